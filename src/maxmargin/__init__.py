@@ -1,0 +1,55 @@
+"""Large-margin classification in which every answer carries its proof.
+
+The public names are loaded when they are first used (PEP 562), so that ``import maxmargin`` is fast:
+neither numba nor matplotlib is imported by it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME_OF = {
+    "KernelPerceptron": "estimators",
+    "MarginPerceptron": "estimators",
+    "Perceptron": "estimators",
+    "certify": "estimators",
+    "Certificate": "certificates",
+    "CertificateError": "certificates",
+    "MarginBracket": "certificates",
+    "MistakeBound": "certificates",
+    "PerClass": "certificates",
+    "mistake_bound": "certificates",
+    "LimitWarning": "solvers",
+    "Status": "solvers",
+    "Margins": "problems",
+    "margin_perceptron_bound": "problems",
+    "margins": "problems",
+}
+
+__all__ = sorted([*_HOME_OF, "__version__"])
+
+if TYPE_CHECKING:
+    from maxmargin.certificates import (
+        Certificate,
+        CertificateError,
+        MarginBracket,
+        MistakeBound,
+        PerClass,
+        mistake_bound,
+    )
+    from maxmargin.estimators import KernelPerceptron, MarginPerceptron, Perceptron, certify
+    from maxmargin.problems import Margins, margin_perceptron_bound, margins
+    from maxmargin.solvers import LimitWarning, Status
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'maxmargin' has no attribute {name!r}")
+    value = getattr(import_module(f"maxmargin.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,20 @@
+"""Proofs about fitted models: computed from data and vectors alone, by code that knows nothing of the solver."""
+
+from maxmargin.certificates.base import Certificate, CertificateError, PerClass
+from maxmargin.certificates.margin_bracket import MarginBracket, bracket_margin
+from maxmargin.certificates.mistake_bound import MistakeBound, UpdateRule, bound_mistakes, mistake_bound
+from maxmargin.certificates.scene import Scene, linear_scene
+
+__all__ = [
+    "Certificate",
+    "CertificateError",
+    "MarginBracket",
+    "MistakeBound",
+    "PerClass",
+    "Scene",
+    "UpdateRule",
+    "bound_mistakes",
+    "bracket_margin",
+    "linear_scene",
+    "mistake_bound",
+]

@@ -1,0 +1,232 @@
+"""The perceptron's mistake bounds, for separable and for other data (theory A4, A5, A2)."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from maxmargin.certificates.base import Certificate, not_above
+from maxmargin.certificates.margin_bracket import MarginBracket, bracket_margin
+from maxmargin.certificates.rounding import sum_at_most, up
+from maxmargin.certificates.scene import Scene, linear_scene
+from maxmargin.data import validate_two_classes
+from maxmargin.problems import PerceptronProblem
+from maxmargin.problems.margins import checked_plane
+
+# Enough rows to choose a good gamma by; the bound itself is then computed on all of them.
+ROWS_TO_CHOOSE_BY = 4096
+
+
+@dataclass(frozen=True)
+class UpdateRule:
+    """How the updates were made, as far as the theorems care.
+
+    Attributes
+    ----------
+    passes : int
+        How often each row was met.
+    smallest_step, largest_step : float
+        The range of the steps taken on a point.
+    rows_at_once : int
+        How many points one update can add up: 1 online, n in a batch.
+    """
+
+    passes: int = 1
+    smallest_step: float = 1.0
+    largest_step: float = 1.0
+    rows_at_once: int = 1
+
+
+@dataclass(frozen=True)
+class MistakeBound(Certificate):
+    r"""Proves that a perceptron cannot have made more mistakes than a known plane allows.
+
+    For every unit vector u and every gamma > 0, the mistakes M of a run satisfy
+
+    .. math:: M \le s \left( k \frac{R^2}{\gamma^2} + \frac{2}{\gamma}\,(T + a) \right),
+              \qquad T = \sum \max(0, \gamma - y_i\, u \cdot x_i)
+
+    where T is summed over all examples met, k is 1 online and n in a batch, a is the start's length divided by the
+    largest step (0 from w = 0) and s the largest step divided by the smallest (1 without weights). With T = a = 0
+    this is the classical (R/gamma)² (A4); with T > 0 it needs no separability (A5). All is rounded upwards.
+
+    Attributes
+    ----------
+    mistakes : int or None
+        What the run made; None where only the bound was asked for.
+    bound : float
+    gamma : float
+        The gamma that was chosen for the plane: the one of the smallest bound, or nearly so.
+    deficit : float
+        T: zero where the plane has margin gamma on all points.
+    radius : float
+    examples : int
+        How many examples were met.
+    bracket : MarginBracket
+        What is known of the largest margin.
+
+    References
+    ----------
+    "Perceptron and Linear SVM", lecture 10, theorem 10-1 (Novikov); "The Perceptron Algorithm", lecture 8, claim 1 and
+    section 1.2 (which has R = 1).
+    """
+
+    mistakes: int | None
+    bound: float
+    gamma: float
+    deficit: float
+    radius: float
+    examples: int
+    bracket: MarginBracket
+
+    def __post_init__(self) -> None:
+        if self.mistakes is not None:
+            self._refuse_unless(
+                0 <= self.mistakes <= self.bound, f"{self.mistakes} mistakes contradict the bound {self.bound!r}"
+            )
+
+    @property
+    def theorem(self) -> str:
+        """``A4`` where the plane separates with margin gamma, else ``A5``."""
+        return "A4" if self.deficit == 0.0 else "A5"
+
+    def __str__(self) -> str:
+        made = "" if self.mistakes is None else f"{self.mistakes} mistakes, "
+        return f"{made}at most {self.bound:.6g} by theorem {self.theorem} (gamma {self.gamma:.3g}); {self.bracket}"
+
+    def check(self, proven: Certificate) -> None:
+        """Raise CertificateError where the bound is smaller, or a fact other, than what the data prove."""
+        self._same_kind(proven)
+        assert isinstance(proven, MistakeBound)
+        self._refuse_unless(
+            self.mistakes == proven.mistakes and self.examples == proven.examples,
+            f"{self.mistakes} mistakes in {self.examples} examples, not {proven.mistakes} in {proven.examples}",
+        )
+        self._refuse_unless(
+            not_above(-self.bound, -proven.bound, proven.bound), f"bound {self.bound!r} is less than {proven.bound!r}"
+        )
+        for name in ("gamma", "deficit", "radius"):
+            claimed, found = getattr(self, name), getattr(proven, name)
+            self._refuse_unless(
+                math.isclose(claimed, found, rel_tol=1e-9, abs_tol=1e-300), f"{name} {claimed!r} is not {found!r}"
+            )
+        self.bracket.check(proven.bracket)
+
+
+def bound_mistakes(
+    scene: Scene, rule: UpdateRule, mistakes: int | None = None, gamma: float | None = None
+) -> MistakeBound:
+    """State what the scene's plane proves about the mistakes of any run of ``rule`` on the scene's points."""
+    start = scene.start_length / rule.largest_step
+    ratio = rule.largest_step / rule.smallest_step
+    n_rows = scene.margins.size
+    if n_rows == 0 or not math.isfinite(scene.radius):
+        chosen, deficit, bound = math.nan, math.inf, math.inf
+    else:
+        chosen = _best_gamma(scene, rule, start) if gamma is None else gamma
+        deficit = rule.passes * sum_at_most(np.maximum(0.0, chosen - scene.margins)) if n_rows else 0.0
+        quotient = up(scene.radius / chosen)
+        quadratic = up(rule.rows_at_once * up(quotient * quotient))
+        linear = up(up(2.0 * up(deficit + start)) / chosen)
+        bound = up(up(quadratic + linear) * up(ratio)) if ratio != 1.0 else up(quadratic + linear)
+        if deficit <= math.ulp(0.0) * 4:  # rounding zero up
+            deficit = 0.0
+    return MistakeBound(
+        mistakes=mistakes,
+        bound=bound,
+        gamma=chosen,
+        deficit=deficit,
+        radius=scene.radius,
+        examples=rule.passes * n_rows,
+        bracket=bracket_margin(scene),
+    )
+
+
+def _best_gamma(scene: Scene, rule: UpdateRule, start: float) -> float:
+    """Minimise the bound over 1/gamma, in which it is convex, on a part of the rows; compare with A4's own gamma."""
+    margins = scene.margins
+    stride = -(-margins.size // ROWS_TO_CHOOSE_BY)
+    sample = margins[::stride]
+    copies = rule.passes * stride
+    quadratic = rule.rows_at_once * scene.radius**2
+
+    def bound(inverse: float, some: np.ndarray, times: float) -> float:
+        deficit = times * float(np.maximum(0.0, 1.0 - inverse * some).sum())
+        return quadratic * inverse**2 + 2.0 * deficit + 2.0 * start * inverse
+
+    def slope(inverse: float) -> float:
+        return 2.0 * quadratic * inverse - 2.0 * copies * float(sample[inverse * sample < 1.0].sum()) + 2.0 * start
+
+    low, high = 1e-9 / scene.radius, 1e18 / scene.radius
+    for _ in range(100):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if slope(middle) < 0.0 else (low, middle)
+    candidates = [high]
+    if margins.min() > 0.0:
+        candidates.append(1.0 / float(margins.min()))
+    best = min(candidates, key=lambda inverse: bound(inverse, margins, rule.passes))
+    return 1.0 / best
+
+
+def mistake_bound(
+    X: Any,
+    y: Any,
+    coef: Any,
+    intercept: float = 0.0,
+    *,
+    augmented: bool = True,
+    normalize: bool = False,
+    gamma: float | None = None,
+    passes: int = 1,
+    batch: bool = False,
+    mistakes: int | None = None,
+) -> MistakeBound:
+    r"""Bound the mistakes of a perceptron on data, by a plane that is known (theory A4, A5, A2).
+
+    .. math:: (R/\gamma)^2 + 2 T/\gamma, \qquad T = \sum \max(0, \gamma - y_i\, u \cdot x_i)
+
+    with u the unit vector along the plane. It holds for the online perceptron from w = 0 in any order.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    y : array of two labels, of shape (n,)
+    coef, intercept : the plane
+    augmented : bool, default=True
+        Speak of the points (x, 1), as a perceptron with an intercept sees them; False for x.
+    normalize : bool, default=False
+        Divide the points by their length, so that R = 1 (A12).
+    gamma : float, optional
+        The gamma of the theorem; by default the one with the smallest bound.
+    passes : int, default=1
+        How often the perceptron goes through the rows. It does not matter where T = 0.
+    batch : bool, default=False
+        The batch rule's bound: n times greater in its first term.
+    mistakes : int, optional
+        What a run made, to stand beside the bound; more than the bound raises CertificateError.
+
+    Returns
+    -------
+    MistakeBound
+
+    Examples
+    --------
+    >>> from maxmargin import mistake_bound
+    >>> proof = mistake_bound([[2.0, 0.0], [-1.0, 1.0]], [1, -1], coef=[1.0, 0.0], augmented=False)
+    >>> round(proof.bound, 6), proof.theorem
+    (4.0, 'A4')
+    """
+    dataset = validate_two_classes(X, y, caller="mistake_bound")
+    w, b = checked_plane(coef, intercept, dataset.points.n_columns)
+    if b != 0.0 and not augmented:
+        raise ValueError("intercept is not zero: the points (x, 1) are meant, so leave augmented=True.")
+    if gamma is not None and not (gamma > 0.0 and math.isfinite(gamma)):
+        raise ValueError(f"gamma must be a positive number, got {gamma!r}.")
+    if passes < 1:
+        raise ValueError(f"passes must be at least 1, got {passes!r}.")
+    if not (w.any() or b):
+        raise ValueError("coef is zero: no plane, and so no bound.")
+    problem = PerceptronProblem(dataset, fit_intercept=augmented, normalize=normalize)
+    rule = UpdateRule(passes=passes, rows_at_once=dataset.points.n_rows if batch else 1)
+    return bound_mistakes(linear_scene(problem, w, b), rule, mistakes, gamma)

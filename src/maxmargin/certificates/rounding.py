@@ -1,0 +1,60 @@
+"""Bounds on the rounding errors of float64 sums, so that what a certificate states holds in exact arithmetic.
+
+The bounds are those of N. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, section 3.1: a sum of
+k products, in any order, with or without fused operations, is off by at most gamma_k times the sum of the products'
+absolute values, gamma_k = k u / (1 - k u), u = 2^-53.
+"""
+
+import math
+
+import numpy as np
+
+UNIT = 2.0**-53
+# What underflow can take from one product.
+SMALLEST = 2.0**-1074
+
+
+def gamma(terms: int) -> float:
+    """gamma_k for k terms, rounded up."""
+    product = terms * UNIT
+    if product >= 0.5:
+        return math.inf
+    return up(product / (1.0 - product))
+
+
+def up(value: float) -> float:
+    """The next float above: at least the exact result of the one operation that gave ``value``."""
+    return math.nextafter(value, math.inf)
+
+
+def down(value: float) -> float:
+    """The next float below."""
+    return math.nextafter(value, -math.inf)
+
+
+def sum_at_least(values: np.ndarray) -> float:
+    """A lower bound on the exact sum of numbers that are not negative."""
+    return max(0.0, down(float(np.sum(values)) * (1.0 - 2.0 * gamma(values.size))))
+
+
+def sum_at_most(values: np.ndarray) -> float:
+    """An upper bound on the exact sum of numbers that are not negative."""
+    return up(float(np.sum(values)) * (1.0 + 2.0 * gamma(values.size)))
+
+
+def length_at_most(vector: np.ndarray, *more: float) -> float:
+    """An upper bound on the length of a vector (with more entries behind it)."""
+    largest = max(float(np.max(np.abs(vector), initial=0.0)), *(abs(entry) for entry in more), 0.0)
+    if largest == 0.0 or not math.isfinite(largest):
+        return largest
+    # Divided by a power of two, nothing overflows and nothing is rounded.
+    scale = 2.0 ** math.frexp(largest)[1] if math.frexp(largest)[1] < 1024 else 2.0**1023
+    scaled = vector / scale
+    square = float(scaled @ scaled) + sum((entry / scale) ** 2 for entry in more)
+    terms = vector.size + len(more)
+    return up(up(math.sqrt(up(square * (1.0 + 2.0 * gamma(terms + 2)) + terms * SMALLEST))) * scale)
+
+
+def length_at_least(vector: np.ndarray, *more: float) -> float:
+    """A lower bound on the length of a vector (with more entries behind it)."""
+    return max(0.0, down(length_at_most(vector, *more) * (1.0 - 4.0 * gamma(vector.size + len(more) + 4))))

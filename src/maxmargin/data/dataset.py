@@ -1,0 +1,56 @@
+"""A two-class data set, and the points with labels of any number of classes from which it is cut."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxmargin.data.points import Points
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Points with signs: what every two-class problem is stated on.
+
+    Attributes
+    ----------
+    points : Points
+    signs : ndarray of -1.0 and +1.0, one entry a row
+    weights : ndarray of non-negative floats, or None where every row counts once
+    """
+
+    points: Points
+    signs: np.ndarray
+    weights: np.ndarray | None = None
+
+    @property
+    def counted(self) -> np.ndarray | slice:
+        """The rows with a positive weight: a row of weight zero is as good as absent."""
+        if self.weights is None or self.weights.all():
+            return slice(None)
+        return np.flatnonzero(self.weights)
+
+
+@dataclass(frozen=True)
+class LabelledPoints:
+    """Points with the labels of two or more classes.
+
+    Attributes
+    ----------
+    points : Points
+    classes : ndarray, the labels in sorted order
+    codes : ndarray of int, the position of each row's label in ``classes``
+    weights : ndarray or None
+    """
+
+    points: Points
+    classes: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray | None = None
+
+    def tasks(self) -> Iterator[Dataset]:
+        """Yield the two-class problem, or for more classes each class against the rest."""
+        positives = [1] if len(self.classes) == 2 else range(len(self.classes))
+        for positive in positives:
+            signs = np.where(self.codes == positive, 1.0, -1.0)
+            yield Dataset(self.points, signs, self.weights)

@@ -1,0 +1,91 @@
+"""The points of a data set, with the sums over them that the upper layers ask for."""
+
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.data.blocks import row_blocks
+from maxmargin.data.rows import Rows, rows_of
+
+# Below this share of non-zero coefficients it is cheaper to gather their rows than to read all of them.
+GATHER_SHARE = 0.2
+
+
+class Points:
+    """The rows of a validated matrix, never written to, and sums over them in float64.
+
+    A float32 matrix is widened block by block, so that no float64 copy of it is ever made.
+
+    Parameters
+    ----------
+    matrix : ndarray in C order or csr_array without duplicates, float32 or float64
+    """
+
+    def __init__(self, matrix: np.ndarray | sp.csr_array) -> None:
+        self.matrix = matrix
+        self.n_rows, self.n_columns = matrix.shape
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows as the loops take them."""
+        return rows_of(self.matrix)
+
+    @cached_property
+    def squared_norms(self) -> np.ndarray:
+        """||x_i||², one entry a row."""
+        norms = np.empty(self.n_rows)
+        for part in self._blocks():
+            block = self.matrix[part].astype(np.float64, copy=False)
+            if sp.issparse(block):
+                squares = sp.csr_array((block.data**2, block.indices, block.indptr), shape=block.shape)
+                norms[part] = squares @ np.ones(self.n_columns)
+            else:
+                norms[part] = np.vecdot(block, block)
+        return norms
+
+    @cached_property
+    def largest_norm(self) -> float:
+        """max ||x_i||"""
+        return float(np.sqrt(self.squared_norms.max(initial=0.0)))
+
+    @cached_property
+    def longest_row(self) -> int:
+        """The largest number of stored entries in a row: what bounds the rounding error of a score."""
+        if sp.issparse(self.matrix):
+            return int(np.diff(self.matrix.indptr).max(initial=0))
+        return self.n_columns
+
+    @cached_property
+    def nonnegative(self) -> bool:
+        """Whether no entry is negative: then an update can only move all scores the same way."""
+        entries = self.matrix.data if sp.issparse(self.matrix) else self.matrix
+        return bool(entries.size == 0 or entries.min() >= 0)
+
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """X w in float64, for one plane (d,) or several (d, k)."""
+        if self.matrix.dtype == np.float64:
+            return np.asarray(self.matrix @ w)
+        result = np.empty((self.n_rows, *w.shape[1:]))
+        for part in self._blocks():
+            result[part] = self.matrix[part].astype(np.float64) @ w
+        return result
+
+    def combination(self, coefficients: np.ndarray) -> np.ndarray:
+        """X^T c in float64: the sum of the rows, each times its coefficient."""
+        used = np.flatnonzero(coefficients)
+        if used.size < GATHER_SHARE * self.n_rows:
+            return Points(self.matrix[used])._sum_rows(coefficients[used])
+        return self._sum_rows(coefficients)
+
+    def _sum_rows(self, coefficients: np.ndarray) -> np.ndarray:
+        if self.matrix.dtype == np.float64:
+            return np.asarray(self.matrix.T @ coefficients)
+        total = np.zeros(self.n_columns)
+        for part in self._blocks():
+            total += self.matrix[part].astype(np.float64).T @ coefficients[part]
+        return total
+
+    def _blocks(self):
+        stored = self.matrix.nnz if sp.issparse(self.matrix) else self.matrix.size
+        return row_blocks(self.n_rows, stored / max(1, self.n_rows))

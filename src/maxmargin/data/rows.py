@@ -1,0 +1,45 @@
+"""The two ways in which rows lie in memory, as the jitted loops see them."""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+
+class DenseRows(NamedTuple):
+    """A C-ordered array with one row a point."""
+
+    values: np.ndarray
+
+
+class SparseRows(NamedTuple):
+    """Compressed sparse rows.
+
+    Columns and offsets are unsigned: a signed index costs the loops a test for wrap-around at every access.
+    """
+
+    values: np.ndarray
+    columns: np.ndarray
+    offsets: np.ndarray
+
+
+Rows = DenseRows | SparseRows
+
+
+def rows_of(matrix: np.ndarray | sp.csr_array) -> Rows:
+    """View a validated matrix as rows, without a copy of its values."""
+    if sp.issparse(matrix):
+        unsigned = np.uint32 if matrix.indices.dtype.itemsize == 4 else np.uint64
+        return SparseRows(
+            read_only(matrix.data),
+            read_only(matrix.indices.view(unsigned)),
+            read_only(matrix.indptr.astype(np.uint64)),
+        )
+    return DenseRows(read_only(matrix))
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """Return a view that cannot be written to, so that memory maps and arrays share one compiled loop."""
+    view = array.view(np.ndarray)
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,154 @@
+"""What comes from the user is checked here and nowhere else; every error names the argument."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+
+from maxmargin.data.dataset import Dataset, LabelledPoints
+from maxmargin.data.points import Points
+
+MATRIX_CHECKS: dict[str, Any] = {
+    "accept_sparse": "csr",
+    "dtype": [np.float64, np.float32],
+    "order": "C",
+}
+
+
+def validate_points(estimator: Any, X: Any, *, reset: bool = False) -> Points:
+    """Check X for a fitted estimator (or, with ``reset``, for one about to be fitted)."""
+    _refuse_text_columns(X)
+    return Points(_canonical(_naming("X", validate_data, estimator, X, reset=reset, **MATRIX_CHECKS)))
+
+
+def validate_training_data(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    classes: np.ndarray | None = None,
+    reset: bool = True,
+) -> LabelledPoints:
+    """Check X, y and the weights of a fit; ``classes`` are the labels that may occur, where they are known before."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None.")
+    _refuse_text_columns(X)
+    X, y = _naming("X", validate_data, estimator, X, y, reset=reset, **MATRIX_CHECKS)
+    if classes is None:
+        classes, codes = encode_labels(y)
+    else:
+        codes = _encode_as(classes, y)
+    weights = _weights(X, y, classes, codes, sample_weight, class_weight)
+    return LabelledPoints(Points(_canonical(X)), classes, codes, weights)
+
+
+def validate_labels(labelled: LabelledPoints) -> LabelledPoints:
+    """Refuse labels from which nothing can be learned."""
+    present = labelled.classes
+    if labelled.weights is not None:
+        present = labelled.classes[np.unique(labelled.codes[labelled.weights > 0])]
+    if len(present) < 2:
+        which = f"only the class {present[0]!r}" if len(present) else "no row of positive weight"
+        raise ValueError(f"y has {which}; give rows of at least two classes.")
+    return labelled
+
+
+def validate_classes(classes: Any, known: np.ndarray | None) -> np.ndarray:
+    """Check the labels that a stream may have, against those of its first part."""
+    if classes is None:
+        if known is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        return known
+    labels = np.unique(classes)
+    if known is not None and not np.array_equal(labels, known):
+        raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known!r}")
+    if len(labels) < 2:
+        raise ValueError(f"classes has {len(labels)} label; give at least two classes.")
+    return labels
+
+
+def validate_two_classes(X: Any, y: Any, *, caller: str) -> Dataset:
+    """Check X and y for a function that speaks of two classes."""
+    _refuse_text_columns(X)
+    X = _naming("X", check_array, X, **MATRIX_CHECKS)
+    y = _naming("y", column_or_1d, y, warn=True)
+    check_consistent_length(X, y)
+    classes, codes = encode_labels(y)
+    if len(classes) != 2:
+        raise ValueError(f"y has {len(classes)} classes {list(classes[:5])}; {caller} takes exactly two.")
+    return Dataset(Points(_canonical(X)), np.where(codes == 1, 1.0, -1.0))
+
+
+def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sorted labels and each row's position among them."""
+    if y.dtype.kind in "iufb" and y.size:
+        # Two classes are the common case, and two comparisons cost less than a sort.
+        low, high = y.min(), y.max()
+        is_high = y == high
+        whole = y.dtype.kind != "f" or (float(low).is_integer() and float(high).is_integer())
+        if low != high and whole and bool(np.all(is_high | (y == low))):
+            return np.array([low, high], dtype=y.dtype), is_high.astype(np.int8)
+    check_classification_targets(y)
+    return np.unique(y, return_inverse=True)
+
+
+def _encode_as(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
+    check_classification_targets(y)
+    unknown = np.setdiff1d(y, classes)
+    if unknown.size:
+        raise ValueError(f"y has labels {list(unknown[:5])} that are not among the classes {list(classes[:5])}.")
+    return np.searchsorted(classes, y)
+
+
+def _weights(X, y, classes, codes, sample_weight, class_weight) -> np.ndarray | None:
+    if sample_weight is None and class_weight is None:
+        return None
+    weights = np.ones(len(codes))
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if class_weight is not None:
+        per_class = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weights)
+        weights = weights * per_class[codes]
+        if (weights < 0).any() or not np.isfinite(weights).all():
+            raise ValueError("class_weight must give finite weights that are not negative.")
+    return weights
+
+
+def _canonical(X: np.ndarray | sp.csr_array) -> np.ndarray | sp.csr_array:
+    """Entries stored twice would count wrongly in a norm: add them up, in a copy."""
+    if not sp.issparse(X):
+        return X
+    X = sp.csr_array(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def _refuse_text_columns(X: Any) -> None:
+    """A data frame's text column is named, instead of the first value that is not a number."""
+    if not (hasattr(X, "dtypes") and hasattr(X, "columns")):
+        return
+    dtypes = X.dtypes.items() if hasattr(X.dtypes, "items") else zip(X.columns, X.dtypes, strict=True)
+    text = [str(name) for name, dtype in dtypes if str(dtype).lower() in {"str", "string", "category", "categorical"}]
+    if text:
+        raise ValueError(
+            f"X has columns of text: {', '.join(text[:5])}. Encode them as numbers first, "
+            "for example with sklearn.preprocessing.OneHotEncoder."
+        )
+
+
+def _naming(argument: str, check: Any, *arguments: Any, **options: Any) -> Any:
+    try:
+        return check(*arguments, **options)
+    except (ValueError, TypeError) as error:
+        message = str(error)
+        if argument in message.split() or f"Input {argument}" in message or " y" in message:
+            raise
+        raise type(error)(f"{argument} cannot be used: {message}") from error

@@ -1,0 +1,8 @@
+"""The scikit-learn face of the package."""
+
+from maxmargin.estimators.certify import certify
+from maxmargin.estimators.kernel_perceptron import KernelPerceptron
+from maxmargin.estimators.margin_perceptron import MarginPerceptron
+from maxmargin.estimators.perceptron import Perceptron
+
+__all__ = ["KernelPerceptron", "MarginPerceptron", "Perceptron", "certify"]

@@ -1,0 +1,250 @@
+"""The one fit skeleton: validate, cut into two-class tasks, solve them, certify, keep."""
+
+import threading
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.callback import CallbackContext, CallbackSupportMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin.certificates import Certificate, PerClass
+from maxmargin.data import Dataset, LabelledPoints, validate_points
+from maxmargin.solvers import LimitWarning, PassReport, Solution, Status, Watch
+
+# solve(number of the task, its data, its seed, its watch)
+SolveTask = Callable[[int, Dataset, int, Watch], Solution]
+
+
+class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """What all classifiers of the package share: tasks in threads, progress, limits, certificates."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
+        """Compute the certificate from data and fitted attributes alone."""
+        raise TypeError("a subclass says what is proven")
+
+    def _certificates(self, prove_task: Callable[[int, Dataset], Certificate], labelled: LabelledPoints):
+        """One certificate for two classes, or one for each class against the rest."""
+        proofs = [prove_task(task, dataset) for task, dataset in enumerate(labelled.tasks())]
+        if len(proofs) == 1:
+            return proofs[0]
+        return PerClass({plain(label): proof for label, proof in zip(labelled.classes, proofs, strict=True)})
+
+    def _solve_tasks(self, labelled: LabelledPoints, solve: SolveTask, *, passes: int | None) -> list[Solution]:
+        """Solve every task, each with a seed of its own, in ``n_jobs`` threads: the bits do not depend on them."""
+        tasks = list(labelled.tasks())
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(tasks))
+        stop_asked = threading.Event()
+        progress = FitProgress(self, labelled, len(tasks), passes)
+        started = time.perf_counter()
+
+        def run(task: int) -> Solution:
+            on_pass, done = progress.of_task(task)
+            watch = Watch(self.max_time, on_pass, stop_asked, started)
+            solution = solve(task, tasks[task], int(seeds[task]), watch)
+            done()
+            return solution
+
+        progress.begin()
+        n_threads = min(len(tasks), effective_n_jobs(getattr(self, "n_jobs", None)))
+        if n_threads == 1:
+            solutions = []
+            for task in range(len(tasks)):
+                solutions.append(run(task))
+                if solutions[-1].interrupted_by_user:
+                    stop_asked.set()
+        else:
+            solutions = _in_threads(run, len(tasks), n_threads, stop_asked)
+        progress.end()
+        return solutions
+
+    def _tell(self, solutions: Sequence[Solution]) -> None:
+        """Warn of a limit that was hit, stating what is proven; raise Ctrl-C again now that nothing is lost."""
+        statuses = [solution.status for solution in solutions]
+        self.status_ = worst(statuses)
+        advice = {
+            Status.ITERATION_LIMIT: "max_iter was reached: raise it to go on",
+            Status.TIME_LIMIT: "max_time was reached: raise it to go on",
+            Status.NOT_SEPARABLE: "no plane has the margin asked for: lower it, or use a soft margin",
+        }.get(self.status_)
+        if advice is not None:
+            warnings.warn(
+                f"{type(self).__name__}: {advice}. The model is usable as it is. Proven: {self.certificate_}",
+                LimitWarning,
+                stacklevel=3,
+            )
+        if any(getattr(solution, "interrupted_by_user", False) for solution in solutions):
+            raise KeyboardInterrupt
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class of each row: for two classes the greater label where f(x) >= 0.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        scores = self.decision_function(X)
+        chosen = (scores >= 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[chosen]
+
+
+class LinearPlanes(CertifiedClassifier):
+    """Classifiers whose model is a plane for each task."""
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Compute f(x) = w·x + b.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,), or (n, n_classes) for more than two classes
+        """
+        check_is_fitted(self)
+        scores = validate_points(self, X).scores(self.coef_.T) + self.intercept_
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def _keep_planes(self, labelled: LabelledPoints, solutions: Sequence[Solution]) -> None:
+        self.classes_ = labelled.classes
+        self.coef_ = np.array([solution.w for solution in solutions])
+        self.intercept_ = np.array([solution.intercept for solution in solutions])
+        self.n_iter_ = max(1, *(solution.n_passes for solution in solutions))
+        self.n_updates_ = one_or_all([solution.n_updates for solution in solutions])
+        self.mistakes_per_pass_ = one_or_all([solution.mistakes_per_pass for solution in solutions])
+        self.criterion_per_pass_ = one_or_all([solution.criterion_per_pass for solution in solutions])
+        self.looks_per_pass_ = one_or_all([solution.looks_per_pass for solution in solutions])
+
+    def _keep_duals(self, labelled: LabelledPoints, solutions: Sequence[Solution]) -> None:
+        signs = [dataset.signs for dataset in labelled.tasks()]
+        self.dual_coef_ = np.array([sign * run.alpha for sign, run in zip(signs, solutions, strict=True)])
+
+
+class FitProgress:
+    """Tells scikit-learn's callbacks, and with ``verbose`` the terminal, how a fit goes on."""
+
+    def __init__(self, estimator: Any, labelled: LabelledPoints, n_tasks: int, passes: int | None) -> None:
+        self._estimator = estimator
+        self._labelled = labelled
+        self._passes = passes
+        self._n_tasks = n_tasks
+        self._planes: dict[int, Callable[[], tuple[np.ndarray, float]]] = {}
+        self._heard = bool(getattr(estimator, "_skl_callbacks", None)) or hasattr(estimator, "_parent_callback_ctx")
+        self._root: CallbackContext | None = None
+
+    def begin(self) -> None:
+        """Open the fit's context."""
+        if self._heard:
+            several = self._n_tasks > 1
+            self._root = self._estimator._init_callback_context(
+                max_subtasks=self._n_tasks if several else self._passes, sequential_subtasks=not several
+            )
+            self._root.call_on_fit_task_begin(estimator=self._estimator, **self._data())
+
+    def end(self) -> None:
+        """Close it."""
+        if self._root is not None:
+            self._root.call_on_fit_task_end(estimator=self._estimator, **self._data())
+
+    def of_task(self, task: int) -> tuple[Callable[[PassReport], bool] | None, Callable[[], None]]:
+        """Return what to call after every pass of a task, and what to call at its end."""
+        context = self._root
+        if context is not None and self._n_tasks > 1:
+            name = f"class {self._labelled.classes[task]} against the rest"
+            context = context.subcontext(task_name=name, task_id=task, max_subtasks=self._passes)
+            context.call_on_fit_task_begin(estimator=self._estimator, **self._data())
+        if context is None and not self._estimator.verbose:
+            return None, lambda: None
+
+        def on_pass(report: PassReport) -> bool:
+            self._planes[task] = report.plane
+            if self._estimator.verbose:
+                print(
+                    f"[{type(self._estimator).__name__}] "
+                    + (f"class {self._labelled.classes[task]}, " if self._n_tasks > 1 else "")
+                    + f"pass {report.n_passes}: {report.mistakes} mistakes, criterion {report.criterion:.6g}, "
+                    f"{report.seconds:.3f} s"
+                )
+            if context is None:
+                return False
+            one_pass = context.subcontext(task_name="pass")
+            one_pass.call_on_fit_task_begin(estimator=self._estimator, **self._data())
+            return one_pass.call_on_fit_task_end(
+                estimator=self._estimator, reconstruction_attributes=self._fitted_so_far, **self._data()
+            )
+
+        def done() -> None:
+            if context is not None and self._n_tasks > 1:
+                context.call_on_fit_task_end(estimator=self._estimator, **self._data())
+
+        return on_pass, done
+
+    def _data(self) -> dict[str, Any]:
+        labelled = self._labelled
+        return {"X": labelled.points.matrix, "y": lambda: labelled.classes[labelled.codes]}
+
+    def _fitted_so_far(self) -> dict[str, Any]:
+        zero = (np.zeros(self._labelled.points.n_columns), 0.0)
+        planes = [self._planes[task]() if task in self._planes else zero for task in range(self._n_tasks)]
+        return {
+            "coef_": np.array([w for w, _ in planes]),
+            "intercept_": np.array([intercept for _, intercept in planes]),
+            "classes_": self._labelled.classes,
+            "n_features_in_": self._labelled.points.n_columns,
+        }
+
+
+def _in_threads(run: Callable[[int], Solution], n_tasks: int, n_threads: int, stop_asked: threading.Event):
+    with ThreadPoolExecutor(n_threads) as pool:
+        futures = [pool.submit(run, task) for task in range(n_tasks)]
+        interrupted = False
+        while True:
+            try:
+                solutions = [future.result() for future in futures]
+                break
+            except KeyboardInterrupt:
+                # The runs end at their next safe point, and each returns what it has.
+                interrupted = True
+                stop_asked.set()
+    for solution in solutions:
+        solution.interrupted_by_user = solution.interrupted_by_user or interrupted
+    return solutions
+
+
+def worst(statuses: Sequence[Status]) -> Status:
+    """The status of a fit of several tasks: the one that promises least."""
+    order = [
+        Status.SOLVED,
+        Status.STALLED,
+        Status.NOT_SEPARABLE,
+        Status.ITERATION_LIMIT,
+        Status.TIME_LIMIT,
+        Status.INTERRUPTED,
+    ]
+    return max(statuses, key=order.index)
+
+
+def one_or_all(values: list[Any]) -> Any:
+    """The value itself for two classes, the list over the classes for more."""
+    return values[0] if len(values) == 1 else values
+
+
+def plain(label: Any) -> Any:
+    """A label as a plain Python value."""
+    return label.item() if isinstance(label, np.generic) else label

@@ -1,0 +1,48 @@
+"""Compute a fitted model's certificate anew, from data alone."""
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin.certificates import Certificate, PerClass
+from maxmargin.data import validate_training_data
+from maxmargin.estimators._base import CertifiedClassifier
+
+
+def certify(estimator: CertifiedClassifier, X: Any, y: Any, sample_weight: Any = None) -> Certificate | PerClass:
+    """Compute what a fitted model proves, from the data and the vectors that the model holds.
+
+    Nothing that the solver measured is used, and no jitted code. Compare with what the model claims by
+    ``model.certificate_.check(certify(model, X, y))``, which raises CertificateError where the claim is more.
+
+    Parameters
+    ----------
+    estimator : a fitted estimator of this package
+    X, y, sample_weight : the data it was fitted to
+
+    Returns
+    -------
+    Certificate, or PerClass for more than two classes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from maxmargin import Perceptron, certify
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = Perceptron(max_iter=20, tol=None, normalize=True).fit(X / X.max(axis=0), y == 0)
+    >>> proof = certify(model, X / X.max(axis=0), y == 0)
+    >>> model.certificate_.check(proof)
+    """
+    if not isinstance(estimator, CertifiedClassifier):
+        raise TypeError(f"estimator must be one of maxmargin's, got {type(estimator).__name__}.")
+    check_is_fitted(estimator)
+    labelled = validate_training_data(
+        estimator,
+        X,
+        y,
+        sample_weight=sample_weight,
+        class_weight=getattr(estimator, "class_weight", None),
+        classes=estimator.classes_,
+        reset=False,
+    )
+    return estimator._prove(labelled)

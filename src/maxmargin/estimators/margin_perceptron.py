@@ -1,0 +1,165 @@
+"""The margin perceptron as a scikit-learn classifier."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval
+
+from maxmargin.certificates import Certificate, bracket_margin, linear_scene
+from maxmargin.data import Dataset, LabelledPoints, validate_labels, validate_training_data
+from maxmargin.estimators._base import LinearPlanes, one_or_all
+from maxmargin.problems import PerceptronProblem
+from maxmargin.solvers import Watch, margin_perceptron
+from maxmargin.solvers.margin_perceptron import MarginSettings, MarginSolution
+
+
+class MarginPerceptron(LinearPlanes):
+    r"""The margin perceptron: a plane with at least a quarter of the largest possible margin, and the proof.
+
+    Update, as the perceptron does, on every mistake and on every point nearer to the plane than half of a guess of
+
+    .. math:: \gamma_{opt} = \max_{\lVert u \rVert = 1} \min_i y_i\, u \cdot x_i
+
+    until there is none. A guess of at most :math:`\gamma_{opt}` ends after at most
+    :math:`8R^2/\gamma_{opt}^2 + 4R/\gamma_{opt}` updates with a margin of at least half the guess. Without a guess,
+    start at R and halve it whenever :math:`12R^2/\gamma^2` updates did not suffice: the margin is then at least
+    :math:`\gamma_{opt}/4`. The duals of any run bound :math:`\gamma_{opt}` from above, so every answer is a bracket.
+
+    With an intercept, points and margins are those of (x, 1).
+
+    Parameters
+    ----------
+    gamma : float or None, default=None
+        The guess; None searches for one.
+    min_gamma : float, default=1e-3
+        The search gives up, with status ``NOT_SEPARABLE``, once the guess falls below ``min_gamma * R``, or once it is
+        proven that no plane has that margin.
+    fit_intercept : bool, default=True
+        Learn b, as the weight of a feature that is always 1.
+    normalize : bool, default=False
+        Divide the points by their length, so that R = 1 and margins are sines of angles.
+    shuffle : bool, default=True
+        Visit the rows in a new random order in every pass.
+    max_iter : int or None, default=None
+        The largest number of passes, over all rounds; the theorem bounds them where this does not.
+    max_time : float or None, default=None
+        The largest number of seconds to train.
+    random_state : int, RandomState instance or None, default=0
+        Seeds the order.
+    n_jobs : int or None, default=None
+        Threads, for more than two classes. The result does not depend on it.
+    verbose : int, default=0
+        Print a line a pass.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, n_iter_, n_updates_, mistakes_per_pass_, criterion_per_pass_, looks_per_pass_, \
+dual_coef_, status_ :
+        As for :class:`Perceptron`. Violations count as mistakes; those of all rounds are counted.
+    margin_ : float, or ndarray with one entry a class
+        The margin of the plane: the lower end of the bracket.
+    gamma_guess_ : float, or list with one entry a class
+        The guess of the last round.
+    n_rounds_ : int, or list with one entry a class
+    updates_per_round_ : tuple, or list of them
+    certificate_ : MarginBracket, or PerClass of them
+
+    References
+    ----------
+    Y. Tao, "Linear Classification: Maximizing the Margin", "Margin Perceptron" and "An Incremental Algorithm"; "The
+    Perceptron Algorithm", lecture 8, section 1.3.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import MarginPerceptron
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MarginPerceptron().fit(X, y == 0)
+    >>> model.certificate_.share > 0.25
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "gamma": [Interval(Real, 0.0, None, closed="neither"), None],
+        "min_gamma": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "normalize": ["boolean"],
+        "shuffle": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        gamma=None,
+        *,
+        min_gamma=1e-3,
+        fit_intercept=True,
+        normalize=False,
+        shuffle=True,
+        max_iter=None,
+        max_time=None,
+        random_state=0,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.gamma = gamma
+        self.min_gamma = min_gamma
+        self.fit_intercept = fit_intercept
+        self.normalize = normalize
+        self.shuffle = shuffle
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any):
+        """Learn until no point is too near, or until it is proven that no plane has the margin asked for.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of labels of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        labelled = validate_labels(validate_training_data(self, X, y))
+
+        def solve_task(_task: int, dataset: Dataset, seed: int, watch: Watch) -> MarginSolution:
+            settings = MarginSettings(self.gamma, self.min_gamma, self.max_iter, self.shuffle, seed)
+            return margin_perceptron.solve(self._problem(dataset), settings, watch)
+
+        solutions: list[Any] = self._solve_tasks(labelled, solve_task, passes=self.max_iter)
+        self._keep_planes(labelled, solutions)
+        self._keep_duals(labelled, solutions)
+        self.gamma_guess_ = one_or_all([solution.gamma_guess for solution in solutions])
+        self.updates_per_round_ = one_or_all([solution.updates_per_round for solution in solutions])
+        self.n_rounds_ = one_or_all([len(solution.updates_per_round) for solution in solutions])
+        self.certificate_ = self._prove(labelled)
+        proofs = self.certificate_.values() if len(solutions) > 1 else [self.certificate_]
+        self.margin_ = one_or_all([proof.lower for proof in proofs])
+        self._tell(solutions)
+        return self
+
+    def _problem(self, dataset: Dataset) -> PerceptronProblem:
+        return PerceptronProblem(dataset, self.fit_intercept, normalize=self.normalize)
+
+    def _prove(self, labelled: LabelledPoints):
+        def prove_task(task: int, dataset: Dataset) -> Certificate:
+            alpha = np.abs(self.dual_coef_[task])
+            if alpha.shape != dataset.signs.shape:
+                raise ValueError(f"X has {dataset.signs.size} rows; the model was fitted to {alpha.size}.")
+            return bracket_margin(
+                linear_scene(self._problem(dataset), self.coef_[task], self.intercept_[task], alpha)
+            )
+
+        return self._certificates(prove_task, labelled)

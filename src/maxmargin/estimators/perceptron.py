@@ -1,0 +1,375 @@
+"""The perceptron as a scikit-learn classifier."""
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from maxmargin.certificates import Certificate, UpdateRule, bound_mistakes, linear_scene
+from maxmargin.data import (
+    Dataset,
+    LabelledPoints,
+    validate_classes,
+    validate_labels,
+    validate_training_data,
+)
+from maxmargin.estimators._base import LinearPlanes
+from maxmargin.problems import PerceptronProblem
+from maxmargin.solvers import PassSettings, Solution, Start, Watch, batch_perceptron, online_perceptron
+
+RULES = {"online": online_perceptron.solve, "batch": batch_perceptron.solve}
+
+
+class Perceptron(LinearPlanes):
+    r"""The perceptron, with its mistake bound as certificate.
+
+    Find a plane without mistakes, that is with zero perceptron criterion
+
+    .. math:: J(w, b) = \sum_i \max(0, -y_i (w \cdot x_i + b))
+
+    by adding ``eta0 * y_i * x_i`` to w (and ``eta0 * y_i`` to b) on every mistake. The fit ends as soon as a whole pass
+    makes no mistake. More than two classes are learned one against the rest.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default=True
+        Learn b, as the weight of a feature that is always 1.
+    rule : {"online", "batch"}, default="online"
+        Correct each mistake when it is met, or all mistakes of a pass at once.
+    eta0 : float, default=1.0
+        The step size.
+    init : {"zeros", "random"}, default="zeros"
+        The plane to start from; ``"random"`` draws each entry from a standard normal distribution.
+    normalize : bool, default=False
+        Take steps on points divided by their length, so that R = 1 in the theorems. The plane itself is one for the
+        data as they are: a point's length does not change its side.
+    shuffle : bool, default=True
+        Visit the rows in a new random order in every pass of ``fit``; else as they come. No matter to the batch rule.
+    max_iter : int, default=1000
+        The largest number of passes.
+    tol : float or None, default=1e-3
+        Stop after ``n_iter_no_change`` passes in a row whose criterion, divided by n, was not smaller by ``tol`` than
+        the best before. With None only a pass without a mistake, or a limit, ends the fit.
+    n_iter_no_change : int, default=5
+        See ``tol`` and ``early_stopping``.
+    early_stopping : bool, default=False
+        Hold rows out, and judge progress by their accuracy instead of the criterion.
+    validation_fraction : float, default=0.1
+        The share of rows to hold out.
+    max_time : float or None, default=None
+        The largest number of seconds to train.
+    average : bool or int, default=False
+        Return the average of the planes after every example (from the given number of examples on), for the online
+        rule.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the steps of each class.
+    random_state : int, RandomState instance or None, default=0
+        Seeds the order and the start.
+    n_jobs : int or None, default=None
+        Threads, for more than two classes. The result does not depend on it.
+    warm_start : bool, default=False
+        Start from the plane of the last fit.
+    verbose : int, default=0
+        Print a line a pass.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, d) or (n_classes, d)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Passes made (by the class that took most).
+    n_updates_ : int, or a list with one entry a class
+    mistakes_per_pass_, criterion_per_pass_ : ndarray, or a list with one a class
+        Mistakes met in each pass, and the criterion summed as they were met.
+    looks_per_pass_ : ndarray, or a list with one a class
+        Rows read in each pass: late passes skip rows that cannot have become mistakes.
+    dual_coef_ : ndarray of shape (1, n) or (n_classes, n)
+        y_i alpha_i, alpha_i being the sum of the steps taken on row i: from zeros, ``coef_ = dual_coef_ @ X``.
+    coef_init_, intercept_init_ : ndarray
+        The planes that the fit started from.
+    status_ : Status
+    certificate_ : MistakeBound, or PerClass of them
+    n_features_in_ : int
+    feature_names_in_ : ndarray, where X had names
+
+    See Also
+    --------
+    MarginPerceptron : Also keeps a distance from the points.
+    KernelPerceptron : The same in a feature space.
+
+    References
+    ----------
+    "Perceptron and Linear SVM", lecture 10; A. Zhang, "Perceptron and Support Vector Machine (SVM)", lecture 17; "The
+    Perceptron Algorithm", lecture 8, section 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import Perceptron
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = Perceptron().fit(X, y == 0)
+    >>> model.score(X, y == 0), str(model.status_)
+    (1.0, 'solved')
+    >>> model.n_updates_ <= model.certificate_.bound
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "fit_intercept": ["boolean"],
+        "rule": [StrOptions(set(RULES))],
+        "eta0": [Interval(Real, 0.0, None, closed="neither")],
+        "init": [StrOptions({"zeros", "random"})],
+        "normalize": ["boolean"],
+        "shuffle": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0.0, None, closed="left"), None],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
+        "average": ["boolean", Interval(Integral, 0, None, closed="left")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        fit_intercept=True,
+        rule="online",
+        eta0=1.0,
+        init="zeros",
+        normalize=False,
+        shuffle=True,
+        max_iter=1000,
+        tol=1e-3,
+        n_iter_no_change=5,
+        early_stopping=False,
+        validation_fraction=0.1,
+        max_time=None,
+        average=False,
+        class_weight=None,
+        random_state=0,
+        n_jobs=None,
+        warm_start=False,
+        verbose=0,
+    ):
+        self.fit_intercept = fit_intercept
+        self.rule = rule
+        self.eta0 = eta0
+        self.init = init
+        self.normalize = normalize
+        self.shuffle = shuffle
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.max_time = max_time
+        self.average = average
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None):
+        """Learn until a pass makes no mistake, or until a limit.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of labels of shape (n,)
+        coef_init, intercept_init : arrays of the shapes of ``coef_`` and ``intercept_``, optional
+            The planes to start from, instead of ``init``.
+        sample_weight : array of shape (n,), optional
+            Factors on the steps; a row of weight zero is left out. For the batch rule a weight of 2 is the same as
+            the row given twice.
+
+        Returns
+        -------
+        self
+        """
+        if self.average is not False and self.rule != "online":
+            raise ValueError(f"average={self.average!r} needs rule='online', got rule={self.rule!r}.")
+        refit = self.warm_start and hasattr(self, "coef_")
+        labelled = validate_labels(
+            validate_training_data(
+                self, X, y, sample_weight=sample_weight, class_weight=self.class_weight, reset=not refit
+            )
+        )
+        starts = self._starts(labelled, coef_init, intercept_init)
+        settings = self._settings(labelled)
+        solve = RULES[self.rule]
+
+        def solve_task(task: int, dataset: Dataset, seed: int, watch: Watch) -> Solution:
+            return solve(self._problem(dataset), settings(seed), starts[task], watch)
+
+        solutions = self._solve_tasks(labelled, solve_task, passes=self.max_iter)
+        self._keep_planes(labelled, solutions)
+        self._keep_duals(labelled, solutions)
+        self._keep_starts(starts, solutions)
+        self.certificate_ = self._prove(labelled)
+        self._tell(solutions)
+        return self
+
+    @available_if(lambda self: self.rule == "online")
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None):
+        """Go on with more rows, once and in the order given: the online protocol.
+
+        Each row is predicted before its label is used; ``n_updates_`` counts the mistakes since the first call.
+        ``dual_coef_`` and ``certificate_`` speak of one data set, and are not kept; ``certify(model, X, y)`` on all rows
+        of the stream, in one piece, gives their bound.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of labels of shape (n,)
+        classes : array of all labels that can occur; needed in the first call
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        self
+        """
+        if self.class_weight == "balanced":
+            raise ValueError("class_weight='balanced' needs all rows at once: give partial_fit a dict instead.")
+        first = not hasattr(self, "coef_")
+        classes = validate_classes(classes, None if first else self.classes_)
+        labelled = validate_training_data(
+            self, X, y, sample_weight=sample_weight, class_weight=self.class_weight, classes=classes, reset=first
+        )
+        n_tasks = 1 if len(classes) == 2 else len(classes)
+        if first:
+            self._ends = self._starts(labelled, None, None)
+            self.n_updates_ = one_or_list(0, n_tasks)
+        before = np.atleast_1d(self.n_updates_)
+        settings = PassSettings(max_iter=1, tol=None, shuffle=False, average_since=self._average_since())
+
+        def solve_task(task: int, dataset: Dataset, _seed: int, watch: Watch) -> Solution:
+            return online_perceptron.solve(self._problem(dataset), settings, self._ends[task], watch)
+
+        solutions = self._solve_tasks(labelled, solve_task, passes=1)
+        self._keep_planes(labelled, solutions)
+        self._ends = [solution.end for solution in solutions]
+        after = [int(old) + run.n_updates for old, run in zip(before, solutions, strict=True)]
+        self.n_updates_ = after[0] if n_tasks == 1 else after
+        for name in ("dual_coef_", "certificate_", "coef_init_", "intercept_init_"):
+            self.__dict__.pop(name, None)
+        return self
+
+    def _problem(self, dataset: Dataset) -> PerceptronProblem:
+        return PerceptronProblem(dataset, self.fit_intercept, self.eta0, self.normalize)
+
+    def _average_since(self) -> int | None:
+        if self.average is False:
+            return None
+        return 0 if self.average is True else int(self.average)
+
+    def _settings(self, labelled: LabelledPoints):
+        held_out = self._held_out(labelled) if self.early_stopping else None
+
+        def settings(seed: int) -> PassSettings:
+            return PassSettings(
+                max_iter=self.max_iter,
+                tol=self.tol,
+                n_iter_no_change=self.n_iter_no_change,
+                shuffle=self.shuffle,
+                seed=seed,
+                held_out=held_out,
+                average_since=self._average_since(),
+            )
+
+        return settings
+
+    def _held_out(self, labelled: LabelledPoints) -> np.ndarray:
+        _, counts = np.unique(labelled.codes, return_counts=True)
+        splitter = StratifiedShuffleSplit if counts.min() > 1 else ShuffleSplit
+        split = splitter(test_size=self.validation_fraction, random_state=check_random_state(self.random_state))
+        kept, held_out = next(split.split(np.zeros((labelled.points.n_rows, 1)), labelled.codes))
+        if len(np.unique(labelled.codes[kept])) < len(labelled.classes):
+            raise ValueError("validation_fraction leaves a class without rows to train on: give more rows, or less of it.")
+        return held_out
+
+    def _starts(self, labelled: LabelledPoints, coef_init: Any, intercept_init: Any) -> list[Start]:
+        n_tasks = 1 if len(labelled.classes) == 2 else len(labelled.classes)
+        shape = (n_tasks, labelled.points.n_columns)
+        generator = check_random_state(self.random_state)
+        coef = intercept = None
+        if self.warm_start and hasattr(self, "coef_"):
+            coef, intercept = self.coef_, self.intercept_
+            if coef.shape != shape or not np.array_equal(self.classes_, labelled.classes):
+                raise ValueError("warm_start=True needs the classes and columns of the last fit; y or X has others.")
+        elif self.init == "random":
+            coef = generator.standard_normal(shape)
+            intercept = generator.standard_normal(n_tasks) * self.fit_intercept
+        coef = start_array("coef_init", coef_init, shape, coef)
+        intercept = start_array("intercept_init", intercept_init, (n_tasks,), intercept)
+        if not self.fit_intercept and intercept is not None and intercept.any():
+            raise ValueError("intercept_init is not zero, but fit_intercept=False.")
+        return [
+            Start(None if coef is None else coef[task], 0.0 if intercept is None else float(intercept[task]))
+            for task in range(n_tasks)
+        ]
+
+    def _keep_starts(self, starts: list[Start], solutions: list[Solution]) -> None:
+        zero = np.zeros_like(self.coef_[0])
+        self.coef_init_ = np.array([zero if start.w is None else start.w for start in starts])
+        self.intercept_init_ = np.array([start.intercept for start in starts])
+        self._ends = [solution.end for solution in solutions]
+
+    def _prove(self, labelled: LabelledPoints):
+        updates = np.atleast_1d(self.n_updates_)
+
+        def prove_task(task: int, dataset: Dataset) -> Certificate:
+            problem = self._problem(dataset)
+            whole_run = hasattr(self, "dual_coef_")
+            alpha = np.abs(self.dual_coef_[task]) if whole_run else None
+            if alpha is not None and alpha.shape != dataset.signs.shape:
+                raise ValueError(f"X has {dataset.signs.size} rows; the model was fitted to {alpha.size}.")
+            start = (self.coef_init_[task], self.intercept_init_[task]) if whole_run else None
+            scene = linear_scene(problem, self.coef_[task], self.intercept_[task], alpha, start)
+            rule = update_rule(problem, self.n_iter_ if whole_run else 1, batch=self.rule == "batch")
+            return bound_mistakes(scene, rule, int(updates[task]))
+
+        return self._certificates(prove_task, labelled)
+
+
+def update_rule(problem: PerceptronProblem, passes: int, *, batch: bool) -> UpdateRule:
+    """Describe a run to the theorems: its passes, and its steps on the points that they speak of."""
+    steps = (problem.steps * problem.lengths)[problem.dataset.counted]
+    return UpdateRule(
+        passes=passes,
+        smallest_step=float(steps.min()),
+        largest_step=float(steps.max()),
+        rows_at_once=steps.size if batch else 1,
+    )
+
+
+def start_array(name: str, given: Any, shape: tuple[int, ...], default: np.ndarray | None) -> np.ndarray | None:
+    """Return the given start as an array of the right shape, or the default where none is given."""
+    if given is None:
+        return default
+    array = np.asarray(given, dtype=np.float64)
+    if array.size != math.prod(shape):
+        raise ValueError(f"{name} has shape {array.shape}; the model's is {shape}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} has entries that are not finite.")
+    return array.reshape(shape)
+
+
+def one_or_list(value: Any, n_tasks: int) -> Any:
+    """The value for two classes, a list of it for more."""
+    return value if n_tasks == 1 else [value] * n_tasks

@@ -1,0 +1,18 @@
+"""The one place that imports numba's compiler."""
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit
+
+
+def jit(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile on the first call, keep the result on disk, and release the interpreter lock while it runs.
+
+    Where no folder can be written to, the function is compiled anew in every process instead of failing
+    at import.
+    """
+    try:
+        return njit(function, cache=True, nogil=True)
+    except RuntimeError:
+        return njit(function, nogil=True)

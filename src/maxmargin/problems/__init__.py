@@ -1,0 +1,6 @@
+"""What is solved, without an algorithm: margins, the perceptron's problem, Mercer kernels."""
+
+from maxmargin.problems.margins import Margins, margins
+from maxmargin.problems.perceptron import PerceptronProblem, margin_perceptron_bound
+
+__all__ = ["Margins", "PerceptronProblem", "margin_perceptron_bound", "margins"]

@@ -1,0 +1,80 @@
+"""Functional and geometric margins of points and planes."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.data import validate_two_classes
+
+
+class Margins(NamedTuple):
+    """The margins of all points.
+
+    Attributes
+    ----------
+    functional : ndarray
+        y_i f(x_i): negative where the point is on the wrong side.
+    geometric : ndarray
+        y_i f(x_i) / ||w||: the signed distance to the plane.
+    """
+
+    functional: np.ndarray
+    geometric: np.ndarray
+
+    @property
+    def smallest(self) -> float:
+        """The margin of the plane: the smallest geometric margin."""
+        return float(self.geometric.min())
+
+
+def margins(X: Any, y: Any, coef: Any, intercept: float = 0.0) -> Margins:
+    r"""Functional and geometric margins of a plane on two-class data.
+
+    .. math:: y_i (w \cdot x_i + b) \quad\text{and}\quad y_i (w \cdot x_i + b) / \lVert w \rVert
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    y : array of two labels, of shape (n,)
+        The greater label counts as +1.
+    coef : array of shape (d,) or (1, d)
+    intercept : float, default=0.0
+
+    Returns
+    -------
+    Margins
+
+    References
+    ----------
+    "Perceptron and Linear SVM", lecture 10: the margin as the smallest distance to the plane.
+
+    Examples
+    --------
+    >>> from maxmargin import margins
+    >>> result = margins([[3.0, 4.0], [-3.0, 0.0]], ["no", "yes"], coef=[-3.0, -4.0])
+    >>> result.functional, result.geometric
+    (array([25.,  9.]), array([5. , 1.8]))
+    >>> result.smallest
+    1.8
+    """
+    dataset = validate_two_classes(X, y, caller="margins")
+    w, b = checked_plane(coef, intercept, dataset.points.n_columns)
+    functional = dataset.signs * (dataset.points.scores(w) + b)
+    length = float(np.linalg.norm(w))
+    if length == 0.0:
+        raise ValueError("coef is zero: no plane, and so no geometric margin.")
+    return Margins(functional, functional / length)
+
+
+def checked_plane(coef: Any, intercept: Any, n_columns: int) -> tuple[np.ndarray, float]:
+    """Return the plane as a vector and a number, or say which of the two does not fit."""
+    w = np.asarray(coef, dtype=np.float64)
+    w = w[0] if w.ndim == 2 and w.shape[0] == 1 else w
+    if w.shape != (n_columns,):
+        raise ValueError(f"coef has shape {np.shape(coef)}; X has {n_columns} columns, so give ({n_columns},).")
+    b = np.asarray(intercept, dtype=np.float64).ravel()
+    if b.size != 1:
+        raise ValueError(f"intercept has {b.size} entries; give one number.")
+    if not (np.isfinite(w).all() and np.isfinite(b).all()):
+        raise ValueError("coef and intercept must be finite.")
+    return w, float(b[0])

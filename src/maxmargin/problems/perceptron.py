@@ -1,0 +1,97 @@
+"""The perceptron's problem: find a plane without mistakes; and the theorems that speak of it."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from maxmargin.data import Dataset
+
+
+@dataclass(frozen=True)
+class PerceptronProblem:
+    r"""Find w and b without mistakes, that is with zero perceptron criterion (theory A3).
+
+    .. math:: J(w, b) = \sum_i \max(0, -y_i (w \cdot x_i + b))
+
+    The points that the theorems speak of are the rows x_i; with an intercept, (x_i, 1) (lecture 004); normalised,
+    divided by their length (A12). Dividing a point by a length changes no sign, only the size of a step on it,
+    so the rows themselves are never rewritten.
+
+    Attributes
+    ----------
+    dataset : Dataset
+    fit_intercept : bool
+    step : float
+        The step size eta.
+    normalize : bool
+    """
+
+    dataset: Dataset
+    fit_intercept: bool = True
+    step: float = 1.0
+    normalize: bool = False
+
+    @property
+    def intercept_step(self) -> float:
+        """The last entry of every point: 1 where there is an intercept."""
+        return float(self.fit_intercept)
+
+    @cached_property
+    def squared_norms(self) -> np.ndarray:
+        """||x_i||² + 1 with an intercept, ||x_i||² without."""
+        return self.dataset.points.squared_norms + self.intercept_step
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """What every point is divided by: its length where points are normalised (A12), else one."""
+        if not self.normalize:
+            return np.ones(self.dataset.points.n_rows)
+        lengths = np.sqrt(self.squared_norms)
+        lengths[lengths == 0.0] = 1.0
+        return lengths
+
+    @cached_property
+    def steps(self) -> np.ndarray:
+        """The step that an update takes on each row, so that w += steps_i y_i x_i."""
+        weights = 1.0 if self.dataset.weights is None else self.dataset.weights
+        steps = np.full(self.dataset.points.n_rows, self.step) * weights
+        return steps / self.lengths if self.normalize else steps
+
+    def criterion(self, w: np.ndarray, b: float) -> float:
+        """J(w, b), theory A3."""
+        scores = self.dataset.signs * (self.dataset.points.scores(w) + b)
+        return float(np.maximum(0.0, -scores[self.dataset.counted]).sum())
+
+
+def margin_perceptron_bound(radius: float, gamma: float) -> float:
+    r"""Bound the updates of the margin perceptron (theory A10).
+
+    .. math:: 8 R^2 / \gamma^2 + 4 R / \gamma
+
+    holds for every guess that is at most ``gamma``, the largest margin of a plane through the origin.
+
+    Parameters
+    ----------
+    radius : float
+        The length of the longest point, R.
+    gamma : float
+        The margin of some separating plane, at most the best one.
+
+    References
+    ----------
+    Y. Tao, "Linear Classification: Maximizing the Margin", appendix.
+
+    Examples
+    --------
+    >>> from maxmargin import margin_perceptron_bound
+    >>> margin_perceptron_bound(radius=2.0, gamma=0.5)
+    144.0
+    """
+    if not (radius >= 0.0 and math.isfinite(radius)):
+        raise ValueError(f"radius must be a finite number that is not negative, got {radius!r}.")
+    if not gamma > 0.0:
+        raise ValueError(f"gamma must be positive, got {gamma!r}.")
+    ratio = radius / gamma
+    return 8.0 * ratio * ratio + 4.0 * ratio

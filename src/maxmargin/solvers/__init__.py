@@ -1,0 +1,6 @@
+"""Algorithms, one a file: ``solve(problem, settings, start, watch) -> Solution``."""
+
+from maxmargin.solvers.solution import LimitWarning, PassSettings, Solution, Start, Status
+from maxmargin.solvers.watch import PassReport, Watch
+
+__all__ = ["LimitWarning", "PassReport", "PassSettings", "Solution", "Start", "Status", "Watch"]

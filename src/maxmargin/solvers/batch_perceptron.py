@@ -1,0 +1,43 @@
+"""The batch perceptron (theory A2): all mistakes of a pass are corrected at once.
+
+w += eta sum(y_i x_i over the mistakes of w), a full subgradient step on the perceptron criterion. If a plane u with
+y_i u·x_i >= gamma ||u|| exists, at most n (R/gamma)² single updates are made.
+
+A. Zhang, "Perceptron and Support Vector Machine (SVM)", lecture 17, "The Perceptron Model: perceptron update".
+"""
+
+import numpy as np
+
+from maxmargin.loops.perceptron import batch_pass
+from maxmargin.problems import PerceptronProblem
+from maxmargin.solvers.passes import PassOutcome, PassRun, run_passes
+from maxmargin.solvers.solution import PassSettings, Solution, Start
+from maxmargin.solvers.watch import Watch
+
+
+def solve(problem: PerceptronProblem, settings: PassSettings, start: Start, watch: Watch) -> Solution:
+    """Run until a pass makes no mistake, or until the settings or the watch say stop."""
+    return run_passes(BatchRun(problem, settings, start), settings, watch)
+
+
+class BatchRun(PassRun):
+    """A run whose plane moves once a pass."""
+
+    def shuffle(self) -> None:
+        """Order does not matter to a sum: keep the one that memory likes."""
+
+    def make_pass(self, watch: Watch) -> PassOutcome:
+        """Visit the rows once, then move; a pass that is cut short moves nothing."""
+        change = np.zeros(self.plane.w.size + 1)
+        alpha = self.plane.alpha.copy()
+        mistakes, criterion, looks = 0, 0.0, 0
+        for part in self.parts():
+            cut_short = watch.must_stop() if looks else None
+            if cut_short is not None:
+                return PassOutcome(0, 0.0, looks, cut_short)
+            more, loss = batch_pass(self.examples, part, self.plane._replace(alpha=alpha), change)
+            mistakes, criterion, looks = mistakes + more, criterion + loss, looks + part.size
+        self.plane.w[:] += change[:-1]
+        self.plane.intercept[0] += change[-1]
+        self.plane.alpha[:] = alpha
+        return PassOutcome(mistakes, criterion, looks)

@@ -1,0 +1,97 @@
+"""The online perceptron (theory A1), with lazy passes and averaging.
+
+From w = 0, visit the rows in order; on a mistake, y_i f(x_i) <= 0, take w += eta y_i x_i, b += eta y_i. End after a
+pass without a mistake. If a plane u with y_i u·x_i >= gamma ||u|| exists, at most (R/gamma)² updates are made (A4).
+
+"Perceptron and Linear SVM", lecture 10, and theorem 10-1 (Novikov). Averaging: Freund and Schapire, "Large margin
+classification using the perceptron algorithm", 1999.
+"""
+
+import numpy as np
+
+from maxmargin.loops.looks import EveryRow, UnsafeRows, watch_unsafe_rows
+from maxmargin.loops.perceptron import Mistakes, NearerThan, NoAverage, RunningAverage, online_pass
+from maxmargin.problems import PerceptronProblem
+from maxmargin.solvers.passes import PassOutcome, PassRun, run_passes
+from maxmargin.solvers.solution import PassSettings, Solution, Start
+from maxmargin.solvers.watch import Watch
+
+# No margin exceeds ||w|| ||x_i||. A pass whose updates travelled less than this share of ||w|| leaves rows that the
+# next one need not look at.
+LAZY_SHARE = 0.25
+
+
+def solve(problem: PerceptronProblem, settings: PassSettings, start: Start, watch: Watch) -> Solution:
+    """Run until a pass makes no mistake, or until the settings or the watch say stop."""
+    return run_passes(OnlineRun(problem, settings, start), settings, watch)
+
+
+class OnlineRun(PassRun):
+    """A run whose plane moves at once on each violation of ``rule``."""
+
+    def __init__(self, problem: PerceptronProblem, settings: PassSettings, start: Start) -> None:
+        super().__init__(problem, settings, start)
+        self.rule: Mistakes | NearerThan = Mistakes()
+        self.looks: EveryRow | UnsafeRows = EveryRow()
+        self.average: NoAverage | RunningAverage = NoAverage()
+        self.seen = start.seen
+        if settings.average_since is not None:
+            self.average = RunningAverage(
+                w=np.zeros_like(self.plane.w) if start.average_w is None else np.array(start.average_w),
+                intercept=np.array([float(start.average_intercept)]),
+                alpha=np.zeros_like(self.plane.alpha),
+                seen=np.array([start.seen]),
+                since=settings.average_since,
+            )
+        self._longest_step = float(problem.steps.max(initial=0.0)) * problem.dataset.points.largest_norm
+
+    def make_pass(self, watch: Watch) -> PassOutcome:
+        """Visit the rows once, updating as they come."""
+        if isinstance(self.looks, UnsafeRows):
+            self.looks.looks[0] = 0
+        updates, criterion, visited, cut_short = 0, 0.0, 0, None
+        for part in self.parts():
+            cut_short = watch.must_stop() if visited else None
+            if cut_short is not None:
+                break
+            more, loss = online_pass(self.examples, part, self.rule, self.plane, self.looks, self.average)
+            updates, criterion, visited = updates + more, criterion + loss, visited + part.size
+            self.seen += part.size
+            if isinstance(self.average, RunningAverage):
+                self.average.seen[0] = self.seen
+        looks = int(self.looks.looks[0]) if isinstance(self.looks, UnsafeRows) else visited
+        self._choose_looks(updates)
+        return PassOutcome(updates, criterion, looks, cut_short)
+
+    def result(self) -> tuple[np.ndarray, float, np.ndarray]:
+        """The last plane, or the average of all planes since averaging began."""
+        w, intercept, alpha = super().result()
+        average = self.average
+        if isinstance(average, RunningAverage) and self.seen > average.since:
+            count = self.seen - average.since
+            return w - average.w / count, intercept - average.intercept[0] / count, alpha - average.alpha / count
+        return w, intercept, alpha
+
+    def end(self) -> Start:
+        """The last plane, with the average's sums."""
+        average = self.average if isinstance(self.average, RunningAverage) else None
+        return Start(
+            w=self.plane.w,
+            intercept=float(self.plane.intercept[0]),
+            average_w=None if average is None else average.w,
+            average_intercept=0.0 if average is None else float(average.intercept[0]),
+            seen=self.seen,
+        )
+
+    def _choose_looks(self, updates: int) -> None:
+        points = self.problem.dataset.points
+        length = float(np.linalg.norm(self.plane.w))
+        if updates * self._longest_step > LAZY_SHARE * length:
+            self.looks = EveryRow()
+        elif isinstance(self.looks, EveryRow):
+            self.looks = watch_unsafe_rows(
+                np.sqrt(points.squared_norms),
+                nonnegative=points.nonnegative,
+                longest_row=points.longest_row,
+                length=length,
+            )

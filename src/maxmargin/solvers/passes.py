@@ -1,0 +1,165 @@
+"""The outer loop of every algorithm that makes passes over the rows: order, record, and when to stop."""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin.data import Dataset, Points
+from maxmargin.loops.perceptron import Examples, Plane
+from maxmargin.problems import PerceptronProblem
+from maxmargin.solvers.solution import PassSettings, Solution, Start, Status
+from maxmargin.solvers.watch import ENTRIES_PER_CALL, PassReport, Watch
+
+
+class PassOutcome(NamedTuple):
+    """What a pass met. ``cut_short`` says why it ended before its last row, if it did."""
+
+    updates: int
+    criterion: float
+    looks: int
+    cut_short: Status | None = None
+
+
+class PassRun:
+    """The plane of a run and the order in which its rows are visited; subclasses say what a pass does."""
+
+    def __init__(self, problem: PerceptronProblem, settings: PassSettings, start: Start) -> None:
+        points = problem.dataset.points
+        self.problem = problem
+        self.examples = Examples(points.rows, problem.dataset.signs, problem.steps, problem.intercept_step)
+        w = np.zeros(points.n_columns) if start.w is None else np.array(start.w, dtype=np.float64)
+        self.plane = Plane(w, np.array([float(start.intercept)]), np.zeros(points.n_rows))
+        self.order = rows_to_visit(problem.dataset, settings.held_out)
+        self._shuffler = np.random.default_rng(settings.seed) if settings.shuffle else None
+        self._rows_per_call = max(1, ENTRIES_PER_CALL // max(1, points.longest_row))
+
+    def make_pass(self, watch: Watch) -> PassOutcome:
+        """Visit the rows once."""
+        raise TypeError("a subclass says what a pass does")
+
+    def shuffle(self) -> None:
+        """Draw the next pass's order."""
+        if self._shuffler is not None:
+            self._shuffler.shuffle(self.order)
+
+    def parts(self) -> Iterator[np.ndarray]:
+        """Yield the order in parts that are each short enough to be one call of a loop."""
+        for begin in range(0, self.order.size, self._rows_per_call):
+            yield self.order[begin : begin + self._rows_per_call]
+
+    def result(self) -> tuple[np.ndarray, float, np.ndarray]:
+        """w, b and alpha, as a user would get them now."""
+        return self.plane.w, float(self.plane.intercept[0]), self.plane.alpha
+
+    def end(self) -> Start:
+        """Where a later run would go on."""
+        return Start(self.plane.w, float(self.plane.intercept[0]))
+
+
+class PassRecord:
+    """Updates, criterion and looks of every pass, and whether the next pass is worth making.
+
+    Without held-out rows the run has stalled once the criterion of ``n_iter_no_change`` passes in a row was not
+    smaller by ``tol`` a row than the best before; with them, once their accuracy was not greater by ``tol``.
+    """
+
+    def __init__(self, settings: PassSettings, watch: Watch, run: PassRun) -> None:
+        self.outcomes: list[PassOutcome] = []
+        self._settings = settings
+        self._watch = watch
+        self._run = run
+        self._best = math.inf
+        self._passes_without_progress = 0
+
+    def add(self, outcome: PassOutcome, error: float | None = None) -> Status | None:
+        """Record a pass; return why to stop after it, or None. ``error`` is that of the held-out rows."""
+        self.outcomes.append(outcome)
+        asked = self._watch.report(
+            PassReport(
+                n_passes=len(self.outcomes),
+                mistakes=outcome.updates,
+                criterion=outcome.criterion,
+                seconds=self._watch.seconds,
+                plane=lambda: self._run.result()[:2],
+            )
+        )
+        if outcome.cut_short is not None:
+            return outcome.cut_short
+        if outcome.updates == 0:
+            return Status.SOLVED
+        if self._has_stalled(outcome.criterion / self._run.order.size if error is None else error):
+            return Status.STALLED
+        if asked is not None:
+            return asked
+        return Status.ITERATION_LIMIT if len(self.outcomes) >= self._settings.max_iter else None
+
+    def _has_stalled(self, value: float) -> bool:
+        if self._settings.tol is None:
+            return False
+        if value > self._best - self._settings.tol:
+            self._passes_without_progress += 1
+        else:
+            self._passes_without_progress = 0
+        self._best = min(self._best, value)
+        return self._passes_without_progress >= self._settings.n_iter_no_change
+
+
+class HeldOutRows:
+    """Rows kept from training, to measure the error of a plane on."""
+
+    def __init__(self, dataset: Dataset, held_out: np.ndarray) -> None:
+        self._points = Points(dataset.points.matrix[held_out])
+        self._is_positive = dataset.signs[held_out] > 0.0
+
+    def error(self, w: np.ndarray, intercept: float) -> float:
+        """The share of rows on the wrong side."""
+        predicted = self._points.scores(w) + intercept >= 0.0
+        return float(np.mean(predicted != self._is_positive))
+
+
+def run_passes(run: PassRun, settings: PassSettings, watch: Watch) -> Solution:
+    """Make passes until one is without an update, or until the settings or the watch say stop."""
+    record = PassRecord(settings, watch, run)
+    held_out = None if settings.held_out is None else HeldOutRows(run.problem.dataset, settings.held_out)
+    status = watch.must_stop()
+    try:
+        while status is None:
+            run.shuffle()
+            outcome = run.make_pass(watch)
+            error = None if held_out is None else held_out.error(*run.result()[:2])
+            status = record.add(outcome, error)
+    except KeyboardInterrupt:
+        return solution_of(run, Status.INTERRUPTED, record.outcomes, interrupted_by_user=True)
+    return solution_of(run, status, record.outcomes)
+
+
+def solution_of(
+    run: PassRun, status: Status, outcomes: list[PassOutcome], *, interrupted_by_user: bool = False
+) -> Solution:
+    """Close the books of a run."""
+    w, intercept, alpha = run.result()
+    return Solution(
+        w=w,
+        intercept=intercept,
+        alpha=alpha,
+        status=status,
+        n_passes=len(outcomes),
+        n_updates=sum(outcome.updates for outcome in outcomes),
+        mistakes_per_pass=np.array([outcome.updates for outcome in outcomes], dtype=np.int64),
+        criterion_per_pass=np.array([outcome.criterion for outcome in outcomes], dtype=np.float64),
+        looks_per_pass=np.array([outcome.looks for outcome in outcomes], dtype=np.int64),
+        end=run.end(),
+        interrupted_by_user=interrupted_by_user,
+    )
+
+
+def rows_to_visit(dataset: Dataset, held_out: np.ndarray | None = None) -> np.ndarray:
+    """The rows that count and are not held out, in their order."""
+    visit = np.ones(dataset.points.n_rows, dtype=bool)
+    if dataset.weights is not None:
+        visit &= dataset.weights > 0.0
+    if held_out is not None:
+        visit[held_out] = False
+    return np.flatnonzero(visit).astype(np.uint32)

@@ -1,0 +1,60 @@
+"""Time limits, progress and requests to stop: everything a run listens to between two calls of a loop."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from maxmargin.solvers.solution import Status
+
+# A call of a loop reads at most this many entries, so that Ctrl-C is answered within a second.
+ENTRIES_PER_CALL = 1 << 26
+
+
+@dataclass(frozen=True)
+class PassReport:
+    """What is known after a pass."""
+
+    n_passes: int
+    mistakes: int
+    criterion: float
+    seconds: float
+    plane: Callable[[], tuple[np.ndarray, float]]
+
+
+@dataclass
+class Watch:
+    """The clock of a run and the ears it has for the world outside.
+
+    Attributes
+    ----------
+    max_time : seconds from the creation of the watch, or None
+    on_pass : called after every pass; returns True to stop
+    stop_asked : set by another thread (Ctrl-C in the main one) to stop
+    """
+
+    max_time: float | None = None
+    on_pass: Callable[[PassReport], bool] | None = None
+    stop_asked: threading.Event = field(default_factory=threading.Event)
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self.started
+
+    def must_stop(self) -> Status | None:
+        """Return why the run has to stop now, or None."""
+        if self.stop_asked.is_set():
+            return Status.INTERRUPTED
+        if self.max_time is not None and self.seconds >= self.max_time:
+            return Status.TIME_LIMIT
+        return None
+
+    def report(self, report: PassReport) -> Status | None:
+        """Tell the world of a pass, and return why the run has to stop now, or None."""
+        if self.on_pass is not None and self.on_pass(report):
+            return Status.INTERRUPTED
+        return self.must_stop()
