@@ -66,10 +66,12 @@ class MarginBracket(Certificate):
             not_above(self.lower, proven.lower, scale), f"lower {self.lower!r} is more than {proven.lower!r}"
         )
         self._refuse_unless(
-            not_above(-self.upper, -proven.upper, scale), f"upper {self.upper!r} is less than {proven.upper!r}"
+            not_above(-self.upper, -proven.upper, scale),
+            f"upper {self.upper!r} is less than {proven.upper!r}",
         )
         self._refuse_unless(
-            math.isclose(self.radius, proven.radius, rel_tol=1e-9), f"radius {self.radius!r} is not {proven.radius!r}"
+            math.isclose(self.radius, proven.radius, rel_tol=1e-9),
+            f"radius {self.radius!r} is not {proven.radius!r}",
         )
 
 

@@ -83,7 +83,8 @@ class MistakeBound(Certificate):
     def __post_init__(self) -> None:
         if self.mistakes is not None:
             self._refuse_unless(
-                0 <= self.mistakes <= self.bound, f"{self.mistakes} mistakes contradict the bound {self.bound!r}"
+                0 <= self.mistakes <= self.bound,
+                f"{self.mistakes} mistakes contradict the bound {self.bound!r}",
             )
 
     @property
@@ -104,12 +105,14 @@ class MistakeBound(Certificate):
             f"{self.mistakes} mistakes in {self.examples} examples, not {proven.mistakes} in {proven.examples}",
         )
         self._refuse_unless(
-            not_above(-self.bound, -proven.bound, proven.bound), f"bound {self.bound!r} is less than {proven.bound!r}"
+            not_above(-self.bound, -proven.bound, proven.bound),
+            f"bound {self.bound!r} is less than {proven.bound!r}",
         )
         for name in ("gamma", "deficit", "radius"):
             claimed, found = getattr(self, name), getattr(proven, name)
             self._refuse_unless(
-                math.isclose(claimed, found, rel_tol=1e-9, abs_tol=1e-300), f"{name} {claimed!r} is not {found!r}"
+                math.isclose(claimed, found, rel_tol=1e-9, abs_tol=1e-300),
+                f"{name} {claimed!r} is not {found!r}",
             )
         self.bracket.check(proven.bracket)
 
@@ -122,7 +125,7 @@ def bound_mistakes(
     ratio = rule.largest_step / rule.smallest_step
     n_rows = scene.margins.size
     if n_rows == 0 or not math.isfinite(scene.radius):
-        chosen, deficit, bound = math.nan, math.inf, math.inf
+        chosen, deficit, bound = 0.0, math.inf, math.inf
     else:
         chosen = _best_gamma(scene, rule, start) if gamma is None else gamma
         deficit = rule.passes * sum_at_most(np.maximum(0.0, chosen - scene.margins)) if n_rows else 0.0

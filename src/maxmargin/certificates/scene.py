@@ -3,11 +3,21 @@
 The same few numbers describe a linear plane and a kernel's plane in feature space, so that one proof serves both.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from maxmargin.certificates.rounding import SMALLEST, gamma, length_at_least, length_at_most, sum_at_least, up
+from maxmargin.certificates.rounding import (
+    SMALLEST,
+    UNIT,
+    gamma,
+    length_at_least,
+    length_at_most,
+    sum_at_least,
+    sum_at_most,
+    up,
+)
 from maxmargin.problems import PerceptronProblem
 
 
@@ -51,56 +61,54 @@ def linear_scene(
     start: tuple[np.ndarray, float] | None = None,
 ) -> Scene:
     """Measure a plane w·x + b among the problem's points; ``alpha`` are duals, where there are any."""
+    # Values so large that their squares overflow leave infinite bounds behind, which claim nothing.
     with np.errstate(over="ignore", invalid="ignore"):
-        return _measured(problem, w, intercept, alpha, start)
+        radius = _radius(problem)
+        return Scene(
+            space=space_of(problem),
+            radius=radius,
+            margins=_margins(problem, w, intercept),
+            shortest_in_hull=radius if alpha is None else min(radius, _length_in_hull(problem, alpha)),
+            start_length=0.0 if start is None else length_at_most(start[0], start[1] * problem.intercept_step),
+        )
 
 
-def _measured(problem, w, intercept, alpha, start) -> Scene:
-    dataset, points = problem.dataset, problem.dataset.points
-    counted = dataset.counted
-    bias = problem.intercept_step
-    norm_doubt = gamma(points.longest_row + 4)
-    longest = np.sqrt(problem.squared_norms[counted].max(initial=0.0)) * (1.0 + norm_doubt) + SMALLEST
-    radius = _largest_scaled(problem, counted, longest, norm_doubt)
-    return Scene(
-        space=space_of(problem),
-        radius=radius,
-        margins=_margins(problem, w, intercept, counted, longest),
-        shortest_in_hull=radius if alpha is None else _shortest(problem, alpha, bias, longest, radius),
-        start_length=0.0 if start is None else length_at_most(start[0], start[1] * bias),
-    )
+def _longest_point(problem: PerceptronProblem) -> float:
+    """At least the length of the longest point, before any division by lengths."""
+    squared = float(problem.squared_norms[problem.dataset.counted].max(initial=0.0))
+    return up(math.sqrt(squared) * (1.0 + gamma(problem.dataset.points.longest_row + 4)) + SMALLEST)
 
 
-def _largest_scaled(problem, counted, longest, norm_doubt) -> float:
+def _radius(problem: PerceptronProblem) -> float:
     if not problem.normalize:
-        return float(longest)
+        return _longest_point(problem)
+    counted = problem.dataset.counted
     scaled = np.sqrt(problem.squared_norms[counted]) / problem.lengths[counted]
-    return float(scaled.max(initial=0.0) * (1.0 + 2.0 * norm_doubt))
+    return float(scaled.max(initial=0.0)) * (1.0 + 2.0 * gamma(problem.dataset.points.longest_row + 4))
 
 
-def _margins(problem, w, intercept, counted, longest) -> np.ndarray:
-    dataset = problem.dataset
-    length = length_at_most(w, intercept)
-    if length == 0.0 or not np.isfinite(length):
+def _margins(problem: PerceptronProblem, w: np.ndarray, intercept: float) -> np.ndarray:
+    dataset, longest_row = problem.dataset, problem.dataset.points.longest_row
+    longest, shortest = length_at_most(w, intercept), length_at_least(w, intercept)
+    if shortest == 0.0 or not math.isfinite(longest):
         return np.empty(0)
     functional = dataset.signs * (dataset.points.scores(w) + intercept)
     # |x|·|w| <= ||x|| ||w||, so one number bounds the error of every score.
-    error = gamma(dataset.points.longest_row + 3) * longest * length + dataset.points.longest_row * SMALLEST
-    lower = (functional[counted] - error) / problem.lengths[counted]
+    error = gamma(longest_row + 3) * _longest_point(problem) * longest + longest_row * SMALLEST
+    lower = (functional[dataset.counted] - error) / problem.lengths[dataset.counted]
     # Dividing a positive number by an upper bound of the length keeps it below; a negative one needs a lower bound.
-    shortest = length_at_least(w, intercept)
-    margins = np.where(lower > 0.0, lower / length, lower / shortest)
-    return np.nextafter(np.nextafter(margins, -np.inf) * (1.0 + np.copysign(4.0, -margins) * 2.0**-53), -np.inf)
+    margins = np.where(lower > 0.0, lower / longest, lower / shortest)
+    return np.nextafter(margins - np.abs(margins) * 4.0 * UNIT, -np.inf)
 
 
-def _shortest(problem, alpha, bias, longest, radius) -> float:
+def _length_in_hull(problem: PerceptronProblem, alpha: np.ndarray) -> float:
     dataset = problem.dataset
-    total = sum_at_least(alpha * problem.lengths) * (1.0 - 2.0**-50)
+    total = sum_at_least(alpha * problem.lengths) * (1.0 - 8.0 * UNIT)
     if not total > 0.0:
-        return radius
+        return math.inf
     signed = alpha * dataset.signs
     vector = dataset.points.combination(signed)
-    intercept = float(signed.sum()) * bias
+    intercept = float(signed.sum()) * problem.intercept_step
     used = int(np.count_nonzero(alpha))
-    error = gamma(used + 3) * longest * float(alpha.sum()) * (1.0 + gamma(used + 3))
-    return min(radius, up(up(length_at_most(vector, intercept) + error) / total))
+    error = gamma(used + 4) * _longest_point(problem) * sum_at_most(alpha)
+    return up(up(length_at_most(vector, intercept) + error) / total)

@@ -1,12 +1,13 @@
 """The points of a data set, with the sums over them that the upper layers ask for."""
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.blocks import row_blocks
-from maxmargin.data.rows import Rows, rows_of
+from maxmargin.data.rows import Matrix, Rows, rows_of
 
 # Below this share of non-zero coefficients it is cheaper to gather their rows than to read all of them.
 GATHER_SHARE = 0.2
@@ -22,7 +23,7 @@ class Points:
     matrix : ndarray in C order or csr_array without duplicates, float32 or float64
     """
 
-    def __init__(self, matrix: np.ndarray | sp.csr_array) -> None:
+    def __init__(self, matrix: Matrix) -> None:
         self.matrix = matrix
         self.n_rows, self.n_columns = matrix.shape
 
@@ -36,12 +37,7 @@ class Points:
         """||x_i||², one entry a row."""
         norms = np.empty(self.n_rows)
         for part in self._blocks():
-            block = self.matrix[part].astype(np.float64, copy=False)
-            if sp.issparse(block):
-                squares = sp.csr_array((block.data**2, block.indices, block.indptr), shape=block.shape)
-                norms[part] = squares @ np.ones(self.n_columns)
-            else:
-                norms[part] = np.vecdot(block, block)
+            norms[part] = squared_norms(self.matrix[part].astype(np.float64, copy=False))
         return norms
 
     @cached_property
@@ -86,6 +82,14 @@ class Points:
             total += self.matrix[part].astype(np.float64).T @ coefficients[part]
         return total
 
-    def _blocks(self):
+    def _blocks(self) -> Iterator[slice]:
         stored = self.matrix.nnz if sp.issparse(self.matrix) else self.matrix.size
         return row_blocks(self.n_rows, stored / max(1, self.n_rows))
+
+
+def squared_norms(rows: Matrix) -> np.ndarray:
+    """||x||² of every row of a float64 matrix."""
+    if sp.issparse(rows):
+        squares = sp.csr_array((rows.data**2, rows.indices, rows.indptr), shape=rows.shape)
+        return np.asarray(squares @ np.ones(rows.shape[1]))
+    return np.vecdot(rows, rows)

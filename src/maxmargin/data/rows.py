@@ -1,9 +1,12 @@
 """The two ways in which rows lie in memory, as the jitted loops see them."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+
+# A validated matrix: a C-ordered ndarray or a csr_array (for which a static type that fits both does not exist).
+Matrix = Any
 
 
 class DenseRows(NamedTuple):
@@ -26,7 +29,7 @@ class SparseRows(NamedTuple):
 Rows = DenseRows | SparseRows
 
 
-def rows_of(matrix: np.ndarray | sp.csr_array) -> Rows:
+def rows_of(matrix: Matrix) -> Rows:
     """View a validated matrix as rows, without a copy of its values."""
     if sp.issparse(matrix):
         unsigned = np.uint32 if matrix.indices.dtype.itemsize == 4 else np.uint64

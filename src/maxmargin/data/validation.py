@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from maxmargin.data.dataset import Dataset, LabelledPoints
 from maxmargin.data.points import Points
+from maxmargin.data.rows import Matrix
 
 MATRIX_CHECKS: dict[str, Any] = {
     "accept_sparse": "csr",
@@ -106,7 +107,9 @@ def _encode_as(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.searchsorted(classes, y)
 
 
-def _weights(X, y, classes, codes, sample_weight, class_weight) -> np.ndarray | None:
+def _weights(
+    X: Matrix, y: np.ndarray, classes: np.ndarray, codes: np.ndarray, sample_weight: Any, class_weight: Any
+) -> np.ndarray | None:
     if sample_weight is None and class_weight is None:
         return None
     weights = np.ones(len(codes))
@@ -120,7 +123,7 @@ def _weights(X, y, classes, codes, sample_weight, class_weight) -> np.ndarray | 
     return weights
 
 
-def _canonical(X: np.ndarray | sp.csr_array) -> np.ndarray | sp.csr_array:
+def _canonical(X: Matrix) -> Matrix:
     """Entries stored twice would count wrongly in a norm: add them up, in a copy."""
     if not sp.issparse(X):
         return X

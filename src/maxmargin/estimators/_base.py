@@ -3,6 +3,7 @@
 import threading
 import time
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -25,16 +26,24 @@ SolveTask = Callable[[int, Dataset, int, Watch], Solution]
 class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """What all classifiers of the package share: tasks in threads, progress, limits, certificates."""
 
+    classes_: np.ndarray
+    certificate_: Certificate | PerClass
+    status_: Status
+    max_time: float | None
+    random_state: Any
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
+    @abstractmethod
     def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
         """Compute the certificate from data and fitted attributes alone."""
-        raise TypeError("a subclass says what is proven")
 
-    def _certificates(self, prove_task: Callable[[int, Dataset], Certificate], labelled: LabelledPoints):
+    def _certificates(
+        self, prove_task: Callable[[int, Dataset], Certificate], labelled: LabelledPoints
+    ) -> Certificate | PerClass:
         """One certificate for two classes, or one for each class against the rest."""
         proofs = [prove_task(task, dataset) for task, dataset in enumerate(labelled.tasks())]
         if len(proofs) == 1:
@@ -87,6 +96,10 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if any(getattr(solution, "interrupted_by_user", False) for solution in solutions):
             raise KeyboardInterrupt
 
+    @abstractmethod
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Compute the scores of all rows."""
+
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of each row: for two classes the greater label where f(x) >= 0.
 
@@ -105,6 +118,11 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
 class LinearPlanes(CertifiedClassifier):
     """Classifiers whose model is a plane for each task."""
+
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    dual_coef_: np.ndarray
+    n_iter_: int
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Compute f(x) = w·x + b.
@@ -210,7 +228,9 @@ class FitProgress:
         }
 
 
-def _in_threads(run: Callable[[int], Solution], n_tasks: int, n_threads: int, stop_asked: threading.Event):
+def _in_threads(
+    run: Callable[[int], Solution], n_tasks: int, n_threads: int, stop_asked: threading.Event
+) -> list[Solution]:
     with ThreadPoolExecutor(n_threads) as pool:
         futures = [pool.submit(run, task) for task in range(n_tasks)]
         interrupted = False

@@ -1,1 +1,329 @@
-class KernelPerceptron: pass
+"""The kernel perceptron as a scikit-learn classifier."""
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin.certificates import Certificate, PerClass, UpdateRule, bound_mistakes
+from maxmargin.certificates.kernel_scene import feature_space_scores, kernel_scene
+from maxmargin.data import (
+    Dataset,
+    LabelledPoints,
+    Points,
+    validate_classes,
+    validate_labels,
+    validate_points,
+    validate_training_data,
+)
+from maxmargin.estimators._base import CertifiedClassifier, one_or_all
+from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem, expansion_scores
+from maxmargin.problems.kernels import Kernel, kernel_by_name
+from maxmargin.solvers import PassSettings, Solution, Watch
+from maxmargin.solvers.kernel_perceptron import KernelColumns, solve
+
+
+class KernelPerceptron(CertifiedClassifier):
+    r"""The perceptron in the feature space of a kernel, with its mistake bound as certificate.
+
+    .. math:: f(x) = \sum_j \alpha_j y_j\, k(x_j, x) + b
+
+    On a mistake at row i, ``alpha_i += eta0`` (and ``b += eta0 * y_i``: b is the weight of a feature that is always 1).
+    The fit ends as soon as a whole pass makes no mistake. More than two classes are learned one against the rest.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
+        A callable takes two matrices and returns the matrix of kernel values between their rows. For
+        ``"precomputed"``, X is that matrix. The bounds hold for kernels that are positive semidefinite, which
+        ``"sigmoid"`` in general is not.
+    degree : float, default=3
+        For ``"poly"``.
+    gamma : {"scale", "auto"} or float, default="scale"
+        For ``"rbf"``, ``"poly"``, ``"sigmoid"``: 1 / (d Var(X)), 1 / d, or the number.
+    coef0 : float, default=0.0
+        For ``"poly"`` and ``"sigmoid"``.
+    fit_intercept : bool, default=True
+    eta0 : float, default=1.0
+        The step size.
+    shuffle : bool, default=True
+        Visit the rows in a new random order in every pass of ``fit``.
+    max_iter : int, default=1000
+        The largest number of passes.
+    tol, n_iter_no_change :
+        As for :class:`Perceptron`.
+    max_time : float or None, default=None
+        The largest number of seconds to train.
+    cache_size : float, default=200
+        Megabytes for kernel columns.
+    random_state : int, RandomState instance or None, default=0
+        Seeds the order.
+    verbose : int, default=0
+        Print a line a pass.
+
+    Attributes
+    ----------
+    support_ : ndarray of int
+        The rows on which an update was made (counted from the first ``partial_fit``).
+    support_vectors_ : array or sparse matrix of shape (n_support, d)
+        Those rows; empty for a precomputed kernel.
+    dual_coef_ : ndarray of shape (1, n_support) or (n_classes, n_support)
+        y_j alpha_j.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_, n_iter_, n_updates_, mistakes_per_pass_, criterion_per_pass_, status_ :
+        As for :class:`Perceptron`.
+    certificate_ : MistakeBound, or PerClass of them
+
+    References
+    ----------
+    "The Perceptron Algorithm", lecture 8, section 1.4; Freund and Schapire, "Large margin classification using the
+    perceptron algorithm", 1999.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from maxmargin import KernelPerceptron
+    >>> X, y = make_circles(200, noise=0.05, factor=0.4, random_state=0)
+    >>> model = KernelPerceptron().fit(X, y)
+    >>> model.score(X, y), str(model.status_)
+    (1.0, 'solved')
+    """
+
+    support_: np.ndarray
+    support_vectors_: Any
+    dual_coef_: np.ndarray
+    intercept_: np.ndarray
+    n_iter_: int
+
+    _parameter_constraints: dict = {
+        "kernel": [StrOptions({"rbf", "linear", "poly", "sigmoid", "precomputed"}), callable],
+        "degree": [Interval(Real, 0.0, None, closed="left")],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="neither")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "eta0": [Interval(Real, 0.0, None, closed="neither")],
+        "shuffle": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0.0, None, closed="left"), None],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
+        "cache_size": [Interval(Real, 0.0, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        fit_intercept=True,
+        eta0=1.0,
+        shuffle=True,
+        max_iter=1000,
+        tol=1e-3,
+        n_iter_no_change=5,
+        max_time=None,
+        cache_size=200,
+        random_state=0,
+        verbose=0,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.eta0 = eta0
+        self.shuffle = shuffle
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.max_time = max_time
+        self.cache_size = cache_size
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any) -> "KernelPerceptron":
+        """Learn until a pass makes no mistake, or until a limit.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or the gram matrix of shape (n, n)
+        y : array of labels of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        labelled = validate_labels(validate_training_data(self, X, y))
+        self._refuse_bad_gram(labelled.points)
+        self._kernel = self._make_kernel(labelled.points)
+        self._forget()
+        solutions = self._learn(labelled, settings_of(self))
+        self.certificate_ = self._prove(labelled)
+        self._tell(solutions)
+        return self
+
+    @available_if(lambda self: self.kernel != "precomputed")
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> "KernelPerceptron":
+        """Go on with more rows, once and in the order given: the online protocol.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of labels of shape (n,)
+        classes : array of all labels that can occur; needed in the first call
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "classes_")
+        classes = validate_classes(classes, None if first else self.classes_)
+        labelled = validate_training_data(self, X, y, classes=classes, reset=first)
+        if first:
+            self._kernel = self._make_kernel(labelled.points)
+            self._forget()
+        once = PassSettings(max_iter=1, tol=None, shuffle=False)
+        self._learn(labelled, lambda _seed: once)
+        self.__dict__.pop("certificate_", None)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Compute f(x), in blocks of rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or the gram matrix with the training rows, of shape (n, n_train)
+
+        Returns
+        -------
+        ndarray of shape (n,), or (n, n_classes) for more than two classes
+        """
+        check_is_fitted(self)
+        scores = self._expansion(validate_points(self, X))
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _make_kernel(self, points: Points) -> Kernel | None:
+        if self.kernel == "precomputed":
+            return None
+        gamma = self.gamma
+        if gamma == "auto":
+            gamma = 1.0 / points.n_columns
+        elif gamma == "scale":
+            variance = variance_of(points)
+            gamma = 1.0 / (points.n_columns * variance) if variance > 0.0 else 1.0
+        return kernel_by_name(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
+
+    def _refuse_bad_gram(self, points: Points) -> None:
+        if self.kernel == "precomputed" and points.n_rows != points.n_columns:
+            raise ValueError(
+                f"X has shape {(points.n_rows, points.n_columns)}; with kernel='precomputed' it must be the square "
+                "gram matrix of the training rows."
+            )
+
+    def _forget(self) -> None:
+        self._n_seen = 0
+        for name in ("support_", "support_vectors_", "dual_coef_", "intercept_", "n_updates_"):
+            self.__dict__.pop(name, None)
+
+    def _learn(self, labelled: LabelledPoints, settings: Callable[[int], PassSettings]) -> list[Solution]:
+        """Run all tasks from the expansion so far, and add what they learned to it."""
+        before = self._expansion(labelled.points) if hasattr(self, "dual_coef_") else None
+        shared: dict[str, KernelColumns] = {}
+
+        def solve_task(task: int, dataset: Dataset, seed: int, watch: Watch) -> Solution:
+            problem = self._problem(dataset)
+            columns = shared.setdefault("columns", KernelColumns(problem, self.cache_size))
+            scores = None if before is None else before[:, task]
+            return solve(problem, settings(seed), watch, columns=columns, scores=scores)
+
+        solutions = self._solve_tasks(labelled, solve_task, passes=self.max_iter)
+        signs = [dataset.signs for dataset in labelled.tasks()]
+        signed = np.array([sign * run.alpha for sign, run in zip(signs, solutions, strict=True)])
+        self.classes_ = labelled.classes
+        self._add_support(labelled.points, signed)
+        changes = np.array([solution.intercept for solution in solutions])
+        self.intercept_ = changes if before is None else self.intercept_ + changes
+        updates = np.array([solution.n_updates for solution in solutions])
+        updates = updates + np.atleast_1d(getattr(self, "n_updates_", 0))
+        self.n_updates_ = one_or_all([int(count) for count in updates])
+        self.n_iter_ = max(1, *(solution.n_passes for solution in solutions))
+        self.mistakes_per_pass_ = one_or_all([solution.mistakes_per_pass for solution in solutions])
+        self.criterion_per_pass_ = one_or_all([solution.criterion_per_pass for solution in solutions])
+        return solutions
+
+    def _add_support(self, points: Points, signed: np.ndarray) -> None:
+        used = np.flatnonzero(signed.any(axis=0))
+        vectors: Any = points.matrix[used] if self._kernel is not None else np.empty((0, points.n_columns))
+        support, dual_coef = used + self._n_seen, signed[:, used]
+        if hasattr(self, "dual_coef_"):
+            stack = sp.vstack if sp.issparse(vectors) or sp.issparse(self.support_vectors_) else np.vstack
+            vectors = stack([self.support_vectors_, vectors])
+            vectors = sp.csr_array(vectors) if sp.issparse(vectors) else vectors
+            support = np.concatenate([self.support_, support])
+            dual_coef = np.hstack([self.dual_coef_, dual_coef])
+        self.support_vectors_, self.support_, self.dual_coef_ = vectors, support, dual_coef
+        self._n_seen += points.n_rows
+
+    def _expansion(self, points: Points) -> np.ndarray:
+        scores = np.empty((points.n_rows, self.dual_coef_.shape[0]))
+        support = self.support_ if self._kernel is None else self.support_vectors_
+        for part, block in expansion_scores(self._kernel, points.matrix, support, self.dual_coef_.T):
+            scores[part] = block
+        return scores + self.intercept_
+
+    def _problem(self, dataset: Dataset) -> KernelPerceptronProblem:
+        return KernelPerceptronProblem(dataset, self._kernel, self.fit_intercept, self.eta0)
+
+    def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
+        updates = np.atleast_1d(self.n_updates_)
+        if labelled.points.n_rows != self._n_seen:
+            raise ValueError(f"X has {labelled.points.n_rows} rows; the model was fitted to {self._n_seen}.")
+
+        any_task = self._problem(next(labelled.tasks()))
+        scores = feature_space_scores(any_task, self.support_, self.dual_coef_)
+        rule = UpdateRule(passes=self.n_iter_, smallest_step=self.eta0, largest_step=self.eta0)
+
+        def prove_task(task: int, dataset: Dataset) -> Certificate:
+            scene = kernel_scene(self._problem(dataset), scores[:, task], self.support_, self.dual_coef_[task])
+            return bound_mistakes(scene, rule, int(updates[task]))
+
+        return self._certificates(prove_task, labelled)
+
+
+def settings_of(model: KernelPerceptron) -> Callable[[int], PassSettings]:
+    """The settings of a fit, given the task's seed."""
+    return lambda seed: PassSettings(
+        max_iter=model.max_iter,
+        tol=model.tol,
+        n_iter_no_change=model.n_iter_no_change,
+        shuffle=model.shuffle,
+        seed=seed,
+    )
+
+
+def variance_of(points: Points) -> float:
+    """The variance of all entries of X, as scikit-learn's ``gamma="scale"`` takes it."""
+    matrix = points.matrix
+    if not sp.issparse(matrix):
+        return float(matrix.var(dtype=np.float64))
+    size = matrix.shape[0] * matrix.shape[1]
+    mean = float(matrix.data.sum(dtype=np.float64)) / size
+    return float(np.square(matrix.data, dtype=np.float64).sum()) / size - mean**2

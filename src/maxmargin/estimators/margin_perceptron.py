@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
-from maxmargin.certificates import Certificate, bracket_margin, linear_scene
+from maxmargin.certificates import Certificate, PerClass, bracket_margin, linear_scene
 from maxmargin.data import Dataset, LabelledPoints, validate_labels, validate_training_data
 from maxmargin.estimators._base import LinearPlanes, one_or_all
 from maxmargin.problems import PerceptronProblem
@@ -120,7 +120,7 @@ dual_coef_, status_ :
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any):
+    def fit(self, X: Any, y: Any) -> "MarginPerceptron":
         """Learn until no point is too near, or until it is proven that no plane has the margin asked for.
 
         Parameters
@@ -145,21 +145,19 @@ dual_coef_, status_ :
         self.updates_per_round_ = one_or_all([solution.updates_per_round for solution in solutions])
         self.n_rounds_ = one_or_all([len(solution.updates_per_round) for solution in solutions])
         self.certificate_ = self._prove(labelled)
-        proofs = self.certificate_.values() if len(solutions) > 1 else [self.certificate_]
-        self.margin_ = one_or_all([proof.lower for proof in proofs])
+        proof: Any = self.certificate_
+        self.margin_ = proof.lower if len(solutions) == 1 else np.array([one.lower for one in proof.values()])
         self._tell(solutions)
         return self
 
     def _problem(self, dataset: Dataset) -> PerceptronProblem:
         return PerceptronProblem(dataset, self.fit_intercept, normalize=self.normalize)
 
-    def _prove(self, labelled: LabelledPoints):
+    def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
         def prove_task(task: int, dataset: Dataset) -> Certificate:
             alpha = np.abs(self.dual_coef_[task])
             if alpha.shape != dataset.signs.shape:
                 raise ValueError(f"X has {dataset.signs.size} rows; the model was fitted to {alpha.size}.")
-            return bracket_margin(
-                linear_scene(self._problem(dataset), self.coef_[task], self.intercept_[task], alpha)
-            )
+            return bracket_margin(linear_scene(self._problem(dataset), self.coef_[task], self.intercept_[task], alpha))
 
         return self._certificates(prove_task, labelled)

@@ -1,6 +1,7 @@
 """The perceptron as a scikit-learn classifier."""
 
 import math
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from maxmargin.certificates import Certificate, UpdateRule, bound_mistakes, linear_scene
+from maxmargin.certificates import Certificate, PerClass, UpdateRule, bound_mistakes, linear_scene
 from maxmargin.data import (
     Dataset,
     LabelledPoints,
@@ -184,7 +185,9 @@ class Perceptron(LinearPlanes):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None):
+    def fit(
+        self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
+    ) -> "Perceptron":
         """Learn until a pass makes no mistake, or until a limit.
 
         Parameters
@@ -226,7 +229,7 @@ class Perceptron(LinearPlanes):
 
     @available_if(lambda self: self.rule == "online")
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None):
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "Perceptron":
         """Go on with more rows, once and in the order given: the online protocol.
 
         Each row is predicted before its label is used; ``n_updates_`` counts the mistakes since the first call.
@@ -249,7 +252,13 @@ class Perceptron(LinearPlanes):
         first = not hasattr(self, "coef_")
         classes = validate_classes(classes, None if first else self.classes_)
         labelled = validate_training_data(
-            self, X, y, sample_weight=sample_weight, class_weight=self.class_weight, classes=classes, reset=first
+            self,
+            X,
+            y,
+            sample_weight=sample_weight,
+            class_weight=self.class_weight,
+            classes=classes,
+            reset=first,
         )
         n_tasks = 1 if len(classes) == 2 else len(classes)
         if first:
@@ -278,7 +287,7 @@ class Perceptron(LinearPlanes):
             return None
         return 0 if self.average is True else int(self.average)
 
-    def _settings(self, labelled: LabelledPoints):
+    def _settings(self, labelled: LabelledPoints) -> Callable[[int], PassSettings]:
         held_out = self._held_out(labelled) if self.early_stopping else None
 
         def settings(seed: int) -> PassSettings:
@@ -300,7 +309,9 @@ class Perceptron(LinearPlanes):
         split = splitter(test_size=self.validation_fraction, random_state=check_random_state(self.random_state))
         kept, held_out = next(split.split(np.zeros((labelled.points.n_rows, 1)), labelled.codes))
         if len(np.unique(labelled.codes[kept])) < len(labelled.classes):
-            raise ValueError("validation_fraction leaves a class without rows to train on: give more rows, or less of it.")
+            raise ValueError(
+                "validation_fraction leaves a class without rows to train on: give more rows, or less of it."
+            )
         return held_out
 
     def _starts(self, labelled: LabelledPoints, coef_init: Any, intercept_init: Any) -> list[Start]:
@@ -330,7 +341,7 @@ class Perceptron(LinearPlanes):
         self.intercept_init_ = np.array([start.intercept for start in starts])
         self._ends = [solution.end for solution in solutions]
 
-    def _prove(self, labelled: LabelledPoints):
+    def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
         updates = np.atleast_1d(self.n_updates_)
 
         def prove_task(task: int, dataset: Dataset) -> Certificate:

@@ -25,10 +25,9 @@ class Dispatched:
     def __init__(self, stub: Callable[..., Any], *, fastmath: bool = False) -> None:
         self._bodies: dict[type, Callable[..., Any]] = {}
 
-        def choose(piece, *rest):
-            if isinstance(piece, types.BaseNamedTuple):
-                return self._bodies.get(piece.instance_class)
-            return None
+        def choose(piece: Any, *rest: Any) -> Callable[..., Any] | None:
+            is_piece = isinstance(piece, types.BaseNamedTuple)
+            return self._bodies.get(piece.instance_class) if is_piece else None
 
         overload(stub, jit_options={"fastmath": fastmath}, strict=False)(choose)
 

@@ -105,9 +105,7 @@ def _(looks, i, sign, step):
     looks.safe_until[i] += (1.0 - 4.0 * looks.doubt) * step * looks.norms[i] * looks.norms[i]
 
 
-def watch_unsafe_rows(
-    norms: np.ndarray, *, nonnegative: bool, longest_row: int, length: float
-) -> UnsafeRows:
+def watch_unsafe_rows(norms: np.ndarray, *, nonnegative: bool, longest_row: int, length: float) -> UnsafeRows:
     """Begin with every row unsafe; ``length`` is ||w|| now."""
     # Two computed scores are compared through exact arithmetic: each is off by at most (k + 2) units.
     doubt = 4.0 * (longest_row + 4) * float(np.finfo(np.float64).eps)

@@ -10,7 +10,7 @@ import numpy as np
 
 from maxmargin.loops.perceptron import batch_pass
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.passes import PassOutcome, PassRun, run_passes
+from maxmargin.solvers.passes import PassOutcome, PlaneRun, run_passes
 from maxmargin.solvers.solution import PassSettings, Solution, Start
 from maxmargin.solvers.watch import Watch
 
@@ -20,7 +20,7 @@ def solve(problem: PerceptronProblem, settings: PassSettings, start: Start, watc
     return run_passes(BatchRun(problem, settings, start), settings, watch)
 
 
-class BatchRun(PassRun):
+class BatchRun(PlaneRun):
     """A run whose plane moves once a pass."""
 
     def shuffle(self) -> None:

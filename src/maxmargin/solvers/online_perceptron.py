@@ -12,7 +12,7 @@ import numpy as np
 from maxmargin.loops.looks import EveryRow, UnsafeRows, watch_unsafe_rows
 from maxmargin.loops.perceptron import Mistakes, NearerThan, NoAverage, RunningAverage, online_pass
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.passes import PassOutcome, PassRun, run_passes
+from maxmargin.solvers.passes import PassOutcome, PlaneRun, run_passes
 from maxmargin.solvers.solution import PassSettings, Solution, Start
 from maxmargin.solvers.watch import Watch
 
@@ -26,7 +26,7 @@ def solve(problem: PerceptronProblem, settings: PassSettings, start: Start, watc
     return run_passes(OnlineRun(problem, settings, start), settings, watch)
 
 
-class OnlineRun(PassRun):
+class OnlineRun(PlaneRun):
     """A run whose plane moves at once on each violation of ``rule``."""
 
     def __init__(self, problem: PerceptronProblem, settings: PassSettings, start: Start) -> None:
@@ -69,7 +69,11 @@ class OnlineRun(PassRun):
         average = self.average
         if isinstance(average, RunningAverage) and self.seen > average.since:
             count = self.seen - average.since
-            return w - average.w / count, intercept - average.intercept[0] / count, alpha - average.alpha / count
+            return (
+                w - average.w / count,
+                intercept - average.intercept[0] / count,
+                alpha - average.alpha / count,
+            )
         return w, intercept, alpha
 
     def end(self) -> Start:

@@ -1,6 +1,7 @@
 """The outer loop of every algorithm that makes passes over the rows: order, record, and when to stop."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -22,27 +23,43 @@ class PassOutcome(NamedTuple):
     cut_short: Status | None = None
 
 
-class PassRun:
-    """The plane of a run and the order in which its rows are visited; subclasses say what a pass does."""
+class RowVisits:
+    """The order in which a run visits the rows, pass after pass; subclasses say what a visit does."""
 
-    def __init__(self, problem: PerceptronProblem, settings: PassSettings, start: Start) -> None:
-        points = problem.dataset.points
-        self.problem = problem
-        self.examples = Examples(points.rows, problem.dataset.signs, problem.steps, problem.intercept_step)
-        w = np.zeros(points.n_columns) if start.w is None else np.array(start.w, dtype=np.float64)
-        self.plane = Plane(w, np.array([float(start.intercept)]), np.zeros(points.n_rows))
-        self.order = rows_to_visit(problem.dataset, settings.held_out)
+    def __init__(self, dataset: Dataset, settings: PassSettings) -> None:
+        self.dataset = dataset
+        self.order = rows_to_visit(dataset, settings.held_out)
         self._shuffler = np.random.default_rng(settings.seed) if settings.shuffle else None
-        self._rows_per_call = max(1, ENTRIES_PER_CALL // max(1, points.longest_row))
-
-    def make_pass(self, watch: Watch) -> PassOutcome:
-        """Visit the rows once."""
-        raise TypeError("a subclass says what a pass does")
 
     def shuffle(self) -> None:
         """Draw the next pass's order."""
         if self._shuffler is not None:
             self._shuffler.shuffle(self.order)
+
+    @abstractmethod
+    def make_pass(self, watch: Watch) -> PassOutcome:
+        """Visit the rows once."""
+
+    @abstractmethod
+    def result(self) -> tuple[np.ndarray, float, np.ndarray]:
+        """w, b and alpha, as a user would get them now (a run in a feature space has no w: an empty one)."""
+
+    @abstractmethod
+    def end(self) -> Start:
+        """Where a later run would go on."""
+
+
+class PlaneRun(RowVisits):
+    """A run that moves a plane in the space of the rows."""
+
+    def __init__(self, problem: PerceptronProblem, settings: PassSettings, start: Start) -> None:
+        super().__init__(problem.dataset, settings)
+        points = problem.dataset.points
+        self.problem = problem
+        self.examples = Examples(points.rows, problem.dataset.signs, problem.steps, problem.intercept_step)
+        w = np.zeros(points.n_columns) if start.w is None else np.array(start.w, dtype=np.float64)
+        self.plane = Plane(w, np.array([float(start.intercept)]), np.zeros(points.n_rows))
+        self._rows_per_call = max(1, ENTRIES_PER_CALL // max(1, points.longest_row))
 
     def parts(self) -> Iterator[np.ndarray]:
         """Yield the order in parts that are each short enough to be one call of a loop."""
@@ -50,11 +67,11 @@ class PassRun:
             yield self.order[begin : begin + self._rows_per_call]
 
     def result(self) -> tuple[np.ndarray, float, np.ndarray]:
-        """w, b and alpha, as a user would get them now."""
+        """The plane as it is now, and the steps taken on each row."""
         return self.plane.w, float(self.plane.intercept[0]), self.plane.alpha
 
     def end(self) -> Start:
-        """Where a later run would go on."""
+        """The plane as it is now."""
         return Start(self.plane.w, float(self.plane.intercept[0]))
 
 
@@ -65,7 +82,7 @@ class PassRecord:
     smaller by ``tol`` a row than the best before; with them, once their accuracy was not greater by ``tol``.
     """
 
-    def __init__(self, settings: PassSettings, watch: Watch, run: PassRun) -> None:
+    def __init__(self, settings: PassSettings, watch: Watch, run: RowVisits) -> None:
         self.outcomes: list[PassOutcome] = []
         self._settings = settings
         self._watch = watch
@@ -119,10 +136,10 @@ class HeldOutRows:
         return float(np.mean(predicted != self._is_positive))
 
 
-def run_passes(run: PassRun, settings: PassSettings, watch: Watch) -> Solution:
+def run_passes(run: RowVisits, settings: PassSettings, watch: Watch) -> Solution:
     """Make passes until one is without an update, or until the settings or the watch say stop."""
     record = PassRecord(settings, watch, run)
-    held_out = None if settings.held_out is None else HeldOutRows(run.problem.dataset, settings.held_out)
+    held_out = None if settings.held_out is None else HeldOutRows(run.dataset, settings.held_out)
     status = watch.must_stop()
     try:
         while status is None:
@@ -136,7 +153,7 @@ def run_passes(run: PassRun, settings: PassSettings, watch: Watch) -> Solution:
 
 
 def solution_of(
-    run: PassRun, status: Status, outcomes: list[PassOutcome], *, interrupted_by_user: bool = False
+    run: RowVisits, status: Status, outcomes: list[PassOutcome], *, interrupted_by_user: bool = False
 ) -> Solution:
     """Close the books of a run."""
     w, intercept, alpha = run.result()
