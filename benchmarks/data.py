@@ -1,6 +1,6 @@
 """Reads the data sets that the benchmarks run on, and keeps the parsed arrays in the user's cache folder.
 
-The folder with the files is ``MAXMARGIN_DATA``, or else ``shared/data`` beside the checkout of the repository.
+The folder with the files is ``MAXMARGIN_DATA``, or else ``shared/data`` beside the repository.
 """
 
 import gzip

@@ -10,7 +10,10 @@ from suite import Part, Run, Runs, Solver
 
 
 def measure(part: Part, data: dict[str, Any], solvers: Sequence[Solver], repeats: int) -> Runs:
-    """Run all solvers in turn, at least ``repeats`` times where the part allows that; odd rounds go backwards, so that nobody is always first."""
+    """Run all solvers in turn, at least ``repeats`` times where the part allows that.
+
+    Every other round goes backwards, so that nobody is always first.
+    """
     for solver in solvers:
         solver.set_data(**data)
         solver.warm_up(part.stop)

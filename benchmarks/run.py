@@ -1,20 +1,24 @@
 """Runs a suite of benchmarks and writes its table (Markdown) and its picture (PNG).
 
-python benchmarks/run.py perceptron --only covtype --repeats 5
+For example: python benchmarks/run.py perceptron --only covtype --repeats 5
 """
 
 import argparse
+import hashlib
 import os
 import platform
 import sys
 import warnings
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
-from data import DataMissingError
-from measure import measure
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_info
+
+from data import DataMissingError, cache_folder
+from measure import measure
 from suite import HOME, Dataset, Findings, Objective, Part, Solver, load_suite, suite_names
 
 PACKAGES = ("maxmargin", "scikit-learn", "river", "vowpalwabbit", "numpy", "scipy", "numba")
@@ -23,6 +27,7 @@ PACKAGES = ("maxmargin", "scikit-learn", "river", "vowpalwabbit", "numpy", "scip
 def main() -> None:
     """Run the suite that the command line names."""
     arguments = parse_arguments()
+    keep_loops_apart()
     suite = load_suite(arguments.suite)
     out = arguments.out or HOME / arguments.suite / "results"
     out.mkdir(parents=True, exist_ok=True)
@@ -46,15 +51,11 @@ def main() -> None:
 
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suite", choices=suite_names())
     parser.add_argument("--only", metavar="DATASET", help="only the data sets with this in their name")
     parser.add_argument("--part", help="only this part of the suite")
-    parser.add_argument(
-        "--repeats", type=int, default=5, help="rounds that each time is the median of, at least"
-    )
+    parser.add_argument("--repeats", type=int, default=5, help="rounds that each time is the median of, at least")
     parser.add_argument("--out", type=Path, help="folder to write to (benchmarks/SUITE/results)")
     return parser.parse_args()
 
@@ -86,15 +87,34 @@ def markdown_table(rows: list[dict[str, str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def keep_loops_apart() -> None:
+    """Give every state of the package's sources a cache of compiled loops of its own.
+
+    The compiler looks at the file of a loop only, and would serve a stale one where the change is in another file.
+    """
+    spec = find_spec("maxmargin")
+    sources = sorted(Path(folder) for folder in spec.submodule_search_locations)
+    digest = hashlib.sha256()
+    for path in sorted(path for folder in sources for path in folder.rglob("*.py")):
+        digest.update(path.read_bytes())
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder() / "loops" / digest.hexdigest()[:16]))
+
+
 def machine_text(repeats: int) -> str:
     """Say when, on what and with which versions the times were taken."""
     day = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     load = f", load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
     return (
-        f"{day}. {processor()}, {os.cpu_count()} cores{load}. {platform.system()} {platform.machine()}, "
-        f"Python {platform.python_version()}, {', '.join(versions())}. Times are medians of at least {repeats} rounds, "
-        "in each of which the rivals take turns; ratios are medians of the rounds' ratios."
+        f"{day}. {processor()}, {os.cpu_count()} cores{load}, {blas_threads()} BLAS threads. "
+        f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {', '.join(versions())}. "
+        f"Times are medians of at least {repeats} rounds, in each of which the rivals take turns; "
+        "ratios are medians of the rounds' ratios."
     )
+
+
+def blas_threads() -> int:
+    """The largest number of threads that a linear algebra library of this process uses."""
+    return max((pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)
 
 
 def processor() -> str:

@@ -1,11 +1,13 @@
 """What a suite is made of, and how its pieces are found.
 
-A suite is a folder with ``objective.py`` and the folders ``datasets``, ``solvers`` and ``parts``. Every module in them
-is imported, and every class in it that derives from one of the classes below is a piece of the suite.
+A suite is a folder with ``objective.py`` and the folders ``datasets``, ``solvers`` and ``parts``. Every
+module in them is imported, and every class in it that derives from one of the classes below is a piece
+of the suite (unless its name begins with an underscore).
 """
 
 import importlib
 import inspect
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -131,7 +133,14 @@ def load_suite(name: str) -> Suite:
 
 def _discover(suite: str, folder: str, kind: type) -> list[Any]:
     modules = sorted(path.stem for path in (HOME / suite / folder).glob("*.py"))
-    return [piece for module in modules for piece in _pieces(f"{suite}.{folder}.{module}", kind)]
+    found = []
+    for module in modules:
+        try:
+            found += _pieces(f"{suite}.{folder}.{module}", kind)
+        except ModuleNotFoundError as error:
+            # A rival that is not installed does not take part.
+            print(f"left out {suite}/{folder}/{module}.py: {error}", file=sys.stderr)
+    return found
 
 
 def _pieces(module_name: str, kind: type) -> list[Any]:

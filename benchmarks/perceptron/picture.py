@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+
 from measure import median_ratio
 from perceptron.parts.lazy import pass_seconds
 from perceptron.parts.passes import seconds_a_row
@@ -27,9 +28,11 @@ def ratios(findings):
         for name, runs in findings[part].runs.items() if part in findings else ():
             ours = runs["maxmargin"]
             bars.append((name + suffix, "scikit-learn", 1.0 / median_ratio(ours, runs["scikit-learn"])))
-            for rival in ("Vowpal Wabbit", "river"):
-                if rival in runs:
-                    bars.append((name + suffix, rival, seconds_a_row(runs[rival]) / seconds_a_row(ours)))
+            bars += [
+                (name + suffix, rival, seconds_a_row(runs[rival]) / seconds_a_row(ours))
+                for rival in ("Vowpal Wabbit", "river")
+                if rival in runs
+            ]
     return bars
 
 
@@ -65,9 +68,7 @@ def draw_ratios(axes, bars):
     axes.set_xlabel("time of the rival / time of maxmargin (right of 1: maxmargin is faster)")
     axes.set_title("Rivals: the same work")
     used = [rival for rival in COLOURS if any(rival == bar[1] for bar in bars)]
-    axes.legend(
-        [plt.Rectangle((0, 0), 1, 1, color=COLOURS[rival]) for rival in used], used, loc="lower right"
-    )
+    axes.legend([plt.Rectangle((0, 0), 1, 1, color=COLOURS[rival]) for rival in used], used, loc="lower right")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
 

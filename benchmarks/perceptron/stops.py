@@ -10,8 +10,8 @@ from scipy.sparse import issparse
 class Stop:
     """After so many passes, or with ``passes=None`` once nothing is misclassified.
 
-    scikit-learn moves the intercept a hundred times more slowly on sparse rows than on dense ones, so that its planes
-    there are those of the perceptron only where there is no intercept.
+    scikit-learn moves the intercept a hundred times more slowly on sparse rows than on dense ones,
+    so that its planes there are those of the perceptron only where there is no intercept.
     """
 
     passes: int | None

@@ -23,6 +23,7 @@ _HOME_OF = {
     "LimitWarning": "solvers",
     "Status": "solvers",
     "Margins": "problems",
+    "incremental_search_bound": "problems",
     "margin_perceptron_bound": "problems",
     "margins": "problems",
 }
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
         mistake_bound,
     )
     from maxmargin.estimators import KernelPerceptron, MarginPerceptron, Perceptron, certify
-    from maxmargin.problems import Margins, margin_perceptron_bound, margins
+    from maxmargin.problems import Margins, incremental_search_bound, margin_perceptron_bound, margins
     from maxmargin.solvers import LimitWarning, Status
 
 

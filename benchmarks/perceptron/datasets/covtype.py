@@ -1,8 +1,9 @@
 """Forest cover: 581,012 rows of 54 columns, the second kind of cover against the rest; far from separable."""
 
-from data import as_signs, load_text
 from scipy.sparse import csr_matrix
 from sklearn.preprocessing import minmax_scale
+
+from data import as_signs, load_text
 from suite import Dataset
 
 

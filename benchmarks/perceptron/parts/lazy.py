@@ -1,6 +1,7 @@
 """What lazy passes save where few mistakes are left, and what they cost where many are."""
 
 import numpy as np
+
 from measure import duration, yes_or_no
 from perceptron.stops import Stop
 from suite import Part
@@ -16,11 +17,12 @@ class Lazy(Part):
     name = "lazy"
     title = "lazy: passes that skip rows which cannot have become mistakes"
     text = (
-        "The time of a pass, without certificate, when every row is looked at and when rows may be skipped; each pass's "
-        "time is its median over the rounds. `few` are the passes with mistakes on at most 0.1 % of the rows, `many` "
-        "those with mistakes on at least 1 %; `last 3` are the last three passes of a run that ends by itself. Wanted: "
-        "every row / lazy at least 3 where few mistakes are left (mushrooms, imdb.tfidf), lazy / every row at most 1.05 "
-        f"where there are many. At most {PASSES} passes; w must be the same."
+        "The time of a pass, without certificate, when every row is looked at and when rows may be "
+        "skipped; each pass's time is its median over the rounds. `few` are the passes with mistakes on "
+        "at most 0.1 % of the rows, `many` those with mistakes on at least 1 %; `last 3` are the last "
+        "three passes of a run that ends by itself. Wanted: every row / lazy at least 3 where few "
+        "mistakes are left (mushrooms, imdb.tfidf), lazy / every row at most 1.05 where there are many. "
+        f"At most {PASSES} passes; w must be the same."
     )
     stop = Stop(passes=PASSES)
 

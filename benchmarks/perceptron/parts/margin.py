@@ -1,12 +1,12 @@
 """How much of the largest margin the margin perceptron reaches."""
 
 import numpy as np
-from measure import duration, median_seconds, yes_or_no
 from scipy.optimize import nnls
 from scipy.sparse import issparse
-from suite import Part
 
 from maxmargin import margin_perceptron_bound
+from measure import duration, median_seconds, yes_or_no
+from suite import Part
 
 
 class Margin(Part):
@@ -15,11 +15,11 @@ class Margin(Part):
     name = "margin"
     title = "margin: MarginPerceptron(gamma=None)"
     text = (
-        "Margins are those of the points (x, 1) and planes through the origin. `best margin` is computed without the "
-        "package, as a least-distance problem by non-negative least squares. The theorem promises a quarter of it, "
-        "`proven share` is what the certificate promises. `bound` is the theorem's on the updates of a single guess "
-        "that is at most the best margin. Wanted: a share of at least 0.25, and the best margin within the bracket. "
-        "Medians of 3 rounds."
+        "Margins are those of the points (x, 1) and planes through the origin. `best margin` is "
+        "computed without the package, as a least-distance problem by non-negative least squares. The "
+        "theorem promises a quarter of it, `proven share` is what the certificate promises. `bound` is "
+        "the theorem's on the updates of a single guess that is at most the best margin. Wanted: a "
+        "share of at least 0.25, and the best margin within the bracket. Medians of 3 rounds."
     )
     most_repeats = 3
 
@@ -42,9 +42,7 @@ class Margin(Part):
             "best margin": f"{best:.4g}",
             "share": f"{share:.3f}",
             "proven share": f"{bracket.share:.3f}",
-            "best in the bracket": yes_or_no(
-                bracket.lower <= best * (1 + 1e-9) and best <= bracket.upper * (1 + 1e-9)
-            ),
+            "best in the bracket": yes_or_no(bracket.lower <= best * (1 + 1e-9) and best <= bracket.upper * (1 + 1e-9)),
             "as wanted": yes_or_no(share >= 0.25),
         }
 
@@ -52,10 +50,10 @@ class Margin(Part):
 def largest_margin(X, y):
     """The largest margin of the points (x, 1) by a plane through the origin.
 
-    The shortest u with y_i u·(x_i, 1) >= 1 has length 1/margin. As a least-distance problem it is solved by the
-    residual r of the non-negative least squares problem with the columns (y_i (x_i, 1), 1) and the right side
-    (0, ..., 0, 1): u is -r divided by its last entry (Lawson and Hanson, "Solving least squares problems", 1974,
-    chapter 23).
+    The shortest u with y_i u·(x_i, 1) >= 1 has length 1/margin. As a least-distance problem it is solved
+    by the residual r of the non-negative least squares problem with the columns (y_i (x_i, 1), 1) and the
+    right side (0, ..., 0, 1): u is -r divided by its last entry (Lawson and Hanson, "Solving least squares
+    problems", 1974, chapter 23).
     """
     dense = X.toarray() if issparse(X) else X
     n_rows, n_columns = dense.shape

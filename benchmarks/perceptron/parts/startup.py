@@ -15,11 +15,12 @@ class Startup(Part):
     name = "startup"
     title = "startup: import and first fit"
     text = (
-        "Two fresh processes with one folder for compiled loops (NUMBA_CACHE_DIR), empty before the first. `load` is "
-        "the first use of `maxmargin.Perceptron`, which loads numba and scikit-learn. The fits run until nothing is "
-        "misclassified, so that the loops of lazy passes are compiled too. Wanted: `import maxmargin` does not load "
-        "numba; the first fit with an empty cache takes less than 5 s; in the second process it takes at most 0.5 s "
-        "more than a warm one. Medians of 3 rounds."
+        "Two fresh processes with one folder for compiled loops (NUMBA_CACHE_DIR), empty before the "
+        "first. `load` is the first use of `maxmargin.Perceptron`, which loads numba and scikit-learn. "
+        "The fits run until nothing is misclassified, so that the loops of lazy passes are compiled "
+        "too. Wanted: `import maxmargin` does not load numba; the first fit with an empty cache takes "
+        "less than 5 s; in the second process it takes at most 0.5 s more than a warm one. Medians of 3 "
+        "rounds."
     )
     most_repeats = 3
 

@@ -1,8 +1,7 @@
 """The package itself: a whole fit, with validation and certificate."""
 
-from suite import Solver
-
 from maxmargin import MarginPerceptron, Perceptron
+from suite import Solver
 
 # More passes than any separable set here needs.
 PLENTY = 1_000_000
@@ -28,10 +27,9 @@ class MaxmarginFit(Solver):
         model = self.model
         return {
             "w": model.coef_[0],
+            "intercept": model.intercept_[0],
             "passes": model.n_iter_,
             "rows": self.X.shape[0],
-            "fit_intercept": model.fit_intercept,
-            "accuracy": model.score(self.X, self.y),
         }
 
 

@@ -3,11 +3,10 @@
 import time
 from contextlib import contextmanager
 
-from suite import Solver
-
 from maxmargin.data import validate_two_classes
 from maxmargin.problems import PerceptronProblem
 from maxmargin.solvers import PassSettings, Start, Watch, online_perceptron
+from suite import Solver
 
 
 class MaxmarginPasses(Solver):

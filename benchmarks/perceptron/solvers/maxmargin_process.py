@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_matrix, save_npz
+
 from suite import Solver
 
 SCRIPT = Path(__file__).resolve().parents[1] / "first_fit.py"

@@ -1,6 +1,7 @@
 """scikit-learn's perceptron: stochastic gradient descent with a fixed step."""
 
 from sklearn.linear_model import Perceptron
+
 from suite import Solver
 
 MOST_PASSES = 20_000
@@ -13,7 +14,7 @@ class ScikitLearn(Solver):
     parts = ("passes", "until_clean")
 
     def warm_up(self, stop):
-        """Find how many passes are needed: the rival does not stop by itself when nothing is misclassified."""
+        """Find how many passes are needed: it does not stop by itself when nothing is misclassified."""
         self.passes = stop.passes or self._passes_until_clean(stop)
         self.run(stop)
 
@@ -25,7 +26,7 @@ class ScikitLearn(Solver):
 
     def get_result(self):
         """Return the plane and the passes that were made."""
-        return {"w": self.model.coef_[0], "passes": self.passes, "accuracy": self.model.score(self.X, self.y)}
+        return {"w": self.model.coef_[0], "intercept": self.model.intercept_[0], "passes": self.passes}
 
     def _passes_until_clean(self, stop):
         model = Perceptron(fit_intercept=stop.fit_intercept(self.X), shuffle=False)

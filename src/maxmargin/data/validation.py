@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import check_array, column_or_1d, get_tags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
@@ -20,10 +20,10 @@ MATRIX_CHECKS: dict[str, Any] = {
 }
 
 
-def validate_points(estimator: Any, X: Any, *, reset: bool = False) -> Points:
-    """Check X for a fitted estimator (or, with ``reset``, for one about to be fitted)."""
+def validate_points(estimator: Any, X: Any) -> Points:
+    """Check X for a fitted estimator."""
     _refuse_text_columns(X)
-    return Points(_canonical(_naming("X", validate_data, estimator, X, reset=reset, **MATRIX_CHECKS)))
+    return Points(_canonical(_naming("X", validate_data, estimator, X, reset=False, **_checks(estimator))))
 
 
 def validate_training_data(
@@ -40,7 +40,7 @@ def validate_training_data(
     if y is None:
         raise ValueError(f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None.")
     _refuse_text_columns(X)
-    X, y = _naming("X", validate_data, estimator, X, y, reset=reset, **MATRIX_CHECKS)
+    X, y = _naming("X", validate_data, estimator, X, y, reset=reset, **_checks(estimator))
     if classes is None:
         classes, codes = encode_labels(y)
     else:
@@ -55,7 +55,7 @@ def validate_labels(labelled: LabelledPoints) -> LabelledPoints:
     if labelled.weights is not None:
         present = labelled.classes[np.unique(labelled.codes[labelled.weights > 0])]
     if len(present) < 2:
-        which = f"only the class {present[0]!r}" if len(present) else "no row of positive weight"
+        which = f"only one class, {present[0].item()!r}" if len(present) else "no row of positive weight"
         raise ValueError(f"y has {which}; give rows of at least two classes.")
     return labelled
 
@@ -84,6 +84,11 @@ def validate_two_classes(X: Any, y: Any, *, caller: str) -> Dataset:
     if len(classes) != 2:
         raise ValueError(f"y has {len(classes)} classes {list(classes[:5])}; {caller} takes exactly two.")
     return Dataset(Points(_canonical(X)), np.where(codes == 1, 1.0, -1.0))
+
+
+def _checks(estimator: Any) -> dict[str, Any]:
+    takes_sparse = get_tags(estimator).input_tags.sparse
+    return MATRIX_CHECKS if takes_sparse else {**MATRIX_CHECKS, "accept_sparse": False}
 
 
 def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from maxmargin.certificates import Certificate, PerClass
 from maxmargin.data import Dataset, LabelledPoints, validate_points
 from maxmargin.solvers import LimitWarning, PassReport, Solution, Status, Watch
 
-# solve(number of the task, its data, its seed, its watch)
+# solve(number of the task, its data, the seed, its watch)
 SolveTask = Callable[[int, Dataset, int, Watch], Solution]
 
 
@@ -51,9 +52,12 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return PerClass({plain(label): proof for label, proof in zip(labelled.classes, proofs, strict=True)})
 
     def _solve_tasks(self, labelled: LabelledPoints, solve: SolveTask, *, passes: int | None) -> list[Solution]:
-        """Solve every task, each with a seed of its own, in ``n_jobs`` threads: the bits do not depend on them."""
+        """Solve every task in ``n_jobs`` threads: the bits do not depend on them.
+
+        All tasks see the rows in the same order, which makes the scores of different classes comparable.
+        """
         tasks = list(labelled.tasks())
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(tasks))
+        seed = seed_of(self.random_state)
         stop_asked = threading.Event()
         progress = FitProgress(self, labelled, len(tasks), passes)
         started = time.perf_counter()
@@ -61,7 +65,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         def run(task: int) -> Solution:
             on_pass, done = progress.of_task(task)
             watch = Watch(self.max_time, on_pass, stop_asked, started)
-            solution = solve(task, tasks[task], int(seeds[task]), watch)
+            solution = solve(task, tasks[task], seed, watch)
             done()
             return solution
 
@@ -258,6 +262,13 @@ def worst(statuses: Sequence[Status]) -> Status:
         Status.INTERRUPTED,
     ]
     return max(statuses, key=order.index)
+
+
+def seed_of(random_state: Any) -> int:
+    """The seed that a user gave, or one drawn from the generator that was given instead."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def one_or_all(values: list[Any]) -> Any:

@@ -184,6 +184,12 @@ class Perceptron(LinearPlanes):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # On data that cannot be separated, all corrections of a pass at once swing the plane from side to side.
+        tags.classifier_tags.poor_score = self.rule == "batch"
+        return tags
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
@@ -233,8 +239,8 @@ class Perceptron(LinearPlanes):
         """Go on with more rows, once and in the order given: the online protocol.
 
         Each row is predicted before its label is used; ``n_updates_`` counts the mistakes since the first call.
-        ``dual_coef_`` and ``certificate_`` speak of one data set, and are not kept; ``certify(model, X, y)`` on all rows
-        of the stream, in one piece, gives their bound.
+        ``dual_coef_`` and ``certificate_`` speak of one data set, and are not kept; ``certify(model, X, y)`` on all
+        rows of the stream, in one piece, gives their bound.
 
         Parameters
         ----------
@@ -304,13 +310,15 @@ class Perceptron(LinearPlanes):
         return settings
 
     def _held_out(self, labelled: LabelledPoints) -> np.ndarray:
-        _, counts = np.unique(labelled.codes, return_counts=True)
-        splitter = StratifiedShuffleSplit if counts.min() > 1 else ShuffleSplit
+        classes, counts = np.unique(labelled.codes, return_counts=True)
+        n_held_out = math.ceil(self.validation_fraction * labelled.codes.size)
+        stratified = counts.min() > 1 and classes.size <= n_held_out <= labelled.codes.size - classes.size
+        splitter = StratifiedShuffleSplit if stratified else ShuffleSplit
         split = splitter(test_size=self.validation_fraction, random_state=check_random_state(self.random_state))
-        kept, held_out = next(split.split(np.zeros((labelled.points.n_rows, 1)), labelled.codes))
-        if len(np.unique(labelled.codes[kept])) < len(labelled.classes):
+        kept, held_out = next(split.split(np.zeros((labelled.codes.size, 1)), labelled.codes))
+        if np.unique(labelled.codes[kept]).size < classes.size:
             raise ValueError(
-                "validation_fraction leaves a class without rows to train on: give more rows, or less of it."
+                "validation_fraction leaves a class without rows to train on: lower it, or give more rows."
             )
         return held_out
 

@@ -8,7 +8,7 @@ def kernel_block_pass(gram, signs, steps, scores, intercept_step, alpha_change):
     """Visit a block of rows in order, given their gram matrix and their scores before the block.
 
     Adds the steps taken to ``alpha_change`` and keeps the scores of the rows still to come up to date. Returns the
-    number of updates and the perceptron criterion as it was met.
+    number of updates and the sum of steps_i max(0, -y_i f(x_i)), as it was met.
     """
     updates = 0
     criterion = 0.0
@@ -21,5 +21,5 @@ def kernel_block_pass(gram, signs, steps, scores, intercept_step, alpha_change):
         for j in range(i + 1, signs.size):
             scores[j] += change * (gram[i, j] + intercept_step)
         updates += 1
-        criterion -= margin
+        criterion -= steps[i] * margin
     return updates, criterion

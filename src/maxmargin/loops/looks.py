@@ -27,15 +27,13 @@ class UnsafeRows(NamedTuple):
 
     ``safe_until[i]`` is y_i w·x_i at the last look plus ||x_i|| times the path travelled until then.
     ``path[0]`` and ``path[1]`` are the lengths travelled that take margin from negative and positive rows.
-    ``doubt`` times ||x_i|| ||w|| bounds the rounding of a computed score (``length[0]`` bounds ||w||, and ``looks``
-    counts the rows that were read).
+    ``doubt`` times ||x_i|| ||w|| bounds the rounding of a computed score (``length[0]`` bounds ||w||).
     """
 
     safe_until: np.ndarray
     norms: np.ndarray
     path: np.ndarray
     length: np.ndarray
-    looks: np.ndarray
     nonnegative: bool
     doubt: float
 
@@ -83,7 +81,6 @@ def _(looks, i, sign, intercept, floor):
 def _(looks, i, sign, margin):
     path = looks.path[1] if sign > 0.0 else looks.path[0]
     looks.safe_until[i] = margin + looks.norms[i] * path
-    looks.looks[0] += 1
 
 
 @_note_update.on(UnsafeRows)
@@ -114,7 +111,6 @@ def watch_unsafe_rows(norms: np.ndarray, *, nonnegative: bool, longest_row: int,
         norms=norms * (1.0 + doubt),
         path=np.zeros(2),
         length=np.array([length * (1.0 + doubt)]),
-        looks=np.zeros(1, np.int64),
         nonnegative=nonnegative,
         doubt=doubt,
     )

@@ -88,10 +88,15 @@ def note_average(average, examples, i, change, position):
     """Account for an update in the average."""
 
 
+def count_seen(average, count):
+    """Account for the examples of a pass."""
+
+
 _floor_of = Dispatched(floor_of)
 _note_step = Dispatched(note_step)
 _is_exhausted = Dispatched(is_exhausted)
 _note_average = Dispatched(note_average)
+_count_seen = Dispatched(count_seen)
 
 
 @_floor_of.on(Mistakes)
@@ -134,6 +139,16 @@ def _(average, examples, i, change, position):
     pass
 
 
+@_count_seen.on(NoAverage)
+def _(average, count):
+    pass
+
+
+@_count_seen.on(RunningAverage)
+def _(average, count):
+    average.seen[0] += count
+
+
 @_note_average.on(RunningAverage)
 def _(average, examples, i, change, position):
     before = max(0.0, average.seen[0] + position - average.since)
@@ -143,43 +158,53 @@ def _(average, examples, i, change, position):
 
 
 @jit
-def online_pass(examples, order, rule, plane, looks, average):
-    """Visit the rows in ``order`` and update the plane at once on each violation.
+def online_passes(examples, orders, rule, plane, looks, average):
+    """Visit the rows in the order of each row of ``orders``, and update the plane at once on each violation.
 
-    Returns the number of updates and the perceptron criterion, the sum of max(0, -y_i f(x_i)) as it was met.
+    Ends after a pass without a violation, or at the rule's last update. Returns the number of passes begun and for
+    each of them the updates, the sum of steps_i max(0, -y_i f(x_i)) as it was met, and the rows looked at.
     """
-    updates = 0
-    criterion = 0.0
-    for position in range(order.size):
-        i = order[position]
-        sign = examples.signs[i]
-        floor = floor_of(rule, i)
-        if is_safe(looks, i, sign, plane.intercept[0], floor):
-            continue
-        inner = sign * dot(examples.rows, i, plane.w)
-        note_look(looks, i, sign, inner)
-        margin = inner + sign * plane.intercept[0]
-        if margin > floor:
-            continue
-        if is_exhausted(rule):
+    updates = np.zeros(orders.shape[0], np.int64)
+    criterion = np.zeros(orders.shape[0])
+    looked_at = np.zeros(orders.shape[0], np.int64)
+    n_passes = 0
+    for number in range(orders.shape[0]):
+        n_passes += 1
+        for position in range(orders.shape[1]):
+            i = orders[number, position]
+            sign = examples.signs[i]
+            floor = floor_of(rule, i)
+            if is_safe(looks, i, sign, plane.intercept[0], floor):
+                continue
+            inner = sign * dot(examples.rows, i, plane.w)
+            looked_at[number] += 1
+            note_look(looks, i, sign, inner)
+            margin = inner + sign * plane.intercept[0]
+            if margin > floor:
+                continue
+            if is_exhausted(rule):
+                return n_passes, updates, criterion, looked_at
+            step = examples.steps[i]
+            add_scaled(examples.rows, i, sign * step, plane.w)
+            plane.intercept[0] += sign * step * examples.intercept_step
+            plane.alpha[i] += step
+            note_step(rule, i, step, margin)
+            note_update(looks, i, sign, step)
+            note_average(average, examples, i, sign * step, position)
+            updates[number] += 1
+            criterion[number] -= step * min(margin, 0.0)
+        count_seen(average, orders.shape[1])
+        if updates[number] == 0:
             break
-        step = examples.steps[i]
-        add_scaled(examples.rows, i, sign * step, plane.w)
-        plane.intercept[0] += sign * step * examples.intercept_step
-        plane.alpha[i] += step
-        note_step(rule, i, step, margin)
-        note_update(looks, i, sign, step)
-        note_average(average, examples, i, sign * step, position)
-        updates += 1
-        criterion -= min(margin, 0.0)
-    return updates, criterion
+    return n_passes, updates, criterion, looked_at
 
 
 @jit
 def batch_pass(examples, order, plane, change):
     """Add up the updates of all mistakes of the plane as it stands, into ``change`` (theory A2).
 
-    ``change`` has the intercept's part in its last place. Returns the number of mistakes and the criterion.
+    ``change`` has the intercept's part in its last place. Returns the number of mistakes and the sum of
+    steps_i max(0, -y_i f(x_i)).
     """
     mistakes = 0
     criterion = 0.0
@@ -195,5 +220,5 @@ def batch_pass(examples, order, plane, change):
         change[-1] += sign * step * examples.intercept_step
         plane.alpha[i] += step
         mistakes += 1
-        criterion -= margin
+        criterion -= step * margin
     return mistakes, criterion

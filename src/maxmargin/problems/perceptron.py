@@ -13,11 +13,11 @@ from maxmargin.data import Dataset
 class PerceptronProblem:
     r"""Find w and b without mistakes, that is with zero perceptron criterion (theory A3).
 
-    .. math:: J(w, b) = \sum_i \max(0, -y_i (w \cdot x_i + b))
+    .. math:: J(w, b) = \sum_i c_i \max(0, -y_i (w \cdot x_i + b))
 
-    The points that the theorems speak of are the rows x_i; with an intercept, (x_i, 1) (lecture 004); normalised,
-    divided by their length (A12). Dividing a point by a length changes no sign, only the size of a step on it,
-    so the rows themselves are never rewritten.
+    c_i is the row's weight, 1 where none is given. The points that the theorems speak of are the rows x_i; with an
+    intercept, (x_i, 1) (lecture 004); normalised, divided by their length (A12). Dividing a point by a length changes
+    no sign, only the size of a step on it, so the rows themselves are never rewritten.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class PerceptronProblem:
     def criterion(self, w: np.ndarray, b: float) -> float:
         """J(w, b), theory A3."""
         scores = self.dataset.signs * (self.dataset.points.scores(w) + b)
-        return float(np.maximum(0.0, -scores[self.dataset.counted]).sum())
+        return float((self.steps / self.step) @ np.maximum(0.0, -scores))
 
 
 def margin_perceptron_bound(radius: float, gamma: float) -> float:
@@ -89,9 +89,38 @@ def margin_perceptron_bound(radius: float, gamma: float) -> float:
     >>> margin_perceptron_bound(radius=2.0, gamma=0.5)
     144.0
     """
+    ratio = _ratio(radius, gamma)
+    return 8.0 * ratio * ratio + 4.0 * ratio
+
+
+def incremental_search_bound(radius: float, gamma: float) -> float:
+    r"""Bound the updates of the incremental search for a guess, over all its rounds (theory A11).
+
+    .. math:: 64 R^2 / \gamma^2
+
+    Rounds with guesses R, R/2, ..., down to more than gamma/2, are allowed 12R²/guess² updates each: a geometric
+    series.
+
+    Parameters
+    ----------
+    radius, gamma : as for :func:`margin_perceptron_bound`
+
+    References
+    ----------
+    Y. Tao, "Linear Classification: Maximizing the Margin", "An Incremental Algorithm" (which leaves the constant open).
+
+    Examples
+    --------
+    >>> from maxmargin import incremental_search_bound
+    >>> incremental_search_bound(radius=2.0, gamma=0.5)
+    1024.0
+    """
+    return 64.0 * _ratio(radius, gamma) ** 2
+
+
+def _ratio(radius: float, gamma: float) -> float:
     if not (radius >= 0.0 and math.isfinite(radius)):
         raise ValueError(f"radius must be a finite number that is not negative, got {radius!r}.")
     if not gamma > 0.0:
         raise ValueError(f"gamma must be positive, got {gamma!r}.")
-    ratio = radius / gamma
-    return 8.0 * ratio * ratio + 4.0 * ratio
+    return radius / gamma

@@ -40,4 +40,4 @@ class BatchRun(PlaneRun):
         self.plane.w[:] += change[:-1]
         self.plane.intercept[0] += change[-1]
         self.plane.alpha[:] = alpha
-        return PassOutcome(mistakes, criterion, looks)
+        return PassOutcome(mistakes, criterion / self.problem.step, looks)

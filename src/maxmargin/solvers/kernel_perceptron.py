@@ -99,7 +99,7 @@ class KernelRun(RowVisits):
             more, loss = self._visit(block)
             updates, criterion, position = updates + more, criterion + loss, position + block.size
             cut_short = watch.must_stop() if position < order.size else None
-        return PassOutcome(updates, criterion, order.size, cut_short)
+        return PassOutcome(updates, criterion / self.problem.step, order.size, cut_short)
 
     def _visit(self, block: np.ndarray) -> tuple[int, float]:
         problem = self.problem

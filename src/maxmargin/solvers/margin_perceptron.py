@@ -98,8 +98,8 @@ class MarginRun(OnlineRun):
         status = watch.must_stop()
         try:
             while status is None:
-                self.shuffle()
-                status = record.add(self.make_pass(watch))
+                for outcome in self.make_passes(watch, record.passes_before_judgement()):
+                    status = record.add(outcome)
                 self.margin_rule.squared_length[0] = self.plane.w @ self.plane.w + self.plane.intercept[0] ** 2
                 if self.margin_rule.updates_left[0] < 0:
                     status = None

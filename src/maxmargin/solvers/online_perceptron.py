@@ -10,7 +10,7 @@ classification using the perceptron algorithm", 1999.
 import numpy as np
 
 from maxmargin.loops.looks import EveryRow, UnsafeRows, watch_unsafe_rows
-from maxmargin.loops.perceptron import Mistakes, NearerThan, NoAverage, RunningAverage, online_pass
+from maxmargin.loops.perceptron import Mistakes, NearerThan, NoAverage, RunningAverage, online_passes
 from maxmargin.problems import PerceptronProblem
 from maxmargin.solvers.passes import PassOutcome, PlaneRun, run_passes
 from maxmargin.solvers.solution import PassSettings, Solution, Start
@@ -18,7 +18,9 @@ from maxmargin.solvers.watch import Watch
 
 # No margin exceeds ||w|| ||x_i||. A pass whose updates travelled less than this share of ||w|| leaves rows that the
 # next one need not look at.
-LAZY_SHARE = 0.25
+LAZY_SHARE = 0.5
+# A call of the loop costs about as much as looking at this many rows.
+ROWS_WORTH_A_CALL = 1 << 13
 
 
 def solve(problem: PerceptronProblem, settings: PassSettings, start: Start, watch: Watch) -> Solution:
@@ -47,21 +49,36 @@ class OnlineRun(PlaneRun):
 
     def make_pass(self, watch: Watch) -> PassOutcome:
         """Visit the rows once, updating as they come."""
-        if isinstance(self.looks, UnsafeRows):
-            self.looks.looks[0] = 0
-        updates, criterion, visited, cut_short = 0, 0.0, 0, None
+        total, cut_short = PassOutcome(0, 0.0, 0), None
         for part in self.parts():
-            cut_short = watch.must_stop() if visited else None
+            cut_short = watch.must_stop() if total.looks else None
             if cut_short is not None:
                 break
-            more, loss = online_pass(self.examples, part, self.rule, self.plane, self.looks, self.average)
-            updates, criterion, visited = updates + more, criterion + loss, visited + part.size
-            self.seen += part.size
-            if isinstance(self.average, RunningAverage):
-                self.average.seen[0] = self.seen
-        looks = int(self.looks.looks[0]) if isinstance(self.looks, UnsafeRows) else visited
-        self._choose_looks(updates)
-        return PassOutcome(updates, criterion, looks, cut_short)
+            [outcome] = self._visit(part[np.newaxis])
+            total = PassOutcome(*(sum(pair) for pair in zip(total[:3], outcome[:3], strict=True)))
+        self._choose_looks(total.updates)
+        return total._replace(cut_short=cut_short)
+
+    def make_passes(self, watch: Watch, at_most: float) -> list[PassOutcome]:
+        """Make one pass; or several in one call, where they are so short that the call would cost more."""
+        count = int(min(ROWS_WORTH_A_CALL // self.order.size, at_most)) if watch.on_pass is None else 1
+        if count <= 1:
+            self.shuffle()
+            return [self.make_pass(watch)]
+        orders = np.empty((count, self.order.size), dtype=self.order.dtype)
+        for order in orders:
+            self.shuffle()
+            order[:] = self.order
+        outcomes = self._visit(orders)
+        self._choose_looks(outcomes[-1].updates)
+        return outcomes
+
+    def _visit(self, orders: np.ndarray) -> list[PassOutcome]:
+        made = online_passes(self.examples, orders, self.rule, self.plane, self.looks, self.average)
+        n_passes, updates, criterion, looks = made
+        self.seen += n_passes * orders.shape[1]
+        criterion /= self.problem.step
+        return [PassOutcome(int(updates[k]), float(criterion[k]), int(looks[k])) for k in range(n_passes)]
 
     def result(self) -> tuple[np.ndarray, float, np.ndarray]:
         """The last plane, or the average of all planes since averaging began."""
@@ -92,7 +109,7 @@ class OnlineRun(PlaneRun):
         length = float(np.linalg.norm(self.plane.w))
         if updates * self._longest_step > LAZY_SHARE * length:
             self.looks = EveryRow()
-        elif isinstance(self.looks, EveryRow):
+        elif isinstance(self.looks, EveryRow) and self.order.size:
             self.looks = watch_unsafe_rows(
                 np.sqrt(points.squared_norms),
                 nonnegative=points.nonnegative,

@@ -40,6 +40,11 @@ class RowVisits:
     def make_pass(self, watch: Watch) -> PassOutcome:
         """Visit the rows once."""
 
+    def make_passes(self, watch: Watch, at_most: float) -> list[PassOutcome]:  # noqa: ARG002
+        """Make at least one pass, and at most this many."""
+        self.shuffle()
+        return [self.make_pass(watch)]
+
     @abstractmethod
     def result(self) -> tuple[np.ndarray, float, np.ndarray]:
         """w, b and alpha, as a user would get them now (a run in a feature space has no w: an empty one)."""
@@ -106,16 +111,25 @@ class PassRecord:
             return outcome.cut_short
         if outcome.updates == 0:
             return Status.SOLVED
-        if self._has_stalled(outcome.criterion / self._run.order.size if error is None else error):
+        if error is None:
+            # Mistakes with a criterion of zero are those of the zero plane, which says nothing of progress.
+            error = outcome.criterion / self._run.order.size if outcome.criterion > 0.0 else math.inf
+        if self._has_stalled(error):
             return Status.STALLED
         if asked is not None:
             return asked
         return Status.ITERATION_LIMIT if len(self.outcomes) >= self._settings.max_iter else None
 
+    def passes_before_judgement(self) -> float:
+        """How many passes can be made before anything but a pass without updates could end the run."""
+        if self._settings.tol is None and self._settings.held_out is None:
+            return self._settings.max_iter - len(self.outcomes)
+        return 1
+
     def _has_stalled(self, value: float) -> bool:
         if self._settings.tol is None:
             return False
-        if value > self._best - self._settings.tol:
+        if self._best < math.inf and value > self._best - self._settings.tol:
             self._passes_without_progress += 1
         else:
             self._passes_without_progress = 0
@@ -143,10 +157,9 @@ def run_passes(run: RowVisits, settings: PassSettings, watch: Watch) -> Solution
     status = watch.must_stop()
     try:
         while status is None:
-            run.shuffle()
-            outcome = run.make_pass(watch)
-            error = None if held_out is None else held_out.error(*run.result()[:2])
-            status = record.add(outcome, error)
+            for outcome in run.make_passes(watch, record.passes_before_judgement()):
+                error = None if held_out is None else held_out.error(*run.result()[:2])
+                status = record.add(outcome, error)
     except KeyboardInterrupt:
         return solution_of(run, Status.INTERRUPTED, record.outcomes, interrupted_by_user=True)
     return solution_of(run, status, record.outcomes)

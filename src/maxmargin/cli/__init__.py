@@ -1,0 +1,1 @@
+"""The command ``maxmargin``, one module a subcommand."""

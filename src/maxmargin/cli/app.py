@@ -1,0 +1,50 @@
+"""The command's entry point."""
+
+import sys
+
+import typer
+from rich.console import Console
+
+from maxmargin import __version__
+from maxmargin.cli.demo import demo
+
+app = typer.Typer(
+    name="maxmargin",
+    help="Large-margin classification in which every answer carries its proof.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"maxmargin {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Large-margin classification in which every answer carries its proof."""
+
+
+app.command()(demo)
+
+
+def main() -> None:
+    """Run the command; an error is one line on standard error and exit code 1, Ctrl-C is exit code 130."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(141)
+    except (ValueError, OSError) as error:
+        Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

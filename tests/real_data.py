@@ -1,0 +1,81 @@
+"""Data for tests: real sets where the folder with them is there, else sets like them that are made here."""
+
+import gzip
+import lzma
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.datasets import load_svmlight_file
+
+FOLDER = Path(os.environ.get("MAXMARGIN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+
+COLUMNS = {
+    "mushrooms": 112,
+    "sonar_scale": 60,
+    "leu": 7129,
+    "colon-cancer": 2000,
+    "heart_scale": 13,
+    "ionosphere_scale": 34,
+    "australian_scale": 14,
+    "sms-spam": 8890,
+    "letter.scale": 16,
+}
+
+
+@cache
+def load(name):
+    """Return X (CSR) and y of a set; one that is made here where the real one is not to be had."""
+    for suffix, opener in ((".svm.gz", gzip.open), (".svm.xz", lzma.open)):
+        path = FOLDER / (name + suffix)
+        if path.exists():
+            with opener(path, "rb") as file:
+                X, y = load_svmlight_file(file, n_features=COLUMNS[name])
+            return sp.csr_array(X), y
+    return stand_in(name)
+
+
+def stand_in(name):
+    """Make a set of the same kind: separable or not, 0/1 or real, sparse or dense."""
+    generator = np.random.default_rng(len(name))
+    d = min(COLUMNS[name], 200)
+    n = {"mushrooms": 800, "sonar_scale": 120, "leu": 38, "colon-cancer": 62}.get(name, 300)
+    plane = generator.standard_normal(d)
+    if name in {"mushrooms", "sms-spam"}:
+        X = (generator.random((n, d)) < 0.2).astype(float)
+    else:
+        X = generator.uniform(-1, 1, (n, d))
+    scores = X @ plane - np.median(X @ plane)
+    y = np.where(scores > 0, 1.0, -1.0)
+    if name == "letter.scale":
+        return sp.csr_array(X), np.digitize(scores, [-2.0, 0.0, 2.0]).astype(float)
+    if name in {"mushrooms", "sonar_scale", "leu", "colon-cancer"}:
+        X = X[np.abs(scores) > 0.2 * np.abs(scores).max()] if name == "mushrooms" else X
+        y = y[np.abs(scores) > 0.2 * np.abs(scores).max()] if name == "mushrooms" else y
+    else:
+        y = np.where(generator.random(n) < 0.15, -y, y)
+    return sp.csr_array(X), y
+
+
+SEPARABLE = ["mushrooms", "sonar_scale", "leu", "colon-cancer"]
+NOT_SEPARABLE = ["heart_scale", "ionosphere_scale", "australian_scale"]
+
+
+def signs_of(y):
+    """-1 and +1, as the package takes two labels."""
+    return np.where(y == np.max(y), 1.0, -1.0)
+
+
+def random_set(seed, n=60, d=7, noise=0.1, grid=None):
+    """A random two-class set; on a ``grid`` all arithmetic is exact, so that margins of exactly zero occur."""
+    generator = np.random.default_rng(seed)
+    X = generator.standard_normal((n, d))
+    if grid:
+        X = np.round(X * grid) / grid
+    y = np.where(X @ generator.standard_normal(d) + 0.3 > 0, 1, -1)
+    flip = generator.random(n) < noise
+    y[flip] = -y[flip]
+    y[:2] = [1, -1]
+    return X, y
