@@ -2,12 +2,18 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import FuncFormatter
 
 from measure import median_ratio
 from perceptron.parts.lazy import pass_seconds
-from perceptron.parts.passes import seconds_a_row
+from perceptron.parts.passes import PASSES, seconds_a_row
 
 COLOURS = {"scikit-learn": "#1f6f8b", "Vowpal Wabbit": "#e0a030", "river": "#a04060"}
+LEGEND = {
+    "scikit-learn": "scikit-learn",
+    "Vowpal Wabbit": "Vowpal Wabbit, per row visited",
+    "river": "river, per row visited",
+}
 SHOWN = "imdb.tfidf"
 
 
@@ -24,7 +30,7 @@ def draw(findings, path):
 def ratios(findings):
     """For each bar: its label, the rival, and the rival's time divided by ours."""
     bars = []
-    for part, suffix in (("passes", ", passes"), ("until_clean", ", until clean")):
+    for part, suffix in (("passes", f", {PASSES} passes"), ("until_clean", ", until clean")):
         for name, runs in findings[part].runs.items() if part in findings else ():
             ours = runs["maxmargin"]
             bars.append((name + suffix, "scikit-learn", 1.0 / median_ratio(ours, runs["scikit-learn"])))
@@ -62,13 +68,18 @@ def draw_ratios(axes, bars):
         )
     axes.axvline(1.0, color="black", linewidth=1)
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_yticks(ticks, groups)
     axes.invert_yaxis()
     axes.margins(x=0.12)
     axes.set_xlabel("time of the rival / time of maxmargin (right of 1: maxmargin is faster)")
-    axes.set_title("Rivals: the same work")
+    axes.set_title("Against the rivals")
     used = [rival for rival in COLOURS if any(rival == bar[1] for bar in bars)]
-    axes.legend([plt.Rectangle((0, 0), 1, 1, color=COLOURS[rival]) for rival in used], used, loc="lower right")
+    axes.legend(
+        [plt.Rectangle((0, 0), 1, 1, color=COLOURS[rival]) for rival in used],
+        [LEGEND[rival] for rival in used],
+        loc="lower right",
+    )
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
 

@@ -22,7 +22,7 @@ class Lazy(Part):
         "at most 0.1 % of the rows, `many` those with mistakes on at least 1 %; `last 3` are the last "
         "three passes of a run that ends by itself. Wanted: every row / lazy at least 3 where few "
         "mistakes are left (mushrooms, imdb.tfidf), lazy / every row at most 1.05 where there are many. "
-        f"At most {PASSES} passes; w must be the same."
+        f"At most {PASSES} passes, one BLAS thread; w must be the same."
     )
     stop = Stop(passes=PASSES)
 

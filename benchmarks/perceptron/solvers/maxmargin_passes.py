@@ -3,6 +3,8 @@
 import time
 from contextlib import contextmanager
 
+from threadpoolctl import threadpool_limits
+
 from maxmargin.data import validate_two_classes
 from maxmargin.problems import PerceptronProblem
 from maxmargin.solvers import PassSettings, Start, Watch, online_perceptron
@@ -47,7 +49,8 @@ class LazyPasses(Solver):
         settings = PassSettings(max_iter=stop.passes, tol=None, shuffle=False)
         run, watch = online_perceptron.OnlineRun(self.problem, settings, Start()), Watch()
         self.seconds, self.outcomes = [], []
-        with lazy_passes(self.lazy):
+        # Threads that wait busily for more linear algebra would take time from the passes, at random.
+        with lazy_passes(self.lazy), threadpool_limits(1, user_api="blas"):
             while len(self.outcomes) < stop.passes:
                 started = time.perf_counter()
                 outcome = run.make_pass(watch)

@@ -50,7 +50,7 @@ def length_at_most(vector: np.ndarray, *more: float) -> float:
     # Divided by a power of two, nothing overflows and nothing is rounded.
     scale = 2.0 ** math.frexp(largest)[1] if math.frexp(largest)[1] < 1024 else 2.0**1023
     scaled = vector / scale
-    square = float(scaled @ scaled) + sum((entry / scale) ** 2 for entry in more)
+    square = float(np.square(scaled).sum()) + sum((entry / scale) ** 2 for entry in more)
     terms = vector.size + len(more)
     return up(up(math.sqrt(up(square * (1.0 + 2.0 * gamma(terms + 2)) + terms * SMALLEST))) * scale)
 

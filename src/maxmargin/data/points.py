@@ -10,7 +10,7 @@ from maxmargin.data.blocks import row_blocks
 from maxmargin.data.rows import Matrix, Rows, rows_of
 
 # Below this share of non-zero coefficients it is cheaper to gather their rows than to read all of them.
-GATHER_SHARE = 0.2
+GATHER_SHARE = 0.02
 
 
 class Points:
@@ -37,7 +37,12 @@ class Points:
         """||x_i||², one entry a row."""
         norms = np.empty(self.n_rows)
         for part in self._blocks():
-            norms[part] = squared_norms(self.matrix[part].astype(np.float64, copy=False))
+            if sp.issparse(self.matrix):
+                offsets = self.matrix.indptr[part.start : part.stop + 1]
+                values = self.matrix.data[offsets[0] : offsets[-1]]
+                norms[part] = _sums_of_squares(values, offsets - offsets[0])
+            else:
+                norms[part] = squared_norms(self.matrix[part].astype(np.float64, copy=False))
         return norms
 
     @cached_property
@@ -90,6 +95,14 @@ class Points:
 def squared_norms(rows: Matrix) -> np.ndarray:
     """||x||² of every row of a float64 matrix."""
     if sp.issparse(rows):
-        squares = sp.csr_array((rows.data**2, rows.indices, rows.indptr), shape=rows.shape)
-        return np.asarray(squares @ np.ones(rows.shape[1]))
+        return _sums_of_squares(rows.data, rows.indptr)
     return np.vecdot(rows, rows)
+
+
+def _sums_of_squares(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    sums = np.zeros(offsets.size - 1)
+    filled = np.flatnonzero(np.diff(offsets))
+    if filled.size:
+        squares = np.square(values[: offsets[-1]], dtype=np.float64)
+        sums[filled] = np.add.reduceat(squares, offsets[filled])
+    return sums

@@ -29,7 +29,8 @@ class Dispatched:
             is_piece = isinstance(piece, types.BaseNamedTuple)
             return self._bodies.get(piece.instance_class) if is_piece else None
 
-        overload(stub, jit_options={"fastmath": fastmath}, strict=False)(choose)
+        # Inlined, so that the loop holds the arrays itself: passing them on would count references at every row.
+        overload(stub, jit_options={"fastmath": fastmath, "forceinline": True}, strict=False)(choose)
 
     def on(self, piece_class: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Register the decorated function as the body for ``piece_class``."""

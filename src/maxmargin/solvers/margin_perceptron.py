@@ -100,7 +100,7 @@ class MarginRun(OnlineRun):
             while status is None:
                 for outcome in self.make_passes(watch, record.passes_before_judgement()):
                     status = record.add(outcome)
-                self.margin_rule.squared_length[0] = self.plane.w @ self.plane.w + self.plane.intercept[0] ** 2
+                self.margin_rule.squared_length[0] = np.square(self.plane.w).sum() + self.plane.intercept[0] ** 2
                 if self.margin_rule.updates_left[0] < 0:
                     status = None
                     break

@@ -7,6 +7,8 @@ pass without a mistake. If a plane u with y_i u·x_i >= gamma ||u|| exists, at m
 classification using the perceptron algorithm", 1999.
 """
 
+import math
+
 import numpy as np
 
 from maxmargin.loops.looks import EveryRow, UnsafeRows, watch_unsafe_rows
@@ -16,9 +18,9 @@ from maxmargin.solvers.passes import PassOutcome, PlaneRun, run_passes
 from maxmargin.solvers.solution import PassSettings, Solution, Start
 from maxmargin.solvers.watch import Watch
 
-# No margin exceeds ||w|| ||x_i||. A pass whose updates travelled less than this share of ||w|| leaves rows that the
-# next one need not look at.
-LAZY_SHARE = 0.5
+# No margin exceeds ||w|| ||x_i||, so rows can be skipped only in passes whose updates travel less than ||w||. What was
+# seen has to be noted some passes before that, and noting costs: begin at this many times ||w||.
+LAZY_SHARE = 16.0
 # A call of the loop costs about as much as looking at this many rows.
 ROWS_WORTH_A_CALL = 1 << 13
 
@@ -106,7 +108,8 @@ class OnlineRun(PlaneRun):
 
     def _choose_looks(self, updates: int) -> None:
         points = self.problem.dataset.points
-        length = float(np.linalg.norm(self.plane.w))
+        # Not through BLAS, whose threads cost more than this sum.
+        length = math.sqrt(np.square(self.plane.w).sum())
         if updates * self._longest_step > LAZY_SHARE * length:
             self.looks = EveryRow()
         elif isinstance(self.looks, EveryRow) and self.order.size:
