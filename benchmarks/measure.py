@@ -45,7 +45,7 @@ def median_ratio(ours: Sequence[Run], rival: Sequence[Run]) -> float:
 def duration(seconds: float) -> str:
     """A time with three digits and a fitting unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
+        if seconds >= 0.9995 * size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds / 1e-9:.3g} ns"
 

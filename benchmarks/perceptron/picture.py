@@ -44,6 +44,9 @@ def ratios(findings):
 
 def draw_ratios(axes, bars):
     """Draw horizontal bars on a logarithmic scale, in groups of one data set each."""
+    if not bars:
+        axes.set_axis_off()
+        return
     groups = list(dict.fromkeys(label for label, _, _ in bars))
     places, ticks, place = [], [], 0.0
     for group in groups:

@@ -36,6 +36,12 @@ class Points:
     def squared_norms(self) -> np.ndarray:
         """||x_i||², one entry a row."""
         norms = np.empty(self.n_rows)
+        # Squares of huge entries may overflow: an infinite norm then makes every bound infinite, too.
+        with np.errstate(over="ignore"):
+            self._fill_squared_norms(norms)
+        return norms
+
+    def _fill_squared_norms(self, norms: np.ndarray) -> None:
         for part in self._blocks():
             if sp.issparse(self.matrix):
                 offsets = self.matrix.indptr[part.start : part.stop + 1]
@@ -43,7 +49,6 @@ class Points:
                 norms[part] = _sums_of_squares(values, offsets - offsets[0])
             else:
                 norms[part] = squared_norms(self.matrix[part].astype(np.float64, copy=False))
-        return norms
 
     @cached_property
     def largest_norm(self) -> float:

@@ -1,5 +1,6 @@
 """What comes from the user is checked here and nowhere else; every error names the argument."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ def validate_classes(classes: Any, known: np.ndarray | None) -> np.ndarray:
 def validate_two_classes(X: Any, y: Any, *, caller: str) -> Dataset:
     """Check X and y for a function that speaks of two classes."""
     _refuse_text_columns(X)
-    X = _naming("X", check_array, X, **MATRIX_CHECKS)
+    X = _naming("X", check_array, X, input_name="X", **MATRIX_CHECKS)
     y = _naming("y", column_or_1d, y, warn=True)
     check_consistent_length(X, y)
     classes, codes = encode_labels(y)
@@ -119,7 +120,9 @@ def _weights(
         return None
     weights = np.ones(len(codes))
     if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = _naming(
+            "sample_weight", _check_sample_weight, sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
     if class_weight is not None:
         per_class = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weights)
         weights = weights * per_class[codes]
@@ -157,6 +160,6 @@ def _naming(argument: str, check: Any, *arguments: Any, **options: Any) -> Any:
         return check(*arguments, **options)
     except (ValueError, TypeError) as error:
         message = str(error)
-        if argument in message.split() or f"Input {argument}" in message or " y" in message:
+        if re.search(rf"\b({argument}|y)\b", message):
             raise
         raise type(error)(f"{argument} cannot be used: {message}") from error

@@ -95,7 +95,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             warnings.warn(
                 f"{type(self).__name__}: {advice}. The model is usable as it is. Proven: {self.certificate_}",
                 LimitWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if any(getattr(solution, "interrupted_by_user", False) for solution in solutions):
             raise KeyboardInterrupt

@@ -26,12 +26,11 @@ def certify(estimator: CertifiedClassifier, X: Any, y: Any, sample_weight: Any =
 
     Examples
     --------
-    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.datasets import load_iris
     >>> from maxmargin import Perceptron, certify
-    >>> X, y = load_wine(return_X_y=True)
-    >>> model = Perceptron(max_iter=20, tol=None, normalize=True).fit(X / X.max(axis=0), y == 0)
-    >>> proof = certify(model, X / X.max(axis=0), y == 0)
-    >>> model.certificate_.check(proof)
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = Perceptron().fit(X, y == 0)
+    >>> model.certificate_.check(certify(model, X, y == 0))
     """
     if not isinstance(estimator, CertifiedClassifier):
         raise TypeError(f"estimator must be one of maxmargin's, got {type(estimator).__name__}.")

@@ -314,6 +314,8 @@ class Perceptron(LinearPlanes):
         n_held_out = math.ceil(self.validation_fraction * labelled.codes.size)
         stratified = counts.min() > 1 and classes.size <= n_held_out <= labelled.codes.size - classes.size
         splitter = StratifiedShuffleSplit if stratified else ShuffleSplit
+        if n_held_out >= labelled.codes.size:
+            raise ValueError(f"validation_fraction={self.validation_fraction} leaves no row to train on: lower it.")
         split = splitter(test_size=self.validation_fraction, random_state=check_random_state(self.random_state))
         kept, held_out = next(split.split(np.zeros((labelled.codes.size, 1)), labelled.codes))
         if np.unique(labelled.codes[kept]).size < classes.size:

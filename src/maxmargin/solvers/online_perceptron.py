@@ -39,6 +39,8 @@ class OnlineRun(PlaneRun):
         self.looks: EveryRow | UnsafeRows = EveryRow()
         self.average: NoAverage | RunningAverage = NoAverage()
         self.seen = start.seen
+        # Doubled at every call, so that a short run does not draw many orders that it never uses.
+        self._passes_ahead = 1
         if settings.average_since is not None:
             self.average = RunningAverage(
                 w=np.zeros_like(self.plane.w) if start.average_w is None else np.array(start.average_w),
@@ -51,27 +53,31 @@ class OnlineRun(PlaneRun):
 
     def make_pass(self, watch: Watch) -> PassOutcome:
         """Visit the rows once, updating as they come."""
-        total, cut_short = PassOutcome(0, 0.0, 0), None
+        updates, criterion, looks, visited, cut_short = 0, 0.0, 0, 0, None
         for part in self.parts():
-            cut_short = watch.must_stop() if total.looks else None
+            cut_short = watch.must_stop() if visited else None
             if cut_short is not None:
                 break
             [outcome] = self._visit(part[np.newaxis])
-            total = PassOutcome(*(sum(pair) for pair in zip(total[:3], outcome[:3], strict=True)))
-        self._choose_looks(total.updates)
-        return total._replace(cut_short=cut_short)
+            updates, criterion, looks = updates + outcome.updates, criterion + outcome.criterion, looks + outcome.looks
+            visited += part.size
+        self._choose_looks(updates)
+        return PassOutcome(updates, criterion, looks, cut_short)
 
     def make_passes(self, watch: Watch, at_most: float) -> list[PassOutcome]:
         """Make one pass; or several in one call, where they are so short that the call would cost more."""
-        count = int(min(ROWS_WORTH_A_CALL // self.order.size, at_most)) if watch.on_pass is None else 1
-        if count <= 1:
+        rows_in_a_call = min(ROWS_WORTH_A_CALL, self._rows_per_call)
+        count = int(min(rows_in_a_call // max(1, self.order.size), self._passes_ahead, at_most))
+        if watch.on_pass is not None or count <= 1:
             self.shuffle()
+            self._passes_ahead *= 2
             return [self.make_pass(watch)]
         orders = np.empty((count, self.order.size), dtype=self.order.dtype)
         for order in orders:
             self.shuffle()
             order[:] = self.order
         outcomes = self._visit(orders)
+        self._passes_ahead *= 2
         self._choose_looks(outcomes[-1].updates)
         return outcomes
 
@@ -109,8 +115,9 @@ class OnlineRun(PlaneRun):
     def _choose_looks(self, updates: int) -> None:
         points = self.problem.dataset.points
         # Not through BLAS, whose threads cost more than this sum.
-        length = math.sqrt(np.square(self.plane.w).sum())
-        if updates * self._longest_step > LAZY_SHARE * length:
+        with np.errstate(over="ignore"):
+            length = math.sqrt(np.square(self.plane.w).sum())
+        if not updates * self._longest_step <= LAZY_SHARE * length < math.inf:
             self.looks = EveryRow()
         elif isinstance(self.looks, EveryRow) and self.order.size:
             self.looks = watch_unsafe_rows(

@@ -1,0 +1,236 @@
+"""Certificates state what is true in exact arithmetic, and nothing that was tampered with passes."""
+
+import dataclasses
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maxmargin import (
+    Certificate,
+    CertificateError,
+    KernelPerceptron,
+    MarginBracket,
+    MarginPerceptron,
+    MistakeBound,
+    Perceptron,
+    PerClass,
+    certify,
+    mistake_bound,
+)
+from maxmargin.certificates import rounding
+from real_data import load, random_set
+
+pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+
+entries = st.floats(-1e9, 1e9, allow_nan=False, allow_subnormal=True)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(entries, min_size=1, max_size=30))
+def test_lengths_and_sums_are_bounded_from_both_sides(values):
+    vector = np.array(values)
+    exact_square = sum(Fraction(value) ** 2 for value in values)
+    assert Fraction(rounding.length_at_most(vector)) ** 2 >= exact_square
+    assert Fraction(rounding.length_at_least(vector)) ** 2 <= exact_square
+    assert Fraction(rounding.sum_at_most(np.abs(vector))) >= sum(abs(Fraction(value)) for value in values)
+    assert Fraction(rounding.sum_at_least(np.abs(vector))) <= sum(abs(Fraction(value)) for value in values)
+    if exact_square:
+        assert rounding.length_at_most(vector) <= rounding.length_at_least(vector) * (1 + 1e-12) + 1e-300
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200, 1e308])
+def test_lengths_of_extreme_vectors(scale):
+    assert rounding.length_at_most(np.array([3.0, 4.0]) * (scale / 10)) == pytest.approx(scale / 2, rel=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    scale=st.sampled_from([1e-8, 1.0, 1e5]),
+    fit_intercept=st.booleans(),
+    single=st.booleans(),
+    sparse=st.booleans(),
+)
+def test_brackets_are_true_in_rational_arithmetic(seed, scale, fit_intercept, single, sparse):
+    """The stated ends against the model's plane and hull point, computed without any rounding."""
+    X, y = random_set(seed, n=10, d=3, noise=0.0)
+    X = (X * scale).astype(np.float32 if single else np.float64)
+    model = MarginPerceptron(fit_intercept=fit_intercept, max_iter=30).fit(sp.csr_array(X) if sparse else X, y)
+    proof = model.certificate_
+    points = [[Fraction(float(entry)) for entry in row] + [Fraction(1)] * fit_intercept for row in X]
+    plane = [Fraction(entry) for entry in model.coef_[0]] + [Fraction(model.intercept_[0])] * fit_intercept
+    squared_length = sum(entry**2 for entry in plane)
+    smallest = min(
+        int(sign) * sum(a * b for a, b in zip(row, plane, strict=True)) for sign, row in zip(y, points, strict=True)
+    )
+    # lower <= smallest / sqrt(squared_length), by squares
+    lower = Fraction(proof.lower)
+    if lower > 0:
+        assert smallest > 0
+        assert lower**2 * squared_length <= smallest**2
+    elif smallest < 0:
+        assert lower**2 * squared_length >= smallest**2
+    duals = [Fraction(entry) for entry in model.dual_coef_[0]]
+    hull = [sum(c * row[j] for c, row in zip(duals, points, strict=True)) for j in range(len(plane))]
+    total = sum(abs(c) for c in duals)
+    squared_hull = sum(entry**2 for entry in hull)
+    radius = max(sum(entry**2 for entry in row) for row in points)
+    assert Fraction(proof.upper) ** 2 * total**2 >= min(squared_hull, radius * total**2)
+    assert Fraction(proof.radius) ** 2 >= radius
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), noise=st.sampled_from([0.0, 0.2]), passes=st.integers(1, 5))
+def test_mistake_bounds_are_true_in_rational_arithmetic(seed, noise, passes):
+    """The stated bound is at least the theorem's value, computed with rational squares."""
+    X, y = random_set(seed, n=10, d=2, noise=noise)
+    u = np.random.default_rng(seed).standard_normal(2)
+    proof = mistake_bound(X, y, u, augmented=False, passes=passes)
+    gamma = Fraction(proof.gamma)
+    length = Fraction(np.linalg.norm(u)) * Fraction(1 + 1e-15)  # at least the exact one
+    below = [
+        int(s) * sum(Fraction(a) * Fraction(b) for a, b in zip(x, u, strict=True)) / length
+        for s, x in zip(y, X, strict=True)
+    ]
+    deficit = passes * sum(max(Fraction(0), gamma - m - abs(m) * Fraction(1, 10**14)) for m in below)
+    radius = max(sum(Fraction(entry) ** 2 for entry in row) for row in X)
+    assert Fraction(proof.bound) >= (radius / gamma**2 + 2 * deficit / gamma) * (1 - Fraction(1, 10**13))
+
+
+MODELS = {
+    "perceptron": lambda: Perceptron(tol=None, max_iter=30),
+    "batch": lambda: Perceptron(rule="batch", tol=None, max_iter=30),
+    "average": lambda: Perceptron(average=True, normalize=True, tol=None, max_iter=10),
+    "random": lambda: Perceptron(init="random", tol=None, max_iter=10),
+    "held out": lambda: Perceptron(early_stopping=True),
+    "margin": lambda: MarginPerceptron(max_iter=200),
+    "kernel": lambda: KernelPerceptron(max_iter=30),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("name", ["heart_scale", "mushrooms"])
+def test_certify_confirms_and_a_changed_model_is_refused(kind, name):
+    X, y = load(name)
+    X, y = (X[:600], y[:600]) if kind == "kernel" else (X, y)
+    model = MODELS[kind]().fit(X, y)
+    claimed = model.certificate_
+    claimed.check(certify(model, X, y))
+    claimed.check(certify(model, X.toarray(), y))
+    claimed.check(claimed)
+    low, high = model.classes_
+    with pytest.raises(CertificateError):
+        claimed.check(certify(model, X, np.where(y == low, high, low)))
+    # One row alone is a point of the hull too, but a far one.
+    largest = np.abs(model.dual_coef_[0]).argmax()
+    model.dual_coef_ = np.where(np.arange(model.dual_coef_.shape[1]) == largest, model.dual_coef_, 0.0)
+    with pytest.raises(CertificateError):
+        claimed.check(certify(model, X, y))
+
+
+def test_a_perturbed_plane_is_refused():
+    X, y = load("mushrooms")
+    model = MarginPerceptron().fit(X, y)
+    model.coef_ = model.coef_ + 0.05 * np.abs(model.coef_).max() * np.sign(
+        np.random.default_rng(0).standard_normal(112)
+    )
+    with pytest.raises(CertificateError, match="lower"):
+        model.certificate_.check(certify(model, X, y))
+
+
+def numbers_of(certificate):
+    return [
+        field.name
+        for field in dataclasses.fields(certificate)
+        if isinstance(getattr(certificate, field.name), (int, float))
+    ]
+
+
+@pytest.mark.parametrize("kind", ["perceptron", "margin", "kernel"])
+def test_every_tampered_number_is_refused(kind):
+    X, y = load("sonar_scale")
+    model = MODELS[kind]().fit(X, y)
+    claimed, proven = model.certificate_, certify(model, X, y)
+    better = {"lower": 1.01, "upper": 0.99, "bound": 0.99, "mistakes": 0.5, "examples": 2, "radius": 1.01}
+    for name in numbers_of(claimed):
+        value = getattr(claimed, name)
+        forged = value * better.get(name, 1.01) if value else 1.0
+        forged = int(forged) if isinstance(value, int) else forged
+        forged = forged if value >= 0 else abs(value)
+        with pytest.raises(CertificateError):
+            dataclasses.replace(claimed, **{name: forged}).check(proven)
+
+
+def test_a_contradiction_cannot_even_be_written_down():
+    with pytest.raises(CertificateError, match="lower"):
+        MarginBracket(lower=2.0, upper=1.0, radius=3.0, space="x")
+    bracket = MarginBracket(lower=0.5, upper=1.0, radius=3.0, space="x")
+    with pytest.raises(CertificateError, match="contradict"):
+        MistakeBound(mistakes=11, bound=10.0, gamma=1.0, deficit=0.0, radius=1.0, examples=20, bracket=bracket)
+    with pytest.raises(CertificateError, match="cannot be checked"):
+        bracket.check(mistake_bound([[1.0], [-1.0]], [1, -1], [1.0]))
+    with pytest.raises(CertificateError, match="speaks of"):
+        bracket.check(MarginBracket(lower=0.5, upper=1.0, radius=3.0, space="(x, 1)"))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        bracket.lower = 0.7
+
+
+def test_certificates_are_readable_and_plain():
+    X, y = load("mushrooms")
+    for model in (Perceptron(), MarginPerceptron()):
+        proof = model.fit(X, y).certificate_
+        assert isinstance(proof, Certificate)
+        assert "margin" in str(proof)
+        assert proof.to_dict()["certificate"] == type(proof).__name__
+        assert json.loads(json.dumps(proof.to_dict()))["radius"] == proof.radius
+
+
+def test_one_certificate_for_each_class():
+    X, y = load("letter.scale")
+    X, y = X[:800], y[:800]
+    model = Perceptron(max_iter=5, tol=None).fit(X, y)
+    proofs = model.certificate_
+    assert isinstance(proofs, PerClass)
+    assert list(proofs) == list(np.unique(y))
+    proofs.check(certify(model, X, y))
+    model.coef_[0] *= -1
+    with pytest.raises(CertificateError):
+        proofs.check(certify(model, X, y))
+    with pytest.raises(CertificateError, match="classes"):
+        proofs.check(PerClass({}))
+    assert str(proofs).count("\n") == len(proofs) - 1
+    assert set(proofs.to_dict()) == {str(label) for label in proofs}
+
+
+def test_values_so_large_that_squares_overflow_claim_nothing():
+    X, y = np.array([[1e200, 1.0], [-1e200, 2.0], [1e180, -1.0]]), [1, -1, 1]
+    proof = Perceptron(max_iter=5, tol=None).fit(X, y).certificate_
+    assert math.isinf(proof.bound)
+    assert math.isinf(proof.radius)
+
+
+def test_the_whole_stream_is_certified_after_partial_fit():
+    X, y = load("heart_scale")
+    model = Perceptron()
+    for part in np.array_split(np.arange(X.shape[0]), 7):
+        model.partial_fit(X[part], y[part], classes=[-1, 1])
+    proof = certify(model, X, y)
+    assert proof.mistakes == model.n_updates_ <= proof.bound
+    assert proof.examples == X.shape[0]
+
+
+def test_certify_refuses_what_it_cannot_judge():
+    X, y = load("heart_scale")
+    model = Perceptron(max_iter=3, tol=None).fit(X, y)
+    with pytest.raises(TypeError, match="estimator"):
+        certify(object(), X, y)
+    with pytest.raises(ValueError, match="X has 100 rows"):
+        certify(model, X[:100], y[:100])
+    with pytest.raises(ValueError, match="y has labels"):
+        certify(model, X, y + 5)

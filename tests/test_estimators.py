@@ -1,0 +1,317 @@
+"""The estimators as citizens of scikit-learn, and their behaviour at every limit."""
+
+import pickle
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.callback import ProgressBar, ScoringMonitor
+from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from maxmargin import KernelPerceptron, LimitWarning, MarginPerceptron, Perceptron, Status, margins
+from real_data import load, random_set
+
+LINEAR = [Perceptron(max_iter=20), MarginPerceptron(max_iter=50)]
+ALL = [*LINEAR, KernelPerceptron(max_iter=20)]
+quiet = pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+
+
+@quiet
+@pytest.mark.parametrize("model", ALL, ids=lambda model: type(model).__name__)
+def test_clone_and_pickle(model):
+    X, y = load_digits(return_X_y=True)
+    fitted = clone(model).fit(X[:300], y[:300])
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.decision_function(X), fitted.decision_function(X))
+    again.certificate_.check(fitted.certificate_)
+    assert clone(fitted).get_params() == model.get_params()
+    assert type(model).__name__ in fitted._repr_html_()
+
+
+@quiet
+@pytest.mark.parametrize("model", ALL, ids=lambda model: type(model).__name__)
+def test_pipelines_and_searches(model):
+    X, y = load("heart_scale")
+    pipeline = make_pipeline(StandardScaler(with_mean=False), clone(model))
+    name = type(model).__name__.lower()
+    search = GridSearchCV(pipeline, {f"{name}__fit_intercept": [True, False]}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.6
+    assert search.best_estimator_[-1].certificate_ is not None
+
+
+@quiet
+def test_sample_weights_are_routed():
+    import sklearn
+
+    X, y = load("heart_scale")
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = Perceptron(max_iter=10).set_fit_request(sample_weight=True)
+        scorer = get_scorer("accuracy").set_score_request(sample_weight=False)
+        result = cross_validate(model, X, y, params={"sample_weight": weights}, scoring=scorer, return_estimator=True)
+    assert len(result["estimator"]) == 5
+    plain = cross_validate(Perceptron(max_iter=10), X, y, return_estimator=True)
+    assert any(
+        not np.array_equal(a.coef_, b.coef_) for a, b in zip(result["estimator"], plain["estimator"], strict=True)
+    )
+
+
+class Listener:
+    """A callback that counts, keeps the models it is shown, and asks to stop after some passes."""
+
+    def __init__(self, stop_after=None):
+        self.ends, self.models, self.stop_after = [], [], stop_after
+
+    def setup(self, estimator, context):  # noqa: ARG002
+        self.opened = type(estimator).__name__
+
+    def teardown(self, estimator, context):  # noqa: ARG002
+        self.closed = type(estimator).__name__
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):  # noqa: ARG002
+        self.ends.append(context.task_name)
+        if fitted_estimator is not None:
+            self.models.append(fitted_estimator)
+        return self.stop_after is not None and len(self.ends) >= self.stop_after
+
+
+@quiet
+@pytest.mark.parametrize("model", LINEAR, ids=lambda model: type(model).__name__)
+def test_callbacks_hear_every_pass(model):
+    X, y = load("heart_scale")
+    listener = Listener()
+    fitted = clone(model).set_callbacks(listener).fit(X, y)
+    assert listener.ends.count("pass") == fitted.n_iter_
+    assert listener.ends[-1] == "fit"
+    assert (listener.opened, listener.closed) == (type(model).__name__,) * 2
+    np.testing.assert_array_equal(listener.models[-1].predict(X), fitted.predict(X))
+
+
+@quiet
+def test_callbacks_hear_every_class_and_may_stop():
+    X, y = load_iris(return_X_y=True)
+    listener = Listener()
+    Perceptron(max_iter=4, tol=None, n_jobs=2).set_callbacks(listener).fit(X, y)
+    assert sum("against the rest" in name for name in listener.ends) == 3
+    stopped = Perceptron(max_iter=50, tol=None).set_callbacks(Listener(stop_after=3)).fit(X, y == 1)
+    assert stopped.n_iter_ == 3
+    assert stopped.status_ is Status.INTERRUPTED
+
+
+@quiet
+def test_progress_bar_and_scoring_monitor_of_scikit_learn(capsys):
+    X, y = load("heart_scale")
+    monitor = ScoringMonitor(scoring="accuracy")
+    model = Perceptron(max_iter=5, tol=None).set_callbacks(ProgressBar(), monitor).fit(X, y)
+    assert "Perceptron - fit" in capsys.readouterr().out
+    assert model.n_iter_ == 5
+
+
+@quiet
+def test_verbose_prints_a_line_a_pass(capsys):
+    X, y = load("heart_scale")
+    model = Perceptron(max_iter=4, tol=None, verbose=1).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == model.n_iter_
+    assert f"{model.mistakes_per_pass_[0]} mistakes" in lines[0]
+
+
+def test_it_ends_as_soon_as_a_pass_makes_no_mistake():
+    X, y = load("mushrooms")
+    model = Perceptron(tol=None).fit(X, y)
+    assert model.status_ is Status.SOLVED
+    assert model.mistakes_per_pass_[-1] == 0
+    assert (model.mistakes_per_pass_[:-1] > 0).all()
+    assert model.n_iter_ == len(model.mistakes_per_pass_)
+
+
+@pytest.mark.parametrize("limit", [{"max_iter": 3}, {"max_iter": 10**6, "max_time": 0.05}])
+def test_a_limit_is_told_with_what_is_proven(limit):
+    X, y = load("heart_scale")
+    with pytest.warns(
+        LimitWarning, match=r"(max_iter|max_time) was reached.*usable.*Proven: .*mistakes, at most"
+    ) as caught:
+        model = Perceptron(tol=None, **limit).fit(X, y)
+    assert not any("converge" in str(warning.message) for warning in caught)
+    assert str(model.status_) in ("iteration limit", "time limit")
+    assert model.score(X, y) > 0.6
+
+
+def test_tol_ends_a_run_that_makes_no_progress_without_a_warning():
+    X, y = load("heart_scale")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = Perceptron(tol=1e-3, n_iter_no_change=3).fit(X, y)
+    assert model.status_ is Status.STALLED
+    criterion = model.criterion_per_pass_ / len(y)
+    best = np.minimum.accumulate(criterion)
+    assert (criterion[-3:] > best[-4:-1] - 1e-3).all()
+
+
+@quiet
+def test_early_stopping_holds_rows_out():
+    X, y = load("heart_scale")
+    model = Perceptron(early_stopping=True, validation_fraction=0.2, tol=0.01).fit(X, y)
+    assert (model.dual_coef_ == 0).sum() >= 0.2 * len(y)
+    assert model.n_iter_ < 100
+    assert model.score(X, y) > 0.7
+
+
+@quiet
+def test_warm_start_goes_on():
+    X, y = load("heart_scale")
+    model = Perceptron(max_iter=4, tol=None, shuffle=False, warm_start=True).fit(X, y).fit(X, y)
+    whole = Perceptron(max_iter=8, tol=None, shuffle=False).fit(X, y)
+    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-12)
+    np.testing.assert_allclose(model.coef_, model.coef_init_ + model.dual_coef_ @ X)
+    with pytest.raises(ValueError, match="warm_start"):
+        model.fit(X, np.arange(len(y)) % 3)
+
+
+@quiet
+def test_coef_init_is_where_it_starts():
+    X, y = load("heart_scale")
+    first = Perceptron(max_iter=4, tol=None, shuffle=False).fit(X, y)
+    second = Perceptron(max_iter=4, tol=None, shuffle=False).fit(X, y, first.coef_, first.intercept_)
+    whole = Perceptron(max_iter=8, tol=None, shuffle=False).fit(X, y)
+    np.testing.assert_allclose(second.coef_, whole.coef_, rtol=1e-12)
+
+
+@quiet
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_partial_fit_is_a_pass_in_pieces(average, n_classes):
+    X, y = make_classification(300, 10, n_informative=6, n_classes=n_classes, random_state=0)
+    whole = Perceptron(max_iter=1, tol=None, shuffle=False, average=average).fit(X, y)
+    pieces = Perceptron(average=average)
+    for part in np.array_split(np.arange(300), [1, 2, 50, 51, 200]):
+        pieces.partial_fit(X[part], y[part], classes=np.arange(n_classes))
+    np.testing.assert_allclose(pieces.coef_, whole.coef_, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(pieces.intercept_, whole.intercept_, rtol=1e-10, atol=1e-10)
+    assert pieces.n_updates_ == whole.n_updates_
+    assert not hasattr(pieces, "certificate_")
+
+
+@quiet
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_kernel_partial_fit_is_a_pass_in_pieces(sparse, n_classes):
+    X, y = make_classification(200, 6, n_informative=5, n_redundant=0, n_classes=n_classes, random_state=0)
+    X = sp.csr_array(X) if sparse else X
+    whole = KernelPerceptron(gamma=0.1, max_iter=1, tol=None, shuffle=False).fit(X, y)
+    pieces = KernelPerceptron(gamma=0.1)
+    for part in np.array_split(np.arange(200), [1, 90, 91]):
+        pieces.partial_fit(X[part], y[part], classes=np.arange(n_classes))
+    np.testing.assert_array_equal(pieces.support_, whole.support_)
+    np.testing.assert_allclose(pieces.decision_function(X), whole.decision_function(X), rtol=1e-8, atol=1e-8)
+    assert pieces.n_updates_ == whole.n_updates_
+
+
+@quiet
+@pytest.mark.parametrize("model", ALL, ids=lambda model: type(model).__name__)
+def test_scores_decide(model):
+    X, y = load_digits(return_X_y=True)
+    labels = np.array([f"digit {digit}" for digit in y])
+    fitted = clone(model).fit(X[:600], labels[:600])
+    scores = fitted.decision_function(X)
+    assert scores.shape == (len(y), 10)
+    np.testing.assert_array_equal(fitted.predict(X), fitted.classes_[scores.argmax(axis=1)])
+    two = clone(model).fit(X[:600], y[:600] == 3)
+    np.testing.assert_array_equal(two.predict(X), two.classes_[(two.decision_function(X) >= 0).astype(int)])
+
+
+def test_a_score_of_exactly_zero_is_the_greater_label():
+    model = Perceptron(fit_intercept=False).fit([[1.0, 0.0], [-1.0, 0.0]], ["minus", "plus"])
+    assert model.decision_function([[0.0, 5.0]])[0] == 0.0
+    assert model.predict([[0.0, 5.0]])[0] == "plus"
+
+
+@quiet
+@pytest.mark.parametrize("model", ALL, ids=lambda model: type(model).__name__)
+def test_the_same_seed_gives_the_same_bits_for_every_n_jobs(model):
+    X, y = load_digits(return_X_y=True)
+    runs = []
+    for n_jobs in (None, 1, 2, 4):
+        one = clone(model)
+        one.set_params(**({"n_jobs": n_jobs} if "n_jobs" in one.get_params() else {}))
+        runs.append(one.fit(X[:500], y[:500]).decision_function(X))
+    for other in runs[1:]:
+        np.testing.assert_array_equal(runs[0], other)
+
+
+@quiet
+def test_seeds_and_generators():
+    X, y = load("heart_scale")
+    settings = {"max_iter": 5, "tol": None}
+    first = Perceptron(**settings, random_state=1).fit(X, y).coef_
+    assert np.array_equal(first, Perceptron(**settings, random_state=1).fit(X, y).coef_)
+    assert not np.array_equal(first, Perceptron(**settings, random_state=2).fit(X, y).coef_)
+    drawn = Perceptron(**settings, random_state=np.random.RandomState(5)).fit(X, y).coef_
+    assert np.array_equal(drawn, Perceptron(**settings, random_state=np.random.RandomState(5)).fit(X, y).coef_)
+    assert Perceptron(**settings, random_state=None).fit(X, y).coef_.shape == first.shape
+
+
+INTERRUPTED_FIT = """
+import os, signal, threading, time, warnings
+import numpy as np
+from maxmargin import Perceptron
+warnings.simplefilter("ignore")
+generator = np.random.default_rng(0)
+X, y = generator.standard_normal((2000, 50)), generator.integers(0, {n_classes}, 2000)
+Perceptron(max_iter=2, tol=None).fit(X, y)
+model = Perceptron(max_iter=10**9, tol=None, n_jobs={n_jobs})
+asked = []
+def interrupt():
+    asked.append(time.perf_counter())
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Timer(0.5, interrupt).start()
+try:
+    model.fit(X, y)
+except KeyboardInterrupt:
+    seconds = time.perf_counter() - asked[0]
+    proofs = list(model.certificate_.values()) if {n_classes} > 2 else [model.certificate_]
+    within = all(count <= proof.bound for count, proof in zip(np.atleast_1d(model.n_updates_), proofs, strict=True))
+    print(model.status_, model.coef_.shape, within, seconds < 2.0)
+"""
+
+
+@pytest.mark.parametrize(("n_classes", "n_jobs"), [(2, None), (3, None), (3, 2)])
+def test_ctrl_c_keeps_the_model(n_classes, n_jobs):
+    """The interrupt is answered soon, the fitted attributes are there, and they are certified."""
+    code = INTERRUPTED_FIT.format(n_classes=n_classes, n_jobs=n_jobs)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    n_planes = 1 if n_classes == 2 else n_classes
+    assert result.stdout.strip() == f"interrupted ({n_planes}, 50) True True", result.stderr
+
+
+@quiet
+def test_max_time_is_kept():
+    X, y = random_set(1, n=5000, d=20, noise=0.4)
+    for model in (Perceptron(max_iter=10**8, tol=None), MarginPerceptron(min_gamma=1e-6), KernelPerceptron(tol=None)):
+        model.set_params(max_time=0.5)
+        started = time.perf_counter()
+        model.fit(X, y)
+        assert model.status_ is Status.TIME_LIMIT
+        assert time.perf_counter() - started < 10.0
+
+
+def test_margins_of_a_plane():
+    X, y = random_set(2)
+    w, b = np.arange(1.0, 8.0), -2.0
+    for data in (X, sp.csr_array(X), X.astype(np.float32)):
+        result = margins(data, y, w, b)
+        np.testing.assert_allclose(result.functional, y * (X @ w + b), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(result.geometric, y * (X @ w + b) / np.linalg.norm(w), rtol=1e-5, atol=1e-5)
+        assert result.smallest == result.geometric.min()

@@ -1,0 +1,59 @@
+"""What importing and starting costs, and that it works where nothing can be written."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import maxmargin
+
+FIT = """
+import numpy as np
+from maxmargin import Perceptron
+X = np.random.default_rng(0).standard_normal((50, 3))
+print(Perceptron(max_iter=5).fit(X, X[:, 0] > 0).status_)
+"""
+
+
+def run(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+def test_import_is_light():
+    heavy = "numba matplotlib dask sklearn scipy numpy typer rich"
+    result = run(f"import sys, maxmargin; print([name for name in '{heavy}'.split() if name in sys.modules])")
+    assert result.stdout.strip() == "[]", result.stderr
+
+
+def test_names_are_listed_and_unknown_ones_refused():
+    assert set(maxmargin.__all__) <= set(dir(maxmargin))
+    result = run("import maxmargin; maxmargin.nothing")
+    assert "has no attribute 'nothing'" in result.stderr
+    for name in maxmargin.__all__:
+        assert getattr(maxmargin, name) is not None
+
+
+def test_it_runs_where_no_cache_can_be_written():
+    code = """
+import numba.core.caching as caching
+for locator in caching.CacheImpl._locator_classes:
+    locator.from_function = classmethod(lambda cls, *arguments: None)
+"""
+    result = run(code + FIT)
+    assert result.stdout.split() == ["solved"] or "stalled" in result.stdout or "limit" in result.stdout, result.stderr
+
+
+def test_the_second_process_loads_what_the_first_one_compiled(tmp_path):
+    first = run(FIT, NUMBA_CACHE_DIR=str(tmp_path))
+    assert first.returncode == 0, first.stderr
+    compiled = {path.name: path.stat().st_mtime_ns for path in Path(tmp_path).rglob("*.nbc")}
+    assert compiled
+    second = run(FIT, NUMBA_CACHE_DIR=str(tmp_path))
+    assert second.stdout == first.stdout
+    assert {path.name: path.stat().st_mtime_ns for path in Path(tmp_path).rglob("*.nbc")} == compiled
