@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import Perceptron as ScikitLearnPerceptron
 
 from maxmargin import KernelPerceptron, MarginPerceptron, Perceptron
-from maxmargin.solvers import online_perceptron
+from maxmargin.solvers.online_perceptron import OnlineRun
 from real_data import NOT_SEPARABLE, SEPARABLE, load, random_set, signs_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
@@ -248,7 +248,7 @@ def test_lazy_passes_change_nothing(name, fit_intercept, monkeypatch):
     X, y = load(name)
     settings = {"tol": None, "max_iter": 300, "fit_intercept": fit_intercept}
     lazy = Perceptron(**settings).fit(X, y)
-    monkeypatch.setattr(online_perceptron, "LAZY_SHARE", -1.0)
+    monkeypatch.setattr(OnlineRun, "lazy", False)
     plain = Perceptron(**settings).fit(X, y)
     np.testing.assert_array_equal(lazy.mistakes_per_pass_, plain.mistakes_per_pass_)
     np.testing.assert_array_equal(lazy.coef_, plain.coef_)
@@ -258,15 +258,21 @@ def test_lazy_passes_change_nothing(name, fit_intercept, monkeypatch):
 
 
 def test_lazy_passes_skip_rows_where_few_mistakes_remain():
-    X, y = load("mushrooms")
-    model = Perceptron(tol=None).fit(X, y)
-    assert model.looks_per_pass_[-1] < 0.5 * X.shape[0]
+    """One long row to learn at the end, far from all others."""
+    X = np.zeros((400, 200))
+    y = np.where(np.arange(400) % 2 == 0, 1, -1)
+    X[:, :100] = y[:, None]
+    X[-1, :100], X[-1, 100:] = 0.05, 0.1
+    model = Perceptron(shuffle=False, tol=None).fit(X, y)
+    assert model.status_ == "solved"
+    assert model.looks_per_pass_.sum() < 0.9 * X.shape[0] * model.n_iter_
 
 
 @pytest.mark.parametrize("always_lazy", [True, False])
 @pytest.mark.parametrize("signed", [True, False])
 def test_lazy_passes_change_nothing_even_where_they_do_not_pay(always_lazy, signed, monkeypatch):
-    monkeypatch.setattr(online_perceptron, "LAZY_SHARE", np.inf if always_lazy else 0.5)
+    if always_lazy:
+        monkeypatch.setattr(OnlineRun, "_may_pay", lambda *_: True)
     for seed in range(15):
         X, y = random_set(seed, n=80, d=4, noise=0.02 * (seed % 3))
         X = X if signed else np.abs(X)

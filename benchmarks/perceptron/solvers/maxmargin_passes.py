@@ -80,10 +80,10 @@ class EagerPasses(LazyPasses):
 @contextmanager
 def lazy_passes(allowed):
     """Forbid lazy passes, unless they are allowed, while the context is open."""
-    before = online_perceptron.LAZY_SHARE
+    before = online_perceptron.OnlineRun.lazy
     if not allowed:
-        online_perceptron.LAZY_SHARE = -1.0
+        online_perceptron.OnlineRun.lazy = False
     try:
         yield
     finally:
-        online_perceptron.LAZY_SHARE = before
+        online_perceptron.OnlineRun.lazy = before

@@ -56,6 +56,17 @@ class Points:
         return float(np.sqrt(self.squared_norms.max(initial=0.0)))
 
     @cached_property
+    def typical_norm(self) -> float:
+        """The root of the mean of ||x_i||²."""
+        return float(np.sqrt(self.squared_norms.mean())) if self.n_rows else 0.0
+
+    @property
+    def entries_per_row(self) -> float:
+        """The mean number of stored entries of a row."""
+        stored = self.matrix.nnz if sp.issparse(self.matrix) else self.matrix.size
+        return stored / max(1, self.n_rows)
+
+    @cached_property
     def longest_row(self) -> int:
         """The largest number of stored entries in a row: what bounds the rounding error of a score."""
         if sp.issparse(self.matrix):
@@ -93,8 +104,7 @@ class Points:
         return total
 
     def _blocks(self) -> Iterator[slice]:
-        stored = self.matrix.nnz if sp.issparse(self.matrix) else self.matrix.size
-        return row_blocks(self.n_rows, stored / max(1, self.n_rows))
+        return row_blocks(self.n_rows, self.entries_per_row)
 
 
 def squared_norms(rows: Matrix) -> np.ndarray:

@@ -162,14 +162,19 @@ def online_passes(examples, orders, rule, plane, looks, average):
     """Visit the rows in the order of each row of ``orders``, and update the plane at once on each violation.
 
     Ends after a pass without a violation, or at the rule's last update. Returns the number of passes begun and for
-    each of them the updates, the sum of steps_i max(0, -y_i f(x_i)) as it was met, and the rows looked at.
+    each of them the updates, the sum of steps_i max(0, -y_i f(x_i)) as it was met, the rows looked at, and the sum of
+    their y_i f(x_i).
     """
     updates = np.zeros(orders.shape[0], np.int64)
     criterion = np.zeros(orders.shape[0])
     looked_at = np.zeros(orders.shape[0], np.int64)
+    margins = np.zeros(orders.shape[0])
     n_passes = 0
+    exhausted = False
     for number in range(orders.shape[0]):
         n_passes += 1
+        # Sums in scalars, which stay in registers.
+        n_updates, n_looks, loss, total = 0, 0, 0.0, 0.0
         for position in range(orders.shape[1]):
             i = orders[number, position]
             sign = examples.signs[i]
@@ -177,13 +182,15 @@ def online_passes(examples, orders, rule, plane, looks, average):
             if is_safe(looks, i, sign, plane.intercept[0], floor):
                 continue
             inner = sign * dot(examples.rows, i, plane.w)
-            looked_at[number] += 1
             note_look(looks, i, sign, inner)
             margin = inner + sign * plane.intercept[0]
+            n_looks += 1
+            total += margin
             if margin > floor:
                 continue
-            if is_exhausted(rule):
-                return n_passes, updates, criterion, looked_at
+            exhausted = is_exhausted(rule)
+            if exhausted:
+                break
             step = examples.steps[i]
             add_scaled(examples.rows, i, sign * step, plane.w)
             plane.intercept[0] += sign * step * examples.intercept_step
@@ -191,12 +198,13 @@ def online_passes(examples, orders, rule, plane, looks, average):
             note_step(rule, i, step, margin)
             note_update(looks, i, sign, step)
             note_average(average, examples, i, sign * step, position)
-            updates[number] += 1
-            criterion[number] -= step * min(margin, 0.0)
+            n_updates += 1
+            loss -= step * min(margin, 0.0)
+        updates[number], looked_at[number], criterion[number], margins[number] = n_updates, n_looks, loss, total
         count_seen(average, orders.shape[1])
-        if updates[number] == 0:
+        if n_updates == 0 or exhausted:
             break
-    return n_passes, updates, criterion, looked_at
+    return n_passes, updates, criterion, looked_at, margins
 
 
 @jit

@@ -18,9 +18,11 @@ from maxmargin.solvers.passes import PassOutcome, PlaneRun, run_passes
 from maxmargin.solvers.solution import PassSettings, Solution, Start
 from maxmargin.solvers.watch import Watch
 
-# No margin exceeds ||w|| ||x_i||, so rows can be skipped only in passes whose updates travel less than ||w||. What was
-# seen has to be noted some passes before that, and noting costs: begin at this many times ||w||.
-LAZY_SHARE = 16.0
+# Rows can be skipped once the updates of a pass take less from a margin than the margins are. Noting what was seen, a
+# pass before, and testing it cost time too: for rows with this many entries they are worth it right at that point.
+ENTRIES_WORTH_A_NOTE = 64.0
+# A pass that looked at less than this share of the rows has paid.
+PAYING_SHARE = 0.8
 # A call of the loop costs about as much as looking at this many rows.
 ROWS_WORTH_A_CALL = 1 << 13
 
@@ -31,7 +33,12 @@ def solve(problem: PerceptronProblem, settings: PassSettings, start: Start, watc
 
 
 class OnlineRun(PlaneRun):
-    """A run whose plane moves at once on each violation of ``rule``."""
+    """A run whose plane moves at once on each violation of ``rule``.
+
+    ``lazy`` allows passes to skip rows that cannot have become violations; False, for measurements, looks at all.
+    """
+
+    lazy = True
 
     def __init__(self, problem: PerceptronProblem, settings: PassSettings, start: Start) -> None:
         super().__init__(problem, settings, start)
@@ -49,7 +56,8 @@ class OnlineRun(PlaneRun):
                 seen=np.array([start.seen]),
                 since=settings.average_since,
             )
-        self._longest_step = float(problem.steps.max(initial=0.0)) * problem.dataset.points.largest_norm
+        self._typical_step = float(problem.steps.mean()) * problem.dataset.points.typical_norm
+        self._mean_margin = 0.0
 
     def make_pass(self, watch: Watch) -> PassOutcome:
         """Visit the rows once, updating as they come."""
@@ -61,7 +69,7 @@ class OnlineRun(PlaneRun):
             [outcome] = self._visit(part[np.newaxis])
             updates, criterion, looks = updates + outcome.updates, criterion + outcome.criterion, looks + outcome.looks
             visited += part.size
-        self._choose_looks(updates)
+        self._choose_looks(updates, looks)
         return PassOutcome(updates, criterion, looks, cut_short)
 
     def make_passes(self, watch: Watch, at_most: float) -> list[PassOutcome]:
@@ -78,12 +86,13 @@ class OnlineRun(PlaneRun):
             order[:] = self.order
         outcomes = self._visit(orders)
         self._passes_ahead *= 2
-        self._choose_looks(outcomes[-1].updates)
+        self._choose_looks(outcomes[-1].updates, outcomes[-1].looks)
         return outcomes
 
     def _visit(self, orders: np.ndarray) -> list[PassOutcome]:
         made = online_passes(self.examples, orders, self.rule, self.plane, self.looks, self.average)
-        n_passes, updates, criterion, looks = made
+        n_passes, updates, criterion, looks, margins = made
+        self._mean_margin = margins[n_passes - 1] / max(1, looks[n_passes - 1])
         self.seen += n_passes * orders.shape[1]
         criterion /= self.problem.step
         return [PassOutcome(int(updates[k]), float(criterion[k]), int(looks[k])) for k in range(n_passes)]
@@ -112,17 +121,31 @@ class OnlineRun(PlaneRun):
             seen=self.seen,
         )
 
-    def _choose_looks(self, updates: int) -> None:
+    def _choose_looks(self, updates: int, looks: int) -> None:
+        """Look at every row again, or begin to note what is seen, by what the last pass was like."""
+        if self._may_pay(updates, looks):
+            if isinstance(self.looks, EveryRow):
+                self.looks = self._watch_unsafe_rows()
+        else:
+            self.looks = EveryRow()
+
+    def _may_pay(self, updates: int, looks: int) -> bool:
+        if not self.lazy:
+            return False
+        if looks < PAYING_SHARE * self.order.size:
+            return True
+        points = self.problem.dataset.points
+        travelled = updates * self._typical_step * points.typical_norm * (0.5 if points.nonnegative else 1.0)
+        worth = points.entries_per_row / ENTRIES_WORTH_A_NOTE
+        return bool(0.0 < travelled <= self._mean_margin * worth < math.inf)
+
+    def _watch_unsafe_rows(self) -> UnsafeRows:
         points = self.problem.dataset.points
         # Not through BLAS, whose threads cost more than this sum.
-        with np.errstate(over="ignore"):
-            length = math.sqrt(np.square(self.plane.w).sum())
-        if not updates * self._longest_step <= LAZY_SHARE * length < math.inf:
-            self.looks = EveryRow()
-        elif isinstance(self.looks, EveryRow) and self.order.size:
-            self.looks = watch_unsafe_rows(
-                np.sqrt(points.squared_norms),
-                nonnegative=points.nonnegative,
-                longest_row=points.longest_row,
-                length=length,
-            )
+        length = math.sqrt(np.square(self.plane.w).sum())
+        return watch_unsafe_rows(
+            np.sqrt(points.squared_norms),
+            nonnegative=points.nonnegative,
+            longest_row=points.longest_row,
+            length=length,
+        )
