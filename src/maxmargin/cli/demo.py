@@ -60,7 +60,7 @@ def demo(as_json: bool = typer.Option(False, "--json", help="Print one JSON obje
         return
     console.print(_table(rows))
     console.print(
-        "data: iris setosa, the first wine, the digit 0, each against the rest; breast cancer or not.\n"
+        "data: iris setosa, wine 1 and digit 0 against the rest; breast cancer.\n"
         "bound: the updates that the algorithm's theorem allows on these data.\n"
         "margin, at most: the plane's margin, and what no plane whatever exceeds.\n"
         "accuracy: on rows held out.",
@@ -119,12 +119,12 @@ def _measured(data: str, algorithm: str, model: Any, split: Any) -> Row:
 
 
 def _table(rows: list[Row]) -> Table:
-    table = Table(title="The perceptrons and their theorems", title_justify="left", box=SIMPLE_HEAD)
+    table = Table(title="The perceptrons and their theorems", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("data", no_wrap=True)
-    table.add_column("perceptron")
+    table.add_column("rule", no_wrap=True)
     for name in ("updates", "bound", "margin", "at most", "accuracy"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("ended")
+    table.add_column("ended", no_wrap=True)
     shown = None
     for row in rows:
         table.add_row(

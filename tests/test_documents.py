@@ -1,0 +1,39 @@
+"""The README, the docs and the examples say what is true."""
+
+import doctest
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import maxmargin
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_readme_prints_what_it_says():
+    result = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert result.attempted > 5
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("name", [name for name in maxmargin.__all__ if name != "__version__"])
+def test_every_public_name_is_documented(name):
+    text = inspect.getdoc(getattr(maxmargin, name))
+    assert text
+    assert text.splitlines()[0].endswith(".")
+
+
+def test_the_worst_ratio_to_each_bound_is_below_one():
+    run = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "theorems.py")],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    rows = [line[36:].split() for line in run.stdout.splitlines()[1:]]
+    assert len(rows) == 6
+    assert all(0 < float(row[2]) <= 1 for row in rows)
