@@ -17,6 +17,7 @@ from maxmargin import (
     mistake_bound,
 )
 from real_data import NOT_SEPARABLE, SEPARABLE, load, random_set, signs_of
+from theorems import hard_set
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::maxmargin.LimitWarning", "ignore::sklearn.exceptions.ConvergenceWarning"
@@ -32,18 +33,6 @@ def best_known_plane(X, y):
     rival = LinearSVC(loss="hinge", C=1e5, fit_intercept=False, tol=1e-6, max_iter=100_000, random_state=0)
     w = rival.fit(X, y).coef_[0]
     return w / np.linalg.norm(w)
-
-
-def hard_set(gamma, n=40, d=3, seed=0):
-    """Points of length at most 1 whose largest margin through the origin is ``gamma``, touched on both sides."""
-    generator = np.random.default_rng(seed)
-    y = np.where(np.arange(n) % 2 == 0, 1, -1)
-    X = generator.standard_normal((n, d))
-    X[:, 1:] *= np.sqrt(1 - gamma**2) / np.linalg.norm(X[:, 1:], axis=1, keepdims=True)
-    X[:, 0] = gamma * y
-    # Opposite points with the same label leave no direction but the first one.
-    X[0, 1:], X[2, 1:] = X[1, 1:], -X[1, 1:]
-    return X, y
 
 
 @pytest.mark.parametrize("name", ["mushrooms", "leu", "colon-cancer"])

@@ -162,13 +162,13 @@ def online_passes(examples, orders, rule, plane, looks, average):
     """Visit the rows in the order of each row of ``orders``, and update the plane at once on each violation.
 
     Ends after a pass without a violation, or at the rule's last update. Returns the number of passes begun and for
-    each of them the updates, the sum of steps_i max(0, -y_i f(x_i)) as it was met, the rows looked at, and the sum of
-    their y_i f(x_i).
+    each of them the updates, the sum of steps_i max(0, -y_i f(x_i)) as it was met, the rows looked at, and the sum over
+    these of what their y_i f(x_i) exceeds the rule's floor by.
     """
     updates = np.zeros(orders.shape[0], np.int64)
     criterion = np.zeros(orders.shape[0])
     looked_at = np.zeros(orders.shape[0], np.int64)
-    margins = np.zeros(orders.shape[0])
+    excess = np.zeros(orders.shape[0])
     n_passes = 0
     exhausted = False
     for number in range(orders.shape[0]):
@@ -185,7 +185,7 @@ def online_passes(examples, orders, rule, plane, looks, average):
             note_look(looks, i, sign, inner)
             margin = inner + sign * plane.intercept[0]
             n_looks += 1
-            total += margin
+            total += margin - floor
             if margin > floor:
                 continue
             exhausted = is_exhausted(rule)
@@ -200,11 +200,11 @@ def online_passes(examples, orders, rule, plane, looks, average):
             note_average(average, examples, i, sign * step, position)
             n_updates += 1
             loss -= step * min(margin, 0.0)
-        updates[number], looked_at[number], criterion[number], margins[number] = n_updates, n_looks, loss, total
+        updates[number], looked_at[number], criterion[number], excess[number] = n_updates, n_looks, loss, total
         count_seen(average, orders.shape[1])
         if n_updates == 0 or exhausted:
             break
-    return n_passes, updates, criterion, looked_at, margins
+    return n_passes, updates, criterion, looked_at, excess
 
 
 @jit

@@ -57,7 +57,7 @@ class OnlineRun(PlaneRun):
                 since=settings.average_since,
             )
         self._typical_step = float(problem.steps.mean()) * problem.dataset.points.typical_norm
-        self._mean_margin = 0.0
+        self._mean_excess = 0.0
 
     def make_pass(self, watch: Watch) -> PassOutcome:
         """Visit the rows once, updating as they come."""
@@ -91,8 +91,8 @@ class OnlineRun(PlaneRun):
 
     def _visit(self, orders: np.ndarray) -> list[PassOutcome]:
         made = online_passes(self.examples, orders, self.rule, self.plane, self.looks, self.average)
-        n_passes, updates, criterion, looks, margins = made
-        self._mean_margin = margins[n_passes - 1] / max(1, looks[n_passes - 1])
+        n_passes, updates, criterion, looks, excess = made
+        self._mean_excess = excess[n_passes - 1] / max(1, looks[n_passes - 1])
         self.seen += n_passes * orders.shape[1]
         criterion /= self.problem.step
         return [PassOutcome(int(updates[k]), float(criterion[k]), int(looks[k])) for k in range(n_passes)]
@@ -135,9 +135,12 @@ class OnlineRun(PlaneRun):
         if looks < PAYING_SHARE * self.order.size:
             return True
         points = self.problem.dataset.points
-        travelled = updates * self._typical_step * points.typical_norm * (0.5 if points.nonnegative else 1.0)
-        worth = points.entries_per_row / ENTRIES_WORTH_A_NOTE
-        return bool(0.0 < travelled <= self._mean_margin * worth < math.inf)
+        # What a pass takes from a row's margin, at most; where no entry is negative, half of the updates take nothing.
+        taken = updates * self._typical_step * points.typical_norm
+        can_pay_for = self._mean_excess * points.entries_per_row / ENTRIES_WORTH_A_NOTE
+        if not 0.0 < 0.5 * taken <= can_pay_for < math.inf:
+            return False
+        return taken <= can_pay_for or points.nonnegative
 
     def _watch_unsafe_rows(self) -> UnsafeRows:
         points = self.problem.dataset.points
