@@ -299,7 +299,7 @@ def test_ctrl_c_keeps_the_model(n_classes, n_jobs):
 @quiet
 def test_max_time_is_kept():
     X, y = random_set(1, n=5000, d=20, noise=0.4)
-    for model in (Perceptron(max_iter=10**8, tol=None), MarginPerceptron(min_gamma=1e-6), KernelPerceptron(tol=None)):
+    for model in (Perceptron(max_iter=10**8, tol=None), MarginPerceptron(min_gamma=1e-12), KernelPerceptron(tol=None)):
         model.set_params(max_time=0.5)
         started = time.perf_counter()
         model.fit(X, y)

@@ -2,7 +2,7 @@
 
 from maxmargin.certificates.base import Certificate, CertificateError, PerClass
 from maxmargin.certificates.margin_bracket import MarginBracket, bracket_margin
-from maxmargin.certificates.mistake_bound import MistakeBound, UpdateRule, bound_mistakes, mistake_bound
+from maxmargin.certificates.mistakes import MistakeBound, UpdateRule, bound_mistakes, mistake_bound
 from maxmargin.certificates.scene import Scene, linear_scene
 
 __all__ = [

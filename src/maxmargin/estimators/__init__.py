@@ -1,6 +1,6 @@
 """The scikit-learn face of the package."""
 
-from maxmargin.estimators.certify import certify
+from maxmargin.estimators.certification import certify
 from maxmargin.estimators.kernel_perceptron import KernelPerceptron
 from maxmargin.estimators.margin_perceptron import MarginPerceptron
 from maxmargin.estimators.perceptron import Perceptron

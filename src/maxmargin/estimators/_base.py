@@ -51,14 +51,15 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return proofs[0]
         return PerClass({plain(label): proof for label, proof in zip(labelled.classes, proofs, strict=True)})
 
-    def _solve_tasks(self, labelled: LabelledPoints, solve: SolveTask, *, passes: int | None) -> list[Solution]:
+    def _solve_tasks(
+        self, labelled: LabelledPoints, solve: SolveTask, stop_asked: threading.Event, *, passes: int | None
+    ) -> list[Solution]:
         """Solve every task in ``n_jobs`` threads: the bits do not depend on them.
 
         All tasks see the rows in the same order, which makes the scores of different classes comparable.
         """
         tasks = list(labelled.tasks())
         seed = seed_of(self.random_state)
-        stop_asked = threading.Event()
         progress = FitProgress(self, labelled, len(tasks), passes)
         started = time.perf_counter()
 
@@ -72,18 +73,15 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         progress.begin()
         n_threads = min(len(tasks), effective_n_jobs(getattr(self, "n_jobs", None)))
         if n_threads == 1:
-            solutions = []
-            for task in range(len(tasks)):
-                solutions.append(run(task))
-                if solutions[-1].interrupted_by_user:
-                    stop_asked.set()
+            solutions = [run(task) for task in range(len(tasks))]
         else:
-            solutions = _in_threads(run, len(tasks), n_threads, stop_asked)
+            with ThreadPoolExecutor(n_threads) as pool:
+                solutions = list(pool.map(run, range(len(tasks))))
         progress.end()
         return solutions
 
     def _tell(self, solutions: Sequence[Solution]) -> None:
-        """Warn of a limit that was hit, stating what is proven; raise Ctrl-C again now that nothing is lost."""
+        """Keep the status, and warn of a limit that was hit, stating what is proven."""
         statuses = [solution.status for solution in solutions]
         self.status_ = worst(statuses)
         advice = {
@@ -97,8 +95,6 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 LimitWarning,
                 stacklevel=4,
             )
-        if any(getattr(solution, "interrupted_by_user", False) for solution in solutions):
-            raise KeyboardInterrupt
 
     @abstractmethod
     def decision_function(self, X: Any) -> np.ndarray:
@@ -230,25 +226,6 @@ class FitProgress:
             "classes_": self._labelled.classes,
             "n_features_in_": self._labelled.points.n_columns,
         }
-
-
-def _in_threads(
-    run: Callable[[int], Solution], n_tasks: int, n_threads: int, stop_asked: threading.Event
-) -> list[Solution]:
-    with ThreadPoolExecutor(n_threads) as pool:
-        futures = [pool.submit(run, task) for task in range(n_tasks)]
-        interrupted = False
-        while True:
-            try:
-                solutions = [future.result() for future in futures]
-                break
-            except KeyboardInterrupt:
-                # The runs end at their next safe point, and each returns what it has.
-                interrupted = True
-                stop_asked.set()
-    for solution in solutions:
-        solution.interrupted_by_user = solution.interrupted_by_user or interrupted
-    return solutions
 
 
 def worst(statuses: Sequence[Status]) -> Status:

@@ -1,5 +1,6 @@
 """The kernel perceptron as a scikit-learn classifier."""
 
+import threading
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
@@ -25,7 +26,7 @@ from maxmargin.data import (
 from maxmargin.estimators._base import CertifiedClassifier, one_or_all
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem, expansion_scores
 from maxmargin.problems.kernels import Kernel, kernel_by_name
-from maxmargin.solvers import PassSettings, Solution, Watch
+from maxmargin.solvers import PassSettings, Solution, Watch, ctrl_c_asks
 from maxmargin.solvers.kernel_perceptron import KernelColumns, solve
 
 
@@ -174,9 +175,10 @@ class KernelPerceptron(CertifiedClassifier):
         self._refuse_bad_gram(labelled.points)
         self._kernel = self._make_kernel(labelled.points)
         self._forget()
-        solutions = self._learn(labelled, settings_of(self))
-        self.certificate_ = self._prove(labelled)
-        self._tell(solutions)
+        with ctrl_c_asks() as stop_asked:
+            solutions = self._learn(labelled, settings_of(self), stop_asked)
+            self.certificate_ = self._prove(labelled)
+            self._tell(solutions)
         return self
 
     @available_if(lambda self: self.kernel != "precomputed")
@@ -201,8 +203,9 @@ class KernelPerceptron(CertifiedClassifier):
             self._kernel = self._make_kernel(labelled.points)
             self._forget()
         once = PassSettings(max_iter=1, tol=None, shuffle=False)
-        self._learn(labelled, lambda _seed: once)
-        self.__dict__.pop("certificate_", None)
+        with ctrl_c_asks() as stop_asked:
+            self._learn(labelled, lambda _seed: once, stop_asked)
+            self.__dict__.pop("certificate_", None)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -243,7 +246,9 @@ class KernelPerceptron(CertifiedClassifier):
         for name in ("support_", "support_vectors_", "dual_coef_", "intercept_", "n_updates_"):
             self.__dict__.pop(name, None)
 
-    def _learn(self, labelled: LabelledPoints, settings: Callable[[int], PassSettings]) -> list[Solution]:
+    def _learn(
+        self, labelled: LabelledPoints, settings: Callable[[int], PassSettings], stop_asked: threading.Event
+    ) -> list[Solution]:
         """Run all tasks from the expansion so far, and add what they learned to it."""
         before = self._expansion(labelled.points) if hasattr(self, "dual_coef_") else None
         shared: dict[str, KernelColumns] = {}
@@ -254,7 +259,7 @@ class KernelPerceptron(CertifiedClassifier):
             scores = None if before is None else before[:, task]
             return solve(problem, settings(seed), watch, columns=columns, scores=scores)
 
-        solutions = self._solve_tasks(labelled, solve_task, passes=self.max_iter)
+        solutions = self._solve_tasks(labelled, solve_task, stop_asked, passes=self.max_iter)
         signs = [dataset.signs for dataset in labelled.tasks()]
         signed = np.array([sign * run.alpha for sign, run in zip(signs, solutions, strict=True)])
         self.classes_ = labelled.classes

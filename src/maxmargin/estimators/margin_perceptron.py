@@ -11,7 +11,7 @@ from maxmargin.certificates import Certificate, PerClass, bracket_margin, linear
 from maxmargin.data import Dataset, LabelledPoints, validate_labels, validate_training_data
 from maxmargin.estimators._base import LinearPlanes, one_or_all
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers import Watch, margin_perceptron
+from maxmargin.solvers import Watch, ctrl_c_asks, margin_perceptron
 from maxmargin.solvers.margin_perceptron import MarginSettings, MarginSolution
 
 
@@ -138,16 +138,17 @@ dual_coef_, status_ :
             settings = MarginSettings(self.gamma, self.min_gamma, self.max_iter, self.shuffle, seed)
             return margin_perceptron.solve(self._problem(dataset), settings, watch)
 
-        solutions: list[Any] = self._solve_tasks(labelled, solve_task, passes=self.max_iter)
-        self._keep_planes(labelled, solutions)
-        self._keep_duals(labelled, solutions)
-        self.gamma_guess_ = one_or_all([solution.gamma_guess for solution in solutions])
-        self.updates_per_round_ = one_or_all([solution.updates_per_round for solution in solutions])
-        self.n_rounds_ = one_or_all([len(solution.updates_per_round) for solution in solutions])
-        self.certificate_ = self._prove(labelled)
-        proof: Any = self.certificate_
-        self.margin_ = proof.lower if len(solutions) == 1 else np.array([one.lower for one in proof.values()])
-        self._tell(solutions)
+        with ctrl_c_asks() as stop_asked:
+            solutions: list[Any] = self._solve_tasks(labelled, solve_task, stop_asked, passes=self.max_iter)
+            self._keep_planes(labelled, solutions)
+            self._keep_duals(labelled, solutions)
+            self.gamma_guess_ = one_or_all([solution.gamma_guess for solution in solutions])
+            self.updates_per_round_ = one_or_all([solution.updates_per_round for solution in solutions])
+            self.n_rounds_ = one_or_all([len(solution.updates_per_round) for solution in solutions])
+            self.certificate_ = self._prove(labelled)
+            proof: Any = self.certificate_
+            self.margin_ = proof.lower if len(solutions) == 1 else np.array([one.lower for one in proof.values()])
+            self._tell(solutions)
         return self
 
     def _problem(self, dataset: Dataset) -> PerceptronProblem:

@@ -22,7 +22,7 @@ from maxmargin.data import (
 )
 from maxmargin.estimators._base import LinearPlanes
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers import PassSettings, Solution, Start, Watch, batch_perceptron, online_perceptron
+from maxmargin.solvers import PassSettings, Solution, Start, Watch, batch_perceptron, ctrl_c_asks, online_perceptron
 
 RULES = {"online": online_perceptron.solve, "batch": batch_perceptron.solve}
 
@@ -225,12 +225,13 @@ class Perceptron(LinearPlanes):
         def solve_task(task: int, dataset: Dataset, seed: int, watch: Watch) -> Solution:
             return solve(self._problem(dataset), settings(seed), starts[task], watch)
 
-        solutions = self._solve_tasks(labelled, solve_task, passes=self.max_iter)
-        self._keep_planes(labelled, solutions)
-        self._keep_duals(labelled, solutions)
-        self._keep_starts(starts, solutions)
-        self.certificate_ = self._prove(labelled)
-        self._tell(solutions)
+        with ctrl_c_asks() as stop_asked:
+            solutions = self._solve_tasks(labelled, solve_task, stop_asked, passes=self.max_iter)
+            self._keep_planes(labelled, solutions)
+            self._keep_duals(labelled, solutions)
+            self._keep_starts(starts, solutions)
+            self.certificate_ = self._prove(labelled)
+            self._tell(solutions)
         return self
 
     @available_if(lambda self: self.rule == "online")
@@ -276,13 +277,14 @@ class Perceptron(LinearPlanes):
         def solve_task(task: int, dataset: Dataset, _seed: int, watch: Watch) -> Solution:
             return online_perceptron.solve(self._problem(dataset), settings, self._ends[task], watch)
 
-        solutions = self._solve_tasks(labelled, solve_task, passes=1)
-        self._keep_planes(labelled, solutions)
-        self._ends = [solution.end for solution in solutions]
-        after = [int(old) + run.n_updates for old, run in zip(before, solutions, strict=True)]
-        self.n_updates_ = after[0] if n_tasks == 1 else after
-        for name in ("dual_coef_", "certificate_", "coef_init_", "intercept_init_"):
-            self.__dict__.pop(name, None)
+        with ctrl_c_asks() as stop_asked:
+            solutions = self._solve_tasks(labelled, solve_task, stop_asked, passes=1)
+            self._keep_planes(labelled, solutions)
+            self._ends = [solution.end for solution in solutions]
+            after = [int(old) + run.n_updates for old, run in zip(before, solutions, strict=True)]
+            self.n_updates_ = after[0] if n_tasks == 1 else after
+            for name in ("dual_coef_", "certificate_", "coef_init_", "intercept_init_"):
+                self.__dict__.pop(name, None)
         return self
 
     def _problem(self, dataset: Dataset) -> PerceptronProblem:

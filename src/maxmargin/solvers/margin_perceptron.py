@@ -68,7 +68,7 @@ def solve(problem: PerceptronProblem, settings: MarginSettings, watch: Watch) ->
             break
         guess /= 2.0
     return MarginSolution(
-        **vars(solution_of(run, status, outcomes, interrupted_by_user=run.interrupted_by_user)),
+        **vars(solution_of(run, status, outcomes)),
         gamma_guess=guess,
         updates_per_round=tuple(updates_per_round),
     )
@@ -80,7 +80,6 @@ class MarginRun(OnlineRun):
     def __init__(self, problem: PerceptronProblem, settings: PassSettings, guess: float, radius: float) -> None:
         super().__init__(problem, settings, Start())
         self._settings = settings
-        self.interrupted_by_user = False
         # A guess below the square root of the smallest float has no budget that a float could hold.
         budget = 12.0 * (radius / guess) * (radius / guess) if guess > 0.0 else 0.0
         self.margin_rule = NearerThan(
@@ -96,19 +95,15 @@ class MarginRun(OnlineRun):
         """Make passes until one has no violation; the status is None where the budget ended first."""
         record = PassRecord(self._settings, watch, self)
         status = watch.must_stop()
-        try:
-            while status is None:
-                for outcome in self.make_passes(watch, record.passes_before_judgement()):
-                    status = record.add(outcome)
-                self.margin_rule.squared_length[0] = np.square(self.plane.w).sum() + self.plane.intercept[0] ** 2
-                if self.margin_rule.updates_left[0] < 0:
-                    status = None
-                    break
-                if status is not Status.SOLVED and self.upper_bound() < smallest_guess:
-                    status = Status.NOT_SEPARABLE
-        except KeyboardInterrupt:
-            self.interrupted_by_user = True
-            status = Status.INTERRUPTED
+        while status is None:
+            for outcome in self.make_passes(watch, record.passes_before_judgement()):
+                status = record.add(outcome)
+            self.margin_rule.squared_length[0] = np.square(self.plane.w).sum() + self.plane.intercept[0] ** 2
+            if self.margin_rule.updates_left[0] < 0:
+                status = None
+                break
+            if status is not Status.SOLVED and self.upper_bound() < smallest_guess:
+                status = Status.NOT_SEPARABLE
         return status, record.outcomes
 
     def upper_bound(self) -> float:

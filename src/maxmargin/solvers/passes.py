@@ -155,19 +155,14 @@ def run_passes(run: RowVisits, settings: PassSettings, watch: Watch) -> Solution
     record = PassRecord(settings, watch, run)
     held_out = None if settings.held_out is None else HeldOutRows(run.dataset, settings.held_out)
     status = watch.must_stop()
-    try:
-        while status is None:
-            for outcome in run.make_passes(watch, record.passes_before_judgement()):
-                error = None if held_out is None else held_out.error(*run.result()[:2])
-                status = record.add(outcome, error)
-    except KeyboardInterrupt:
-        return solution_of(run, Status.INTERRUPTED, record.outcomes, interrupted_by_user=True)
+    while status is None:
+        for outcome in run.make_passes(watch, record.passes_before_judgement()):
+            error = None if held_out is None else held_out.error(*run.result()[:2])
+            status = record.add(outcome, error)
     return solution_of(run, status, record.outcomes)
 
 
-def solution_of(
-    run: RowVisits, status: Status, outcomes: list[PassOutcome], *, interrupted_by_user: bool = False
-) -> Solution:
+def solution_of(run: RowVisits, status: Status, outcomes: list[PassOutcome]) -> Solution:
     """Close the books of a run."""
     w, intercept, alpha = run.result()
     return Solution(
@@ -181,7 +176,6 @@ def solution_of(
         criterion_per_pass=np.array([outcome.criterion for outcome in outcomes], dtype=np.float64),
         looks_per_pass=np.array([outcome.looks for outcome in outcomes], dtype=np.int64),
         end=run.end(),
-        interrupted_by_user=interrupted_by_user,
     )
 
 

@@ -72,4 +72,3 @@ class Solution:
     criterion_per_pass: np.ndarray
     looks_per_pass: np.ndarray
     end: Start
-    interrupted_by_user: bool = False

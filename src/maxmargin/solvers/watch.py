@@ -1,9 +1,12 @@
 """Time limits, progress and requests to stop: everything a run listens to between two calls of a loop."""
 
+import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FrameType
 
 import numpy as np
 
@@ -32,7 +35,7 @@ class Watch:
     ----------
     max_time : seconds from the creation of the watch, or None
     on_pass : called after every pass; returns True to stop
-    stop_asked : set by another thread (Ctrl-C in the main one) to stop
+    stop_asked : set, by Ctrl-C's handler or another thread, to stop at the next safe point
     """
 
     max_time: float | None = None
@@ -58,3 +61,30 @@ class Watch:
         if self.on_pass is not None and self.on_pass(report):
             return Status.INTERRUPTED
         return self.must_stop()
+
+
+@contextmanager
+def ctrl_c_asks() -> Iterator[threading.Event]:
+    """Let the first Ctrl-C ask for a stop at the next safe point, and raise it when the work is put away.
+
+    An exception in the middle of a call would lose the model. A second Ctrl-C is raised at once, as usual. Outside the
+    main thread, and where the program has a handler of its own, nothing is changed.
+    """
+    stop_asked = threading.Event()
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield stop_asked
+        return
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if stop_asked.is_set():
+            signal.default_int_handler(number, frame)
+        stop_asked.set()
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield stop_asked
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if stop_asked.is_set():
+        raise KeyboardInterrupt

@@ -12,7 +12,7 @@ from maxmargin.certificates.rounding import sum_at_most, up
 from maxmargin.certificates.scene import Scene, linear_scene
 from maxmargin.data import validate_two_classes
 from maxmargin.problems import PerceptronProblem
-from maxmargin.problems.margins import checked_plane
+from maxmargin.problems.planes import checked_plane
 
 # Enough rows to choose a good gamma by; the bound itself is then computed on all of them.
 ROWS_TO_CHOOSE_BY = 4096
@@ -220,9 +220,9 @@ def mistake_bound(
     --------
     >>> from maxmargin import mistake_bound
     >>> X, y, u = [[2.0, 0.0], [-1.0, 1.0]], [1, -1], [1.0, 0.0]
-    >>> proof = mistake_bound(X, y, u, augmented=False, gamma=1.0)
+    >>> proof = mistake_bound(X, y, u, augmented=False, gamma=0.5)
     >>> round(proof.bound, 6), proof.theorem
-    (4.0, 'A4')
+    (16.0, 'A4')
 
     A gamma above the plane's margin may well give a smaller bound:
 
