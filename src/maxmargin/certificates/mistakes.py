@@ -172,7 +172,7 @@ def _best_gamma(scene: Scene, rule: UpdateRule, start: float) -> float:
         deficit = rule.passes * float(np.maximum(0.0, 1.0 - inverse * scene.margins).sum())
         return quadratic * inverse**2 + 2.0 * deficit + 2.0 * start * inverse
 
-    return 1.0 / min(candidates, key=bound)
+    return float(1.0 / min(candidates, key=bound))
 
 
 def mistake_bound(
