@@ -47,10 +47,10 @@ class KernelPerceptronProblem:
 
     def gram(self, rows: np.ndarray | slice, columns: np.ndarray) -> np.ndarray:
         """k(x_i, x_j) for i in ``rows`` and j in ``columns``."""
-        matrix = self.dataset.points.matrix
+        matrix, squares = self.dataset.points.factor, self.dataset.points.squared_norms
         if self.kernel is None:
             return np.asarray(matrix[rows][:, columns], dtype=np.float64)
-        return self.kernel.gram(matrix[rows], matrix[columns])
+        return self.kernel.gram(matrix[rows], matrix[columns], (squares[rows], squares[columns]))
 
     def columns(self, columns: np.ndarray) -> np.ndarray:
         """k(x_i, x_j) for all rows i and j in ``columns``, one array a column, made in blocks."""

@@ -7,7 +7,7 @@ than sparse rows by a dense block on the data sets that kernels are used for.)
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,15 +17,16 @@ from maxmargin.data.points import squared_norms
 UNIT = 2.0**-53
 # Rows that are made dense at a time, to multiply sparse rows by.
 DENSE_ENTRIES = 1 << 22
-# Sparse rows that are filled more than this are multiplied as dense ones.
-DENSE_SHARE = 0.05
+
+
+Squares = tuple[np.ndarray, np.ndarray]
 
 
 class Kernel(Protocol):
     """What an algorithm asks of a kernel."""
 
-    def gram(self, rows: Any, others: Any) -> np.ndarray:
-        """k(x, z) for every row x and every other row z, in float64."""
+    def gram(self, rows: Any, others: Any, squares: Squares | None = None) -> np.ndarray:
+        """k(x, z) for every row x and every other row z, in float64; ``squares`` are ||x||² and ||z||², if known."""
 
     def diagonal(self, rows: Any) -> np.ndarray:
         """k(x, x) for every row."""
@@ -37,15 +38,19 @@ class Kernel(Protocol):
 class _OfInnerProducts:
     """A kernel that is a function of inner products and squared norms."""
 
-    def gram(self, rows: Any, others: Any) -> np.ndarray:
+    needs_squares: ClassVar[bool] = False
+
+    def gram(self, rows: Any, others: Any, squares: Squares | None = None) -> np.ndarray:
         rows, others = _widened(rows), _widened(others)
-        return self.of_inner(inner_products(rows, others), rows, others)
+        if squares is None and self.needs_squares:
+            squares = squared_norms(rows), squared_norms(others)
+        return self.of_inner(inner_products(rows, others), squares)
 
     def diagonal(self, rows: Any) -> np.ndarray:
-        return self.of_inner(squared_norms(_widened(rows)), None, None)
+        return self.of_inner(squared_norms(_widened(rows)), None)
 
-    def of_inner(self, inner: np.ndarray, rows: Any, others: Any) -> np.ndarray:
-        """Turn inner products into kernel values, in place; without rows, of points with themselves."""
+    def of_inner(self, inner: np.ndarray, squares: Squares | None) -> np.ndarray:
+        """Turn inner products into kernel values, in place; without squares, those of points with themselves."""
         raise TypeError("a subclass says what the kernel is")
 
 
@@ -53,7 +58,7 @@ class _OfInnerProducts:
 class Linear(_OfInnerProducts):
     """k(x, z) = x·z"""
 
-    def of_inner(self, inner: np.ndarray, rows: Any, others: Any) -> np.ndarray:
+    def of_inner(self, inner: np.ndarray, squares: Squares | None) -> np.ndarray:
         return inner
 
     def error(self, largest_norm: float, longest_row: int) -> float:
@@ -68,7 +73,7 @@ class Polynomial(_OfInnerProducts):
     degree: float
     coef0: float
 
-    def of_inner(self, inner: np.ndarray, rows: Any, others: Any) -> np.ndarray:
+    def of_inner(self, inner: np.ndarray, squares: Squares | None) -> np.ndarray:
         inner *= self.gamma
         inner += self.coef0
         return np.power(inner, self.degree, out=inner)
@@ -84,13 +89,14 @@ class RadialBasis(_OfInnerProducts):
     """k(x, z) = exp(-gamma ||x - z||²)"""
 
     gamma: float
+    needs_squares: ClassVar[bool] = True
 
-    def of_inner(self, inner: np.ndarray, rows: Any, others: Any) -> np.ndarray:
-        if rows is None:
+    def of_inner(self, inner: np.ndarray, squares: Squares | None) -> np.ndarray:
+        if squares is None:
             return np.ones_like(inner)
         inner *= -2.0
-        inner += squared_norms(rows)[:, None]
-        inner += squared_norms(others)[None, :]
+        inner += squares[0][:, None]
+        inner += squares[1][None, :]
         np.maximum(inner, 0.0, out=inner)
         inner *= -self.gamma
         return np.exp(inner, out=inner)
@@ -107,7 +113,7 @@ class Sigmoid(_OfInnerProducts):
     gamma: float
     coef0: float
 
-    def of_inner(self, inner: np.ndarray, rows: Any, others: Any) -> np.ndarray:
+    def of_inner(self, inner: np.ndarray, squares: Squares | None) -> np.ndarray:
         inner *= self.gamma
         inner += self.coef0
         return np.tanh(inner, out=inner)
@@ -122,7 +128,7 @@ class UserFunction:
 
     function: Callable[[Any, Any], Any]
 
-    def gram(self, rows: Any, others: Any) -> np.ndarray:
+    def gram(self, rows: Any, others: Any, squares: Squares | None = None) -> np.ndarray:
         values = np.asarray(self.function(rows, others), dtype=np.float64)
         expected = (rows.shape[0], others.shape[0])
         if values.shape != expected:
@@ -159,16 +165,10 @@ def inner_products(rows: Any, others: Any) -> np.ndarray:
         return np.asarray(rows @ (others.toarray() if sp.issparse(others) else others).T)
     result = np.empty((rows.shape[0], others.shape[0]))
     size = max(1, DENSE_ENTRIES // max(1, rows.shape[1]))
-    well_filled = rows.nnz > DENSE_SHARE * rows.shape[0] * rows.shape[1]
     for begin in range(0, others.shape[0], size):
         part = slice(begin, begin + size)
         block = others[part].toarray() if sp.issparse(others) else others[part]
-        if well_filled:
-            for first in range(0, rows.shape[0], size):
-                some = slice(first, first + size)
-                result[some, part] = rows[some].toarray() @ block.T
-        else:
-            result[:, part] = rows @ np.ascontiguousarray(block.T)
+        result[:, part] = rows @ np.ascontiguousarray(block.T)
     return result
 
 
