@@ -11,11 +11,13 @@ __version__ = "0.1.0"
 
 _HOME_OF = {
     "KernelPerceptron": "estimators",
+    "LinearSVC": "estimators",
     "MarginPerceptron": "estimators",
     "Perceptron": "estimators",
     "certify": "estimators",
     "Certificate": "certificates",
     "CertificateError": "certificates",
+    "DualityGap": "certificates",
     "MarginBracket": "certificates",
     "MistakeBound": "certificates",
     "PerClass": "certificates",
@@ -34,12 +36,13 @@ if TYPE_CHECKING:
     from maxmargin.certificates import (
         Certificate,
         CertificateError,
+        DualityGap,
         MarginBracket,
         MistakeBound,
         PerClass,
         mistake_bound,
     )
-    from maxmargin.estimators import KernelPerceptron, MarginPerceptron, Perceptron, certify
+    from maxmargin.estimators import KernelPerceptron, LinearSVC, MarginPerceptron, Perceptron, certify
     from maxmargin.problems import Margins, incremental_search_bound, margin_perceptron_bound, margins
     from maxmargin.solvers import LimitWarning, Status
 

@@ -1,6 +1,7 @@
 """Proofs about fitted models: computed from data and vectors alone, by code that knows nothing of the solver."""
 
 from maxmargin.certificates.base import Certificate, CertificateError, PerClass
+from maxmargin.certificates.duality_gap import DualityGap, measure_gap
 from maxmargin.certificates.margin_bracket import MarginBracket, bracket_margin
 from maxmargin.certificates.mistakes import MistakeBound, UpdateRule, bound_mistakes, mistake_bound
 from maxmargin.certificates.scene import Scene, linear_scene
@@ -8,6 +9,7 @@ from maxmargin.certificates.scene import Scene, linear_scene
 __all__ = [
     "Certificate",
     "CertificateError",
+    "DualityGap",
     "MarginBracket",
     "MistakeBound",
     "PerClass",
@@ -16,5 +18,6 @@ __all__ = [
     "bound_mistakes",
     "bracket_margin",
     "linear_scene",
+    "measure_gap",
     "mistake_bound",
 ]

@@ -90,11 +90,11 @@ def measure_gap(problem: LinearSVMProblem, w: np.ndarray, b: float, alpha: np.nd
         primal = _primal_at_most(problem, w, b, margins)
         dual = _dual_at_least(problem, alpha)
     slack = np.maximum(0.0, 1.0 - margins)
-    upper = problem.loss.largest_dual(problem.C_of_rows)
+    upper = problem.loss.largest_dual(problem.prices)
     free = (alpha > AT_BOUND * problem.C) & (alpha < upper * (1.0 - AT_BOUND))
     short, far = np.maximum(0.0, 1.0 - margins), np.maximum(0.0, margins - 1.0)
     violation = np.where(free, np.maximum(short, far), np.where(alpha > AT_BOUND * problem.C, far, short))
-    counted = problem.C_of_rows > 0.0
+    counted = problem.prices > 0.0
     on_street = counted & (np.abs(1.0 - margins) <= 1e-6)
     return DualityGap(
         primal=math.inf if math.isnan(primal) else primal,
@@ -115,7 +115,7 @@ def _longest_row(problem: LinearSVMProblem) -> float:
 def _primal_at_most(problem: LinearSVMProblem, w: np.ndarray, b: float, margins: np.ndarray) -> float:
     length, terms = length_at_most(w), problem.dataset.points.longest_row + 4
     error = gamma(terms) * (_longest_row(problem) * length + abs(b)) + terms * SMALLEST
-    losses = problem.C_of_rows * problem.loss.value(margins - error) * (1.0 + 8.0 * UNIT)
+    losses = problem.prices * problem.loss.value(margins - error) * (1.0 + 8.0 * UNIT)
     return up(up(0.5 * up(length * length)) + sum_at_most(losses))
 
 
@@ -125,7 +125,7 @@ def _dual_at_least(problem: LinearSVMProblem, alpha: np.ndarray) -> float:
     total = sum_at_most(alpha)
     error = gamma(used + 4) * _longest_row(problem) * total
     length = up(length_at_most(points.combination(signed)) + error)
-    gains = problem.loss.dual_value(alpha, problem.C_of_rows)
+    gains = problem.loss.dual_value(alpha, problem.prices)
     at_least = float(gains.sum()) - gamma(alpha.size + 4) * float(np.abs(gains).sum() + total) * (1.0 + 2.0**-40)
     if problem.fit_intercept:
         at_least -= _price_of_imbalance(problem, alpha, signed, length)
@@ -144,6 +144,6 @@ def _price_of_imbalance(problem: LinearSVMProblem, alpha: np.ndarray, signed: np
         return 0.0
     share = imbalance / heavier * (1.0 + 2.0**-40)
     total = sum_at_most(alpha)
-    gains = float(np.abs(problem.loss.dual_value(alpha, problem.C_of_rows)).sum())
+    gains = float(np.abs(problem.loss.dual_value(alpha, problem.prices)).sum())
     moved = share * _longest_row(problem) * total
     return up(share * (gains + total) * (1.0 + 2.0**-40) + moved * (length + moved))

@@ -18,10 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, PerClass
 from maxmargin.data import Dataset, LabelledPoints, validate_points
-from maxmargin.solvers import LimitWarning, PassReport, Solution, Status, Watch
+from maxmargin.solvers import LimitWarning, Solution, Status, StepReport, Watch
 
 # solve(number of the task, its data, the seed, its watch)
-SolveTask = Callable[[int, Dataset, int, Watch], Solution]
+SolveTask = Callable[[int, Dataset, int, Watch], Any]
 
 
 class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -52,20 +52,20 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return PerClass({plain(label): proof for label, proof in zip(labelled.classes, proofs, strict=True)})
 
     def _solve_tasks(
-        self, labelled: LabelledPoints, solve: SolveTask, stop_asked: threading.Event, *, passes: int | None
-    ) -> list[Solution]:
+        self, labelled: LabelledPoints, solve: SolveTask, stop_asked: threading.Event, *, steps: int | None
+    ) -> list[Any]:
         """Solve every task in ``n_jobs`` threads: the bits do not depend on them.
 
         All tasks see the rows in the same order, which makes the scores of different classes comparable.
         """
         tasks = list(labelled.tasks())
         seed = seed_of(self.random_state)
-        progress = FitProgress(self, labelled, len(tasks), passes)
+        progress = FitProgress(self, labelled, len(tasks), steps)
         started = time.perf_counter()
 
-        def run(task: int) -> Solution:
-            on_pass, done = progress.of_task(task)
-            watch = Watch(self.max_time, on_pass, stop_asked, started)
+        def run(task: int) -> Any:
+            on_step, done = progress.of_task(task)
+            watch = Watch(self.max_time, on_step, stop_asked, started)
             solution = solve(task, tasks[task], seed, watch)
             done()
             return solution
@@ -80,7 +80,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         progress.end()
         return solutions
 
-    def _tell(self, solutions: Sequence[Solution]) -> None:
+    def _tell(self, solutions: Sequence[Any]) -> None:
         """Keep the status, and warn of a limit that was hit, stating what is proven."""
         statuses = [solution.status for solution in solutions]
         self.status_ = worst(statuses)
@@ -157,21 +157,22 @@ class LinearPlanes(CertifiedClassifier):
 class FitProgress:
     """Tells scikit-learn's callbacks, and with ``verbose`` the terminal, how a fit goes on."""
 
-    def __init__(self, estimator: Any, labelled: LabelledPoints, n_tasks: int, passes: int | None) -> None:
+    def __init__(self, estimator: Any, labelled: LabelledPoints, n_tasks: int, steps: int | None) -> None:
         self._estimator = estimator
         self._labelled = labelled
-        self._passes = passes
+        self._steps = steps
         self._n_tasks = n_tasks
         self._planes: dict[int, Callable[[], tuple[np.ndarray, float]]] = {}
         self._heard = bool(getattr(estimator, "_skl_callbacks", None)) or hasattr(estimator, "_parent_callback_ctx")
         self._root: CallbackContext | None = None
+        self._started = time.perf_counter()
 
     def begin(self) -> None:
         """Open the fit's context."""
         if self._heard:
             several = self._n_tasks > 1
             self._root = self._estimator._init_callback_context(
-                max_subtasks=self._n_tasks if several else self._passes, sequential_subtasks=not several
+                max_subtasks=self._n_tasks if several else self._steps, sequential_subtasks=not several
             )
             self._root.call_on_fit_task_begin(estimator=self._estimator, **self._data())
 
@@ -180,30 +181,30 @@ class FitProgress:
         if self._root is not None:
             self._root.call_on_fit_task_end(estimator=self._estimator, **self._data())
 
-    def of_task(self, task: int) -> tuple[Callable[[PassReport], bool] | None, Callable[[], None]]:
-        """Return what to call after every pass of a task, and what to call at its end."""
+    def of_task(self, task: int) -> tuple[Callable[[StepReport], bool] | None, Callable[[], None]]:
+        """Return what to call after every step of a task, and what to call at its end."""
         context = self._root
         if context is not None and self._n_tasks > 1:
             name = f"class {self._labelled.classes[task]} against the rest"
-            context = context.subcontext(task_name=name, task_id=task, max_subtasks=self._passes)
+            context = context.subcontext(task_name=name, task_id=task, max_subtasks=self._steps)
             context.call_on_fit_task_begin(estimator=self._estimator, **self._data())
         if context is None and not self._estimator.verbose:
             return None, lambda: None
 
-        def on_pass(report: PassReport) -> bool:
+        def on_step(report: StepReport) -> bool:
             self._planes[task] = report.plane
             if self._estimator.verbose:
+                which = f"class {self._labelled.classes[task]}, " if self._n_tasks > 1 else ""
+                seconds = time.perf_counter() - self._started
                 print(
-                    f"[{type(self._estimator).__name__}] "
-                    + (f"class {self._labelled.classes[task]}, " if self._n_tasks > 1 else "")
-                    + f"pass {report.n_passes}: {report.mistakes} mistakes, criterion {report.criterion:.6g}, "
-                    f"{report.seconds:.3f} s"
+                    f"[{type(self._estimator).__name__}] {which}{report.step} {report.number}: {report.summary}, "
+                    f"{seconds:.3f} s"
                 )
             if context is None:
                 return False
-            one_pass = context.subcontext(task_name="pass")
-            one_pass.call_on_fit_task_begin(estimator=self._estimator, **self._data())
-            return one_pass.call_on_fit_task_end(
+            one_step = context.subcontext(task_name=report.step)
+            one_step.call_on_fit_task_begin(estimator=self._estimator, **self._data())
+            return one_step.call_on_fit_task_end(
                 estimator=self._estimator, reconstruction_attributes=self._fitted_so_far, **self._data()
             )
 
@@ -211,7 +212,7 @@ class FitProgress:
             if context is not None and self._n_tasks > 1:
                 context.call_on_fit_task_end(estimator=self._estimator, **self._data())
 
-        return on_pass, done
+        return on_step, done
 
     def _data(self) -> dict[str, Any]:
         labelled = self._labelled

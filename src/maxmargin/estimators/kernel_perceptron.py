@@ -259,7 +259,7 @@ class KernelPerceptron(CertifiedClassifier):
             scores = None if before is None else before[:, task]
             return solve(problem, settings(seed), watch, columns=columns, scores=scores)
 
-        solutions = self._solve_tasks(labelled, solve_task, stop_asked, passes=self.max_iter)
+        solutions = self._solve_tasks(labelled, solve_task, stop_asked, steps=self.max_iter)
         signs = [dataset.signs for dataset in labelled.tasks()]
         signed = np.array([sign * run.alpha for sign, run in zip(signs, solutions, strict=True)])
         self.classes_ = labelled.classes

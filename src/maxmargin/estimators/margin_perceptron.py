@@ -139,7 +139,7 @@ dual_coef_, status_ :
             return margin_perceptron.solve(self._problem(dataset), settings, watch)
 
         with ctrl_c_asks() as stop_asked:
-            solutions: list[Any] = self._solve_tasks(labelled, solve_task, stop_asked, passes=self.max_iter)
+            solutions: list[Any] = self._solve_tasks(labelled, solve_task, stop_asked, steps=self.max_iter)
             self._keep_planes(labelled, solutions)
             self._keep_duals(labelled, solutions)
             self.gamma_guess_ = one_or_all([solution.gamma_guess for solution in solutions])

@@ -226,7 +226,7 @@ class Perceptron(LinearPlanes):
             return solve(self._problem(dataset), settings(seed), starts[task], watch)
 
         with ctrl_c_asks() as stop_asked:
-            solutions = self._solve_tasks(labelled, solve_task, stop_asked, passes=self.max_iter)
+            solutions = self._solve_tasks(labelled, solve_task, stop_asked, steps=self.max_iter)
             self._keep_planes(labelled, solutions)
             self._keep_duals(labelled, solutions)
             self._keep_starts(starts, solutions)
@@ -278,7 +278,7 @@ class Perceptron(LinearPlanes):
             return online_perceptron.solve(self._problem(dataset), settings, self._ends[task], watch)
 
         with ctrl_c_asks() as stop_asked:
-            solutions = self._solve_tasks(labelled, solve_task, stop_asked, passes=1)
+            solutions = self._solve_tasks(labelled, solve_task, stop_asked, steps=1)
             self._keep_planes(labelled, solutions)
             self._ends = [solution.end for solution in solutions]
             after = [int(old) + run.n_updates for old, run in zip(before, solutions, strict=True)]

@@ -24,10 +24,11 @@ class MarginLoss(Protocol):
     def dual_value(self, alpha: np.ndarray, C: np.ndarray) -> np.ndarray:
         """What each dual adds to the dual's value, before -1/2||w||²."""
 
-    def proximal_shape(self, sigma: float, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def proximal_shape(self, sigmas: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return ends and factors of the dual's proximal step.
 
-        factors · clip(v, 0, ends) maximises dual_value(alpha) - alpha m - (alpha - a)²/(2 sigma), v = a + sigma (1 - m).
+        With v = a + sigmas (1 - m), factors · clip(v, 0, ends) is the alpha that maximises
+        dual_value(alpha) - alpha m - (alpha - a)²/(2 sigmas).
         """
 
 
@@ -44,7 +45,7 @@ class Hinge:
     def dual_value(self, alpha: np.ndarray, C: np.ndarray) -> np.ndarray:
         return alpha
 
-    def proximal_shape(self, sigma: float, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def proximal_shape(self, sigmas: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return C, np.ones_like(C)
 
 
@@ -62,8 +63,8 @@ class SquaredHinge:
         quadratic = np.divide(np.square(alpha), 4.0 * C, out=np.zeros_like(alpha), where=C > 0.0)
         return alpha - quadratic
 
-    def proximal_shape(self, sigma: float, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.largest_dual(C), 2.0 * C / (2.0 * C + sigma)
+    def proximal_shape(self, sigmas: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.largest_dual(C), np.divide(2.0 * C, 2.0 * C + sigmas, out=np.zeros_like(C), where=C > 0.0)
 
 
 LOSSES: dict[str, MarginLoss] = {"hinge": Hinge(), "squared_hinge": SquaredHinge()}
@@ -97,7 +98,7 @@ class LinearSVMProblem:
     fit_intercept: bool = True
 
     @cached_property
-    def C_of_rows(self) -> np.ndarray:
+    def prices(self) -> np.ndarray:
         """C times the weight of each row."""
         weights = self.dataset.weights
         return np.full(self.dataset.points.n_rows, self.C) if weights is None else self.C * weights
@@ -108,15 +109,15 @@ class LinearSVMProblem:
 
     def primal_value(self, w: np.ndarray, margins: np.ndarray) -> float:
         """The primal's value, given the margins of the plane."""
-        return 0.5 * float(np.square(w).sum()) + float((self.C_of_rows * self.loss.value(margins)).sum())
+        return 0.5 * float(np.square(w).sum()) + float((self.prices * self.loss.value(margins)).sum())
 
     def dual_value(self, alpha: np.ndarray, w: np.ndarray) -> float:
         """The dual's value at a feasible point, given w = sum alpha_i y_i x_i."""
-        return float(self.loss.dual_value(alpha, self.C_of_rows).sum()) - 0.5 * float(np.square(w).sum())
+        return float(self.loss.dual_value(alpha, self.prices).sum()) - 0.5 * float(np.square(w).sum())
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         """Put duals into the box and, with an intercept, scale the heavier class so that sum alpha_i y_i = 0."""
-        alpha = np.clip(alpha, 0.0, self.loss.largest_dual(self.C_of_rows))
+        alpha = np.clip(alpha, 0.0, self.loss.largest_dual(self.prices))
         if not self.fit_intercept:
             return alpha
         positive = self.dataset.signs > 0.0

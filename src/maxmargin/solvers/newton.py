@@ -6,15 +6,14 @@ Outer step: with duals a and a step sigma, minimise the smooth, piecewise quadra
     gradient   (w, 0) - sum p_i y_i (x_i, 1)
     Hessian    diag(1, 0) + sigma sum slope_i (x_i, 1)(x_i, 1)^T     over the rows that no bound holds
 
-by Newton steps with an exact line search (the derivative along a step is monotone and piecewise linear), then a <- p and
-sigma <- larger. p is a dual point at every step, so the gap is known at every step.
+by Newton steps with an exact line search (the derivative along a step is monotone and piecewise linear), then a <- p
+and sigma <- larger. p is a dual point at every step, so the gap is known at every step.
 
 Niu, Wang, Tang, Wang, Song, "A sparse semismooth Newton based augmented Lagrangian method for large-scale support
 vector machines", 2019; Yan, Li, "An efficient augmented Lagrangian method for support vector machine", 2020.
 """
 
 import math
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,10 +21,10 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from maxmargin.data.rows import Matrix
-from maxmargin.loops.newton import taken_by_duals
+from maxmargin.loops.newton import Line, taken_by_duals
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.solution import Status
-from maxmargin.solvers.watch import Watch
+from maxmargin.solvers.watch import StepReport, Watch
 
 LARGEST_DIRECT = 4096
 INNER_STEPS = 40
@@ -73,13 +72,29 @@ class NewtonRun:
     ) -> None:
         self.problem, self.settings, self.watch = problem, settings, watch
         self.points, self.signs = problem.dataset.points, problem.dataset.signs
-        n_rows, n_columns = self.points.n_rows, self.points.n_columns
-        self.duals = np.zeros(n_rows) if start is None else problem.feasible(start)
-        self.w = np.zeros(n_columns) if start is None else self.points.combination(self.duals * self.signs)
+        self.duals, self.w = self._first_duals() if start is None else self._given_duals(start)
         self.b = 0.0
-        self.margins = np.zeros(n_rows) if start is None else problem.margins(self.w, self.b)
-        self.sigma = problem.C / max(1e-12, float(np.median(np.abs(1.0 - self.margins))))
+        self.margins = problem.margins(self.w, self.b)
+        if problem.fit_intercept:
+            self.b = best_intercept(self.margins, self.signs, problem.prices)
+            self.margins += self.signs * self.b
+        # A row of weight 2 must do what two rows do, so a row's own step is sigma times its weight.
+        self.weights = problem.prices / problem.C
+        mean_distance = float(self.weights @ np.abs(1.0 - self.margins)) / float(self.weights.sum())
+        self.sigma = problem.C / max(1e-12, mean_distance)
         self.best = GapPoint(self.w.copy(), self.b, self.duals.copy())
+
+    def _given_duals(self, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        duals = self.problem.feasible(start)
+        return duals, self.points.combination(duals * self.signs)
+
+    def _first_duals(self) -> tuple[np.ndarray, np.ndarray]:
+        """The best multiple of the duals that are the same in each class and balance the classes."""
+        duals = self.problem.feasible(self.problem.prices)
+        w = self.points.combination(duals * self.signs)
+        square, total = float(np.square(w).sum()), float(duals.sum())
+        multiple = min(1.0, total / square) if square > 0.0 else 1.0
+        return multiple * duals, multiple * w
 
     def until_gap(self) -> None:
         """Outer steps until the gap is small, nothing moves any more, or a limit is hit."""
@@ -101,24 +116,25 @@ class NewtonRun:
 
     def _minimise(self) -> tuple[int, Status | None]:
         """Newton steps on Phi until its gradient is small beside the move of the duals."""
-        C = self.problem.C_of_rows
-        ends, factors = self.problem.loss.proximal_shape(self.sigma, C)
+        sigmas = self.sigma * self.weights
+        ends, factors = self.problem.loss.proximal_shape(sigmas, self.problem.prices)
         for inner in range(INNER_STEPS + 1):
-            unclipped = self.duals + self.sigma * (1.0 - self.margins)
+            unclipped = self.duals + sigmas * (1.0 - self.margins)
             duals = factors * np.clip(unclipped, 0.0, ends)
             signed = duals * self.signs
             gradient = self.w - self.points.combination(signed)
             gradient_b = -float(signed.sum()) if self.problem.fit_intercept else 0.0
             status = self._note(duals, gradient)
             length = math.sqrt(np.square(gradient).sum() + gradient_b**2)
-            moved = math.sqrt(np.square(duals - self.duals).sum() / self.sigma)
+            moves = np.divide(np.square(duals - self.duals), sigmas, out=np.zeros_like(duals), where=sigmas > 0.0)
+            moved = math.sqrt(moves.sum())
             if status is not None:
                 return inner, status
             if inner == INNER_STEPS or (inner and length <= 0.2 * moved):
                 self.duals = duals
                 return inner, None
             free = np.flatnonzero((unclipped > 0.0) & (unclipped < ends))
-            step, step_b = self._direction(free, self.sigma * factors[free], gradient, gradient_b)
+            step, step_b = self._direction(free, (sigmas * factors)[free], gradient, gradient_b)
             self._move(step, step_b, unclipped, ends, factors)
         return INNER_STEPS, None
 
@@ -135,12 +151,19 @@ class NewtonRun:
         dual = problem.dual_value(feasible, w_of_duals)
         if dual > best.dual:
             best.dual, best.alpha = dual, feasible.copy()
-        best.history.append((time.perf_counter() - self.watch.started, best.primal, best.dual))
+        best.history.append((self.watch.seconds, best.primal, best.dual))
         if best.relative_gap <= self.settings.tol:
             return Status.SOLVED
         if best.n_steps >= self.settings.max_iter:
             return Status.ITERATION_LIMIT
-        return self.watch.must_stop()
+        return self.watch.report(
+            lambda: StepReport(
+                step="Newton step",
+                number=best.n_steps,
+                summary=f"gap {best.relative_gap:.3g}",
+                plane=lambda: (best.w, best.intercept),
+            )
+        )
 
     def _direction(
         self, free: np.ndarray, weights: np.ndarray, gradient: np.ndarray, gradient_b: float
@@ -161,11 +184,8 @@ class NewtonRun:
     ) -> None:
         change = self.signs * (self.points.scores(step) + step_b)
         t = root_along(
-            self.sigma * change,
-            unclipped,
-            (ends, factors),
+            Line(unclipped, self.sigma * self.weights * change, change, ends, factors),
             slopes=(float(self.w @ step), float(step @ step)),
-            sigma=self.sigma,
         )
         self.w = self.w + t * step
         self.b += t * step_b
@@ -230,18 +250,11 @@ def _factorised(matrix: np.ndarray) -> tuple[np.ndarray, bool]:
             extra = max(10.0 * extra, 1e-12 * float(np.trace(matrix)))
 
 
-def root_along(
-    changes: np.ndarray,
-    unclipped: np.ndarray,
-    shape: tuple[np.ndarray, np.ndarray],
-    *,
-    slopes: tuple[float, float],
-    sigma: float,
-) -> float:
+def root_along(line: Line, *, slopes: tuple[float, float]) -> float:
     """Where Phi is smallest along a step: the root of its increasing, piecewise linear derivative."""
 
     def derivative(t: float) -> float:
-        return slopes[0] + t * slopes[1] - taken_by_duals(t, unclipped, changes, *shape) / sigma
+        return slopes[0] + t * slopes[1] - taken_by_duals(t, line)
 
     at_zero, at_one = derivative(0.0), derivative(1.0)
     if at_zero >= 0.0 or abs(at_one) <= 0.1 * abs(at_zero):
@@ -264,3 +277,15 @@ def root_along(
         else:
             low, slope_low = t, slope
     return t
+
+
+def best_intercept(margins: np.ndarray, signs: np.ndarray, C: np.ndarray) -> float:
+    """The intercept with the smallest hinge loss for a given w, whose margins without intercept are given.
+
+    The loss is convex and piecewise linear in b, with kinks where y_i f(x_i) = 1: the smallest is at a weighted median.
+    """
+    kinks = signs * (1.0 - margins)
+    order = np.argsort(kinks)
+    # Left of a positive row's kink its loss falls with slope -C; right of a negative row's it rises with slope C.
+    slope = -float(C[signs > 0.0].sum()) + np.cumsum(C[order])
+    return float(kinks[order[min(int(np.searchsorted(slope, 0.0)), order.size - 1)]])

@@ -76,7 +76,7 @@ class OnlineRun(PlaneRun):
         """Make one pass; or several in one call, where they are so short that the call would cost more."""
         rows_in_a_call = min(ROWS_WORTH_A_CALL, self._rows_per_call)
         count = int(min(rows_in_a_call // max(1, self.order.size), self._passes_ahead, at_most))
-        if watch.on_pass is not None or count <= 1:
+        if watch.on_step is not None or count <= 1:
             self.shuffle()
             self._passes_ahead *= 2
             return [self.make_pass(watch)]

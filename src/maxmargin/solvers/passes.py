@@ -11,7 +11,7 @@ from maxmargin.data import Dataset, Points
 from maxmargin.loops.perceptron import Examples, Plane
 from maxmargin.problems import PerceptronProblem
 from maxmargin.solvers.solution import PassSettings, Solution, Start, Status
-from maxmargin.solvers.watch import ENTRIES_PER_CALL, PassReport, Watch
+from maxmargin.solvers.watch import ENTRIES_PER_CALL, StepReport, Watch
 
 
 class PassOutcome(NamedTuple):
@@ -99,11 +99,10 @@ class PassRecord:
         """Record a pass; return why to stop after it, or None. ``error`` is that of the held-out rows."""
         self.outcomes.append(outcome)
         asked = self._watch.report(
-            PassReport(
-                n_passes=len(self.outcomes),
-                mistakes=outcome.updates,
-                criterion=outcome.criterion,
-                seconds=self._watch.seconds,
+            lambda: StepReport(
+                step="pass",
+                number=len(self.outcomes),
+                summary=f"{outcome.updates} mistakes, criterion {outcome.criterion:.6g}",
                 plane=lambda: self._run.result()[:2],
             )
         )

@@ -17,13 +17,15 @@ ENTRIES_PER_CALL = 1 << 26
 
 
 @dataclass(frozen=True)
-class PassReport:
-    """What is known after a pass."""
+class StepReport:
+    """What is known after a pass or another step of a run.
 
-    n_passes: int
-    mistakes: int
-    criterion: float
-    seconds: float
+    ``step`` names the kind of step, ``summary`` is what a person would want to know, ``plane`` gives the plane so far.
+    """
+
+    step: str
+    number: int
+    summary: str
     plane: Callable[[], tuple[np.ndarray, float]]
 
 
@@ -34,12 +36,12 @@ class Watch:
     Attributes
     ----------
     max_time : seconds from the creation of the watch, or None
-    on_pass : called after every pass; returns True to stop
+    on_step : called after every step; returns True to stop
     stop_asked : set, by Ctrl-C's handler or another thread, to stop at the next safe point
     """
 
     max_time: float | None = None
-    on_pass: Callable[[PassReport], bool] | None = None
+    on_step: Callable[[StepReport], bool] | None = None
     stop_asked: threading.Event = field(default_factory=threading.Event)
     started: float = field(default_factory=time.perf_counter)
 
@@ -56,9 +58,9 @@ class Watch:
             return Status.TIME_LIMIT
         return None
 
-    def report(self, report: PassReport) -> Status | None:
-        """Tell the world of a pass, and return why the run has to stop now, or None."""
-        if self.on_pass is not None and self.on_pass(report):
+    def report(self, make_report: Callable[[], StepReport]) -> Status | None:
+        """Tell the world of a step, if it listens, and return why the run has to stop now, or None."""
+        if self.on_step is not None and self.on_step(make_report()):
             return Status.INTERRUPTED
         return self.must_stop()
 
