@@ -3,14 +3,19 @@
 Runs every algorithm on sets that can be separated, real and built to be hard, and prints the worst observed ratio of
 updates to what its theorem allows. A ratio above 1 would refute a theorem.
 
-    python examples/theorems.py [--picture ratios.png]
+    python examples/theorems.py [--data FOLDER] [--picture ratios.png]
+
+FOLDER holds more sets in svmlight text: mushrooms, sonar_scale, leu, colon-cancer (.svm.gz or .svm.xz).
 """
 
 import argparse
+import gzip
+import lzma
 import warnings
+from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.datasets import load_digits, load_iris, load_svmlight_file, load_wine
 from sklearn.preprocessing import scale
 
 from maxmargin import (
@@ -34,8 +39,14 @@ def hard_set(gamma, n=40, d=3, seed=0):
     return X, y
 
 
-def data_sets():
+def data_sets(folder):
     """Yield name, X and y."""
+    for name in ("mushrooms", "sonar_scale", "leu", "colon-cancer"):
+        for suffix, opener in ((".svm.gz", gzip.open), (".svm.xz", lzma.open)):
+            path = Path(folder) / (name + suffix)
+            if path.exists():
+                with opener(path, "rb") as file:
+                    yield name, *load_svmlight_file(file)
     for name, (X, y), positive in [
         ("iris", load_iris(return_X_y=True), 0),
         ("wine", load_wine(return_X_y=True), 0),
@@ -53,7 +64,7 @@ def ratios(X, y):
     finest = MarginPerceptron(gamma=searched.margin_).fit(X, y)
     best = max((searched, finest), key=lambda model: model.margin_)
     gamma, radius = best.margin_, best.certificate_.radius
-    for seed in range(5):
+    for seed in range(3):
         online = Perceptron(tol=None, max_iter=10**6, random_state=seed).fit(X, y)
         bound = mistake_bound(X, y, best.coef_, best.intercept_, gamma=gamma)
         yield "A4 online: (R/γ)²", online.n_updates_ / bound.bound
@@ -70,11 +81,12 @@ def ratios(X, y):
 def main():
     """Print the table, and draw it where asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", default="../shared/data", help="a folder with more data sets")
     parser.add_argument("--picture", help="also draw all ratios into this file")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", LimitWarning)
     observed = {}
-    for name, X, y in data_sets():
+    for name, X, y in data_sets(arguments.data):
         for theorem, ratio in ratios(X, y):
             observed.setdefault(theorem, []).append((ratio, name))
     print(f"{'theorem':36} {'runs':>5} {'median':>9} {'worst':>9}  on")

@@ -39,15 +39,20 @@ def changed(value, at=(0, 0)):
         (X[:, :0], y, "0 feature"),
         (X[0], y, "Expected 2D array"),
         (X[None], y, "X"),
-        (X[:-1], y, r"inconsistent numbers of samples: \[59, 60\]"),
+        (X[:-1], y, r"X and y must have as many rows.*\[59, 60\]"),
         (X, np.ones(60), "y has only one class, 1.0; give rows of at least two classes"),
         (X, np.where(y > 0, np.nan, y), "Input y contains NaN"),
-        (X, np.random.default_rng(0).random(60), "Unknown label type"),
+        (X, np.random.default_rng(0).random(60), "y cannot be used: Unknown label type"),
         (X, None, "y"),
-        (pd.DataFrame({"a": X[:, 0], "town": ["Rome"] * 60}), y, "X has columns of text: town"),
-        (pl.DataFrame({"a": X[:, 0], "town": ["Rome"] * 60}), y, "X has columns of text: town"),
+        (pd.DataFrame({"a": X[:, 0], "town": ["Rome"] * 60}), y, "X has columns of text, dates or categories: town"),
+        (pl.DataFrame({"a": X[:, 0], "town": ["Rome"] * 60}), y, "X has columns of text, dates or categories: town"),
         ([["red", 1.0]] * 60, y, "X cannot be used: could not convert string"),
         (X + 1j, y, "Complex data not supported"),
+        (pd.DataFrame({"a": X[:, 0], "day": pd.to_datetime(["2026-01-01"] * 60)}), y, "X has columns of .*: day"),
+        (X * 1e160, y, "X has values too large"),
+        (X * 1e-160, y, "X has values too small"),
+        (X, [None, "a"] * 30, "y"),
+        (X, y[:-1], "X and y must have as many rows"),
     ],
     ids=lambda value: "" if not isinstance(value, str) else value[:20],
 )
@@ -73,6 +78,7 @@ def test_bad_data_to_predict(model):
     ("parameters", "name"),
     [
         ({"eta0": 0.0}, "eta0"),
+        ({"eta0": 1e308}, "eta0"),
         ({"rule": "stochastic"}, "rule"),
         ({"init": "ones"}, "init"),
         ({"max_iter": 0}, "max_iter"),
@@ -114,6 +120,8 @@ def test_bad_parameters_of_the_margin_perceptron(parameters, name):
         ({"kernel": "cubic"}, "kernel"),
         ({"gamma": -1.0}, "gamma"),
         ({"degree": -1}, "degree"),
+        ({"degree": 2.5}, "degree"),
+        ({"kernel": "poly", "gamma": 1e100, "degree": 5}, "kernel gives values that are not finite"),
         ({"cache_size": -1}, "cache_size"),
         ({"kernel": "precomputed"}, "X has shape .* square"),
         ({"kernel": lambda *_: np.zeros(3)}, "kernel returned shape"),
@@ -133,6 +141,8 @@ def test_bad_weights_and_starts():
         Perceptron().fit(X, y, sample_weight=-np.ones(60))
     with pytest.raises(ValueError, match="sample_weight"):
         Perceptron().fit(X, y, sample_weight=np.ones(10))
+    with pytest.raises(ValueError, match="sample_weight"):
+        Perceptron().fit(X, y, sample_weight=np.full(60, 1e200))
     with pytest.raises(ValueError, match="sample_weight cannot be used"):
         Perceptron().fit(X, y, sample_weight=np.zeros(60))
     with pytest.raises(ValueError, match="only one class"):
@@ -161,7 +171,13 @@ def test_bad_streams(model):
     with pytest.raises(ValueError, match="class_weight='balanced'"):
         Perceptron(class_weight="balanced").partial_fit(X, y, classes=[-1, 1])
     assert not hasattr(Perceptron(rule="batch"), "partial_fit")
+    assert not hasattr(Perceptron(early_stopping=True), "partial_fit")
     assert not hasattr(KernelPerceptron("precomputed"), "partial_fit")
+
+
+def test_a_gram_matrix_must_be_symmetric():
+    with pytest.raises(ValueError, match="X is not symmetric"):
+        KernelPerceptron("precomputed").fit(np.triu(np.ones((60, 60))), y)
 
 
 @pytest.mark.parametrize("function", [margins, mistake_bound])
@@ -179,6 +195,10 @@ def test_functions_of_two_classes(function):
         function(X, y, w * np.nan)
     with pytest.raises(ValueError, match="coef is zero"):
         function(X, y, w * 0)
+    with pytest.raises(ValueError, match="coef and intercept must be numbers"):
+        function(X, y, ["a"] * 7)
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        function(X, np.where(y > 0, np.nan, 1.0), w)
     with pytest.raises(ValueError, match="Input X contains NaN"):
         function(changed(np.nan), y, w)
     with pytest.raises(ValueError, match="X has columns of text"):
@@ -188,8 +208,11 @@ def test_functions_of_two_classes(function):
 def test_bad_arguments_of_the_bounds():
     with pytest.raises(ValueError, match="gamma"):
         mistake_bound(X, y, np.ones(7), gamma=0.0)
-    with pytest.raises(ValueError, match="passes"):
-        mistake_bound(X, y, np.ones(7), passes=0)
+    with pytest.raises(ValueError, match="gamma"):
+        mistake_bound(X, y, np.ones(7), gamma="wide")
+    for passes in (0, 1.5):
+        with pytest.raises(ValueError, match="passes"):
+            mistake_bound(X, y, np.ones(7), passes=passes)
     with pytest.raises(ValueError, match="intercept is not zero"):
         mistake_bound(X, y, np.ones(7), 1.0, augmented=False)
     for bound in (margin_perceptron_bound, incremental_search_bound):

@@ -208,21 +208,74 @@ def test_one_certificate_for_each_class():
     assert set(proofs.to_dict()) == {str(label) for label in proofs}
 
 
-def test_values_so_large_that_squares_overflow_claim_nothing():
-    X, y = np.array([[1e200, 1.0], [-1e200, 2.0], [1e180, -1.0]]), [1, -1, 1]
-    proof = Perceptron(max_iter=5, tol=None).fit(X, y).certificate_
-    assert math.isinf(proof.bound)
-    assert math.isinf(proof.radius)
+@pytest.mark.parametrize("scale", [1e-135, 1e135])
+@pytest.mark.parametrize("model", [Perceptron, MarginPerceptron])
+def test_extreme_scales_are_still_certified(scale, model):
+    X, y = random_set(0, n=20, d=3, noise=0.0)
+    fitted = model(fit_intercept=False, max_iter=200).fit(X * scale, y)
+    exact = max(sum(Fraction(entry) ** 2 for entry in row) for row in X * scale)
+    bracket = getattr(fitted.certificate_, "bracket", fitted.certificate_)
+    assert Fraction(bracket.radius) ** 2 >= exact
+    assert 0 < bracket.upper <= bracket.radius < math.inf
 
 
-def test_the_whole_stream_is_certified_after_partial_fit():
+def test_rows_far_smaller_than_the_others_do_not_shrink_the_radius():
+    X = np.array([[1e-170, 3e-165], [1.0, 2.0], [-1.0, -2.0], [-1e-170, 1e-168]])
+    proof = MarginPerceptron(fit_intercept=False, max_iter=100).fit(X, [1, 1, 0, 0]).certificate_
+    assert proof.radius >= math.sqrt(5.0)
+
+
+@pytest.mark.parametrize("fit_first", [False, True])
+@pytest.mark.parametrize("parameters", [{}, {"init": "random", "eta0": 0.01}, {"average": True}])
+def test_the_whole_stream_is_certified_after_partial_fit(fit_first, parameters):
     X, y = load("heart_scale")
-    model = Perceptron()
+    model = Perceptron(max_iter=50, **parameters)
+    if fit_first:
+        model.fit(X, y)
     for part in np.array_split(np.arange(X.shape[0]), 7):
         model.partial_fit(X[part], y[part], classes=[-1, 1])
     proof = certify(model, X, y)
     assert proof.mistakes == model.n_updates_ <= proof.bound
     assert proof.examples == X.shape[0]
+    assert not hasattr(model, "status_")
+    with pytest.raises(ValueError, match="X has 10 rows"):
+        certify(model, X[:10], y[:10])
+
+
+def test_a_kernel_model_that_went_on_from_a_fit_is_not_certified():
+    X, y = load("heart_scale")
+    model = KernelPerceptron(max_iter=3).partial_fit(X[:100], y[:100], classes=[-1, 1]).partial_fit(X[100:], y[100:])
+    assert certify(model, X, y).mistakes == model.n_updates_
+    model = KernelPerceptron(max_iter=3).fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
+    with pytest.raises(ValueError, match="no one sequence"):
+        certify(model, X, y)
+
+
+def test_a_kernel_that_is_not_semidefinite_proves_nothing():
+    """The plane's squared length, computed here, is negative: there is no feature space."""
+    found = 0
+    for seed in range(10):
+        X, y = random_set(seed, n=30, d=3)
+        model = KernelPerceptron("sigmoid", gamma=1.0, max_iter=20).fit(X, y)
+        signed = np.zeros(30)
+        signed[model.support_] = model.dual_coef_[0]
+        if signed @ model.decision_function(X) < 0:
+            found += 1
+            proof = model.certificate_
+            assert math.isinf(proof.bound)
+            assert math.isinf(proof.bracket.upper)
+            assert "not positive semidefinite" in str(proof)
+    assert found
+
+
+def test_examples_are_counted_as_they_were_met():
+    X, y = load("letter.scale")
+    model = Perceptron(max_iter=6).fit(X[:600], y[:600])
+    met = [len(passes) * 600 for passes in model.mistakes_per_pass_]
+    assert [proof.examples for proof in model.certificate_.values()] == met
+    X, y = load("heart_scale")
+    model = Perceptron(early_stopping=True, validation_fraction=0.2).fit(X, y)
+    assert model.certificate_.examples == model.n_iter_ * (len(y) - int(np.ceil(0.2 * len(y))))
 
 
 def test_certify_refuses_what_it_cannot_judge():

@@ -111,14 +111,15 @@ def test_sums_over_points(dtype, sparse, monkeypatch):
     matrix = matrix.astype(dtype)
     exact = matrix.toarray().astype(np.float64)
     points = Points(matrix if sparse else np.ascontiguousarray(matrix.toarray()))
-    w, c = np.arange(13.0), np.random.default_rng(0).standard_normal(270)
-    few = np.where(np.arange(270) < 3, c, 0.0)
+    n, d = matrix.shape
+    w, c = np.arange(float(d)), np.random.default_rng(0).standard_normal(n)
+    few = np.where(np.arange(n) < 3, c, 0.0)
     np.testing.assert_allclose(points.scores(w), exact @ w, rtol=1e-12)
     np.testing.assert_allclose(points.scores(np.outer(w, [1, 2])), np.outer(exact @ w, [1, 2]), rtol=1e-12)
     np.testing.assert_allclose(points.combination(c), exact.T @ c, rtol=1e-10)
     np.testing.assert_allclose(points.combination(few), exact.T @ few, rtol=1e-10)
     np.testing.assert_allclose(points.squared_norms, (exact**2).sum(axis=1), rtol=1e-12)
-    assert points.longest_row == (np.diff(matrix.indptr).max() if sparse else 13)
+    assert points.longest_row == (np.diff(matrix.indptr).max() if sparse else d)
     assert not points.nonnegative
 
 

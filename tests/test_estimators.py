@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from maxmargin import KernelPerceptron, LimitWarning, MarginPerceptron, Perceptron, Status, margins
+from maxmargin import KernelPerceptron, LimitWarning, LinearSVC, MarginPerceptron, Perceptron, Status, margins
 from real_data import load, random_set
 
 LINEAR = [Perceptron(max_iter=20), MarginPerceptron(max_iter=50)]
@@ -113,10 +113,24 @@ def test_callbacks_hear_every_class_and_may_stop():
 @quiet
 def test_progress_bar_and_scoring_monitor_of_scikit_learn(capsys):
     X, y = load("heart_scale")
-    monitor = ScoringMonitor(scoring="accuracy")
-    model = Perceptron(max_iter=5, tol=None).set_callbacks(ProgressBar(), monitor).fit(X, y)
-    assert "Perceptron - fit" in capsys.readouterr().out
-    assert model.n_iter_ == 5
+    for model in [*ALL, LinearSVC(max_iter=5)]:
+        for labels in (y, np.arange(len(y)) % 3):
+            monitor = ScoringMonitor(scoring="accuracy")
+            fitted = clone(model).set_callbacks(ProgressBar(), monitor).fit(X, labels)
+            assert f"{type(model).__name__} - fit" in capsys.readouterr().out
+            assert fitted.n_iter_ >= 1
+
+
+@quiet
+def test_the_last_model_that_a_callback_sees_is_the_fitted_one():
+    X, y = load("heart_scale")
+    for model in (Perceptron(max_iter=5), KernelPerceptron(max_iter=5)):
+        for labels in (y, np.arange(len(y)) % 3):
+            listener = Listener()
+            fitted = clone(model).set_callbacks(listener).fit(X, labels)
+            np.testing.assert_allclose(
+                listener.models[-1].decision_function(X), fitted.decision_function(X), rtol=1e-9, atol=1e-9
+            )
 
 
 @quiet
@@ -305,6 +319,56 @@ def test_max_time_is_kept():
         model.fit(X, y)
         assert model.status_ is Status.TIME_LIMIT
         assert time.perf_counter() - started < 10.0
+
+
+@quiet
+def test_max_time_is_shared_between_the_classes():
+    generator = np.random.default_rng(0)
+    y = np.arange(20_000) % 4
+    X = generator.standard_normal((20_000, 50))
+    X[np.arange(20_000), y] += 1.5
+    Perceptron(max_iter=1, tol=None).fit(X, y)
+    model = Perceptron(max_time=0.4, tol=None, max_iter=10**6).fit(X, y)
+    assert model.coef_.any(axis=1).all()
+    assert model.score(X, y) > 0.4
+
+
+@pytest.mark.parametrize("off", [False, np.False_, 0])
+def test_average_off(off):
+    X, y = load("mushrooms")
+    np.testing.assert_array_equal(Perceptron(average=off).fit(X, y).coef_, Perceptron().fit(X, y).coef_)
+    assert not np.array_equal(Perceptron(average=np.True_).fit(X, y).coef_, Perceptron().fit(X, y).coef_)
+
+
+@quiet
+def test_rows_of_weight_zero_are_not_held_out():
+    X, y = load("heart_scale")
+    weights = (np.arange(len(y)) % 3 > 0).astype(float)
+    flipped = np.where(weights == 0, -y, y)
+    settings = {"early_stopping": True, "validation_fraction": 0.4}
+    one, other = (Perceptron(**settings).fit(X, labels, sample_weight=weights) for labels in (y, flipped))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_points_of_length_zero_end_with_a_proof(normalize):
+    with pytest.warns(LimitWarning):
+        model = MarginPerceptron(fit_intercept=False, normalize=normalize).fit(np.zeros((4, 2)), [0, 1, 0, 1])
+    assert model.status_ is Status.NOT_SEPARABLE
+    assert model.certificate_.upper < 1e-100
+
+
+@quiet
+def test_not_separable_is_said_only_with_its_proof():
+    for seed in range(200):
+        X, y = random_set(seed, n=8, d=3, noise=0.1, grid=2)
+        for min_gamma in (0.05, 0.2):
+            model = MarginPerceptron(min_gamma=min_gamma, random_state=seed).fit(X, y)
+            proof = model.certificate_
+            if model.status_ is Status.NOT_SEPARABLE:
+                assert proof.upper <= min_gamma * proof.radius * (1 + 1e-9)
+            else:
+                assert proof.separates
 
 
 def test_margins_of_a_plane():

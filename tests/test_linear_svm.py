@@ -196,7 +196,7 @@ def test_limits_are_told_with_the_gap():
     model.certificate_.check(certify(model, X, y))
 
 
-    [({"C": 0.0}, "C"), ({"C": np.inf}, "C"), ({"loss": "log"}, "loss"), ({"tol": 0.0}, "tol"), ({"max_iter": 0}, "iter")],
+@pytest.mark.parametrize(
     ("parameters", "name"),
     [
         ({"C": 0.0}, "C"),

@@ -11,7 +11,7 @@ FIT = """
 import numpy as np
 from maxmargin import Perceptron
 X = np.random.default_rng(0).standard_normal((50, 3))
-print(Perceptron(max_iter=5).fit(X, X[:, 0] > 0).status_)
+print(Perceptron(tol=None).fit(X, X[:, 0] > 0).status_)
 """
 
 
@@ -46,7 +46,7 @@ for locator in caching.CacheImpl._locator_classes:
     locator.from_function = classmethod(lambda cls, *arguments: None)
 """
     result = run(code + FIT)
-    assert result.stdout.split() == ["solved"] or "stalled" in result.stdout or "limit" in result.stdout, result.stderr
+    assert result.stdout.split() == ["solved"], result.stderr
 
 
 def test_the_second_process_loads_what_the_first_one_compiled(tmp_path):

@@ -56,6 +56,29 @@ def test_mistake_bound_for_separable_data(name, rule, normalize):
     assert stated.bound == pytest.approx((len(y) if rule == "batch" else 1) * (radius / gamma) ** 2, rel=1e-6)
 
 
+def test_mistake_bound_on_a_set_with_a_small_margin():
+    """A4 on sonar_scale, whose margin is about a thousandth of R, with the margin perceptron's plane."""
+    X, y = load("sonar_scale")
+    best = MarginPerceptron(min_gamma=1e-4).fit(X, y)
+    model = Perceptron(tol=None, max_iter=100_000).fit(X, y)
+    assert str(model.status_) == "solved"
+    stated = mistake_bound(X, y, best.coef_, best.intercept_, gamma=best.margin_ * (1 - 1e-9))
+    assert stated.theorem == "A4"
+    assert model.n_updates_ <= stated.bound
+
+
+@pytest.mark.parametrize("name", SEPARABLE)
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_margin_perceptron_with_a_small_enough_guess_on_real_data(name, share):
+    """A10 with gamma the margin of a plane that is known, at most gamma_opt."""
+    X, y = load(name)
+    known = MarginPerceptron(min_gamma=1e-4).fit(X, y)
+    model = MarginPerceptron(share * known.margin_).fit(X, y)
+    assert str(model.status_) == "solved"
+    assert model.margin_ >= share * known.margin_ / 2 * (1 - 1e-9)
+    assert model.n_updates_ <= margin_perceptron_bound(known.certificate_.radius, known.margin_)
+
+
 @pytest.mark.parametrize("name", [*NOT_SEPARABLE, "sonar_scale"])
 @pytest.mark.parametrize("passes", [1, 7])
 def test_mistake_bound_for_other_data(name, passes):

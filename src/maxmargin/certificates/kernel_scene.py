@@ -43,13 +43,17 @@ def kernel_scene(
     )
     longest = math.sqrt(max(0.0, squared + squared_error)) * (1.0 + 2.0**-50)
     shortest = math.sqrt(max(0.0, squared - squared_error)) * (1.0 - 2.0**-50)
-    radius = up(math.sqrt(max(0.0, largest_entry)))
+    # A negative square of a length: there is no such feature space, and nothing can be proven in it.
+    semidefinite = squared + squared_error >= 0.0 and float(problem.squared_norms.min(initial=0.0)) >= -entry_error
+    radius = up(math.sqrt(max(0.0, largest_entry))) if semidefinite else math.inf
     margins = np.empty(0)
-    if shortest > 0.0:
+    if semidefinite and shortest > 0.0:
         lower = problem.dataset.signs * scores - score_error
         margins = np.where(lower > 0.0, lower / longest, lower / shortest)
         margins = np.nextafter(margins - np.abs(margins) * 2.0**-50, -np.inf)
-    hull = up(longest / (total * (1.0 - gamma(support.size + 2)))) if total > 0.0 else radius
+    hull = radius
+    if semidefinite and total > 0.0:
+        hull = up(longest / (total * (1.0 - gamma(support.size + 2))))
     point = "phi(x)"
     return Scene(
         space=f"({point}, 1)" if problem.fit_intercept else point,

@@ -48,6 +48,8 @@ class MarginBracket(Certificate):
         return max(0.0, self.lower / self.upper) if self.upper > 0.0 else 0.0
 
     def __str__(self) -> str:
+        if math.isinf(self.upper):
+            return f"nothing is known of the margins of the points {self.space}"
         relative = self.upper / self.radius if self.radius else 0.0
         if self.separates:
             return (

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,15 @@ class UpdateRule:
         The range of the steps taken on a point.
     rows_at_once : int
         How many points one update can add up: 1 online, n in a batch.
+    held_out : int
+        How many of the rows were not trained on.
     """
 
     passes: int = 1
     smallest_step: float = 1.0
     largest_step: float = 1.0
     rows_at_once: int = 1
+    held_out: int = 0
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,8 @@ class MistakeBound(Certificate):
 
     def __str__(self) -> str:
         made = "" if self.mistakes is None else f"{self.mistakes} mistakes, "
+        if math.isinf(self.bound):
+            return f"{made}no bound: the plane is zero, or the kernel is not positive semidefinite; {self.bracket}"
         return f"{made}at most {self.bound:.6g} by theorem {self.theorem} (gamma {self.gamma:.3g}); {self.bracket}"
 
     def check(self, proven: Certificate) -> None:
@@ -141,7 +147,7 @@ def bound_mistakes(
         gamma=chosen,
         deficit=deficit,
         radius=scene.radius,
-        examples=rule.passes * n_rows,
+        examples=rule.passes * (n_rows - rule.held_out),
         bracket=bracket_margin(scene),
     )
 
@@ -234,10 +240,10 @@ def mistake_bound(
     w, b = checked_plane(coef, intercept, dataset.points.n_columns)
     if b != 0.0 and not augmented:
         raise ValueError("intercept is not zero: the points (x, 1) are meant, so leave augmented=True.")
-    if gamma is not None and not (gamma > 0.0 and math.isfinite(gamma)):
+    if gamma is not None and not (isinstance(gamma, Real) and gamma > 0.0 and math.isfinite(gamma)):
         raise ValueError(f"gamma must be a positive number, got {gamma!r}.")
-    if passes < 1:
-        raise ValueError(f"passes must be at least 1, got {passes!r}.")
+    if not (isinstance(passes, Integral) and passes >= 1):
+        raise ValueError(f"passes must be a whole number of at least 1, got {passes!r}.")
     if not (w.any() or b):
         raise ValueError("coef is zero: no plane, and so no bound.")
     problem = PerceptronProblem(dataset, fit_intercept=augmented, normalize=normalize)

@@ -75,8 +75,9 @@ def linear_scene(
 
 def _longest_point(problem: PerceptronProblem) -> float:
     """At least the length of the longest point, before any division by lengths."""
+    terms = problem.dataset.points.longest_row + 4
     squared = float(problem.squared_norms[problem.dataset.counted].max(initial=0.0))
-    return up(math.sqrt(squared) * (1.0 + gamma(problem.dataset.points.longest_row + 4)) + SMALLEST)
+    return up(math.sqrt(up(squared * (1.0 + 2.0 * gamma(terms)) + terms * SMALLEST)))
 
 
 def _radius(problem: PerceptronProblem) -> float:

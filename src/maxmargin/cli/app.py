@@ -4,6 +4,7 @@ import sys
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from maxmargin import __version__
 from maxmargin.cli.demo import demo
@@ -42,7 +43,7 @@ def main() -> None:
     except BrokenPipeError:
         sys.exit(141)
     except (ValueError, OSError) as error:
-        Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        Console(stderr=True).print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(1)
 
 

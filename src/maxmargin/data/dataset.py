@@ -48,9 +48,13 @@ class LabelledPoints:
     codes: np.ndarray
     weights: np.ndarray | None = None
 
+    @property
+    def n_tasks(self) -> int:
+        """One task for two classes, for more one a class."""
+        return 1 if len(self.classes) == 2 else len(self.classes)
+
     def tasks(self) -> Iterator[Dataset]:
         """Yield the two-class problem, or for more classes each class against the rest."""
-        positives = [1] if len(self.classes) == 2 else range(len(self.classes))
-        for positive in positives:
+        for positive in [1] if self.n_tasks == 1 else range(self.n_tasks):
             signs = np.where(self.codes == positive, 1.0, -1.0)
             yield Dataset(self.points, signs, self.weights)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_array, column_or_1d, get_tags
+from sklearn.utils import assert_all_finite, check_array, column_or_1d, get_tags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
@@ -13,6 +13,14 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from maxmargin.data.dataset import Dataset, LabelledPoints
 from maxmargin.data.points import Points
 from maxmargin.data.rows import Matrix
+
+# How the types of a data frame's columns begin that are not numbers.
+NOT_NUMBERS = (
+    "binary", "categor", "date", "duration", "enum", "interval", "large_str", "period", "str", "time", "utf8",
+)  # fmt: skip
+
+SMALLEST_NORM, LARGEST_NORM = 1e-140, 1e140
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100
 
 MATRIX_CHECKS: dict[str, Any] = {
     "accept_sparse": "csr",
@@ -47,7 +55,7 @@ def validate_training_data(
     else:
         codes = _encode_as(classes, y)
     weights = _weights(X, y, classes, codes, sample_weight, class_weight)
-    return LabelledPoints(Points(_canonical(X)), classes, codes, weights)
+    return LabelledPoints(_measurable(Points(_canonical(X))), classes, codes, weights)
 
 
 def validate_labels(labelled: LabelledPoints) -> LabelledPoints:
@@ -80,11 +88,13 @@ def validate_two_classes(X: Any, y: Any, *, caller: str) -> Dataset:
     _refuse_text_columns(X)
     X = _naming("X", check_array, X, input_name="X", **MATRIX_CHECKS)
     y = _naming("y", column_or_1d, y, warn=True)
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
     check_consistent_length(X, y)
     classes, codes = encode_labels(y)
     if len(classes) != 2:
         raise ValueError(f"y has {len(classes)} classes {list(classes[:5])}; {caller} takes exactly two.")
-    return Dataset(Points(_canonical(X)), np.where(codes == 1, 1.0, -1.0))
+    return Dataset(_measurable(Points(_canonical(X))), np.where(codes == 1, 1.0, -1.0))
 
 
 def _checks(estimator: Any) -> dict[str, Any]:
@@ -101,8 +111,11 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         whole = y.dtype.kind != "f" or (float(low).is_integer() and float(high).is_integer())
         if low != high and whole and bool(np.all(is_high | (y == low))):
             return np.array([low, high], dtype=y.dtype), is_high.astype(np.int8)
-    check_classification_targets(y)
-    return np.unique(y, return_inverse=True)
+    _naming("y", check_classification_targets, y)
+    try:
+        return np.unique(y, return_inverse=True)
+    except TypeError as error:
+        raise ValueError("y has labels of types that cannot be sorted together: use one type, and no None.") from error
 
 
 def _encode_as(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -128,6 +141,9 @@ def _weights(
         weights = weights * per_class[codes]
         if (weights < 0).any() or not np.isfinite(weights).all():
             raise ValueError("class_weight must give finite weights that are not negative.")
+    positive = weights[weights > 0.0]
+    if positive.size and not SMALLEST_WEIGHT <= positive.min() <= positive.max() <= LARGEST_WEIGHT:
+        raise ValueError("sample_weight and class_weight must give weights of zero, or between 1e-100 and 1e100.")
     return weights
 
 
@@ -142,15 +158,24 @@ def _canonical(X: Matrix) -> Matrix:
     return X
 
 
+def _measurable(points: Points) -> Points:
+    """Squares of lengths outside this range overflow, or lose digits to underflow: then nothing could be proven."""
+    largest = points.largest_norm
+    if largest != 0.0 and not SMALLEST_NORM <= largest <= LARGEST_NORM:
+        size = "large" if largest > LARGEST_NORM else "small"
+        raise ValueError(f"X has values too {size} to be squared: rescale it, for example to a largest entry of 1.")
+    return points
+
+
 def _refuse_text_columns(X: Any) -> None:
     """A data frame's text column is named, instead of the first value that is not a number."""
     if not (hasattr(X, "dtypes") and hasattr(X, "columns")):
         return
     dtypes = X.dtypes.items() if hasattr(X.dtypes, "items") else zip(X.columns, X.dtypes, strict=True)
-    text = [str(name) for name, dtype in dtypes if str(dtype).lower() in {"str", "string", "category", "categorical"}]
-    if text:
+    found = [str(name) for name, dtype in dtypes if str(dtype).lower().startswith(NOT_NUMBERS)]
+    if found:
         raise ValueError(
-            f"X has columns of text: {', '.join(text[:5])}. Encode them as numbers first, "
+            f"X has columns of text, dates or categories: {', '.join(found[:5])}. Encode them as numbers first, "
             "for example with sklearn.preprocessing.OneHotEncoder."
         )
 
@@ -160,6 +185,8 @@ def _naming(argument: str, check: Any, *arguments: Any, **options: Any) -> Any:
         return check(*arguments, **options)
     except (ValueError, TypeError) as error:
         message = str(error)
+        if "inconsistent numbers of samples" in message:
+            raise type(error)(f"X and y must have as many rows as each other: {message}") from error
         if re.search(rf"\b({argument}|y)\b", message):
             raise
         raise type(error)(f"{argument} cannot be used: {message}") from error

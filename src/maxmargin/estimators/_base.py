@@ -60,18 +60,18 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         tasks = list(labelled.tasks())
         seed = seed_of(self.random_state)
-        progress = FitProgress(self, labelled, len(tasks), steps)
-        started = time.perf_counter()
+        progress = FitProgress(self, labelled, steps)
+        n_threads = min(len(tasks), effective_n_jobs(getattr(self, "n_jobs", None)))
+        budget = TimeBudget(self.max_time, len(tasks), n_threads)
 
         def run(task: int) -> Any:
             on_step, done = progress.of_task(task)
-            watch = Watch(self.max_time, on_step, stop_asked, started)
+            watch = Watch(budget.share(), on_step, stop_asked)
             solution = solve(task, tasks[task], seed, watch)
             done()
             return solution
 
         progress.begin()
-        n_threads = min(len(tasks), effective_n_jobs(getattr(self, "n_jobs", None)))
         if n_threads == 1:
             solutions = [run(task) for task in range(len(tasks))]
         else:
@@ -99,6 +99,10 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     @abstractmethod
     def decision_function(self, X: Any) -> np.ndarray:
         """Compute the scores of all rows."""
+
+    @abstractmethod
+    def _attributes_so_far(self, labelled: LabelledPoints, results: Sequence[Any]) -> dict[str, Any]:
+        """What makes the model usable in the middle of a fit, given w, b and alpha of every task so far."""
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of each row: for two classes the greater label where f(x) >= 0.
@@ -139,6 +143,15 @@ class LinearPlanes(CertifiedClassifier):
         scores = validate_points(self, X).scores(self.coef_.T) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
+    def _attributes_so_far(self, labelled: LabelledPoints, results: Sequence[Any]) -> dict[str, Any]:
+        zero = np.zeros(labelled.points.n_columns), 0.0, None
+        planes = [zero if result is None else result for result in results]
+        return {
+            "coef_": np.array([w for w, _, _ in planes]),
+            "intercept_": np.array([intercept for _, intercept, _ in planes]),
+            "classes_": labelled.classes,
+        }
+
     def _keep_planes(self, labelled: LabelledPoints, solutions: Sequence[Solution]) -> None:
         self.classes_ = labelled.classes
         self.coef_ = np.array([solution.w for solution in solutions])
@@ -157,12 +170,12 @@ class LinearPlanes(CertifiedClassifier):
 class FitProgress:
     """Tells scikit-learn's callbacks, and with ``verbose`` the terminal, how a fit goes on."""
 
-    def __init__(self, estimator: Any, labelled: LabelledPoints, n_tasks: int, steps: int | None) -> None:
+    def __init__(self, estimator: Any, labelled: LabelledPoints, steps: int | None) -> None:
         self._estimator = estimator
         self._labelled = labelled
         self._steps = steps
-        self._n_tasks = n_tasks
-        self._planes: dict[int, Callable[[], tuple[np.ndarray, float]]] = {}
+        self._n_tasks = labelled.n_tasks
+        self._results: dict[int, Callable[[], Any]] = {}
         self._heard = bool(getattr(estimator, "_skl_callbacks", None)) or hasattr(estimator, "_parent_callback_ctx")
         self._root: CallbackContext | None = None
         self._started = time.perf_counter()
@@ -192,7 +205,7 @@ class FitProgress:
             return None, lambda: None
 
         def on_step(report: StepReport) -> bool:
-            self._planes[task] = report.plane
+            self._results[task] = report.result
             if self._estimator.verbose:
                 which = f"class {self._labelled.classes[task]}, " if self._n_tasks > 1 else ""
                 seconds = time.perf_counter() - self._started
@@ -219,14 +232,28 @@ class FitProgress:
         return {"X": labelled.points.matrix, "y": lambda: labelled.classes[labelled.codes]}
 
     def _fitted_so_far(self) -> dict[str, Any]:
-        zero = (np.zeros(self._labelled.points.n_columns), 0.0)
-        planes = [self._planes[task]() if task in self._planes else zero for task in range(self._n_tasks)]
-        return {
-            "coef_": np.array([w for w, _ in planes]),
-            "intercept_": np.array([intercept for _, intercept in planes]),
-            "classes_": self._labelled.classes,
-            "n_features_in_": self._labelled.points.n_columns,
-        }
+        results = [self._results[task]() if task in self._results else None for task in range(self._n_tasks)]
+        return self._estimator._attributes_so_far(self._labelled, results)
+
+
+class TimeBudget:
+    """Gives every task its share of the time that is left when it begins, so that none is starved by the first."""
+
+    def __init__(self, max_time: float | None, n_tasks: int, n_threads: int) -> None:
+        self._ends = None if max_time is None else time.perf_counter() + max_time
+        self._n_waiting = n_tasks
+        self._n_threads = n_threads
+        self._lock = threading.Lock()
+
+    def share(self) -> float | None:
+        """Seconds for the task that begins now."""
+        if self._ends is None:
+            return None
+        with self._lock:
+            left = max(0.0, self._ends - time.perf_counter())
+            share = left * min(1.0, self._n_threads / self._n_waiting)
+            self._n_waiting -= 1
+        return share
 
 
 def worst(statuses: Sequence[Status]) -> Status:
@@ -252,6 +279,11 @@ def seed_of(random_state: Any) -> int:
 def one_or_all(values: list[Any]) -> Any:
     """The value itself for two classes, the list over the classes for more."""
     return values[0] if len(values) == 1 else values
+
+
+def as_list(value: Any, n_tasks: int) -> list[Any]:
+    """The inverse of ``one_or_all``."""
+    return [value] if n_tasks == 1 else value
 
 
 def plain(label: Any) -> Any:

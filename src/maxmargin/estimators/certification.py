@@ -19,6 +19,7 @@ def certify(estimator: CertifiedClassifier, X: Any, y: Any, sample_weight: Any =
     ----------
     estimator : a fitted estimator of this package
     X, y, sample_weight : the data it was fitted to
+        The model's parameters must be those that it was fitted with.
 
     Returns
     -------

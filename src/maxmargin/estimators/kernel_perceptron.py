@@ -1,7 +1,8 @@
 """The kernel perceptron as a scikit-learn classifier."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
@@ -44,7 +45,7 @@ class KernelPerceptron(CertifiedClassifier):
         A callable takes two matrices and returns the matrix of kernel values between their rows. For
         ``"precomputed"``, X is that matrix. The bounds hold for kernels that are positive semidefinite, which
         ``"sigmoid"`` in general is not.
-    degree : float, default=3
+    degree : int, default=3
         For ``"poly"``.
     gamma : {"scale", "auto"} or float, default="scale"
         For ``"rbf"``, ``"poly"``, ``"sigmoid"``: 1 / (d Var(X)), 1 / d, or the number.
@@ -101,14 +102,15 @@ class KernelPerceptron(CertifiedClassifier):
     dual_coef_: np.ndarray
     intercept_: np.ndarray
     n_iter_: int
+    _one_run: bool
 
     _parameter_constraints: dict = {
         "kernel": [StrOptions({"rbf", "linear", "poly", "sigmoid", "precomputed"}), callable],
-        "degree": [Interval(Real, 0.0, None, closed="left")],
+        "degree": [Interval(Integral, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="neither")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "fit_intercept": ["boolean"],
-        "eta0": [Interval(Real, 0.0, None, closed="neither")],
+        "eta0": [Interval(Real, 1e-100, 1e100, closed="both")],
         "shuffle": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0.0, None, closed="left"), None],
@@ -197,6 +199,7 @@ class KernelPerceptron(CertifiedClassifier):
         self
         """
         first = not hasattr(self, "classes_")
+        went_on = hasattr(self, "certificate_")
         classes = validate_classes(classes, None if first else self.classes_)
         labelled = validate_training_data(self, X, y, classes=classes, reset=first)
         if first:
@@ -205,7 +208,9 @@ class KernelPerceptron(CertifiedClassifier):
         once = PassSettings(max_iter=1, tol=None, shuffle=False)
         with ctrl_c_asks() as stop_asked:
             self._learn(labelled, lambda _seed: once, stop_asked)
-            self.__dict__.pop("certificate_", None)
+            for name in ("certificate_", "status_"):
+                self.__dict__.pop(name, None)
+            self._one_run = self._one_run and not went_on
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -223,6 +228,19 @@ class KernelPerceptron(CertifiedClassifier):
         scores = self._expansion(validate_points(self, X))
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
+    def _attributes_so_far(self, labelled: LabelledPoints, results: Sequence[Any]) -> dict[str, Any]:
+        signed = np.zeros((labelled.n_tasks, labelled.points.n_rows))
+        changes = np.zeros(labelled.n_tasks)
+        for task, (dataset, result) in enumerate(zip(labelled.tasks(), results, strict=True)):
+            if result is not None:
+                signed[task], changes[task] = dataset.signs * result[2], result[1]
+        so_far = copy(self)
+        so_far.classes_ = labelled.classes
+        so_far._add_support(labelled.points, signed)
+        intercept = changes + getattr(self, "intercept_", 0.0)
+        names = ("classes_", "support_", "support_vectors_", "dual_coef_")
+        return {"intercept_": intercept, **{name: getattr(so_far, name) for name in names}}
+
     def _make_kernel(self, points: Points) -> Kernel | None:
         if self.kernel == "precomputed":
             return None
@@ -235,14 +253,20 @@ class KernelPerceptron(CertifiedClassifier):
         return kernel_by_name(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
     def _refuse_bad_gram(self, points: Points) -> None:
-        if self.kernel == "precomputed" and points.n_rows != points.n_columns:
+        if self.kernel != "precomputed":
+            return
+        if points.n_rows != points.n_columns:
             raise ValueError(
                 f"X has shape {(points.n_rows, points.n_columns)}; with kernel='precomputed' it must be the square "
                 "gram matrix of the training rows."
             )
+        gram = points.matrix
+        if not np.allclose(gram, gram.T, rtol=1e-5, atol=1e-8 * float(np.abs(gram).max())):
+            raise ValueError("X is not symmetric; with kernel='precomputed' it must be the gram matrix.")
 
     def _forget(self) -> None:
         self._n_seen = 0
+        self._one_run = True
         for name in ("support_", "support_vectors_", "dual_coef_", "intercept_", "n_updates_"):
             self.__dict__.pop(name, None)
 
@@ -299,6 +323,8 @@ class KernelPerceptron(CertifiedClassifier):
 
     def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
         updates = np.atleast_1d(self.n_updates_)
+        if not self._one_run:
+            raise ValueError("estimator went on from a fit by partial_fit: there is no one sequence to certify.")
         if labelled.points.n_rows != self._n_seen:
             raise ValueError(f"X has {labelled.points.n_rows} rows; the model was fitted to {self._n_seen}.")
 
@@ -326,9 +352,6 @@ def settings_of(model: KernelPerceptron) -> Callable[[int], PassSettings]:
 
 def variance_of(points: Points) -> float:
     """The variance of all entries of X, as scikit-learn's ``gamma="scale"`` takes it."""
-    matrix = points.matrix
-    if not sp.issparse(matrix):
-        return float(matrix.var(dtype=np.float64))
-    size = matrix.shape[0] * matrix.shape[1]
-    mean = float(matrix.data.sum(dtype=np.float64)) / size
-    return float(np.square(matrix.data, dtype=np.float64).sum()) / size - mean**2
+    size = points.n_rows * points.n_columns
+    mean = float(points.matrix.sum(dtype=np.float64)) / size
+    return max(0.0, float(points.squared_norms.sum()) / size - mean**2)

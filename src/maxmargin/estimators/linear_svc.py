@@ -189,7 +189,7 @@ class LinearSVC(LinearPlanes):
         return LinearSVMProblem(dataset, LOSSES[self.loss], self.C, self.fit_intercept)
 
     def _starts(self, labelled: LabelledPoints) -> list[np.ndarray | None]:
-        n_tasks = 1 if len(labelled.classes) == 2 else len(labelled.classes)
+        n_tasks = labelled.n_tasks
         if not (self.warm_start and hasattr(self, "dual_coef_")):
             return [None] * n_tasks
         if self.dual_coef_.shape != (n_tasks, labelled.points.n_rows) or not np.array_equal(

@@ -20,11 +20,19 @@ from maxmargin.data import (
     validate_labels,
     validate_training_data,
 )
-from maxmargin.estimators._base import LinearPlanes
+from maxmargin.estimators._base import LinearPlanes, as_list, one_or_all
 from maxmargin.problems import PerceptronProblem
 from maxmargin.solvers import PassSettings, Solution, Start, Watch, batch_perceptron, ctrl_c_asks, online_perceptron
 
 RULES = {"online": online_perceptron.solve, "batch": batch_perceptron.solve}
+
+
+def _learns_online(model: "Perceptron") -> bool:
+    if model.rule != "online":
+        raise AttributeError("partial_fit is the online protocol: it needs rule='online'.")
+    if model.early_stopping:
+        raise AttributeError("partial_fit sees no rows that it could hold out: it needs early_stopping=False.")
+    return True
 
 
 class Perceptron(LinearPlanes):
@@ -66,8 +74,8 @@ class Perceptron(LinearPlanes):
     max_time : float or None, default=None
         The largest number of seconds to train.
     average : bool or int, default=False
-        Return the average of the planes after every example (from the given number of examples on), for the online
-        rule.
+        Return the average of the planes after every example (from the given number of examples on; 0 is False), for
+        the online rule.
     class_weight : dict, "balanced" or None, default=None
         Factors on the steps of each class.
     random_state : int, RandomState instance or None, default=0
@@ -125,7 +133,7 @@ class Perceptron(LinearPlanes):
     _parameter_constraints: dict = {
         "fit_intercept": ["boolean"],
         "rule": [StrOptions(set(RULES))],
-        "eta0": [Interval(Real, 0.0, None, closed="neither")],
+        "eta0": [Interval(Real, 1e-100, 1e100, closed="both")],
         "init": [StrOptions({"zeros", "random"})],
         "normalize": ["boolean"],
         "shuffle": ["boolean"],
@@ -210,7 +218,7 @@ class Perceptron(LinearPlanes):
         -------
         self
         """
-        if self.average is not False and self.rule != "online":
+        if self._average_since() is not None and self.rule != "online":
             raise ValueError(f"average={self.average!r} needs rule='online', got rule={self.rule!r}.")
         refit = self.warm_start and hasattr(self, "coef_")
         labelled = validate_labels(
@@ -229,19 +237,20 @@ class Perceptron(LinearPlanes):
             solutions = self._solve_tasks(labelled, solve_task, stop_asked, steps=self.max_iter)
             self._keep_planes(labelled, solutions)
             self._keep_duals(labelled, solutions)
-            self._keep_starts(starts, solutions)
+            self._keep_starts(labelled, starts)
+            self._ends = [solution.end for solution in solutions]
             self.certificate_ = self._prove(labelled)
             self._tell(solutions)
         return self
 
-    @available_if(lambda self: self.rule == "online")
+    @available_if(_learns_online)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "Perceptron":
         """Go on with more rows, once and in the order given: the online protocol.
 
-        Each row is predicted before its label is used; ``n_updates_`` counts the mistakes since the first call.
-        ``dual_coef_`` and ``certificate_`` speak of one data set, and are not kept; ``certify(model, X, y)`` on all
-        rows of the stream, in one piece, gives their bound.
+        Each row is predicted before its label is used; ``n_updates_`` counts the mistakes since the first call after
+        a fit, or since the first one. ``dual_coef_``, ``status_`` and ``certificate_`` speak of one data set, and are
+        not kept; ``certify(model, X, y)`` on all rows of the stream, in one piece, gives their bound.
 
         Parameters
         ----------
@@ -267,10 +276,13 @@ class Perceptron(LinearPlanes):
             classes=classes,
             reset=first,
         )
-        n_tasks = 1 if len(classes) == 2 else len(classes)
         if first:
             self._ends = self._starts(labelled, None, None)
-            self.n_updates_ = one_or_list(0, n_tasks)
+        if first or hasattr(self, "certificate_"):
+            # A stream begins, at the plane of the last fit if there was one.
+            self._keep_starts(labelled, self._ends)
+            self._rows_of_stream = 0
+            self.n_updates_ = one_or_all([0] * labelled.n_tasks)
         before = np.atleast_1d(self.n_updates_)
         settings = PassSettings(max_iter=1, tol=None, shuffle=False, average_since=self._average_since())
 
@@ -281,9 +293,9 @@ class Perceptron(LinearPlanes):
             solutions = self._solve_tasks(labelled, solve_task, stop_asked, steps=1)
             self._keep_planes(labelled, solutions)
             self._ends = [solution.end for solution in solutions]
-            after = [int(old) + run.n_updates for old, run in zip(before, solutions, strict=True)]
-            self.n_updates_ = after[0] if n_tasks == 1 else after
-            for name in ("dual_coef_", "certificate_", "coef_init_", "intercept_init_"):
+            self.n_updates_ = one_or_all([int(old) + run.n_updates for old, run in zip(before, solutions, strict=True)])
+            self._rows_of_stream += labelled.points.n_rows
+            for name in ("dual_coef_", "certificate_", "status_"):
                 self.__dict__.pop(name, None)
         return self
 
@@ -291,12 +303,13 @@ class Perceptron(LinearPlanes):
         return PerceptronProblem(dataset, self.fit_intercept, self.eta0, self.normalize)
 
     def _average_since(self) -> int | None:
-        if self.average is False:
-            return None
-        return 0 if self.average is True else int(self.average)
+        if isinstance(self.average, (bool, np.bool_)):
+            return 0 if self.average else None
+        return int(self.average) or None
 
     def _settings(self, labelled: LabelledPoints) -> Callable[[int], PassSettings]:
         held_out = self._held_out(labelled) if self.early_stopping else None
+        self._n_held_out = 0 if held_out is None else held_out.size
 
         def settings(seed: int) -> PassSettings:
             return PassSettings(
@@ -312,22 +325,24 @@ class Perceptron(LinearPlanes):
         return settings
 
     def _held_out(self, labelled: LabelledPoints) -> np.ndarray:
-        classes, counts = np.unique(labelled.codes, return_counts=True)
-        n_held_out = math.ceil(self.validation_fraction * labelled.codes.size)
-        stratified = counts.min() > 1 and classes.size <= n_held_out <= labelled.codes.size - classes.size
-        splitter = StratifiedShuffleSplit if stratified else ShuffleSplit
-        if n_held_out >= labelled.codes.size:
+        counted = np.arange(labelled.codes.size)
+        if labelled.weights is not None:
+            counted = np.flatnonzero(labelled.weights)
+        codes = labelled.codes[counted]
+        classes, counts = np.unique(codes, return_counts=True)
+        n_held_out = math.ceil(self.validation_fraction * codes.size)
+        if n_held_out >= codes.size:
             raise ValueError(f"validation_fraction={self.validation_fraction} leaves no row to train on: lower it.")
+        stratified = counts.min() > 1 and classes.size <= n_held_out <= codes.size - classes.size
+        splitter = StratifiedShuffleSplit if stratified else ShuffleSplit
         split = splitter(test_size=self.validation_fraction, random_state=check_random_state(self.random_state))
-        kept, held_out = next(split.split(np.zeros((labelled.codes.size, 1)), labelled.codes))
-        if np.unique(labelled.codes[kept]).size < classes.size:
-            raise ValueError(
-                "validation_fraction leaves a class without rows to train on: lower it, or give more rows."
-            )
-        return held_out
+        kept, held_out = next(split.split(np.zeros((codes.size, 1)), codes))
+        if np.unique(codes[kept]).size < classes.size:
+            raise ValueError("validation_fraction leaves a class without a row to train on: lower it.")
+        return counted[held_out]
 
     def _starts(self, labelled: LabelledPoints, coef_init: Any, intercept_init: Any) -> list[Start]:
-        n_tasks = 1 if len(labelled.classes) == 2 else len(labelled.classes)
+        n_tasks = labelled.n_tasks
         shape = (n_tasks, labelled.points.n_columns)
         generator = check_random_state(self.random_state)
         coef = intercept = None
@@ -341,17 +356,17 @@ class Perceptron(LinearPlanes):
         coef = start_array("coef_init", coef_init, shape, coef)
         intercept = start_array("intercept_init", intercept_init, (n_tasks,), intercept)
         if not self.fit_intercept and intercept is not None and intercept.any():
-            raise ValueError("intercept_init is not zero, but fit_intercept=False.")
+            origin = "intercept_init" if intercept_init is not None else "warm_start=True: the last fit's intercept"
+            raise ValueError(f"{origin} is not zero, but fit_intercept=False.")
         return [
             Start(None if coef is None else coef[task], 0.0 if intercept is None else float(intercept[task]))
             for task in range(n_tasks)
         ]
 
-    def _keep_starts(self, starts: list[Start], solutions: list[Solution]) -> None:
-        zero = np.zeros_like(self.coef_[0])
+    def _keep_starts(self, labelled: LabelledPoints, starts: list[Start]) -> None:
+        zero = np.zeros(labelled.points.n_columns)
         self.coef_init_ = np.array([zero if start.w is None else start.w for start in starts])
         self.intercept_init_ = np.array([start.intercept for start in starts])
-        self._ends = [solution.end for solution in solutions]
 
     def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
         updates = np.atleast_1d(self.n_updates_)
@@ -359,18 +374,21 @@ class Perceptron(LinearPlanes):
         def prove_task(task: int, dataset: Dataset) -> Certificate:
             problem = self._problem(dataset)
             whole_run = hasattr(self, "dual_coef_")
+            n_rows = self.dual_coef_.shape[1] if whole_run else self._rows_of_stream
+            if n_rows != dataset.signs.size:
+                raise ValueError(f"X has {dataset.signs.size} rows; the model was fitted to {n_rows}.")
             alpha = np.abs(self.dual_coef_[task]) if whole_run else None
-            if alpha is not None and alpha.shape != dataset.signs.shape:
-                raise ValueError(f"X has {dataset.signs.size} rows; the model was fitted to {alpha.size}.")
-            start = (self.coef_init_[task], self.intercept_init_[task]) if whole_run else None
+            start = self.coef_init_[task], self.intercept_init_[task]
             scene = linear_scene(problem, self.coef_[task], self.intercept_[task], alpha, start)
-            rule = update_rule(problem, self.n_iter_ if whole_run else 1, batch=self.rule == "batch")
+            passes = len(as_list(self.mistakes_per_pass_, labelled.n_tasks)[task]) if whole_run else 1
+            held_out = self._n_held_out if whole_run else 0
+            rule = update_rule(problem, max(1, passes), batch=self.rule == "batch", held_out=held_out)
             return bound_mistakes(scene, rule, int(updates[task]))
 
         return self._certificates(prove_task, labelled)
 
 
-def update_rule(problem: PerceptronProblem, passes: int, *, batch: bool) -> UpdateRule:
+def update_rule(problem: PerceptronProblem, passes: int, *, batch: bool, held_out: int = 0) -> UpdateRule:
     """Describe a run to the theorems: its passes, and its steps on the points that they speak of."""
     steps = (problem.steps * problem.lengths)[problem.dataset.counted]
     return UpdateRule(
@@ -378,6 +396,7 @@ def update_rule(problem: PerceptronProblem, passes: int, *, batch: bool) -> Upda
         smallest_step=float(steps.min()),
         largest_step=float(steps.max()),
         rows_at_once=steps.size if batch else 1,
+        held_out=held_out,
     )
 
 
@@ -391,8 +410,3 @@ def start_array(name: str, given: Any, shape: tuple[int, ...], default: np.ndarr
     if not np.isfinite(array).all():
         raise ValueError(f"{name} has entries that are not finite.")
     return array.reshape(shape)
-
-
-def one_or_list(value: Any, n_tasks: int) -> Any:
-    """The value for two classes, a list of it for more."""
-    return value if n_tasks == 1 else [value] * n_tasks

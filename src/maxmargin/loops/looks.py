@@ -108,7 +108,8 @@ def watch_unsafe_rows(norms: np.ndarray, *, nonnegative: bool, longest_row: int,
     doubt = 4.0 * (longest_row + 4) * float(np.finfo(np.float64).eps)
     return UnsafeRows(
         safe_until=np.full(norms.size, -math.inf),
-        norms=norms * (1.0 + doubt),
+        # Squares of entries below 1e-154 underflow: a norm that small is not known better than this.
+        norms=norms * (1.0 + doubt) + 1e-150,
         path=np.zeros(2),
         length=np.array([length * (1.0 + doubt)]),
         nonnegative=nonnegative,

@@ -42,7 +42,11 @@ class KernelPerceptronProblem:
     def squared_norms(self) -> np.ndarray:
         """k(x_i, x_i), plus 1 with an intercept."""
         matrix = self.dataset.points.matrix
-        diagonal = np.diagonal(matrix) if self.kernel is None else self.kernel.diagonal(matrix)
+        diagonal = (
+            np.diagonal(matrix)
+            if self.kernel is None
+            else self.kernel.diagonal(matrix, self.dataset.points.squared_norms)
+        )
         return np.asarray(diagonal, dtype=np.float64) + self.intercept_step
 
     def gram(self, rows: np.ndarray | slice, columns: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ BLAS does the work. (scikit-learn's pairwise kernels multiply sparse rows by spa
 than sparse rows by a dense block on the data sets that kernels are used for.)
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -28,8 +29,8 @@ class Kernel(Protocol):
     def gram(self, rows: Any, others: Any, squares: Squares | None = None) -> np.ndarray:
         """k(x, z) for every row x and every other row z, in float64; ``squares`` are ||x||² and ||z||², if known."""
 
-    def diagonal(self, rows: Any) -> np.ndarray:
-        """k(x, x) for every row."""
+    def diagonal(self, rows: Any, squares: np.ndarray) -> np.ndarray:
+        """k(x, x) for every row, whose ||x||² are given."""
 
     def error(self, largest_norm: float, longest_row: int) -> float:
         """A bound on |computed - exact| of any entry of ``gram``, for rows of at most this norm and length."""
@@ -44,10 +45,15 @@ class _OfInnerProducts:
         rows, others = _widened(rows), _widened(others)
         if squares is None and self.needs_squares:
             squares = squared_norms(rows), squared_norms(others)
-        return self.of_inner(inner_products(rows, others), squares)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = self.of_inner(inner_products(rows, others), squares)
+            finite = math.isfinite(values.sum())
+        if not finite:
+            raise ValueError("kernel gives values that are not finite: rescale X, or lower gamma, degree or coef0.")
+        return values
 
-    def diagonal(self, rows: Any) -> np.ndarray:
-        return self.of_inner(squared_norms(_widened(rows)), None)
+    def diagonal(self, rows: Any, squares: np.ndarray) -> np.ndarray:
+        return self.of_inner(squares.copy(), None)
 
     def of_inner(self, inner: np.ndarray, squares: Squares | None) -> np.ndarray:
         """Turn inner products into kernel values, in place; without squares, those of points with themselves."""
@@ -70,7 +76,7 @@ class Polynomial(_OfInnerProducts):
     """k(x, z) = (gamma x·z + coef0)^degree"""
 
     gamma: float
-    degree: float
+    degree: int
     coef0: float
 
     def of_inner(self, inner: np.ndarray, squares: Squares | None) -> np.ndarray:
@@ -137,7 +143,7 @@ class UserFunction:
             raise ValueError("kernel returned values that are not finite.")
         return values
 
-    def diagonal(self, rows: Any) -> np.ndarray:
+    def diagonal(self, rows: Any, squares: np.ndarray) -> np.ndarray:
         return np.array([self.gram(rows[[i]], rows[[i]])[0, 0] for i in range(rows.shape[0])])
 
     def error(self, largest_norm: float, longest_row: int) -> float:
@@ -145,7 +151,7 @@ class UserFunction:
 
 
 def kernel_by_name(
-    name: str | Callable[[Any, Any], Any], *, gamma: float, degree: float = 3, coef0: float = 0.0
+    name: str | Callable[[Any, Any], Any], *, gamma: float, degree: int = 3, coef0: float = 0.0
 ) -> Kernel:
     """Make the kernel that a user named."""
     if callable(name):

@@ -68,11 +68,14 @@ def margins(X: Any, y: Any, coef: Any, intercept: float = 0.0) -> Margins:
 
 def checked_plane(coef: Any, intercept: Any, n_columns: int) -> tuple[np.ndarray, float]:
     """Return the plane as a vector and a number, or say which of the two does not fit."""
-    w = np.asarray(coef, dtype=np.float64)
+    try:
+        w = np.asarray(coef, dtype=np.float64)
+        b = np.asarray(intercept, dtype=np.float64).ravel()
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"coef and intercept must be numbers: {error}") from error
     w = w[0] if w.ndim == 2 and w.shape[0] == 1 else w
     if w.shape != (n_columns,):
         raise ValueError(f"coef has shape {np.shape(coef)}; X has {n_columns} columns, so give ({n_columns},).")
-    b = np.asarray(intercept, dtype=np.float64).ravel()
     if b.size != 1:
         raise ValueError(f"intercept has {b.size} entries; give one number.")
     if not (np.isfinite(w).all() and np.isfinite(b).all()):

@@ -8,7 +8,8 @@ A11: guess = R; run A10; if it has made 12R²/guess² updates, then guess > gamm
 found has a margin of at least gamma_opt/4, after O(R²/gamma_opt²) updates in all.
 
 After M updates of step eta from zero, the duals divided by their sum are hull weights, so gamma_opt <= ||w||/(eta M):
-a run on data that cannot be separated proves how small any margin must be.
+a run on data that cannot be separated proves how small any margin must be. The search's last guess is the smallest
+margin that is of interest: where even that needs more updates than A10 allows, no plane has it.
 
 Y. Tao, "Linear Classification: Maximizing the Margin", "Margin Perceptron" and "An Incremental Algorithm".
 """
@@ -49,6 +50,7 @@ def solve(problem: PerceptronProblem, settings: MarginSettings, watch: Watch) ->
     """Run A10 with the given guess, or A11."""
     radius = float(np.max(np.sqrt(problem.squared_norms) / problem.lengths))
     searching = settings.gamma is None
+    smallest_guess = settings.min_gamma * radius
     guess = radius if settings.gamma is None else settings.gamma
     max_iter = math.inf if settings.max_iter is None else settings.max_iter
     pass_settings = PassSettings(max_iter=0, tol=None, shuffle=settings.shuffle, seed=settings.seed)
@@ -57,16 +59,16 @@ def solve(problem: PerceptronProblem, settings: MarginSettings, watch: Watch) ->
     while True:
         passes_left = max_iter - len(outcomes)
         run = MarginRun(problem, replace(pass_settings, max_iter=passes_left), guess, radius)
-        status, made = run.until_no_violation(watch, settings.min_gamma * radius if searching else 0.0)
+        status, made = run.until_no_violation(watch, smallest_guess if searching else 0.0)
         outcomes += made
         updates_per_round.append(sum(outcome.updates for outcome in made))
-        if status is None and (not searching or guess / 2.0 < settings.min_gamma * radius):
+        if status is None and (not searching or guess <= smallest_guess):
             status = Status.NOT_SEPARABLE
         if status is None and len(outcomes) >= max_iter:
             status = Status.ITERATION_LIMIT
         if status is not None:
             break
-        guess /= 2.0
+        guess = max(guess / 2.0, smallest_guess)
     return MarginSolution(
         **vars(solution_of(run, status, outcomes)),
         gamma_guess=guess,
@@ -80,14 +82,13 @@ class MarginRun(OnlineRun):
     def __init__(self, problem: PerceptronProblem, settings: PassSettings, guess: float, radius: float) -> None:
         super().__init__(problem, settings, Start())
         self._settings = settings
-        # A guess below the square root of the smallest float has no budget that a float could hold.
-        budget = 12.0 * (radius / guess) * (radius / guess) if guess > 0.0 else 0.0
+        budget = math.ceil(min(12.0 * (radius / guess) ** 2, 2.0**62)) if guess > 0.0 else 0
         self.margin_rule = NearerThan(
             distance=guess / 2.0,
             lengths=problem.lengths,
             squared_norms=problem.squared_norms,
             squared_length=np.zeros(1),
-            updates_left=np.array([int(min(budget, 2.0**62))]),
+            updates_left=np.array([budget]),
         )
         self.rule = self.margin_rule
 

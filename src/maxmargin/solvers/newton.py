@@ -82,6 +82,7 @@ class NewtonRun:
         self.weights = problem.prices / problem.C
         mean_distance = float(self.weights @ np.abs(1.0 - self.margins)) / float(self.weights.sum())
         self.sigma = problem.C / max(1e-12, mean_distance)
+        self._reported = 0
         self.best = GapPoint(self.w.copy(), self.b, self.duals.copy())
 
     def _given_duals(self, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -156,12 +157,15 @@ class NewtonRun:
             return Status.SOLVED
         if best.n_steps >= self.settings.max_iter:
             return Status.ITERATION_LIMIT
+        if best.n_steps == self._reported:
+            return self.watch.must_stop()
+        self._reported = best.n_steps
         return self.watch.report(
             lambda: StepReport(
                 step="Newton step",
                 number=best.n_steps,
                 summary=f"gap {best.relative_gap:.3g}",
-                plane=lambda: (best.w, best.intercept),
+                result=lambda: (best.w, best.intercept, best.alpha),
             )
         )
 

@@ -103,7 +103,7 @@ class PassRecord:
                 step="pass",
                 number=len(self.outcomes),
                 summary=f"{outcome.updates} mistakes, criterion {outcome.criterion:.6g}",
-                plane=lambda: self._run.result()[:2],
+                result=self._run.result,
             )
         )
         if outcome.cut_short is not None:

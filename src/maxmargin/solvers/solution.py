@@ -13,7 +13,7 @@ class Status(StrEnum):
     SOLVED = "solved"
     """What was asked for was reached: no mistake left, or the margin or gap that was wanted."""
     NOT_SEPARABLE = "not separable"
-    """No plane has a margin above the certificate's upper bound, which is smaller than what was asked for."""
+    """No plane has the margin that was asked for: the certificate's upper bound is below it."""
     ITERATION_LIMIT = "iteration limit"
     """``max_iter`` passes were made."""
     TIME_LIMIT = "time limit"

@@ -20,13 +20,13 @@ ENTRIES_PER_CALL = 1 << 26
 class StepReport:
     """What is known after a pass or another step of a run.
 
-    ``step`` names the kind of step, ``summary`` is what a person would want to know, ``plane`` gives the plane so far.
+    ``step`` names the kind of step, ``summary`` is what a person would want to know, ``result`` gives w, b and alpha.
     """
 
     step: str
     number: int
     summary: str
-    plane: Callable[[], tuple[np.ndarray, float]]
+    result: Callable[[], tuple[np.ndarray, float, np.ndarray]]
 
 
 @dataclass
