@@ -270,8 +270,9 @@ def test_a_kernel_that_is_not_semidefinite_proves_nothing():
 
 def test_examples_are_counted_as_they_were_met():
     X, y = load("letter.scale")
-    model = Perceptron(max_iter=6).fit(X[:600], y[:600])
-    met = [len(passes) * 600 for passes in model.mistakes_per_pass_]
+    X, y = X[:600], y[:600]
+    model = Perceptron(max_iter=6).fit(X, y)
+    met = [len(passes) * len(y) for passes in model.mistakes_per_pass_]
     assert [proof.examples for proof in model.certificate_.values()] == met
     X, y = load("heart_scale")
     model = Perceptron(early_stopping=True, validation_fraction=0.2).fit(X, y)

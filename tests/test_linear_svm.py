@@ -185,7 +185,7 @@ def test_many_classes_have_a_proof_each():
     assert all(isinstance(proof, DualityGap) and proof.relative <= 1.01e-4 for proof in model.certificate_.values())
     one = LinearSVC(C=0.1, n_jobs=1).fit(X, y)
     np.testing.assert_array_equal(model.coef_, one.coef_)
-    assert model.slack(X, y).shape == (1500, len(model.classes_))
+    assert model.slack(X, y).shape == (len(y), len(model.classes_))
 
 
 def test_limits_are_told_with_the_gap():
