@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as LiblinearSVC
 
 from maxmargin import CertificateError, DualityGap, LimitWarning, LinearSVC, Status, certify
+from maxmargin.solvers import newton
 from real_data import load, random_set, signs_of
 
 
@@ -193,6 +194,18 @@ def test_limits_are_told_with_the_gap():
     with pytest.warns(LimitWarning, match="max_iter was reached.*within"):
         model = LinearSVC(max_iter=2, tol=1e-9).fit(X, y)
     assert model.status_ is Status.ITERATION_LIMIT
+    model.certificate_.check(certify(model, X, y))
+
+
+def test_a_run_that_stalls_is_told_with_the_gap(monkeypatch):
+    def stall(run):
+        run._minimise()
+        run.best.status = Status.STALLED
+
+    monkeypatch.setattr(newton.NewtonRun, "until_gap", stall)
+    X, y = load("heart_scale")
+    with pytest.warns(LimitWarning, match="the gap stopped shrinking above tol.*within"):
+        model = LinearSVC(tol=1e-12).fit(X, y)
     model.certificate_.check(certify(model, X, y))
 
 

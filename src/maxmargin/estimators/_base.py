@@ -33,6 +33,9 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     max_time: float | None
     random_state: Any
 
+    # To stall is what the tolerance of a perceptron asks for; where it is a failure, this says what to do.
+    _advice_when_stalled: str | None = None
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -88,6 +91,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Status.ITERATION_LIMIT: "max_iter was reached: raise it to go on",
             Status.TIME_LIMIT: "max_time was reached: raise it to go on",
             Status.NOT_SEPARABLE: "no plane has the margin asked for: lower it, or use a soft margin",
+            Status.STALLED: self._advice_when_stalled,
         }.get(self.status_)
         if advice is not None:
             warnings.warn(

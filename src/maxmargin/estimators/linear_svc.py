@@ -95,6 +95,7 @@ class LinearSVC(LinearPlanes):
 
     # Nothing is drawn at random.
     random_state = 0
+    _advice_when_stalled = "the gap stopped shrinking above tol: rescale the columns of X, or raise tol"
 
     def __init__(
         self,
