@@ -65,6 +65,11 @@ class LinearSVC(LinearPlanes):
     status_ : Status
     certificate_ : DualityGap, or PerClass of them
 
+    Notes
+    -----
+    The solver is a dual proximal-point method with Newton steps, made for many rows of few columns, large C and small
+    gaps. On wide sparse data (tens of thousands of columns) it reaches the same gaps, but slowly.
+
     References
     ----------
     "Large Margin Classifiers. Linear Support Vector Machines", lecture 9: soft margins, the dual, the KKT conditions.
