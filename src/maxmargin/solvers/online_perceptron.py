@@ -19,10 +19,9 @@ from maxmargin.solvers.solution import PassSettings, Solution, Start
 from maxmargin.solvers.watch import Watch
 
 # Rows can be skipped once the updates of a pass take less from a margin than the margins are. Noting what was seen, a
-# pass before, and testing it cost time too: for rows with this many entries they are worth it right at that point.
+# pass before, and testing it cost time too: for rows with this many entries they are worth it right at that point, and
+# for short ones, which are read as fast as notes of them, only well below it.
 ENTRIES_WORTH_A_NOTE = 64.0
-# Rows with fewer entries are read as fast as notes of them.
-SHORTEST_ROW = 32.0
 # A pass that looked at less than this share of the rows has paid.
 PAYING_SHARE = 0.8
 # A call of the loop costs about as much as looking at this many rows.
@@ -59,7 +58,8 @@ class OnlineRun(PlaneRun):
                 since=settings.average_since,
             )
         self._typical_step = float(problem.steps.mean()) * problem.dataset.points.typical_norm
-        self._entries_per_row = problem.dataset.points.entries_per_row
+        length = problem.dataset.points.entries_per_row / ENTRIES_WORTH_A_NOTE
+        self._worth_of_notes = length * min(1.0, length)
         self._mean_excess = 0.0
 
     def make_pass(self, watch: Watch) -> PassOutcome:
@@ -133,14 +133,14 @@ class OnlineRun(PlaneRun):
             self.looks = EveryRow()
 
     def _may_pay(self, updates: int, looks: int) -> bool:
-        if not self.lazy or self._entries_per_row < SHORTEST_ROW:
+        if not self.lazy:
             return False
         if looks < PAYING_SHARE * self.order.size:
             return True
         points = self.problem.dataset.points
         # What a pass takes from a row's margin, at most; where no entry is negative, half of the updates take nothing.
         taken = updates * self._typical_step * points.typical_norm
-        can_pay_for = self._mean_excess * self._entries_per_row / ENTRIES_WORTH_A_NOTE
+        can_pay_for = self._mean_excess * self._worth_of_notes
         if not 0.0 < 0.5 * taken <= can_pay_for < math.inf:
             return False
         return taken <= can_pay_for or points.nonnegative
