@@ -51,6 +51,7 @@ def changed(value, at=(0, 0)):
         (pd.DataFrame({"a": X[:, 0], "day": pd.to_datetime(["2026-01-01"] * 60)}), y, "X has columns of .*: day"),
         (X * 1e160, y, "X has values too large"),
         (X * 1e-160, y, "X has values too small"),
+        (X * 1e-200, y, "X has values too small"),
         (X, [None, "a"] * 30, "y"),
         (X, y[:-1], "X and y must have as many rows"),
     ],

@@ -179,6 +179,15 @@ def test_points_all_alike_leave_only_the_intercept():
     assert (model.predict(np.ones((2, 2))) == 1).all()
 
 
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+@pytest.mark.parametrize("scale", [1e-100, 1e-20, 1e20, 1e60, 1e130])
+def test_extreme_scales_end_with_a_true_certificate(scale):
+    X, y = random_set(0)
+    model = LinearSVC(max_iter=100).fit(X * scale, y)
+    assert np.isfinite(model.coef_).all()
+    model.certificate_.check(certify(model, X * scale, y))
+
+
 def test_many_classes_have_a_proof_each():
     X, y = load("letter.scale")
     X, y = X[:1500], y[:1500]

@@ -87,6 +87,12 @@ class Points:
         entries = self.matrix.data if sp.issparse(self.matrix) else self.matrix
         return bool(entries.size == 0 or entries.min() >= 0)
 
+    @property
+    def all_zero(self) -> bool:
+        """Whether no entry differs from zero: a norm of zero alone may be due to squares that underflow."""
+        entries = self.matrix.data if sp.issparse(self.matrix) else self.matrix
+        return not entries.any()
+
     def scores(self, w: np.ndarray) -> np.ndarray:
         """X w in float64, for one plane (d,) or several (d, k)."""
         if self.matrix.dtype == np.float64:

@@ -161,7 +161,8 @@ def _canonical(X: Matrix) -> Matrix:
 def _measurable(points: Points) -> Points:
     """Squares of lengths outside this range overflow, or lose digits to underflow: then nothing could be proven."""
     largest = points.largest_norm
-    if largest != 0.0 and not SMALLEST_NORM <= largest <= LARGEST_NORM:
+    all_zero = largest == 0.0 and points.all_zero
+    if not all_zero and not SMALLEST_NORM <= largest <= LARGEST_NORM:
         size = "large" if largest > LARGEST_NORM else "small"
         raise ValueError(f"X has values too {size} to be squared: rescale it, for example to a largest entry of 1.")
     return points

@@ -59,8 +59,10 @@ class GapPoint:
 
 def solve(problem: LinearSVMProblem, settings: GapSettings, watch: Watch, start: np.ndarray | None = None) -> GapPoint:
     """Run until the relative gap is at most ``tol``; ``start`` are duals to begin with."""
-    run = NewtonRun(problem, settings, watch, start)
-    run.until_gap()
+    # Values whose squares overflow leave steps that lead nowhere; the best points met before stay, with their gap.
+    with np.errstate(over="ignore", invalid="ignore"):
+        run = NewtonRun(problem, settings, watch, start)
+        run.until_gap()
     return run.best
 
 
@@ -244,14 +246,15 @@ class FreeRowsSystem:
         return solution
 
 
-def _factorised(matrix: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Cholesky; where rounding has made the matrix indefinite, with a little more on its diagonal."""
+def _factorised(matrix: np.ndarray) -> tuple[np.ndarray, bool] | None:
+    """Cholesky; where rounding has made the matrix indefinite, with a little more on its diagonal, or None."""
     extra = 0.0
-    while True:
+    for _ in range(12):
         try:
             return cho_factor(matrix + extra * np.eye(len(matrix)) if extra else matrix, check_finite=False)
         except LinAlgError:
             extra = max(10.0 * extra, 1e-12 * float(np.trace(matrix)))
+    return None
 
 
 def root_along(line: Line, *, slopes: tuple[float, float]) -> float:
