@@ -285,6 +285,12 @@ def one_or_all(values: list[Any]) -> Any:
     return values[0] if len(values) == 1 else values
 
 
+def refuse_other_rows(n_rows: int, n_fitted: int) -> None:
+    """A certificate speaks of the rows that the model was fitted to."""
+    if n_rows != n_fitted:
+        raise ValueError(f"X has {n_rows} rows; the model was fitted to {n_fitted}.")
+
+
 def as_list(value: Any, n_tasks: int) -> list[Any]:
     """The inverse of ``one_or_all``."""
     return [value] if n_tasks == 1 else value

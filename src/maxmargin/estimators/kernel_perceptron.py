@@ -24,7 +24,7 @@ from maxmargin.data import (
     validate_points,
     validate_training_data,
 )
-from maxmargin.estimators._base import CertifiedClassifier, one_or_all
+from maxmargin.estimators._base import CertifiedClassifier, one_or_all, refuse_other_rows
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem, expansion_scores
 from maxmargin.problems.kernels import Kernel, kernel_by_name
 from maxmargin.solvers import PassSettings, Solution, Watch, ctrl_c_asks
@@ -325,8 +325,7 @@ class KernelPerceptron(CertifiedClassifier):
         updates = np.atleast_1d(self.n_updates_)
         if not self._one_run:
             raise ValueError("estimator went on from a fit by partial_fit: there is no one sequence to certify.")
-        if labelled.points.n_rows != self._n_seen:
-            raise ValueError(f"X has {labelled.points.n_rows} rows; the model was fitted to {self._n_seen}.")
+        refuse_other_rows(labelled.points.n_rows, self._n_seen)
 
         any_task = self._problem(next(labelled.tasks()))
         scores = feature_space_scores(any_task, self.support_, self.dual_coef_)

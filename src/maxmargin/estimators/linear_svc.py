@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.certificates import Certificate, PerClass
 from maxmargin.certificates.duality_gap import measure_gap
 from maxmargin.data import Dataset, LabelledPoints, validate_labels, validate_training_data
-from maxmargin.estimators._base import LinearPlanes, one_or_all
+from maxmargin.estimators._base import LinearPlanes, one_or_all, refuse_other_rows
 from maxmargin.problems.linear_svm import LOSSES, LinearSVMProblem
 from maxmargin.solvers import Watch, ctrl_c_asks, newton
 
@@ -207,8 +207,7 @@ class LinearSVC(LinearPlanes):
     def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
         def prove_task(task: int, dataset: Dataset) -> Certificate:
             alpha = np.abs(self.dual_coef_[task])
-            if alpha.shape != dataset.signs.shape:
-                raise ValueError(f"X has {dataset.signs.size} rows; the model was fitted to {alpha.size}.")
+            refuse_other_rows(dataset.signs.size, alpha.size)
             return measure_gap(self._problem(dataset), self.coef_[task], float(self.intercept_[task]), alpha)
 
         return self._certificates(prove_task, labelled)

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import Interval
 
 from maxmargin.certificates import Certificate, PerClass, bracket_margin, linear_scene
 from maxmargin.data import Dataset, LabelledPoints, validate_labels, validate_training_data
-from maxmargin.estimators._base import LinearPlanes, one_or_all
+from maxmargin.estimators._base import LinearPlanes, one_or_all, refuse_other_rows
 from maxmargin.problems import PerceptronProblem
 from maxmargin.solvers import Watch, ctrl_c_asks, margin_perceptron
 from maxmargin.solvers.margin_perceptron import MarginSettings, MarginSolution
@@ -157,8 +157,7 @@ dual_coef_, status_ :
     def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
         def prove_task(task: int, dataset: Dataset) -> Certificate:
             alpha = np.abs(self.dual_coef_[task])
-            if alpha.shape != dataset.signs.shape:
-                raise ValueError(f"X has {dataset.signs.size} rows; the model was fitted to {alpha.size}.")
+            refuse_other_rows(dataset.signs.size, alpha.size)
             return bracket_margin(linear_scene(self._problem(dataset), self.coef_[task], self.intercept_[task], alpha))
 
         return self._certificates(prove_task, labelled)

@@ -20,7 +20,7 @@ from maxmargin.data import (
     validate_labels,
     validate_training_data,
 )
-from maxmargin.estimators._base import LinearPlanes, as_list, one_or_all
+from maxmargin.estimators._base import LinearPlanes, as_list, one_or_all, refuse_other_rows
 from maxmargin.problems import PerceptronProblem
 from maxmargin.solvers import PassSettings, Solution, Start, Watch, batch_perceptron, ctrl_c_asks, online_perceptron
 
@@ -375,8 +375,7 @@ class Perceptron(LinearPlanes):
             problem = self._problem(dataset)
             whole_run = hasattr(self, "dual_coef_")
             n_rows = self.dual_coef_.shape[1] if whole_run else self._rows_of_stream
-            if n_rows != dataset.signs.size:
-                raise ValueError(f"X has {dataset.signs.size} rows; the model was fitted to {n_rows}.")
+            refuse_other_rows(dataset.signs.size, n_rows)
             alpha = np.abs(self.dual_coef_[task]) if whole_run else None
             start = self.coef_init_[task], self.intercept_init_[task]
             scene = linear_scene(problem, self.coef_[task], self.intercept_[task], alpha, start)
