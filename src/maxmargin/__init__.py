@@ -12,18 +12,24 @@ __version__ = "0.1.0"
 _HOME_OF = {
     "KernelPerceptron": "estimators",
     "LinearSVC": "estimators",
+    "LinearSVR": "estimators",
     "MarginPerceptron": "estimators",
     "Perceptron": "estimators",
     "certify": "estimators",
+    "svm_path": "estimators",
     "Certificate": "certificates",
     "CertificateError": "certificates",
     "DualityGap": "certificates",
     "MarginBracket": "certificates",
     "MistakeBound": "certificates",
+    "MulticlassGap": "certificates",
     "PerClass": "certificates",
+    "StreetGap": "certificates",
+    "TubeGap": "certificates",
     "mistake_bound": "certificates",
     "LimitWarning": "solvers",
     "Status": "solvers",
+    "C_from_lambda": "problems",
     "Margins": "problems",
     "incremental_search_bound": "problems",
     "margin_perceptron_bound": "problems",
@@ -39,11 +45,22 @@ if TYPE_CHECKING:
         DualityGap,
         MarginBracket,
         MistakeBound,
+        MulticlassGap,
         PerClass,
+        StreetGap,
+        TubeGap,
         mistake_bound,
     )
-    from maxmargin.estimators import KernelPerceptron, LinearSVC, MarginPerceptron, Perceptron, certify
-    from maxmargin.problems import Margins, incremental_search_bound, margin_perceptron_bound, margins
+    from maxmargin.estimators import (
+        KernelPerceptron,
+        LinearSVC,
+        LinearSVR,
+        MarginPerceptron,
+        Perceptron,
+        certify,
+        svm_path,
+    )
+    from maxmargin.problems import C_from_lambda, Margins, incremental_search_bound, margin_perceptron_bound, margins
     from maxmargin.solvers import LimitWarning, Status
 
 

@@ -1,7 +1,7 @@
 """Proofs about fitted models: computed from data and vectors alone, by code that knows nothing of the solver."""
 
 from maxmargin.certificates.base import Certificate, CertificateError, PerClass
-from maxmargin.certificates.duality_gap import DualityGap, measure_gap
+from maxmargin.certificates.duality_gap import DualityGap, StreetGap, TubeGap, measure_gap
 from maxmargin.certificates.margin_bracket import MarginBracket, bracket_margin
 from maxmargin.certificates.mistakes import MistakeBound, UpdateRule, bound_mistakes, mistake_bound
 from maxmargin.certificates.scene import Scene, linear_scene
@@ -14,6 +14,8 @@ __all__ = [
     "MistakeBound",
     "PerClass",
     "Scene",
+    "StreetGap",
+    "TubeGap",
     "UpdateRule",
     "bound_mistakes",
     "bracket_margin",

@@ -1,7 +1,8 @@
-"""How far a soft-margin plane can be from the best one (theory B7)."""
+"""How far a support vector machine's plane can be from the best one (theory B7)."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from maxmargin.problems.linear_svm import LinearSVMProblem
 
 # A dual this near to an end of its box, relative to the box, counts as being there.
 AT_BOUND = 1e-9
+# A point this near to an edge of the street or the tube counts as being on it.
+ON_EDGE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class DualityGap(Certificate):
 
     .. math:: \text{dual} \le \text{optimum} \le \text{value of the model} \le \text{primal}
 
-    The model's duals are put into their box, and with an intercept the heavier class is scaled so that
+    The model's duals are put into their box, and with a free intercept the heavier side is scaled so that
     sum alpha_i y_i = 0; ``primal`` is rounded up and ``dual`` down.
 
     Attributes
@@ -28,18 +31,13 @@ class DualityGap(Certificate):
     complementarity : float
         The largest violation of the KKT conditions (theory B6): of y f >= 1 where alpha = 0, of y f = 1 where alpha is
         free, of y f <= 1 where alpha is at its upper end.
-    outside, on_street, inside, wrong : int
-        Points beyond the street's edge (xi = 0, alpha = 0); on the edge; in the street (0 < xi < 1); on the wrong side
-        of the plane (xi >= 1).
     """
 
     primal: float
     dual: float
     complementarity: float
-    outside: int
-    on_street: int
-    inside: int
-    wrong: int
+
+    _kinds_of_points: ClassVar[dict[str, str]] = {}
 
     def __post_init__(self) -> None:
         self._refuse_unless(self.dual <= self.primal, f"dual {self.dual!r} <= primal {self.primal!r} does not hold")
@@ -55,10 +53,10 @@ class DualityGap(Certificate):
         return self.gap / self.primal if self.primal > 0.0 else 0.0
 
     def __str__(self) -> str:
+        points = "".join(f", {getattr(self, name)} {where}" for name, where in self._kinds_of_points.items())
         return (
             f"objective {self.primal:.8g}, no plane has less than {self.dual:.8g}: within {self.relative:.2g} of the "
-            f"best; {self.outside} points outside the street, {self.on_street} on its edge, {self.inside} in it, "
-            f"{self.wrong} on the wrong side"
+            f"best{points and '; points: ' + points[2:]}"
         )
 
     def check(self, proven: Certificate) -> None:
@@ -76,74 +74,147 @@ class DualityGap(Certificate):
             math.isclose(self.complementarity, proven.complementarity, rel_tol=1e-6, abs_tol=1e-9),
             f"complementarity {self.complementarity!r} is not {proven.complementarity!r}",
         )
-        counts = ("outside", "on_street", "inside", "wrong")
+        counts = [field.name for field in fields(self) if field.type is int]
         self._refuse_unless(
             all(getattr(self, name) == getattr(proven, name) for name in counts), "the counts of points are others"
         )
 
 
-def measure_gap(problem: LinearSVMProblem, w: np.ndarray, b: float, alpha: np.ndarray) -> DualityGap:
+@dataclass(frozen=True)
+class StreetGap(DualityGap):
+    """The gap of a classifier, and where the points lie (theory B6).
+
+    Attributes
+    ----------
+    outside, on_street, inside, wrong : int
+        Points beyond the street's edge (xi = 0, alpha = 0); on the edge; in the street (0 < xi < 1); on the wrong side
+        of the plane (xi >= 1).
+    """
+
+    outside: int
+    on_street: int
+    inside: int
+    wrong: int
+
+    _kinds_of_points: ClassVar[dict[str, str]] = {
+        "outside": "outside the street",
+        "on_street": "on its edge",
+        "inside": "in it",
+        "wrong": "on the wrong side",
+    }
+
+
+@dataclass(frozen=True)
+class TubeGap(DualityGap):
+    """The gap of a regression, and where the points lie.
+
+    Attributes
+    ----------
+    within, on_edge, beyond : int
+        Points in the tube |y - f| < epsilon; on its edge; beyond it.
+    """
+
+    within: int
+    on_edge: int
+    beyond: int
+
+    _kinds_of_points: ClassVar[dict[str, str]] = {
+        "within": "in the tube",
+        "on_edge": "on its edge",
+        "beyond": "beyond it",
+    }
+
+
+def measure_gap(problem: LinearSVMProblem, w: np.ndarray, b: float, beta: np.ndarray) -> DualityGap:
     """State what a plane and duals prove about the problem."""
-    alpha = problem.feasible(alpha)
+    beta = problem.feasible(beta)
     with np.errstate(over="ignore", invalid="ignore"):
-        margins = problem.margins(w, b)
-        primal = _primal_at_most(problem, w, b, margins)
-        dual = _dual_at_least(problem, alpha)
-    slack = np.maximum(0.0, 1.0 - margins)
-    upper = problem.loss.largest_dual(problem.prices)
-    free = (alpha > AT_BOUND * problem.C) & (alpha < upper * (1.0 - AT_BOUND))
-    short, far = np.maximum(0.0, 1.0 - margins), np.maximum(0.0, margins - 1.0)
-    violation = np.where(free, np.maximum(short, far), np.where(alpha > AT_BOUND * problem.C, far, short))
-    counted = problem.prices > 0.0
-    on_street = counted & (np.abs(1.0 - margins) <= 1e-6)
-    return DualityGap(
-        primal=math.inf if math.isnan(primal) else primal,
-        dual=-math.inf if math.isnan(dual) else dual,
-        complementarity=float(violation[counted].max(initial=0.0)),
-        outside=int(np.count_nonzero(counted & ~on_street & (slack == 0.0))),
-        on_street=int(np.count_nonzero(on_street)),
-        inside=int(np.count_nonzero(counted & ~on_street & (slack > 0.0) & (slack < 1.0))),
-        wrong=int(np.count_nonzero(counted & (slack >= 1.0))),
+        scores = problem.scores(w, b)
+        primal = _primal_at_most(problem, w, b, scores)
+        dual = _dual_at_least(problem, beta)
+    values = (
+        math.inf if math.isnan(primal) else primal,
+        -math.inf if math.isnan(dual) else dual,
+        _complementarity(problem, scores, beta),
     )
+    shape = problem.shape
+    counted = shape.weights > 0.0
+    residuals = shape.targets[counted] - scores[counted]
+    excess = (residuals * shape.targets[counted] if shape.one_sided else np.abs(residuals)) - shape.epsilon
+    on_edge = np.abs(excess) <= ON_EDGE
+    n_edge, n_outside = int(np.count_nonzero(on_edge)), int(np.count_nonzero(~on_edge & (excess < 0.0)))
+    if not shape.one_sided:
+        return TubeGap(*values, within=n_outside, on_edge=n_edge, beyond=excess.size - n_outside - n_edge)
+    n_wrong = int(np.count_nonzero(excess >= 1.0))
+    n_inside = excess.size - n_outside - n_edge - n_wrong
+    return StreetGap(*values, outside=n_outside, on_street=n_edge, inside=n_inside, wrong=n_wrong)
+
+
+def _complementarity(problem: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray) -> float:
+    """The largest distance of a residual from where its dual says that it should be."""
+    shape = problem.shape
+    excess = shape.targets - scores - problem.curvatures() * beta
+    at_least = np.where(problem.counts_above, shape.epsilon, np.inf)
+    at_most = np.where(problem.counts_below, -shape.epsilon, -np.inf)
+    # A dual may rise where the residual exceeds epsilon, and fall where it is below; one at an end only the other way.
+    near = AT_BOUND * np.where(shape.weights > 0.0, shape.weights, 1.0)
+    near *= shape.limit if math.isfinite(shape.limit) else 0.5 / shape.curvature
+    rise = np.where(beta < -near, at_most, at_least)
+    fall = np.where(beta > near, at_least, at_most)
+    may_rise = np.where(beta >= problem.uppers() - near, 0.0, np.maximum(0.0, excess - rise))
+    may_fall = np.where(beta <= problem.lowers() + near, 0.0, np.maximum(0.0, fall - excess))
+    return float(np.maximum(may_rise, may_fall)[shape.weights > 0.0].max(initial=0.0))
 
 
 def _longest_row(problem: LinearSVMProblem) -> float:
-    points = problem.dataset.points
+    points = problem.points
     return up(points.largest_norm * (1.0 + gamma(points.longest_row + 4)) + SMALLEST)
 
 
-def _primal_at_most(problem: LinearSVMProblem, w: np.ndarray, b: float, margins: np.ndarray) -> float:
-    length, terms = length_at_most(w), problem.dataset.points.longest_row + 4
+def _primal_at_most(problem: LinearSVMProblem, w: np.ndarray, b: float, scores: np.ndarray) -> float:
+    length, terms = length_at_most(w), problem.points.longest_row + 4
     error = gamma(terms) * (_longest_row(problem) * length + abs(b)) + terms * SMALLEST
-    losses = problem.prices * problem.loss.value(margins - error) * (1.0 + 8.0 * UNIT)
-    return up(up(0.5 * up(length * length)) + sum_at_most(losses))
+    # The residual is rounded, too; for the signs of a classifier that is within the terms counted above.
+    error += UNIT * float(np.abs(problem.shape.targets).max(initial=0.0))
+    losses = problem.losses(scores, error) * (1.0 + 8.0 * UNIT)
+    of_intercept = up(up(0.5 * problem.intercept_penalty * up(b * b))) if b != 0.0 else 0.0
+    return up(up(up(0.5 * up(length * length)) + of_intercept) + sum_at_most(losses))
 
 
-def _dual_at_least(problem: LinearSVMProblem, alpha: np.ndarray) -> float:
-    points, signed = problem.dataset.points, alpha * problem.dataset.signs
-    used = int(np.count_nonzero(alpha))
-    total = sum_at_most(alpha)
+def _dual_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> float:
+    used = int(np.count_nonzero(beta))
+    total = sum_at_most(np.abs(beta))
     error = gamma(used + 4) * _longest_row(problem) * total
-    length = up(length_at_most(points.combination(signed)) + error)
-    gains = problem.loss.dual_value(alpha, problem.prices)
-    at_least = float(gains.sum()) - gamma(alpha.size + 4) * float(np.abs(gains).sum() + total) * (1.0 + 2.0**-40)
-    if problem.fit_intercept:
-        at_least -= _price_of_imbalance(problem, alpha, signed, length)
+    length = up(length_at_most(problem.points.combination(beta)) + error)
+    gains = problem.gains(beta)
+    at_least = float(gains.sum()) - gamma(beta.size + 8) * _sizes_of_gains(problem, beta)
+    if problem.balanced:
+        at_least -= _price_of_imbalance(problem, beta, length)
+    elif problem.has_intercept:
+        total_beta = abs(math.fsum(beta)) * (1.0 + 4.0 * UNIT)
+        at_least -= up(up(0.5 * up(total_beta * total_beta)) / problem.intercept_penalty) * (1.0 + 4.0 * UNIT)
     return down(at_least - up(0.5 * up(length * length)))
 
 
-def _price_of_imbalance(problem: LinearSVMProblem, alpha: np.ndarray, signed: np.ndarray, length: float) -> float:
-    """What it costs to make sum alpha_i y_i exactly zero: the heavier class is scaled by 1 - share.
+def _sizes_of_gains(problem: LinearSVMProblem, beta: np.ndarray) -> float:
+    """The sum of the absolute values of all terms of the gains, at most: what their rounding error is relative to."""
+    shape, sizes = problem.shape, np.abs(beta)
+    terms = sizes * (np.abs(shape.targets) + shape.epsilon)
+    if shape.curvature > 0.0:
+        terms += 0.5 * problem.curvatures() * np.square(beta)
+    return sum_at_most(terms) * (1.0 + 2.0**-40)
 
-    That takes at most this share of the class's gains, and moves w, of at most this length, by at most share R sum
-    alpha.
+
+def _price_of_imbalance(problem: LinearSVMProblem, beta: np.ndarray, length: float) -> float:
+    """What it costs to make sum beta_i exactly zero: the heavier side is scaled by 1 - share.
+
+    That takes at most this share of the side's gains, and moves w, of at most this length, by at most share R
+    sum|beta|.
     """
-    imbalance = abs(math.fsum(signed)) * (1.0 + 4.0 * UNIT)
-    heavier = max(float(alpha[signed > 0.0].sum()), float(alpha[signed < 0.0].sum()))
+    imbalance = abs(math.fsum(beta)) * (1.0 + 4.0 * UNIT)
+    heavier = max(float(beta[beta > 0.0].sum()), -float(beta[beta < 0.0].sum()))
     if imbalance == 0.0 or heavier == 0.0:
         return 0.0
     share = imbalance / heavier * (1.0 + 2.0**-40)
-    total = sum_at_most(alpha)
-    gains = float(np.abs(problem.loss.dual_value(alpha, problem.prices)).sum())
-    moved = share * _longest_row(problem) * total
-    return up(share * (gains + total) * (1.0 + 2.0**-40) + moved * (length + moved))
+    moved = share * _longest_row(problem) * sum_at_most(np.abs(beta))
+    return up(share * _sizes_of_gains(problem, beta) * (1.0 + 2.0**-40) + moved * (length + moved))

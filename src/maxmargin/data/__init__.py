@@ -1,12 +1,13 @@
 """Rows, labels and their validation: the lowest layer, which imports nothing of the package."""
 
-from maxmargin.data.dataset import Dataset, LabelledPoints
+from maxmargin.data.dataset import Dataset, JointClasses, LabelledPoints, TargetPoints
 from maxmargin.data.points import Points
 from maxmargin.data.rows import DenseRows, SparseRows
 from maxmargin.data.validation import (
     validate_classes,
     validate_labels,
     validate_points,
+    validate_targets,
     validate_training_data,
     validate_two_classes,
 )
@@ -14,12 +15,15 @@ from maxmargin.data.validation import (
 __all__ = [
     "Dataset",
     "DenseRows",
+    "JointClasses",
     "LabelledPoints",
     "Points",
     "SparseRows",
+    "TargetPoints",
     "validate_classes",
     "validate_labels",
     "validate_points",
+    "validate_targets",
     "validate_training_data",
     "validate_two_classes",
 ]

@@ -53,8 +53,75 @@ class LabelledPoints:
         """One task for two classes, for more one a class."""
         return 1 if len(self.classes) == 2 else len(self.classes)
 
+    def labels(self) -> np.ndarray:
+        """The label of each row."""
+        return self.classes[self.codes]
+
+    def names(self) -> list[str]:
+        """What each task is about."""
+        return [f"class {label} against the rest" for label in self.classes]
+
     def tasks(self) -> Iterator[Dataset]:
         """Yield the two-class problem, or for more classes each class against the rest."""
         for positive in [1] if self.n_tasks == 1 else range(self.n_tasks):
             signs = np.where(self.codes == positive, 1.0, -1.0)
             yield Dataset(self.points, signs, self.weights)
+
+
+@dataclass(frozen=True)
+class JointClasses:
+    """All classes as one task, for machines that learn them together."""
+
+    labelled: LabelledPoints
+    n_tasks: int = 1
+
+    @property
+    def points(self) -> Points:
+        """The points of all classes."""
+        return self.labelled.points
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The labels in sorted order."""
+        return self.labelled.classes
+
+    def labels(self) -> np.ndarray:
+        """The label of each row."""
+        return self.labelled.labels()
+
+    def names(self) -> list[str]:
+        """What each task is about."""
+        return ["all classes"]
+
+    def tasks(self) -> Iterator[LabelledPoints]:
+        """Yield the one problem."""
+        yield self.labelled
+
+
+@dataclass(frozen=True)
+class TargetPoints:
+    """Points with a value each, for regression.
+
+    Attributes
+    ----------
+    points : Points
+    targets : ndarray of floats, one entry a row
+    weights : ndarray of non-negative floats, or None where every row counts once
+    """
+
+    points: Points
+    targets: np.ndarray
+    weights: np.ndarray | None = None
+    n_tasks: int = 1
+
+    def labels(self) -> np.ndarray:
+        """The value of each row."""
+        return self.targets
+
+    def names(self) -> list[str]:
+        """What each task is about."""
+        return ["values"]
+
+    def tasks(self) -> Iterator["TargetPoints"]:
+        """Yield the one problem."""
+        yield self

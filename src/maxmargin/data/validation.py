@@ -10,7 +10,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
-from maxmargin.data.dataset import Dataset, LabelledPoints
+from maxmargin.data.dataset import Dataset, LabelledPoints, TargetPoints
 from maxmargin.data.points import Points
 from maxmargin.data.rows import Matrix
 
@@ -56,6 +56,26 @@ def validate_training_data(
         codes = _encode_as(classes, y)
     weights = _weights(X, y, classes, codes, sample_weight, class_weight)
     return LabelledPoints(_measurable(Points(_canonical(X))), classes, codes, weights)
+
+
+def validate_targets(
+    estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, reset: bool = True
+) -> TargetPoints:
+    """Check X, the values y and the weights of a regression's fit."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None.")
+    _refuse_text_columns(X)
+    X, y = _naming("X", validate_data, estimator, X, y, y_numeric=True, reset=reset, **_checks(estimator))
+    y = np.asarray(y, dtype=np.float64)
+    largest = float(np.abs(y).max(initial=0.0))
+    if largest > LARGEST_NORM:
+        raise ValueError("y has values too large to be squared: rescale it.")
+    weights = None
+    if sample_weight is not None:
+        weights = _weights(X, y, np.empty(0), y, sample_weight, None)
+        if weights is not None and not weights.any():
+            raise ValueError("sample_weight is zero for every row: give at least one row a positive weight.")
+    return TargetPoints(_measurable(Points(_canonical(X))), y, weights)
 
 
 def validate_labels(labelled: LabelledPoints) -> LabelledPoints:

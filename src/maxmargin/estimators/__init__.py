@@ -3,7 +3,17 @@
 from maxmargin.estimators.certification import certify
 from maxmargin.estimators.kernel_perceptron import KernelPerceptron
 from maxmargin.estimators.linear_svc import LinearSVC
+from maxmargin.estimators.linear_svr import LinearSVR
 from maxmargin.estimators.margin_perceptron import MarginPerceptron
 from maxmargin.estimators.perceptron import Perceptron
+from maxmargin.estimators.regularisation_path import svm_path
 
-__all__ = ["KernelPerceptron", "LinearSVC", "MarginPerceptron", "Perceptron", "certify"]
+__all__ = [
+    "KernelPerceptron",
+    "LinearSVC",
+    "LinearSVR",
+    "MarginPerceptron",
+    "Perceptron",
+    "certify",
+    "svm_path",
+]

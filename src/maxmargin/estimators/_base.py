@@ -17,17 +17,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, PerClass
-from maxmargin.data import Dataset, LabelledPoints, validate_points
+from maxmargin.data import Dataset, JointClasses, LabelledPoints, TargetPoints, validate_points, validate_training_data
 from maxmargin.solvers import LimitWarning, Solution, Status, StepReport, Watch
 
 # solve(number of the task, its data, the seed, its watch)
-SolveTask = Callable[[int, Dataset, int, Watch], Any]
+SolveTask = Callable[[int, Any, int, Watch], Any]
+# What a model is trained on: it yields the data of each task.
+TrainingData = LabelledPoints | JointClasses | TargetPoints
 
 
-class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
-    """What all classifiers of the package share: tasks in threads, progress, limits, certificates."""
+class CertifiedModel(CallbackSupportMixin, BaseEstimator):
+    """What all models of the package share: tasks in threads, progress, limits, certificates."""
 
-    classes_: np.ndarray
     certificate_: Certificate | PerClass
     status_: Status
     max_time: float | None
@@ -42,20 +43,18 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return tags
 
     @abstractmethod
-    def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
+    def _prove(self, data: Any) -> Certificate | PerClass:
         """Compute the certificate from data and fitted attributes alone."""
 
-    def _certificates(
-        self, prove_task: Callable[[int, Dataset], Certificate], labelled: LabelledPoints
-    ) -> Certificate | PerClass:
-        """One certificate for two classes, or one for each class against the rest."""
-        proofs = [prove_task(task, dataset) for task, dataset in enumerate(labelled.tasks())]
-        if len(proofs) == 1:
-            return proofs[0]
-        return PerClass({plain(label): proof for label, proof in zip(labelled.classes, proofs, strict=True)})
+    @abstractmethod
+    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """Check data that the fitted model is to be judged on."""
+
+    def _n_threads(self) -> int:
+        return effective_n_jobs(getattr(self, "n_jobs", None))
 
     def _solve_tasks(
-        self, labelled: LabelledPoints, solve: SolveTask, stop_asked: threading.Event, *, steps: int | None
+        self, labelled: TrainingData, solve: SolveTask, stop_asked: threading.Event, *, steps: int | None
     ) -> list[Any]:
         """Solve every task in ``n_jobs`` threads: the bits do not depend on them.
 
@@ -64,7 +63,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         tasks = list(labelled.tasks())
         seed = seed_of(self.random_state)
         progress = FitProgress(self, labelled, steps)
-        n_threads = min(len(tasks), effective_n_jobs(getattr(self, "n_jobs", None)))
+        n_threads = min(len(tasks), self._n_threads())
         budget = TimeBudget(self.max_time, len(tasks), n_threads)
 
         def run(task: int) -> Any:
@@ -75,11 +74,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return solution
 
         progress.begin()
-        if n_threads == 1:
-            solutions = [run(task) for task in range(len(tasks))]
-        else:
-            with ThreadPoolExecutor(n_threads) as pool:
-                solutions = list(pool.map(run, range(len(tasks))))
+        solutions = in_threads(n_threads, run, len(tasks))
         progress.end()
         return solutions
 
@@ -101,12 +96,39 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
 
     @abstractmethod
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Compute the scores of all rows."""
+    def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
+        """What makes the model usable in the middle of a fit, given w, b and alpha of every task so far."""
+
+
+class CertifiedClassifier(ClassifierMixin, CertifiedModel):
+    """What all classifiers share: a certificate for each class, and how scores become labels."""
+
+    classes_: np.ndarray
+
+    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> LabelledPoints:
+        return validate_training_data(
+            self,
+            X,
+            y,
+            sample_weight=sample_weight,
+            class_weight=getattr(self, "class_weight", None),
+            classes=self.classes_,
+            reset=False,
+        )
+
+    def _certificates(
+        self, prove_task: Callable[[int, Dataset], Certificate], labelled: LabelledPoints
+    ) -> Certificate | PerClass:
+        """One certificate for two classes, or one for each class against the rest."""
+        tasks = list(labelled.tasks())
+        proofs = in_threads(self._n_threads(), lambda task: prove_task(task, tasks[task]), len(tasks))
+        if len(proofs) == 1:
+            return proofs[0]
+        return PerClass({plain(label): proof for label, proof in zip(labelled.classes, proofs, strict=True)})
 
     @abstractmethod
-    def _attributes_so_far(self, labelled: LabelledPoints, results: Sequence[Any]) -> dict[str, Any]:
-        """What makes the model usable in the middle of a fit, given w, b and alpha of every task so far."""
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Compute the scores of all rows."""
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of each row: for two classes the greater label where f(x) >= 0.
@@ -174,7 +196,7 @@ class LinearPlanes(CertifiedClassifier):
 class FitProgress:
     """Tells scikit-learn's callbacks, and with ``verbose`` the terminal, how a fit goes on."""
 
-    def __init__(self, estimator: Any, labelled: LabelledPoints, steps: int | None) -> None:
+    def __init__(self, estimator: Any, labelled: TrainingData, steps: int | None) -> None:
         self._estimator = estimator
         self._labelled = labelled
         self._steps = steps
@@ -202,8 +224,7 @@ class FitProgress:
         """Return what to call after every step of a task, and what to call at its end."""
         context = self._root
         if context is not None and self._n_tasks > 1:
-            name = f"class {self._labelled.classes[task]} against the rest"
-            context = context.subcontext(task_name=name, task_id=task, max_subtasks=self._steps)
+            context = context.subcontext(task_name=self._labelled.names()[task], task_id=task, max_subtasks=self._steps)
             context.call_on_fit_task_begin(estimator=self._estimator, **self._data())
         if context is None and not self._estimator.verbose:
             return None, lambda: None
@@ -211,7 +232,7 @@ class FitProgress:
         def on_step(report: StepReport) -> bool:
             self._results[task] = report.result
             if self._estimator.verbose:
-                which = f"class {self._labelled.classes[task]}, " if self._n_tasks > 1 else ""
+                which = f"{self._labelled.names()[task]}, " if self._n_tasks > 1 else ""
                 seconds = time.perf_counter() - self._started
                 print(
                     f"[{type(self._estimator).__name__}] {which}{report.step} {report.number}: {report.summary}, "
@@ -233,7 +254,7 @@ class FitProgress:
 
     def _data(self) -> dict[str, Any]:
         labelled = self._labelled
-        return {"X": labelled.points.matrix, "y": lambda: labelled.classes[labelled.codes]}
+        return {"X": labelled.points.matrix, "y": labelled.labels}
 
     def _fitted_so_far(self) -> dict[str, Any]:
         results = [self._results[task]() if task in self._results else None for task in range(self._n_tasks)]
@@ -258,6 +279,14 @@ class TimeBudget:
             share = left * min(1.0, self._n_threads / self._n_waiting)
             self._n_waiting -= 1
         return share
+
+
+def in_threads(n_threads: int, run: Callable[[int], Any], n_tasks: int) -> list[Any]:
+    """Call ``run`` for every task, in threads where there are several."""
+    if min(n_threads, n_tasks) <= 1:
+        return [run(task) for task in range(n_tasks)]
+    with ThreadPoolExecutor(min(n_threads, n_tasks)) as pool:
+        return list(pool.map(run, range(n_tasks)))
 
 
 def worst(statuses: Sequence[Status]) -> Status:

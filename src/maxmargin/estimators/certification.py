@@ -5,11 +5,10 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, PerClass
-from maxmargin.data import validate_training_data
-from maxmargin.estimators._base import CertifiedClassifier
+from maxmargin.estimators._base import CertifiedModel
 
 
-def certify(estimator: CertifiedClassifier, X: Any, y: Any, sample_weight: Any = None) -> Certificate | PerClass:
+def certify(estimator: CertifiedModel, X: Any, y: Any, sample_weight: Any = None) -> Certificate | PerClass:
     """Compute what a fitted model proves, from the data and the vectors that the model holds.
 
     Nothing that the solver measured is used, and no jitted code. Compare with what the model claims by
@@ -33,16 +32,7 @@ def certify(estimator: CertifiedClassifier, X: Any, y: Any, sample_weight: Any =
     >>> model = Perceptron().fit(X, y == 0)
     >>> model.certificate_.check(certify(model, X, y == 0))
     """
-    if not isinstance(estimator, CertifiedClassifier):
+    if not isinstance(estimator, CertifiedModel):
         raise TypeError(f"estimator must be one of maxmargin's, got {type(estimator).__name__}.")
     check_is_fitted(estimator)
-    labelled = validate_training_data(
-        estimator,
-        X,
-        y,
-        sample_weight=sample_weight,
-        class_weight=getattr(estimator, "class_weight", None),
-        classes=estimator.classes_,
-        reset=False,
-    )
-    return estimator._prove(labelled)
+    return estimator._prove(estimator._data_to_certify(X, y, sample_weight))

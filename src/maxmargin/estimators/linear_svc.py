@@ -1,29 +1,35 @@
 """The linear support vector machine as a scikit-learn classifier."""
 
-import math
-from numbers import Integral, Real
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, PerClass
 from maxmargin.certificates.duality_gap import measure_gap
-from maxmargin.data import Dataset, LabelledPoints, validate_labels, validate_training_data
-from maxmargin.estimators._base import LinearPlanes, one_or_all, refuse_other_rows
-from maxmargin.problems.linear_svm import LOSSES, LinearSVMProblem
-from maxmargin.solvers import Watch, ctrl_c_asks, newton
+try:
+    from maxmargin.certificates.multiclass_gap import measure_multiclass_gap
+except ImportError:
+    pass
+from maxmargin.data import Dataset, JointClasses, LabelledPoints, validate_labels, validate_training_data
+from maxmargin.estimators._base import LinearPlanes, refuse_other_rows
+from maxmargin.estimators._linear_svm import LinearSVM
+from maxmargin.problems.crammer_singer import CrammerSingerProblem
+from maxmargin.problems.linear_svm import LOSSES, LinearSVMProblem, weights_of
+from maxmargin.solvers import Watch, crammer_singer
+from maxmargin.solvers.gap import GapSettings
 
 
-class LinearSVC(LinearPlanes):
+class LinearSVC(LinearSVM, LinearPlanes):
     r"""The linear support vector machine, solved to a proven gap.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \ell(y_i (w \cdot x_i + b))
 
     with the hinge :math:`\ell(m) = \max(0, 1 - m)` or its square. The intercept b is not penalised: this is the problem
-    of the textbook. More than two classes are learned one against the rest.
+    of the textbook. More than two classes are learned one against the rest, or all together.
 
     Parameters
     ----------
@@ -31,20 +37,36 @@ class LinearSVC(LinearPlanes):
         The price of a point in the street or beyond it.
     loss : {"hinge", "squared_hinge"}, default="hinge"
     fit_intercept : bool, default=True
+    penalize_intercept : bool, default=False
+        Add b²/(2 intercept_scaling²) to the objective: the problem that LIBLINEAR solves.
+    intercept_scaling : float, default=1.0
+        How little a penalised intercept costs. Refused where the intercept is not penalised.
     tol : float, default=1e-4
         The relative duality gap at which to stop: the model's objective is then within this share of the best one.
-    max_iter : int, default=1000
-        The largest number of Newton steps.
+    solver : {"auto", "coordinate", "newton"}, default="auto"
+        Dual coordinate ascent, made for wide sparse data; or a dual proximal-point method with Newton steps, made for
+        many rows of few columns, large C and small gaps. "auto" chooses by the data's shape.
+    selection : {"random", "cyclic", "greedy"}, default="random"
+        The order of coordinate ascent: shuffled rows, rows in turn, or always the row that gains most, which takes a
+        look at all rows for every step (for small data and lectures). Others than "random" choose coordinate ascent.
+    max_iter : int or None, default=None
+        The largest number of passes (coordinate ascent) or of Newton steps.
     max_time : float or None, default=None
         The largest number of seconds to train.
     class_weight : dict, "balanced" or None, default=None
         Factors on C for each class.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        More than two classes one against the rest, or in one problem (hinge loss, coordinate ascent in random order):
+        sum of C max(0, max over the other classes m of 1 + f_m(x) - f_y(x)). For two classes that is the
+        two-class problem with 2C.
     n_jobs : int or None, default=None
-        Threads, for more than two classes. The result does not depend on it.
+        Threads; None takes all cores. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        The seed of coordinate ascent's random order.
     warm_start : bool, default=False
         Start from the duals of the last fit, which must have had the same classes and as many rows.
     verbose : int, default=0
-        Print a line a Newton step.
+        Print a line whenever the gap was measured.
 
     Attributes
     ----------
@@ -58,21 +80,18 @@ class LinearSVC(LinearPlanes):
     margin_ : float, or ndarray with one entry a class
         1/||w||: half the width of the street.
     objective_ : float, or list with one entry a class
-        The value of the model, rounded up.
+        The value of the model, rounded up. One value for "crammer_singer".
     history_ : list of (seconds, primal, dual), or a list of them
     n_iter_ : int
-        Newton steps (of the class that took most).
+        Passes or Newton steps (of the class that took most).
     status_ : Status
-    certificate_ : DualityGap, or PerClass of them
-
-    Notes
-    -----
-    The solver is a dual proximal-point method with Newton steps, made for many rows of few columns, large C and small
-    gaps. On wide sparse data (tens of thousands of columns) it reaches the same gaps, but slowly.
+    certificate_ : StreetGap, or PerClass of them; MulticlassGap for "crammer_singer"
 
     References
     ----------
-    "Large Margin Classifiers. Linear Support Vector Machines", lecture 9: soft margins, the dual, the KKT conditions.
+    "Large Margin Classifiers. Linear Support Vector Machines", lecture 9: soft margins, the dual, the KKT conditions,
+    coordinate ascent. Crammer, Singer, "On the algorithmic implementation of multiclass kernel-based vector
+    machines", 2001.
 
     Examples
     --------
@@ -86,21 +105,11 @@ class LinearSVC(LinearPlanes):
     """
 
     _parameter_constraints: dict = {
-        "C": [Interval(Real, 0.0, None, closed="neither")],
+        **LinearSVM._parameter_constraints,
         "loss": [StrOptions(set(LOSSES))],
-        "fit_intercept": ["boolean"],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
         "class_weight": [StrOptions({"balanced"}), dict, None],
-        "n_jobs": [Integral, None],
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
+        "multi_class": [StrOptions({"ovr", "crammer_singer"})],
     }
-
-    # Nothing is drawn at random.
-    random_state = 0
-    _advice_when_stalled = "the gap stopped shrinking above tol: rescale the columns of X, or raise tol"
 
     def __init__(
         self,
@@ -108,22 +117,34 @@ class LinearSVC(LinearPlanes):
         *,
         loss="hinge",
         fit_intercept=True,
+        penalize_intercept=False,
+        intercept_scaling=1.0,
         tol=1e-4,
-        max_iter=1000,
+        solver="auto",
+        selection="random",
+        max_iter=None,
         max_time=None,
         class_weight=None,
+        multi_class="ovr",
         n_jobs=None,
+        random_state=None,
         warm_start=False,
         verbose=0,
     ):
         self.C = C
         self.loss = loss
         self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.intercept_scaling = intercept_scaling
         self.tol = tol
+        self.solver = solver
+        self.selection = selection
         self.max_iter = max_iter
         self.max_time = max_time
         self.class_weight = class_weight
+        self.multi_class = multi_class
         self.n_jobs = n_jobs
+        self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
 
@@ -142,38 +163,23 @@ class LinearSVC(LinearPlanes):
         -------
         self
         """
-        if math.isinf(self.C):
-            raise ValueError("C must be finite: MarginPerceptron finds planes that separate all points.")
+        self._refuse_contradictions()
         labelled = validate_labels(
             validate_training_data(self, X, y, sample_weight=sample_weight, class_weight=self.class_weight)
         )
-        starts = self._starts(labelled)
-        settings = newton.GapSettings(self.tol, self.max_iter)
-
-        def solve_task(task: int, dataset: Dataset, _seed: int, watch: Watch) -> newton.GapPoint:
-            return newton.solve(self._problem(dataset), settings, watch, starts[task])
-
-        with ctrl_c_asks() as stop_asked:
-            solutions = self._solve_tasks(labelled, solve_task, stop_asked, steps=self.max_iter)
-            self.classes_ = labelled.classes
-            self.coef_ = np.array([solution.w for solution in solutions])
-            self.intercept_ = np.array([solution.intercept for solution in solutions])
-            signs = [dataset.signs for dataset in labelled.tasks()]
-            self.dual_coef_ = np.array([sign * run.alpha for sign, run in zip(signs, solutions, strict=True)])
-            self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
-            self.n_iter_ = max(1, *(solution.n_steps for solution in solutions))
-            self.history_ = one_or_all([solution.history for solution in solutions])
-            lengths = np.linalg.norm(self.coef_, axis=1)
-            margins = np.divide(1.0, lengths, out=np.full_like(lengths, np.inf), where=lengths > 0.0)
-            self.margin_ = float(margins[0]) if len(margins) == 1 else margins
-            self.certificate_ = self._prove(labelled)
-            proof: Any = self.certificate_
-            self.objective_ = proof.primal if len(solutions) == 1 else [one.primal for one in proof.values()]
-            self._tell(solutions)
+        if self.warm_start and hasattr(self, "classes_") and not np.array_equal(self.classes_, labelled.classes):
+            raise ValueError("warm_start=True needs the classes of the last fit; y has others.")
+        if self._learns_jointly(labelled):
+            self._fit_all(JointClasses(labelled), self._solve_jointly)
+        else:
+            self._fit_all(labelled, self._solve_two_classes)
         return self
 
     def slack(self, X: Any, y: Any) -> np.ndarray:
         """Compute xi_i = max(0, 1 - y_i f(x_i)): 0 outside the street, below 1 inside it, else on the wrong side.
+
+        With ``multi_class="crammer_singer"`` and more than two classes, xi_i = max(0, 1 + f_m(x_i) - f_y(x_i)) for the
+        strongest other class m.
 
         Parameters
         ----------
@@ -182,32 +188,88 @@ class LinearSVC(LinearPlanes):
 
         Returns
         -------
-        ndarray of shape (n,), or (n, n_classes) for more than two classes
+        ndarray of shape (n,), or (n, n_classes) for more than two classes one against the rest
         """
         check_is_fitted(self)
         labelled = validate_training_data(self, X, y, classes=self.classes_, reset=False)
+        if self._learns_jointly(labelled):
+            problem = self._joint_problem(labelled)
+            return problem.slack(problem.scores(self.coef_, self.intercept_))
         scores = labelled.points.scores(self.coef_.T) + self.intercept_
         signs = np.column_stack([dataset.signs for dataset in labelled.tasks()])
         slack = np.maximum(0.0, 1.0 - signs * scores)
         return slack[:, 0] if slack.shape[1] == 1 else slack
 
-    def _problem(self, dataset: Dataset) -> LinearSVMProblem:
-        return LinearSVMProblem(dataset, LOSSES[self.loss], self.C, self.fit_intercept)
+    def _refuse_contradictions(self) -> None:
+        super()._refuse_contradictions()
+        if self.multi_class == "crammer_singer":
+            for name, only in (("loss", ("hinge",)), ("solver", ("auto", "coordinate")), ("selection", ("random",))):
+                if getattr(self, name) not in only:
+                    raise ValueError(
+                        f"multi_class='crammer_singer' takes {name}={' or '.join(map(repr, only))}; it is "
+                        f"{getattr(self, name)!r}."
+                    )
 
-    def _starts(self, labelled: LabelledPoints) -> list[np.ndarray | None]:
-        n_tasks = labelled.n_tasks
-        if not (self.warm_start and hasattr(self, "dual_coef_")):
-            return [None] * n_tasks
-        if self.dual_coef_.shape != (n_tasks, labelled.points.n_rows) or not np.array_equal(
-            self.classes_, labelled.classes
-        ):
-            raise ValueError("warm_start=True needs the classes and as many rows as the last fit; X or y has others.")
-        return list(np.abs(self.dual_coef_))
+    def _learns_jointly(self, labelled: LabelledPoints) -> bool:
+        return self.multi_class == "crammer_singer" and len(labelled.classes) > 2
+
+    def _problem(self, dataset: Dataset) -> LinearSVMProblem:
+        # For two classes w_1 = -w_2 = w/2, and the joint problem is half the two-class problem with 2C.
+        C = 2.0 * self.C if self.multi_class == "crammer_singer" else self.C
+        shape = LOSSES[self.loss](dataset.signs, weights_of(dataset.points, dataset.weights), C)
+        penalty = self._intercept_penalty
+        return LinearSVMProblem(dataset.points, shape, penalty)
+
+    def _solve_two_classes(self, dataset: Dataset, settings: GapSettings, watch: Watch, start: Any) -> Any:
+        return self._solve_plane(self._problem(dataset), settings, watch, start)
+
+    def _joint_problem(self, labelled: LabelledPoints) -> CrammerSingerProblem:
+        weights = weights_of(labelled.points, labelled.weights)
+        return CrammerSingerProblem(
+            labelled.points, labelled.codes, weights, len(labelled.classes), self.C, self._intercept_penalty
+        )
+
+    def _solve_jointly(self, labelled: LabelledPoints, settings: GapSettings, watch: Watch, start: Any) -> Any:
+        return crammer_singer.solve(self._joint_problem(labelled), settings, watch, start)
+
+    def _starts(self, data: Any) -> list[np.ndarray | None]:
+        if isinstance(data, JointClasses) and self.warm_start and hasattr(self, "dual_coef_"):
+            if self.dual_coef_.shape != (len(data.classes), data.points.n_rows):
+                raise ValueError("warm_start=True needs as many rows as the last fit; X has others.")
+            return [np.ascontiguousarray(self.dual_coef_.T)]
+        return super()._starts(data)
+
+    def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
+        if not isinstance(labelled, JointClasses):
+            return super()._attributes_so_far(labelled, results)
+        n_classes = len(labelled.classes)
+        zero = np.zeros((n_classes, labelled.points.n_columns)), np.zeros(n_classes), None
+        w, b, _ = zero if results[0] is None else results[0]
+        return {"coef_": w, "intercept_": b, "classes_": labelled.classes}
+
+    def _conclude(self, data: Any, solutions: Sequence[Any]) -> None:
+        self.classes_ = data.classes
+        labelled = data
+        if isinstance(data, JointClasses):
+            labelled = data.labelled
+            self.coef_, self.intercept_ = solutions[0].w, solutions[0].intercept
+            self.dual_coef_ = np.ascontiguousarray(solutions[0].beta.T)
+        lengths = np.linalg.norm(self.coef_, axis=1)
+        margins = np.divide(1.0, lengths, out=np.full_like(lengths, np.inf), where=lengths > 0.0)
+        self.margin_ = float(margins[0]) if len(margins) == 1 else margins
+        self.certificate_ = self._prove(labelled)
+        proof: Any = self.certificate_
+        self.objective_ = [one.primal for one in proof.values()] if isinstance(proof, PerClass) else proof.primal
 
     def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
+        refuse_other_rows(labelled.points.n_rows, self.dual_coef_.shape[1])
+        if self._learns_jointly(labelled):
+            return measure_multiclass_gap(
+                self._joint_problem(labelled), self.coef_, self.intercept_, np.ascontiguousarray(self.dual_coef_.T)
+            )
+
         def prove_task(task: int, dataset: Dataset) -> Certificate:
-            alpha = np.abs(self.dual_coef_[task])
-            refuse_other_rows(dataset.signs.size, alpha.size)
-            return measure_gap(self._problem(dataset), self.coef_[task], float(self.intercept_[task]), alpha)
+            beta = self.dual_coef_[task]
+            return measure_gap(self._problem(dataset), self.coef_[task], float(self.intercept_[task]), beta)
 
         return self._certificates(prove_task, labelled)

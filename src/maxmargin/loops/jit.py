@@ -16,3 +16,8 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
         return njit(function, cache=True, nogil=True)
     except RuntimeError:
         return njit(function, nogil=True)
+
+
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile as a part of every loop that calls it: passing arrays on would count references at every row."""
+    return njit(function, forceinline=True)

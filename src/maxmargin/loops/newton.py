@@ -1,28 +1,172 @@
-"""The derivative along a Newton step."""
+"""What the Newton solver asks of a block of rows: proximal duals and their sums, margins' changes, curvature.
+
+Every function takes the rows first <= i < last of a block, so that blocks can run in threads, each into its own sums.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.loops.jit import jit
+from maxmargin.loops.jit import inlined, jit
+from maxmargin.loops.rows import add_outer, add_scaled, add_squares, dot
+
+# Places in the sums of a look. Of the duals above zero: their sum, what they gain, what their squares cost; then the
+# same of those below; then what the rows lose, the squared move of the duals, and how many are free.
+ABOVE, GAIN_ABOVE, SQUARE_ABOVE, BELOW, GAIN_BELOW, SQUARE_BELOW, LOST, MOVED, FREE = range(9)
+N_SUMS = 9
 
 
-class Line(NamedTuple):
-    """Duals along a step: factors clip(points - t moves, 0, ends), and the changes of the margins along it."""
+class Proximal(NamedTuple):
+    """The proximal step of the duals: from where, and how far, each row sigma times its weight."""
 
-    points: np.ndarray
-    moves: np.ndarray
+    centers: np.ndarray
+    sigma: float
+
+
+class Travel(NamedTuple):
+    """A step through the scores, and how much of it is made."""
+
     changes: np.ndarray
-    ends: np.ndarray
-    factors: np.ndarray
+    length: float
+
+
+@inlined
+def upper_end(shape, i):
+    """The largest dual of a row."""
+    counted = shape.weights[i] > 0.0 and (not shape.one_sided or shape.targets[i] > 0.0)
+    return shape.limit * shape.weights[i] if counted else 0.0
+
+
+@inlined
+def lower_end(shape, i):
+    """The smallest dual of a row."""
+    counted = shape.weights[i] > 0.0 and (not shape.one_sided or shape.targets[i] < 0.0)
+    return -shape.limit * shape.weights[i] if counted else 0.0
+
+
+@inlined
+def proximal_dual(shape, proximal, i, center, score):
+    """Return the dual that gains most at this score, near its centre, and whether nothing holds it."""
+    sigma = proximal.sigma * shape.weights[i]
+    dual = center + sigma * (shape.targets[i] - score)
+    tube = sigma * shape.epsilon
+    shrink = 1.0 / (1.0 + proximal.sigma * shape.curvature)
+    if dual > tube:
+        dual = (dual - tube) * shrink
+        end = upper_end(shape, i)
+        return (dual, True) if dual < end else (end, False)
+    if dual < -tube:
+        dual = (dual + tube) * shrink
+        end = lower_end(shape, i)
+        return (dual, True) if dual > end else (end, False)
+    return 0.0, False
 
 
 @jit
-def taken_by_duals(t, line):
-    """The sum of the duals at ``t``, times the changes of the margins: it falls as t grows."""
-    total = 0.0
-    for i in range(line.points.size):
-        dual = line.points[i] - t * line.moves[i]
+def see(rows, first, last, w, b, scores):
+    """Compute the scores of a plane."""
+    for i in range(first, last):
+        scores[i] = dot(rows, i, w) + b
+
+
+@jit
+def look(rows, chosen, first, last, shape, proximal, travel, scores, duals, free, above, below, sums):
+    """Make the step, take the proximal duals, and add up w of those above and below zero, gains and losses.
+
+    Scores, duals and the like have one entry for each chosen row.
+    """
+    for k in range(first, last):
+        i = chosen[k]
+        if travel.length != 0.0:
+            scores[k] += travel.length * travel.changes[k]
+        weight, target, score = shape.weights[i], shape.targets[i], scores[k]
+        dual, is_free = proximal_dual(shape, proximal, i, proximal.centers[k], score)
+        duals[k] = dual
+        free[k] = is_free
+        if weight == 0.0:
+            continue
+        sums[FREE] += is_free
+        move = dual - proximal.centers[k]
+        sums[MOVED] += move * move / (proximal.sigma * weight)
+        residual = target - score
+        if shape.one_sided:
+            excess = residual * target
+        else:
+            excess = abs(residual) - shape.epsilon
+        if excess > 0.0:
+            sums[LOST] += weight * (excess if shape.curvature == 0.0 else excess * excess)
         if dual > 0.0:
-            total += line.factors[i] * min(dual, line.ends[i]) * line.changes[i]
+            sums[ABOVE] += dual
+            sums[GAIN_ABOVE] += dual * (target - shape.epsilon)
+            sums[SQUARE_ABOVE] += dual * dual * shape.curvature / weight
+            add_scaled(rows, i, dual, above)
+        elif dual < 0.0:
+            sums[BELOW] -= dual
+            sums[GAIN_BELOW] += dual * (target + shape.epsilon)
+            sums[SQUARE_BELOW] += dual * dual * shape.curvature / weight
+            add_scaled(rows, i, dual, below)
+
+
+@jit
+def mark_movable(first, last, shape, proximal, scores, reach, movable):
+    """Mark the rows whose dual is not the same for all scores up to ``reach`` away."""
+    for i in range(first, last):
+        least = proximal_dual(shape, proximal, i, proximal.centers[i], scores[i] + reach)[0]
+        most = proximal_dual(shape, proximal, i, proximal.centers[i], scores[i] - reach)[0]
+        movable[i] = least != most
+
+
+@jit
+def travel_along(rows, chosen, first, last, step, step_b, shape, proximal, scores, changes):
+    """The changes of the scores along a step, and the sum of the duals at its end times them."""
+    total = 0.0
+    for k in range(first, last):
+        i = chosen[k]
+        change = dot(rows, i, step) + step_b
+        changes[k] = change
+        total += proximal_dual(shape, proximal, i, proximal.centers[k], scores[k] + change)[0] * change
     return total
+
+
+@jit
+def taken_by_duals(chosen, first, last, t, shape, proximal, scores, changes):
+    """The sum of the duals at ``t`` times the changes of the scores: it falls as t grows."""
+    total = 0.0
+    for k in range(first, last):
+        score = scores[k] + t * changes[k]
+        total += proximal_dual(shape, proximal, chosen[k], proximal.centers[k], score)[0] * changes[k]
+    return total
+
+
+@jit
+def update_gram(rows, chosen, weights, free, held, gram):
+    """Add the outer products of rows that became free, and take away those that ceased to be.
+
+    Only the lower triangle is kept; the last row and column are the intercept's.
+    """
+    for k in range(chosen.size):
+        if free[k] != held[k]:
+            weight = weights[chosen[k]]
+            add_outer(rows, chosen[k], weight if free[k] else -weight, gram)
+            held[k] = free[k]
+
+
+@jit
+def curvature_times(rows, chosen, weights, direction, direction_b, image):
+    """Add sum weights_i x_i (x_i·direction + direction_b) to ``image``, whose last entry is the intercept's."""
+    last = image.size - 1
+    image_of_w = image[:last]
+    for i in chosen:
+        factor = weights[i] * (dot(rows, i, direction) + direction_b)
+        add_scaled(rows, i, factor, image_of_w)
+        image[last] += factor
+
+
+@jit
+def diagonal_of_curvature(rows, chosen, weights, diagonal):
+    """Add the diagonal of sum weights_i (x_i, 1)(x_i, 1)^T."""
+    last = diagonal.size - 1
+    of_w = diagonal[:last]
+    for i in chosen:
+        add_squares(rows, i, weights[i], of_w)
+        diagonal[last] += weights[i]

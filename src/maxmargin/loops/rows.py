@@ -2,6 +2,9 @@
 
 from maxmargin.data.rows import DenseRows, SparseRows
 from maxmargin.loops.dispatch import Dispatched
+from maxmargin.loops.prefetch import fetch_early
+
+CACHE_LINE = 64
 
 
 def dot(rows, i, w):
@@ -12,8 +15,23 @@ def add_scaled(rows, i, factor, w):
     """w += factor x_i"""
 
 
+def add_squares(rows, i, factor, w):
+    """w_j += factor x_ij²"""
+
+
+def add_outer(rows, i, factor, gram):
+    """gram += factor (x_i, 1)(x_i, 1)^T, in the lower triangle"""
+
+
+def fetch_row(rows, i):
+    """Ask for the row before it is needed."""
+
+
 _dot = Dispatched(dot, fastmath=True)
 _add_scaled = Dispatched(add_scaled)
+_add_squares = Dispatched(add_squares)
+_add_outer = Dispatched(add_outer)
+_fetch_row = Dispatched(fetch_row)
 
 
 @_dot.on(DenseRows)
@@ -42,3 +60,55 @@ def _(rows, i, factor, w):
 def _(rows, i, factor, w):
     for k in range(rows.offsets[i], rows.offsets[i + 1]):
         w[rows.columns[k]] += factor * rows.values[k]
+
+
+@_add_squares.on(DenseRows)
+def _(rows, i, factor, w):
+    for j in range(w.size):
+        w[j] += factor * rows.values[i, j] * rows.values[i, j]
+
+
+@_add_squares.on(SparseRows)
+def _(rows, i, factor, w):
+    for k in range(rows.offsets[i], rows.offsets[i + 1]):
+        w[rows.columns[k]] += factor * rows.values[k] * rows.values[k]
+
+
+@_add_outer.on(DenseRows)
+def _(rows, i, factor, gram):
+    last = gram.shape[0] - 1
+    for j in range(last):
+        scaled = factor * rows.values[i, j]
+        for k in range(j + 1):
+            gram[j, k] += scaled * rows.values[i, k]
+        gram[last, j] += scaled
+    gram[last, last] += factor
+
+
+@_add_outer.on(SparseRows)
+def _(rows, i, factor, gram):
+    # Columns of a row are sorted, so the second one is never larger than the first.
+    last = gram.shape[0] - 1
+    first = rows.offsets[i]
+    for k in range(first, rows.offsets[i + 1]):
+        scaled = factor * rows.values[k]
+        target = gram[rows.columns[k]]
+        for m in range(first, k + 1):
+            target[rows.columns[m]] += scaled * rows.values[m]
+        gram[last, rows.columns[k]] += scaled
+    gram[last, last] += factor
+
+
+@_fetch_row.on(DenseRows)
+def _(rows, i):
+    for j in range(0, rows.values.shape[1], CACHE_LINE // rows.values.itemsize):
+        fetch_early(rows.values, i * rows.values.shape[1] + j)
+
+
+@_fetch_row.on(SparseRows)
+def _(rows, i):
+    first, last = rows.offsets[i], rows.offsets[i + 1]
+    for k in range(first, last, CACHE_LINE // rows.values.itemsize):
+        fetch_early(rows.values, k)
+    for k in range(first, last, CACHE_LINE // rows.columns.itemsize):
+        fetch_early(rows.columns, k)

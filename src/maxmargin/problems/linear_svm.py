@@ -1,127 +1,216 @@
-"""The soft-margin problem of the linear support vector machine, and its dual (theory B2, B5)."""
+"""The linear support vector machine: one primal and one dual for its four losses (theory B2 to B5, B12).
 
+Duals are signed here: beta_i = y_i alpha_i, so that w = sum beta_i x_i. With residuals r_i = t_i - f(x_i), where the
+targets t are the signs for a classifier and the values for a regression, all four losses are
+
+    price_i (r_i - epsilon)_+   above,   price_i (-r_i - epsilon)_+   below,   or their squares,
+
+and a classifier counts only one side: above for a positive point, below for a negative one, for y r = 1 - y f.
+"""
+
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.data import Dataset
+from maxmargin.data import Points
 
 
-class MarginLoss(Protocol):
-    """A convex loss of the functional margin m = y f(x), with what its dual needs.
+class DualShape(NamedTuple):
+    """What the losses of all rows are, and with that the set and the gains of their duals.
 
-    The dual of C loss(m) is -conjugate(alpha) on 0 <= alpha <= largest_dual(C).
+    A dual lies between 0 and ``limit`` times the row's weight (and the same below zero where the loss counts below),
+    and gains t beta - epsilon|beta| - curvature/weight beta²/2.
+
+    Attributes
+    ----------
+    targets, weights : ndarray of shape (n,)
+    limit : C, or infinity for squared losses
+    curvature : 0, or 1/(2C) for squared losses
+    epsilon : half the width of the tube in which nothing is lost
+    one_sided : whether the sign of the target says which side counts
     """
 
-    def value(self, margins: np.ndarray) -> np.ndarray:
-        """loss(m)"""
-
-    def largest_dual(self, C: np.ndarray) -> np.ndarray:
-        """The upper end of the box in which duals live."""
-
-    def dual_value(self, alpha: np.ndarray, C: np.ndarray) -> np.ndarray:
-        """What each dual adds to the dual's value, before -1/2||w||²."""
-
-    def proximal_shape(self, sigmas: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ends and factors of the dual's proximal step.
-
-        With v = a + sigmas (1 - m), factors · clip(v, 0, ends) is the alpha that maximises
-        dual_value(alpha) - alpha m - (alpha - a)²/(2 sigmas).
-        """
+    targets: np.ndarray
+    weights: np.ndarray
+    limit: float
+    curvature: float
+    epsilon: float
+    one_sided: bool
 
 
-@dataclass(frozen=True)
-class Hinge:
-    """loss(m) = max(0, 1 - m); duals in [0, C], each adding alpha"""
-
-    def value(self, margins: np.ndarray) -> np.ndarray:
-        return np.maximum(0.0, 1.0 - margins)
-
-    def largest_dual(self, C: np.ndarray) -> np.ndarray:
-        return C
-
-    def dual_value(self, alpha: np.ndarray, C: np.ndarray) -> np.ndarray:
-        return alpha
-
-    def proximal_shape(self, sigmas: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return C, np.ones_like(C)
+def hinge(signs: np.ndarray, weights: np.ndarray, C: float) -> DualShape:
+    """C max(0, 1 - y f)"""
+    return DualShape(signs, weights, C, 0.0, 0.0, True)
 
 
-@dataclass(frozen=True)
-class SquaredHinge:
-    """loss(m) = max(0, 1 - m)²; duals in [0, inf), each adding alpha - alpha²/(4C)"""
-
-    def value(self, margins: np.ndarray) -> np.ndarray:
-        return np.square(np.maximum(0.0, 1.0 - margins))
-
-    def largest_dual(self, C: np.ndarray) -> np.ndarray:
-        return np.where(C > 0.0, np.inf, 0.0)
-
-    def dual_value(self, alpha: np.ndarray, C: np.ndarray) -> np.ndarray:
-        quadratic = np.divide(np.square(alpha), 4.0 * C, out=np.zeros_like(alpha), where=C > 0.0)
-        return alpha - quadratic
-
-    def proximal_shape(self, sigmas: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.largest_dual(C), np.divide(2.0 * C, 2.0 * C + sigmas, out=np.zeros_like(C), where=C > 0.0)
+def squared_hinge(signs: np.ndarray, weights: np.ndarray, C: float) -> DualShape:
+    """C max(0, 1 - y f)²"""
+    return DualShape(signs, weights, math.inf, 0.5 / C, 0.0, True)
 
 
-LOSSES: dict[str, MarginLoss] = {"hinge": Hinge(), "squared_hinge": SquaredHinge()}
+def epsilon_insensitive(targets: np.ndarray, weights: np.ndarray, C: float, epsilon: float) -> DualShape:
+    """C max(0, |y - f| - epsilon)"""
+    return DualShape(targets, weights, C, 0.0, epsilon, False)
+
+
+def squared_epsilon_insensitive(targets: np.ndarray, weights: np.ndarray, C: float, epsilon: float) -> DualShape:
+    """C max(0, |y - f| - epsilon)²"""
+    return DualShape(targets, weights, math.inf, 0.5 / C, epsilon, False)
+
+
+def weights_of(points: Points, weights: np.ndarray | None) -> np.ndarray:
+    """The weights, which are one where none are given."""
+    return np.ones(points.n_rows) if weights is None else weights
+
+
+LOSSES: dict[str, Callable[..., DualShape]] = {"hinge": hinge, "squared_hinge": squared_hinge}
+REGRESSION_LOSSES: dict[str, Callable[..., DualShape]] = {
+    "epsilon_insensitive": epsilon_insensitive,
+    "squared_epsilon_insensitive": squared_epsilon_insensitive,
+}
 
 
 @dataclass(frozen=True)
 class LinearSVMProblem:
-    r"""The soft margin: a wide street, few points in it.
+    r"""A wide street, few points in it; or a flat plane, few points far from it.
 
-    .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + \sum_i C_i\, \ell(y_i (w \cdot x_i + b))
+    .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + \tfrac\rho2 b^2 + \sum_i \ell_i(t_i - w \cdot x_i - b)
 
-    The intercept b is not penalised. The dual is
+    with its dual
 
-    .. math:: \max_\alpha \sum_i d_i(\alpha_i) - \tfrac12 \Big\lVert \sum_i \alpha_i y_i x_i \Big\rVert^2,
-              \quad \sum_i \alpha_i y_i = 0
+    .. math:: \max_\beta \sum_i \Big(t_i \beta_i - \epsilon |\beta_i| - \frac{c}{2 m_i} \beta_i^2\Big)
+              - \tfrac12 \Big\lVert \sum_i \beta_i x_i \Big\rVert^2 - \frac1{2\rho} \Big(\sum_i \beta_i\Big)^2
 
-    with alpha in the loss's box, and without the equation where there is no intercept.
+    in the box of the losses. The textbook's intercept costs nothing, rho = 0: then sum beta_i = 0.
 
     Attributes
     ----------
-    dataset : Dataset
+    points : Points
+    shape : DualShape
         Weights multiply C, row by row: a row of weight 2 is a row given twice.
-    loss : MarginLoss
-    C : float
-    fit_intercept : bool
+    intercept_penalty : float
+        rho. Zero leaves the intercept free, infinity holds it at zero.
     """
 
-    dataset: Dataset
-    loss: MarginLoss
-    C: float = 1.0
-    fit_intercept: bool = True
+    points: Points
+    shape: DualShape
+    intercept_penalty: float = 0.0
 
-    @cached_property
-    def prices(self) -> np.ndarray:
-        """C times the weight of each row."""
-        weights = self.dataset.weights
-        return np.full(self.dataset.points.n_rows, self.C) if weights is None else self.C * weights
+    @property
+    def has_intercept(self) -> bool:
+        """Whether b may move."""
+        return not math.isinf(self.intercept_penalty)
 
-    def margins(self, w: np.ndarray, b: float) -> np.ndarray:
-        """y_i f(x_i)"""
-        return self.dataset.signs * (self.dataset.points.scores(w) + b)
+    @property
+    def balanced(self) -> bool:
+        """Whether the duals have to sum to zero."""
+        return self.intercept_penalty == 0.0
 
-    def primal_value(self, w: np.ndarray, margins: np.ndarray) -> float:
-        """The primal's value, given the margins of the plane."""
-        return 0.5 * float(np.square(w).sum()) + float((self.prices * self.loss.value(margins)).sum())
+    @property
+    def counts_above(self) -> np.ndarray:
+        """Rows that lose when f is too small."""
+        counted = self.shape.weights > 0.0
+        return counted & (self.shape.targets > 0.0) if self.shape.one_sided else counted
 
-    def dual_value(self, alpha: np.ndarray, w: np.ndarray) -> float:
-        """The dual's value at a feasible point, given w = sum alpha_i y_i x_i."""
-        return float(self.loss.dual_value(alpha, self.prices).sum()) - 0.5 * float(np.square(w).sum())
+    @property
+    def counts_below(self) -> np.ndarray:
+        """Rows that lose when f is too large."""
+        counted = self.shape.weights > 0.0
+        return counted & (self.shape.targets < 0.0) if self.shape.one_sided else counted
 
-    def feasible(self, alpha: np.ndarray) -> np.ndarray:
-        """Put duals into the box and, with an intercept, scale the heavier class so that sum alpha_i y_i = 0."""
-        alpha = np.clip(alpha, 0.0, self.loss.largest_dual(self.prices))
-        if not self.fit_intercept:
-            return alpha
-        positive = self.dataset.signs > 0.0
-        heavy, light = float(alpha[positive].sum()), float(alpha[~positive].sum())
-        if heavy < light:
-            heavy, light, positive = light, heavy, ~positive
-        return np.where(positive, alpha * (light / heavy), alpha) if heavy > light else alpha
+    def uppers(self) -> np.ndarray:
+        """The largest value of each dual."""
+        return np.multiply(
+            self.shape.limit, self.shape.weights, out=np.zeros_like(self.shape.weights), where=self.counts_above
+        )
+
+    def lowers(self) -> np.ndarray:
+        """The smallest value of each dual."""
+        return -np.multiply(
+            self.shape.limit, self.shape.weights, out=np.zeros_like(self.shape.weights), where=self.counts_below
+        )
+
+    def curvatures(self) -> np.ndarray:
+        """The quadratic price of each dual."""
+        weights = self.shape.weights
+        return np.divide(self.shape.curvature, weights, out=np.zeros_like(weights), where=weights > 0.0)
+
+    def scores(self, w: np.ndarray, b: float) -> np.ndarray:
+        """f(x_i)"""
+        return self.points.scores(w) + b
+
+    def losses(self, scores: np.ndarray, error: float = 0.0) -> np.ndarray:
+        """What each row loses; with ``error``, at most, where scores are known only up to it."""
+        shape = self.shape
+        residuals = shape.targets - scores
+        beyond = np.where(self.counts_above, residuals, -np.inf)
+        np.maximum(beyond, -residuals, out=beyond, where=self.counts_below)
+        excess = np.maximum(beyond + (error - shape.epsilon), 0.0)
+        if shape.curvature == 0.0:
+            return shape.limit * shape.weights * excess
+        return (0.5 / shape.curvature) * shape.weights * np.square(excess)
+
+    def primal_value(self, w: np.ndarray, b: float, scores: np.ndarray) -> float:
+        """The primal's value, given the scores of the plane."""
+        of_intercept = 0.5 * self.intercept_penalty * b * b if b != 0.0 else 0.0
+        return 0.5 * float(np.square(w).sum()) + of_intercept + float(self.losses(scores).sum())
+
+    def gains(self, beta: np.ndarray) -> np.ndarray:
+        """What each dual adds to the dual's value, before the squares of w and b."""
+        shape = self.shape
+        gains = shape.targets * beta
+        if shape.epsilon > 0.0:
+            gains -= shape.epsilon * np.abs(beta)
+        if shape.curvature > 0.0:
+            gains -= 0.5 * self.curvatures() * np.square(beta)
+        return gains
+
+    def dual_value(self, beta: np.ndarray, w: np.ndarray) -> float:
+        """The dual's value at a feasible point, given w = sum beta_i x_i."""
+        value = float(self.gains(beta).sum()) - 0.5 * float(np.square(w).sum())
+        if self.has_intercept and not self.balanced:
+            value -= 0.5 * float(beta.sum()) ** 2 / self.intercept_penalty
+        return value
+
+    def feasible(self, beta: np.ndarray) -> np.ndarray:
+        """Put duals into the box and, with a free intercept, scale the heavier side so that they sum to zero."""
+        beta = np.clip(beta, self.lowers(), self.uppers())
+        if not self.balanced:
+            return beta
+        above, below = balancing_factors(float(beta[beta > 0.0].sum()), -float(beta[beta < 0.0].sum()))
+        return np.where(beta > 0.0, above * beta, below * beta)
+
+
+def balancing_factors(above: float, below: float) -> tuple[float, float]:
+    """Factors of the duals above and below zero, given their sums, that make both weigh the same."""
+    if above > below:
+        return below / above, 1.0
+    return 1.0, above / below if below > 0.0 else 1.0
+
+
+def C_from_lambda(lam: float) -> float:
+    r"""Give the C of the problem that is written with a price lambda on the length of w (theory B3).
+
+    .. math:: \min_w \sum_i \xi_i + \lambda \lVert w \rVert^2 \quad\text{is the C form with}\quad C = \frac1{2\lambda}
+
+    Parameters
+    ----------
+    lam : float
+        The price lambda, positive.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from maxmargin import C_from_lambda
+    >>> C_from_lambda(0.05)
+    10.0
+    """
+    if not (isinstance(lam, (int, float, np.integer, np.floating)) and 0.0 < lam < math.inf):
+        raise ValueError(f"lam must be a positive, finite number; it is {lam!r}.")
+    return 0.5 / float(lam)

@@ -2,9 +2,9 @@
 
 Outer step: with duals a and a step sigma, minimise the smooth, piecewise quadratic function of w and b
 
-    Phi = 1/2||w||² + 1/sigma sum Moreau envelopes,   v_i = a_i + sigma (1 - y_i (w·x_i + b)),   p = proximal(v)
-    gradient   (w, 0) - sum p_i y_i (x_i, 1)
-    Hessian    diag(1, 0) + sigma sum slope_i (x_i, 1)(x_i, 1)^T     over the rows that no bound holds
+    Phi = 1/2||w||² + rho/2 b² + 1/sigma sum Moreau envelopes,   u_i = a_i + sigma (t_i - f(x_i)),   p = proximal(u)
+    gradient   (w, rho b) - sum p_i (x_i, 1)
+    Hessian    diag(1, rho) + sum slope_i (x_i, 1)(x_i, 1)^T     over the rows that no bound holds
 
 by Newton steps with an exact line search (the derivative along a step is monotone and piecewise linear), then a <- p
 and sigma <- larger. p is a dual point at every step, so the gap is known at every step.
@@ -14,256 +14,309 @@ vector machines", 2019; Yan, Li, "An efficient augmented Lagrangian method for s
 """
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from maxmargin.data.rows import Matrix
-from maxmargin.loops.newton import Line, taken_by_duals
-from maxmargin.problems.linear_svm import LinearSVMProblem
+from maxmargin.loops.newton import (
+    ABOVE,
+    BELOW,
+    GAIN_ABOVE,
+    GAIN_BELOW,
+    LOST,
+    MOVED,
+    N_SUMS,
+    SQUARE_ABOVE,
+    SQUARE_BELOW,
+    Proximal,
+    Travel,
+    look,
+    mark_movable,
+    see,
+    taken_by_duals,
+    travel_along,
+)
+from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
+from maxmargin.solvers.blas import one_blas_thread
+from maxmargin.solvers.first_point import FirstPoint, first_point
+from maxmargin.solvers.gap import GapPoint, GapSettings
+from maxmargin.solvers.newton_system import FreeRowsSystem
+from maxmargin.solvers.row_blocks import RowBlocks
+from maxmargin.solvers.sample_start import GAP_OF_SAMPLE, sample_of, start_from
 from maxmargin.solvers.solution import Status
-from maxmargin.solvers.watch import StepReport, Watch
+from maxmargin.solvers.watch import Watch
 
-LARGEST_DIRECT = 4096
 INNER_STEPS = 40
-
-
-@dataclass(frozen=True)
-class GapSettings:
-    """When to stop: at this relative gap, or after this many Newton steps."""
-
-    tol: float = 1e-4
-    max_iter: float = 1000
-
-
-@dataclass
-class GapPoint:
-    """A plane and duals, the best of each that a run met, and the history of (seconds, primal, dual)."""
-
-    w: np.ndarray
-    intercept: float
-    alpha: np.ndarray
-    primal: float = math.inf
-    dual: float = -math.inf
-    n_steps: int = 0
-    status: Status = Status.STALLED
-    history: list[tuple[float, float, float]] = field(default_factory=list)
-
-    @property
-    def relative_gap(self) -> float:
-        """The gap between the best primal and the best dual value."""
-        return (self.primal - self.dual) / self.primal if self.primal > 0.0 else 0.0
+# Outer steps without a better gap after which nothing more is to be had.
+PATIENCE = 12
+# Rows are left alone whose duals could not move if scores changed this many times as much as in the step before.
+CAUTION = 2.0
+# Where scores moved by this much more than was thought, the rows left alone have to be looked at again.
+SURPRISE = 1.5
+# Leaving fewer rows alone than this share is not worth the gathering.
+WORTH_LEAVING = 0.2
 
 
 def solve(problem: LinearSVMProblem, settings: GapSettings, watch: Watch, start: np.ndarray | None = None) -> GapPoint:
-    """Run until the relative gap is at most ``tol``; ``start`` are duals to begin with."""
+    """Run until the relative gap is at most ``tol``; ``start`` are signed duals to begin with."""
     # Values whose squares overflow leave steps that lead nowhere; the best points met before stay, with their gap.
-    with np.errstate(over="ignore", invalid="ignore"):
-        run = NewtonRun(problem, settings, watch, start)
+    with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
+        sample = sample_of(problem) if start is None else None
+        if sample is None:
+            return _run(problem, settings, watch, first_point(problem, start)).best
+        coarse = replace(settings, tol=max(settings.tol, GAP_OF_SAMPLE))
+        part = _run(sample, coarse, Watch(watch.seconds_left, None, watch.stop_asked), first_point(sample))
+        first = start_from(problem, part.best.w, part.best.intercept, part.width)
+        return _run(problem, settings, watch, first, part.best.n_steps).best
+
+
+def _run(
+    problem: LinearSVMProblem, settings: GapSettings, watch: Watch, first: FirstPoint, n_steps: int = 0
+) -> "NewtonRun":
+    with RowBlocks(problem.points.entries_per_row, settings.n_threads) as blocks:
+        run = NewtonRun(problem, settings, watch, first, blocks)
+        run.best.n_steps = n_steps
         run.until_gap()
-    return run.best
+    return run
+
+
+@dataclass
+class DualSums:
+    """What rows add to both problems: the sums of ``look``, and w of the duals above and below zero."""
+
+    sums: np.ndarray
+    above: np.ndarray
+    below: np.ndarray
+
+    def __add__(self, other: "DualSums") -> "DualSums":
+        return DualSums(self.sums + other.sums, self.above + other.above, self.below + other.below)
+
+    def __sub__(self, other: "DualSums") -> "DualSums":
+        return DualSums(self.sums - other.sums, self.above - other.above, self.below - other.below)
+
+    @property
+    def w(self) -> np.ndarray:
+        """sum beta_i x_i"""
+        return self.above + self.below
+
+    @property
+    def total(self) -> float:
+        """sum beta_i"""
+        return float(self.sums[ABOVE] - self.sums[BELOW])
 
 
 class NewtonRun:
-    """The state of a run: the plane (w, b), its margins, the duals a of the outer step, and the best points met."""
+    """The state of a run: the plane (w, b), its scores, and the centres, the duals from which the outer step starts."""
 
     def __init__(
-        self, problem: LinearSVMProblem, settings: GapSettings, watch: Watch, start: np.ndarray | None
+        self,
+        problem: LinearSVMProblem,
+        settings: GapSettings,
+        watch: Watch,
+        first: FirstPoint,
+        blocks: RowBlocks,
     ) -> None:
         self.problem, self.settings, self.watch = problem, settings, watch
-        self.points, self.signs = problem.dataset.points, problem.dataset.signs
-        self.duals, self.w = self._first_duals() if start is None else self._given_duals(start)
-        self.b = 0.0
-        self.margins = problem.margins(self.w, self.b)
-        if problem.fit_intercept:
-            self.b = best_intercept(self.margins, self.signs, problem.prices)
-            self.margins += self.signs * self.b
-        # A row of weight 2 must do what two rows do, so a row's own step is sigma times its weight.
-        self.weights = problem.prices / problem.C
-        mean_distance = float(self.weights @ np.abs(1.0 - self.margins)) / float(self.weights.sum())
-        self.sigma = problem.C / max(1e-12, mean_distance)
-        self._reported = 0
-        self.best = GapPoint(self.w.copy(), self.b, self.duals.copy())
+        self.best = GapPoint(first.w, first.b, first.beta)
+        self.blocks = blocks
+        self.rows, self.shape = problem.points.rows, problem.shape
+        self.system = FreeRowsSystem(problem, blocks)
+        self.w, self.b, self.scores = first.w, first.b, first.scores
+        self.centers, self.sigma = first.beta, first.sigma
+        self.reach = math.inf
+        self.rho = problem.intercept_penalty if problem.has_intercept else 0.0
 
-    def _given_duals(self, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        duals = self.problem.feasible(start)
-        return duals, self.points.combination(duals * self.signs)
-
-    def _first_duals(self) -> tuple[np.ndarray, np.ndarray]:
-        """The best multiple of the duals that are the same in each class and balance the classes."""
-        duals = self.problem.feasible(self.problem.prices)
-        w = self.points.combination(duals * self.signs)
-        square, total = float(np.square(w).sum()), float(duals.sum())
-        multiple = min(1.0, total / square) if square > 0.0 else 1.0
-        return multiple * duals, multiple * w
+    @property
+    def width(self) -> float:
+        """How far from the edge of street or tube a point's dual is still free, about."""
+        return (self.shape.limit if self.shape.curvature == 0.0 else 0.5 / self.shape.curvature) / self.sigma
 
     def until_gap(self) -> None:
         """Outer steps until the gap is small, nothing moves any more, or a limit is hit."""
         stalled = 0
         while True:
             gap_before = self.best.relative_gap
-            inner, status = self._minimise()
+            inner, status = self._proximal_step()
+            stalled = stalled + 1 if self.best.relative_gap >= 0.9 * gap_before else 0
+            if status is None and stalled >= PATIENCE:
+                status = Status.STALLED
             if status is not None:
                 self.best.status = status
                 return
-            stalled = stalled + 1 if self.best.relative_gap >= 0.9 * gap_before else 0
-            if stalled >= 12:
-                self.best.status = Status.STALLED
-                return
+            if inner is None:
+                continue
             if inner < 15:
                 self.sigma *= 4.0
             elif inner >= INNER_STEPS:
                 self.sigma *= 0.5
 
-    def _minimise(self) -> tuple[int, Status | None]:
-        """Newton steps on Phi until its gradient is small beside the move of the duals."""
-        sigmas = self.sigma * self.weights
-        ends, factors = self.problem.loss.proximal_shape(sigmas, self.problem.prices)
-        for inner in range(INNER_STEPS + 1):
-            unclipped = self.duals + sigmas * (1.0 - self.margins)
-            duals = factors * np.clip(unclipped, 0.0, ends)
-            signed = duals * self.signs
-            gradient = self.w - self.points.combination(signed)
-            gradient_b = -float(signed.sum()) if self.problem.fit_intercept else 0.0
-            status = self._note(duals, gradient)
-            length = math.sqrt(np.square(gradient).sum() + gradient_b**2)
-            moves = np.divide(np.square(duals - self.duals), sigmas, out=np.zeros_like(duals), where=sigmas > 0.0)
-            moved = math.sqrt(moves.sum())
-            if status is not None:
-                return inner, status
-            if inner == INNER_STEPS or (inner and length <= 0.2 * moved):
-                self.duals = duals
-                return inner, None
-            free = np.flatnonzero((unclipped > 0.0) & (unclipped < ends))
-            step, step_b = self._direction(free, (sigmas * factors)[free], gradient, gradient_b)
-            self._move(step, step_b, unclipped, ends, factors)
-        return INNER_STEPS, None
+    def _proximal_step(self) -> tuple[int | None, Status | None]:
+        """Look at all rows, then make Newton steps on those whose duals may move.
 
-    def _note(self, duals: np.ndarray, gradient: np.ndarray) -> Status | None:
-        """Keep the best primal and the best dual point met, and say why to stop, if there is reason to."""
-        problem, best = self.problem, self.best
-        primal = problem.primal_value(self.w, self.margins)
-        if primal < best.primal:
-            best.primal, best.w, best.intercept = primal, self.w.copy(), self.b
-        feasible = problem.feasible(duals)
-        w_of_duals = self.w - gradient
-        if feasible is not duals and not np.array_equal(feasible, duals):
-            w_of_duals = self.points.combination(feasible * self.signs)
-        dual = problem.dual_value(feasible, w_of_duals)
-        if dual > best.dual:
-            best.dual, best.alpha = dual, feasible.copy()
-        best.history.append((self.watch.seconds, best.primal, best.dual))
-        if best.relative_gap <= self.settings.tol:
-            return Status.SOLVED
-        if best.n_steps >= self.settings.max_iter:
-            return Status.ITERATION_LIMIT
-        if best.n_steps == self._reported:
-            return self.watch.must_stop()
-        self._reported = best.n_steps
-        return self.watch.report(
-            lambda: StepReport(
-                step="Newton step",
-                number=best.n_steps,
-                summary=f"gap {best.relative_gap:.3g}",
-                result=lambda: (best.w, best.intercept, best.alpha),
+        Returns the number of Newton steps, or None where the plane moved too far for the rows that were left alone.
+        """
+        n_rows = self.scores.size
+        everything = np.arange(n_rows, dtype=np.uint32)
+        whole = ChosenRows(self, everything, self.scores, self.centers)
+        seen = whole.look()
+        self.offer_plane(float(seen.sums[LOST]))
+        self.offer_duals(seen, lambda: whole.duals)
+        status = self.best.why_stop(self.settings, self.watch, "outer step")
+        if status is not None:
+            return 0, status
+        movable = self._movable()
+        chosen = everything[movable]
+        if chosen.size > (1.0 - WORTH_LEAVING) * n_rows:
+            movable, background = np.ones(n_rows, dtype=bool), None
+            active = ChosenRows(self, everything, self.scores.copy(), self.centers)
+        else:
+            active = ChosenRows(self, chosen, self.scores[movable], self.centers[movable])
+            background = seen - active.look()
+        inner, status, last = active.minimise(background)
+        before = self.scores
+        self.scores = np.empty(n_rows)
+        self.blocks.each(n_rows, lambda first, last: see(self.rows, first, last, self.w, self.b, self.scores))
+        change = float(np.abs(self.scores - before).max())
+        duals = whole.duals
+        duals[movable] = active.duals
+        self.offer_duals(last, lambda: duals)
+        surprised = change > SURPRISE * self.reach
+        if not surprised:
+            self.centers = duals
+        self.reach = CAUTION * change if surprised or math.isinf(self.reach) else max(CAUTION * change, 0.1 * self.reach)
+        if status is not None:
+            self.best.offer_plane(self.problem.primal_value(self.w, self.b, self.scores), self.w, self.b)
+            self.best.note(self.watch)
+        return None if surprised else inner, status
+
+    def _movable(self) -> np.ndarray:
+        movable = np.ones(self.scores.size, dtype=bool)
+        if math.isfinite(self.reach):
+            proximal = Proximal(self.centers, self.sigma)
+            self.blocks.each(
+                movable.size,
+                lambda first, last: mark_movable(
+                    first, last, self.shape, proximal, self.scores, self.reach, movable
+                ),
             )
-        )
+        return movable
 
-    def _direction(
-        self, free: np.ndarray, weights: np.ndarray, gradient: np.ndarray, gradient_b: float
-    ) -> tuple[np.ndarray, float]:
-        """Solve the Newton system, the intercept's row and column by elimination."""
-        system = FreeRowsSystem(self.points.matrix, free, weights)
-        step = -system.solve(gradient)
-        if not self.problem.fit_intercept:
-            return step, 0.0
-        border = system.weighted_sum_of_rows()
-        column = system.solve(border)
-        curvature = max(float(weights.sum() - border @ column), 1e-10 * (1.0 + self.sigma))
-        step_b = -(gradient_b + border @ step) / curvature
-        return step - step_b * column, step_b
+    def offer_plane(self, lost: float) -> None:
+        """Offer the plane, given what all rows lose by it."""
+        price = self.shape.limit if self.shape.curvature == 0.0 else 0.5 / self.shape.curvature
+        primal = 0.5 * float(self.w @ self.w) + 0.5 * self.rho * self.b**2 + price * lost
+        self.best.offer_plane(primal, self.w, self.b)
 
-    def _move(
-        self, step: np.ndarray, step_b: float, unclipped: np.ndarray, ends: np.ndarray, factors: np.ndarray
-    ) -> None:
-        change = self.signs * (self.points.scores(step) + step_b)
-        t = root_along(
-            Line(unclipped, self.sigma * self.weights * change, change, ends, factors),
-            slopes=(float(self.w @ step), float(step @ step)),
-        )
-        self.w = self.w + t * step
-        self.b += t * step_b
-        self.margins = self.margins + t * change
-        self.best.n_steps += 1
+    def offer_duals(self, sums: DualSums, duals: Callable[[], np.ndarray]) -> None:
+        """Offer the best multiple of the duals, made feasible."""
+        of = sums.sums
+        up, down = balancing_factors(of[ABOVE], of[BELOW]) if self.problem.balanced else (1.0, 1.0)
+        w = up * sums.above + down * sums.below
+        gain = up * of[GAIN_ABOVE] + down * of[GAIN_BELOW]
+        square = up**2 * of[SQUARE_ABOVE] + down**2 * of[SQUARE_BELOW] + float(w @ w)
+        if self.problem.has_intercept and not self.problem.balanced:
+            square += sums.total**2 / self.rho
+        multiple = min(1.0, gain / square) if square > 0.0 else 1.0
+        value = multiple * gain - 0.5 * multiple**2 * square
+        if value > self.best.dual:
+            beta = duals()
+            self.best.dual = value
+            self.best.beta = np.where(beta > 0.0, multiple * up * beta, multiple * down * beta)
 
 
-class FreeRowsSystem:
-    """M = I + sum weights_i x_i x_i^T over the free rows, solved in the space of the columns or of the rows."""
+class ChosenRows:
+    """The rows that Newton steps are made on, while the duals of all others stay where they are."""
 
-    def __init__(self, matrix: Matrix, free: np.ndarray, weights: np.ndarray) -> None:
-        rows = matrix[free].astype(np.float64, copy=False)
-        root = np.sqrt(weights)
-        self._rows = sp.diags_array(root) @ rows if sp.issparse(rows) else rows * root[:, None]
-        self._root = root
-        n_free, n_columns = rows.shape
-        self._by_rows = n_free < n_columns
-        self._factor = None
-        if n_free and min(n_free, n_columns) <= LARGEST_DIRECT:
-            product = self._rows @ self._rows.T if self._by_rows else self._rows.T @ self._rows
-            product = product.toarray() if sp.issparse(product) else product
-            product[np.diag_indices_from(product)] += 1.0
-            self._factor = _factorised(product)
+    def __init__(self, run: NewtonRun, chosen: np.ndarray, scores: np.ndarray, centers: np.ndarray) -> None:
+        self.run, self.chosen, self.scores = run, chosen, scores
+        self.proximal = Proximal(centers, run.sigma)
+        self.duals = np.empty_like(centers)
+        self.free = np.zeros(centers.size, dtype=bool)
+        self.changes = np.empty(0)
+        self.travelled = 0.0
 
-    def weighted_sum_of_rows(self) -> np.ndarray:
-        """sum weights_i x_i"""
-        return np.asarray(self._rows.T @ self._root)
+    def look(self) -> DualSums:
+        """Take the proximal duals at the plane as it is now."""
+        run = self.run
+        size = run.w.size
+        travel = Travel(self.changes, self.travelled)
 
-    def solve(self, right: np.ndarray) -> np.ndarray:
-        """M^-1 right"""
-        if self._rows.shape[0] == 0:
-            return right
-        if self._factor is None:
-            return self._conjugate_gradients(right)
-        if self._by_rows:
-            return right - self._rows.T @ cho_solve(self._factor, self._rows @ right)
-        return cho_solve(self._factor, right)
+        def of_block(first: int, last: int) -> np.ndarray:
+            part = np.zeros(N_SUMS + 2 * size)
+            sums, above, below = part[:N_SUMS], part[N_SUMS : N_SUMS + size], part[N_SUMS + size :]
+            places = self.chosen, first, last
+            state = self.scores, self.duals, self.free, above, below, sums
+            look(run.rows, *places, run.shape, self.proximal, travel, *state)
+            return part
 
-    def _conjugate_gradients(self, right: np.ndarray) -> np.ndarray:
-        solution, residual = np.zeros_like(right), right.copy()
-        direction, square = residual.copy(), float(residual @ residual)
-        goal = 1e-12 * square
-        for _ in range(200):
-            if square <= goal:
+        total = _added(run.blocks.each(self.chosen.size, of_block))
+        self.travelled = 0.0
+        return DualSums(total[:N_SUMS], total[N_SUMS : N_SUMS + size], total[N_SUMS + size :])
+
+    def minimise(self, background: DualSums | None) -> tuple[int, Status | None, DualSums]:
+        """Newton steps on Phi until its gradient is small beside the move of the duals."""
+        run = self.run
+        run.system.choose(self.chosen)
+        self.changes = np.empty_like(self.scores)
+        start = self.scores.copy()
+        factor = run.sigma / (1.0 + run.sigma * run.shape.curvature)
+        for inner in range(INNER_STEPS + 1):
+            sums = self.look() if background is None else background + self.look()
+            gradient = run.w - sums.w
+            gradient_b = run.rho * run.b - sums.total if run.problem.has_intercept else 0.0
+            length = math.sqrt(float(gradient @ gradient) + gradient_b**2)
+            enough = length <= 0.2 * math.sqrt(max(0.0, sums.sums[MOVED]))
+            if inner == INNER_STEPS or (inner and enough):
                 break
-            image = direction + self._rows.T @ (self._rows @ direction)
-            step = square / float(direction @ image)
-            solution += step * direction
-            residual -= step * image
-            square, before = float(residual @ residual), square
-            direction = residual + (square / before) * direction
-        return solution
+            if background is not None and np.abs(self.scores - start).max(initial=0.0) > SURPRISE * run.reach:
+                break
+            status = run.watch.must_stop()
+            if status is None and run.best.n_steps >= run.settings.max_iter:
+                status = Status.ITERATION_LIMIT
+            if status is not None:
+                return inner, status, sums
+            step, step_b = run.system.solve(self.free, factor, gradient, gradient_b)
+            self._move(step, step_b, float(gradient @ step) + gradient_b * step_b, background)
+        return inner, None, sums
+
+    def _move(self, step: np.ndarray, step_b: float, slope: float, background: DualSums | None) -> None:
+        """Go to the smallest value of Phi along the step."""
+        run = self.run
+        linear = float(run.w @ step) + run.rho * run.b * step_b
+        if background is not None:
+            linear -= float(background.w @ step) + background.total * step_b
+        quadratic = float(step @ step) + run.rho * step_b**2
+        state = run.shape, self.proximal, self.scores, self.changes
+
+        def derivative_at_one() -> float:
+            taken = run.blocks.each(
+                self.chosen.size,
+                lambda first, last: travel_along(run.rows, self.chosen, first, last, step, step_b, *state),
+            )
+            return linear + quadratic - math.fsum(taken)
+
+        def derivative(t: float) -> float:
+            taken = run.blocks.each(
+                self.chosen.size, lambda first, last: taken_by_duals(self.chosen, first, last, t, *state)
+            )
+            return linear + t * quadratic - math.fsum(taken)
+
+        self.travelled = root_along(derivative, slope, derivative_at_one())
+        run.w = run.w + self.travelled * step
+        run.b += self.travelled * step_b
+        run.best.n_steps += 1
 
 
-def _factorised(matrix: np.ndarray) -> tuple[np.ndarray, bool] | None:
-    """Cholesky; where rounding has made the matrix indefinite, with a little more on its diagonal, or None."""
-    extra = 0.0
-    for _ in range(12):
-        try:
-            return cho_factor(matrix + extra * np.eye(len(matrix)) if extra else matrix, check_finite=False)
-        except LinAlgError:
-            extra = max(10.0 * extra, 1e-12 * float(np.trace(matrix)))
-    return None
+def _added(parts: list[np.ndarray]) -> np.ndarray:
+    total = parts[0]
+    for part in parts[1:]:
+        total += part
+    return total
 
 
-def root_along(line: Line, *, slopes: tuple[float, float]) -> float:
+def root_along(derivative: Callable[[float], float], at_zero: float, at_one: float) -> float:
     """Where Phi is smallest along a step: the root of its increasing, piecewise linear derivative."""
-
-    def derivative(t: float) -> float:
-        return slopes[0] + t * slopes[1] - taken_by_duals(t, line)
-
-    at_zero, at_one = derivative(0.0), derivative(1.0)
     if at_zero >= 0.0 or abs(at_one) <= 0.1 * abs(at_zero):
         return 1.0
     low, high, slope_low, slope_high = 0.0, 1.0, at_zero, at_one
@@ -273,7 +326,7 @@ def root_along(line: Line, *, slopes: tuple[float, float]) -> float:
         slope_high = derivative(high)
     t = high
     for k in range(60):
-        if slope_high <= slope_low:
+        if not slope_high > slope_low:
             return high
         t = low - slope_low * (high - low) / (slope_high - slope_low) if k % 3 != 2 else 0.5 * (low + high)
         slope = derivative(t)
@@ -284,15 +337,3 @@ def root_along(line: Line, *, slopes: tuple[float, float]) -> float:
         else:
             low, slope_low = t, slope
     return t
-
-
-def best_intercept(margins: np.ndarray, signs: np.ndarray, C: np.ndarray) -> float:
-    """The intercept with the smallest hinge loss for a given w, whose margins without intercept are given.
-
-    The loss is convex and piecewise linear in b, with kinks where y_i f(x_i) = 1: the smallest is at a weighted median.
-    """
-    kinks = signs * (1.0 - margins)
-    order = np.argsort(kinks)
-    # Left of a positive row's kink its loss falls with slope -C; right of a negative row's it rises with slope C.
-    slope = -float(C[signs > 0.0].sum()) + np.cumsum(C[order])
-    return float(kinks[order[min(int(np.searchsorted(slope, 0.0)), order.size - 1)]])

@@ -50,6 +50,11 @@ class Watch:
         """Seconds since the start."""
         return time.perf_counter() - self.started
 
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the limit, if there is one."""
+        return None if self.max_time is None else max(0.0, self.max_time - self.seconds)
+
     def must_stop(self) -> Status | None:
         """Return why the run has to stop now, or None."""
         if self.stop_asked.is_set():

@@ -1,0 +1,116 @@
+"""What the classifier and the regression of the linear support vector machine share."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from joblib import cpu_count, effective_n_jobs
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from maxmargin.estimators._base import CertifiedModel, TrainingData, one_or_all
+from maxmargin.problems.linear_svm import LinearSVMProblem
+from maxmargin.solvers import Watch, ctrl_c_asks
+from maxmargin.solvers.coordinate import SELECTIONS
+from maxmargin.solvers.gap import GapPoint, GapSettings
+from maxmargin.solvers.linear_svm import SOLVERS, solve
+
+
+class LinearSVM(CertifiedModel):
+    """The one fit of linear support vector machines, from problems to attributes."""
+
+    C: float
+    loss: str
+    fit_intercept: bool
+    penalize_intercept: bool
+    intercept_scaling: float
+    tol: float
+    solver: str
+    selection: str
+    max_iter: int
+    n_jobs: int | None
+    warm_start: bool
+
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    dual_coef_: np.ndarray
+
+    _parameter_constraints: dict = {
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "penalize_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "solver": [StrOptions(set(SOLVERS))],
+        "selection": [StrOptions(set(SELECTIONS))],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+    }
+
+    _advice_when_stalled = "the gap stopped shrinking above tol: rescale the columns of X, or raise tol"
+
+    def _refuse_contradictions(self) -> None:
+        """A parameter that would have no effect is refused."""
+        if math.isinf(self.C):
+            raise ValueError("C must be finite: MarginPerceptron finds planes that separate all points.")
+        if self.penalize_intercept and not self.fit_intercept:
+            raise ValueError("penalize_intercept=True needs fit_intercept=True.")
+        if self.intercept_scaling != 1.0 and not self.penalize_intercept:
+            raise ValueError(
+                "intercept_scaling has no effect on an intercept that is not penalised: set penalize_intercept=True, "
+                "or leave it at 1."
+            )
+        if self.selection != "random" and self.solver == "newton":
+            raise ValueError(
+                f"selection={self.selection!r} is an order of coordinate ascent: set solver to 'coordinate' or 'auto'."
+            )
+
+    @property
+    def _intercept_penalty(self) -> float:
+        if not self.fit_intercept:
+            return math.inf
+        return self.intercept_scaling**-2.0 if self.penalize_intercept else 0.0
+
+    def _n_threads(self) -> int:
+        return cpu_count() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+
+    def _fit_all(self, data: TrainingData, solve_task: Callable[[Any, GapSettings, Watch, Any], Any]) -> None:
+        """Solve all tasks, keep what they found, and let the model draw its conclusions."""
+        starts = self._starts(data)
+        n_threads = self._n_threads()
+        per_task = max(1, n_threads // min(n_threads, data.n_tasks))
+
+        def run(task: int, dataset: Any, seed: int, watch: Watch) -> Any:
+            settings = GapSettings(self.tol, self.max_iter or math.inf, self.selection, seed, per_task)
+            return solve_task(dataset, settings, watch, starts[task])
+
+        with ctrl_c_asks() as stop_asked:
+            solutions = self._solve_tasks(data, run, stop_asked, steps=self.max_iter)
+            self.coef_ = np.array([solution.w for solution in solutions])
+            self.intercept_ = np.array([solution.intercept for solution in solutions])
+            self.dual_coef_ = np.array([solution.beta for solution in solutions])
+            self.n_iter_ = max(1, *(solution.n_steps for solution in solutions))
+            self.history_ = one_or_all([solution.history for solution in solutions])
+            self._conclude(data, solutions)
+            self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
+            self._tell(solutions)
+
+    def _solve_plane(self, problem: LinearSVMProblem, settings: GapSettings, watch: Watch, start: Any) -> GapPoint:
+        return solve(problem, settings, watch, start, self.solver)
+
+    @abstractmethod
+    def _conclude(self, data: Any, solutions: Sequence[Any]) -> None:
+        """Keep what is special to the model, and certify it."""
+
+    def _starts(self, data: TrainingData) -> list[np.ndarray | None]:
+        if not (self.warm_start and hasattr(self, "dual_coef_")):
+            return [None] * data.n_tasks
+        if self.dual_coef_.shape != (data.n_tasks, data.points.n_rows):
+            raise ValueError("warm_start=True needs the classes and as many rows as the last fit; X or y has others.")
+        return list(self.dual_coef_)

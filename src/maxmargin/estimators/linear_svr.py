@@ -1,0 +1,178 @@
+"""Linear support vector regression as a scikit-learn regressor."""
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin.certificates.duality_gap import measure_gap
+from maxmargin.data import TargetPoints, validate_points, validate_targets
+from maxmargin.estimators._base import refuse_other_rows
+from maxmargin.estimators._linear_svm import LinearSVM
+from maxmargin.problems.linear_svm import REGRESSION_LOSSES, LinearSVMProblem, weights_of
+from maxmargin.solvers import Watch
+from maxmargin.solvers.gap import GapSettings
+
+
+class LinearSVR(RegressorMixin, LinearSVM):
+    r"""Linear support vector regression, solved to a proven gap.
+
+    .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \max(0, |y_i - w \cdot x_i - b| - \epsilon)
+
+    or with the square of that loss. The intercept b is not penalised.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.0
+        Half the width of the tube in which nothing is lost.
+    C : float, default=1.0
+        The price of a point outside the tube.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+    fit_intercept, penalize_intercept, intercept_scaling, tol, solver, selection, max_iter, max_time, n_jobs, \
+random_state, warm_start, verbose
+        As for LinearSVC.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (d,)
+    intercept_ : ndarray of shape (1,)
+    dual_coef_ : ndarray of shape (1, n)
+        The signed duals that prove the gap.
+    support_ : ndarray of int
+        Rows with a dual that is not zero.
+    objective_ : float
+        The value of the model, rounded up.
+    history_ : list of (seconds, primal, dual)
+    n_iter_ : int
+    status_ : Status
+    certificate_ : TubeGap
+
+    References
+    ----------
+    Ho, Lin, "Large-scale linear support vector regression", 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from maxmargin import LinearSVR
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = LinearSVR(C=10.0, epsilon=5.0).fit(X, y)
+    >>> model.certificate_.relative <= 1e-4
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **LinearSVM._parameter_constraints,
+        "epsilon": [Interval(Real, 0.0, None, closed="left")],
+        "loss": [StrOptions(set(REGRESSION_LOSSES))],
+    }
+
+    def __init__(
+        self,
+        *,
+        epsilon=0.0,
+        C=1.0,
+        loss="epsilon_insensitive",
+        fit_intercept=True,
+        penalize_intercept=False,
+        intercept_scaling=1.0,
+        tol=1e-4,
+        solver="auto",
+        selection="random",
+        max_iter=None,
+        max_time=None,
+        n_jobs=None,
+        random_state=None,
+        warm_start=False,
+        verbose=0,
+    ):
+        self.epsilon = epsilon
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.intercept_scaling = intercept_scaling
+        self.tol = tol
+        self.solver = solver
+        self.selection = selection
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearSVR":
+        """Learn until the relative duality gap is at most ``tol``.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of numbers of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Factors on C: a weight of 2 is the same as the row given twice.
+
+        Returns
+        -------
+        self
+        """
+        self._refuse_contradictions()
+        self._fit_all(validate_targets(self, X, y, sample_weight=sample_weight), self._solve_values)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Compute f(x) = w·x + b.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        return validate_points(self, X).scores(self.coef_) + self.intercept_[0]
+
+    def slack(self, X: Any, y: Any) -> np.ndarray:
+        """Compute xi_i = max(0, |y_i - f(x_i)| - epsilon): how far each point lies outside the tube.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of numbers of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return np.maximum(0.0, np.abs(np.asarray(y, dtype=np.float64) - self.predict(X)) - self.epsilon)
+
+    def _problem(self, data: TargetPoints) -> LinearSVMProblem:
+        weights = weights_of(data.points, data.weights)
+        shape = REGRESSION_LOSSES[self.loss](data.targets, weights, self.C, self.epsilon)
+        return LinearSVMProblem(data.points, shape, self._intercept_penalty)
+
+    def _solve_values(self, data: TargetPoints, settings: GapSettings, watch: Watch, start: Any) -> Any:
+        return self._solve_plane(self._problem(data), settings, watch, start)
+
+    def _attributes_so_far(self, data: Any, results: Sequence[Any]) -> dict[str, Any]:
+        w, b, _ = (np.zeros(data.points.n_columns), 0.0, None) if results[0] is None else results[0]
+        return {"coef_": w, "intercept_": np.array([b])}
+
+    def _conclude(self, data: Any, solutions: Sequence[Any]) -> None:
+        self.coef_ = solutions[0].w
+        self.certificate_ = proof = self._prove(data)
+        self.objective_ = proof.primal
+
+    def _prove(self, data: TargetPoints) -> Any:
+        refuse_other_rows(data.points.n_rows, self.dual_coef_.shape[1])
+        return measure_gap(self._problem(data), self.coef_, float(self.intercept_[0]), self.dual_coef_[0])
+
+    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
+        return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)

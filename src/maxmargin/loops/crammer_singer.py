@@ -1,0 +1,275 @@
+"""Dual steps of the multiclass SVM, one row and all its classes at a time.
+
+S. Keerthi, S. Sundararajan, K. Chang, C. Hsieh, C. Lin, "A sequential dual method for large scale multi-class linear
+SVMs", KDD 2008.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.data.rows import DenseRows, SparseRows
+from maxmargin.loops.dispatch import Dispatched
+from maxmargin.loops.jit import inlined, jit
+from maxmargin.loops.prefetch import fetch_early
+from maxmargin.loops.rows import CACHE_LINE, fetch_row
+
+# Rows visited in random order are asked for this many visits before.
+AHEAD = 3
+# A row at which nothing changes waits twice as long as before, up to this many epochs.
+LONGEST_WAIT = 15
+# Violations that are rounding errors of scores.
+ROUNDING = 1e-14
+# More than any score, less than infinity: reordered sums must not meet infinities.
+HUGE = 1e300
+
+
+class ClassRows(NamedTuple):
+    """Rows with the classes that they belong to.
+
+    Attributes
+    ----------
+    rows : DenseRows or SparseRows
+    codes : ndarray of unsigned int
+    limits : ndarray, the most that each row may give to other classes
+    curvatures : ndarray, how fast a row's scores fall when it gives: ||x_i||² and the intercepts' step
+    """
+
+    rows: Any
+    codes: np.ndarray
+    limits: np.ndarray
+    curvatures: np.ndarray
+
+
+class Planes(NamedTuple):
+    """One plane a class.
+
+    Attributes
+    ----------
+    W : ndarray of shape (d, n_classes), so that what a row needs of all classes lies together
+    intercepts : ndarray of shape (n_classes,)
+    intercept_step : float, how far a dual moves an intercept
+    """
+
+    W: np.ndarray
+    intercepts: np.ndarray
+    intercept_step: float
+
+
+class RowWork(NamedTuple):
+    """Room for what is computed of one row: an entry a class, or, of changes, one a class that changes."""
+
+    scores: np.ndarray
+    targets: np.ndarray
+    changed: np.ndarray
+    changes: np.ndarray
+
+
+class Waits(NamedTuple):
+    """When each row is due again, and how many epochs it has been let wait: longer while nothing there changes."""
+
+    due: np.ndarray
+    epochs: np.ndarray
+
+
+def row_work(n_classes: int) -> RowWork:
+    """Make room for one row."""
+    return RowWork(np.empty(n_classes), np.empty(n_classes), np.empty(n_classes, np.uint32), np.empty(n_classes))
+
+
+def add_dots(rows, i, W, scores):
+    """scores_m += x_i·w_m"""
+
+
+def add_changes(rows, i, work, count, W):
+    """w_m += change_m x_i for the first ``count`` of the changed classes"""
+
+
+def fetch_example(examples, i, duals):
+    """Ask for a row and its duals before they are needed."""
+
+
+def violation(work, duals, own, limit):
+    """How far the highest score is above the lowest one of a class whose dual could rise."""
+
+
+def shortfall(work, own):
+    """How far the highest score is above that of the own class."""
+
+
+def common_shift(work, duals, own, limit):
+    """The shift that, added to all targets and cut at the upper ends, gives duals that sum to zero."""
+
+
+_add_dots = Dispatched(add_dots, fastmath=True)
+_add_changes = Dispatched(add_changes)
+_fetch_example = Dispatched(fetch_example)
+_violation = Dispatched(violation, fastmath=True)
+_shortfall = Dispatched(shortfall, fastmath=True)
+_common_shift = Dispatched(common_shift, fastmath=True)
+
+
+@_add_dots.on(DenseRows)
+def _(rows, i, W, scores):
+    x = rows.values[i]
+    in_fours = x.size // 4 * 4
+    # Four columns at a time: scores are then read and written a fourth as often.
+    for j in range(0, in_fours, 4):
+        x_0, x_1, x_2, x_3 = x[j], x[j + 1], x[j + 2], x[j + 3]
+        w_0, w_1, w_2, w_3 = W[j], W[j + 1], W[j + 2], W[j + 3]
+        for m in range(scores.size):
+            scores[m] += x_0 * w_0[m] + x_1 * w_1[m] + x_2 * w_2[m] + x_3 * w_3[m]
+    for j in range(in_fours, x.size):
+        for m in range(scores.size):
+            scores[m] += x[j] * W[j, m]
+
+
+@_add_dots.on(SparseRows)
+def _(rows, i, W, scores):
+    x = rows.values[rows.offsets[i] : rows.offsets[i + 1]]
+    columns = rows.columns[rows.offsets[i] : rows.offsets[i + 1]]
+    in_fours = x.size // 4 * 4
+    for k in range(0, in_fours, 4):
+        x_0, x_1, x_2, x_3 = x[k], x[k + 1], x[k + 2], x[k + 3]
+        w_0, w_1, w_2, w_3 = W[columns[k]], W[columns[k + 1]], W[columns[k + 2]], W[columns[k + 3]]
+        for m in range(scores.size):
+            scores[m] += x_0 * w_0[m] + x_1 * w_1[m] + x_2 * w_2[m] + x_3 * w_3[m]
+    for k in range(in_fours, x.size):
+        w_0 = W[columns[k]]
+        for m in range(scores.size):
+            scores[m] += x[k] * w_0[m]
+
+
+@_add_changes.on(DenseRows)
+def _(rows, i, work, count, W):
+    for j in range(W.shape[0]):
+        for q in range(count):
+            W[j, work.changed[q]] += rows.values[i, j] * work.changes[q]
+
+
+@_add_changes.on(SparseRows)
+def _(rows, i, work, count, W):
+    for k in range(rows.offsets[i], rows.offsets[i + 1]):
+        target = W[rows.columns[k]]
+        for q in range(count):
+            target[work.changed[q]] += rows.values[k] * work.changes[q]
+
+
+@_fetch_example.on(ClassRows)
+def _(examples, i, duals):
+    fetch_row(examples.rows, i)
+    for m in range(0, duals.shape[1], CACHE_LINE // duals.itemsize):
+        fetch_early(duals, np.int64(i) * duals.shape[1] + m)
+
+
+@_violation.on(RowWork)
+def _(work, duals, own, limit):
+    highest, lowest = -HUGE, HUGE
+    for m in range(duals.size):
+        score = work.scores[m]
+        highest = max(highest, score)
+        lowest = min(lowest, score if duals[m] < 0.0 else HUGE)
+    if duals[own] < limit:
+        lowest = min(lowest, work.scores[own])
+    return highest - lowest - ROUNDING * abs(highest)
+
+
+@_shortfall.on(RowWork)
+def _(work, own):
+    highest = -HUGE
+    for m in range(work.scores.size):
+        highest = max(highest, work.scores[m])
+    return highest - work.scores[own]
+
+
+@_common_shift.on(RowWork)
+def _(work, duals, own, limit):
+    # The sum of the cut targets is concave and rises with the shift. Newton's method on it never passes the zero,
+    # whichever classes it first takes for uncut: those of the last visit, which are mostly right.
+    targets = work.targets
+    total, uncut = targets[own], 1.0
+    for m in range(duals.size):
+        total += targets[m] if duals[m] < 0.0 else 0.0
+        uncut += 1.0 if duals[m] < 0.0 else 0.0
+    shift = -total / uncut
+    for _ in range(duals.size + 1):
+        total, uncut = 0.0, 0.0
+        for m in range(duals.size):
+            shifted = targets[m] + shift
+            total += shifted if shifted < 0.0 else 0.0
+            uncut += 1.0 if shifted < 0.0 else 0.0
+        shifted = targets[own] + shift
+        if shifted < 0.0:
+            total, uncut = total - shifted, uncut - 1.0
+        total += min(shifted, limit)
+        uncut += 1.0 if shifted < limit else 0.0
+        rise = -total / max(uncut, 1.0)
+        if rise <= ROUNDING * limit:
+            break
+        shift += rise
+    return shift
+
+
+@inlined
+def see_row(examples, i, planes, work):
+    """Compute a row's scores, less 1 for its own class: no other one should be higher."""
+    for m in range(work.scores.size):
+        work.scores[m] = planes.intercepts[m]
+    add_dots(examples.rows, i, planes.W, work.scores)
+    work.scores[examples.codes[i]] -= 1.0
+
+
+@jit
+def ascend(examples, due, planes, duals, waits, work, epoch, relaxation):
+    """Make the best step for each due row, or one that is longer by ``relaxation`` < 2; return how many moved."""
+    n_classes = duals.shape[1]
+    moved = 0
+    for visit in range(due.size):
+        i = due[visit]
+        if visit + AHEAD < due.size:
+            fetch_example(examples, due[visit + AHEAD], duals)
+        own, limit, of_row = examples.codes[i], examples.limits[i], duals[i]
+        see_row(examples, i, planes, work)
+        if violation(work, of_row, own, limit) <= 0.0:
+            waits.epochs[i] = min(2 * waits.epochs[i] + 1, LONGEST_WAIT)
+            waits.due[i] = epoch + 1 + waits.epochs[i]
+            continue
+        waits.epochs[i] = 0
+        moved += 1
+        for m in range(n_classes):
+            work.targets[m] = of_row[m] - work.scores[m] * (relaxation / examples.curvatures[i])
+        shift = common_shift(work, of_row, own, limit)
+        count = 0
+        for m in range(n_classes):
+            dual = min(work.targets[m] + shift, limit if m == own else 0.0)
+            if dual != of_row[m]:
+                work.changed[count] = m
+                work.changes[count] = dual - of_row[m]
+                planes.intercepts[m] += planes.intercept_step * work.changes[count]
+                of_row[m] = dual
+                count += 1
+        add_changes(examples.rows, i, work, count, planes.W)
+    return moved
+
+
+@jit
+def lost(examples, first, last, planes, work):
+    """Return what the rows first <= i < last lose."""
+    total = 0.0
+    for i in range(first, last):
+        see_row(examples, i, planes, work)
+        total += examples.limits[i] * shortfall(work, examples.codes[i])
+    return total
+
+
+@jit
+def combine(rows, first, last, duals, work, W):
+    """w_m += sum of B_im x_i over the rows first <= i < last"""
+    for i in range(first, last):
+        count = 0
+        for m in range(duals.shape[1]):
+            if duals[i, m] != 0.0:
+                work.changed[count] = m
+                work.changes[count] = duals[i, m]
+                count += 1
+        add_changes(rows, i, work, count, W)

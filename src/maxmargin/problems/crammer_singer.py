@@ -1,0 +1,129 @@
+"""The multiclass support vector machine of Crammer and Singer: one problem for all classes (theory B12).
+
+Duals are flows between classes: a row gives -B_im to every class m that is not its own, at most its price in all, and
+its own class gets what it gives, B_iy = -sum of the others.
+
+K. Crammer, Y. Singer, "On the algorithmic implementation of multiclass kernel-based vector machines", JMLR 2, 2001.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.data import Points
+from maxmargin.problems.circulation import balancing_shares
+
+
+@dataclass(frozen=True)
+class CrammerSingerProblem:
+    r"""The right class ahead of every other one by 1, at a small length of all planes together.
+
+    .. math:: \min_{w, b} \tfrac12 \sum_m \lVert w_m \rVert^2 + \tfrac\rho2 \sum_m b_m^2
+              + C \sum_i c_i \max_m \big([m \ne y_i] + f_m(x_i) - f_{y_i}(x_i)\big)
+
+    with its dual
+
+    .. math:: \max_B \sum_i B_{i y_i} - \tfrac12 \sum_m \Big\lVert \sum_i B_{im} x_i \Big\rVert^2
+              - \frac1{2\rho} \sum_m \Big(\sum_i B_{im}\Big)^2
+
+    over B_im <= 0 for m ≠ y_i, B_iy <= C c_i, sum_m B_im = 0. Intercepts that cost nothing, rho = 0, ask for
+    sum_i B_im = 0.
+
+    Attributes
+    ----------
+    points : Points
+    codes : ndarray of int
+        The class of each row, from 0 on.
+    weights : ndarray of shape (n,)
+        They multiply C, row by row: a row of weight 2 is a row given twice.
+    n_classes : int
+    C : float
+    intercept_penalty : float
+        rho. Zero leaves the intercepts free, infinity holds them at zero.
+    """
+
+    points: Points
+    codes: np.ndarray
+    weights: np.ndarray
+    n_classes: int
+    C: float
+    intercept_penalty: float = 0.0
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether the intercepts may move."""
+        return not math.isinf(self.intercept_penalty)
+
+    @property
+    def balanced(self) -> bool:
+        """Whether every class has to give as much as it gets."""
+        return self.intercept_penalty == 0.0
+
+    @property
+    def own(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where in an array of shape (n, n_classes) each row's own class is."""
+        return np.arange(self.codes.size), self.codes
+
+    def limits(self) -> np.ndarray:
+        """The most that each row may give."""
+        return self.C * self.weights
+
+    def scores(self, W: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """f_m(x_i), of shape (n, n_classes), for planes of shape (n_classes, d)."""
+        return self.points.scores(W.T) + b
+
+    def shortfalls(self, scores: np.ndarray) -> np.ndarray:
+        """1 + max f_m(x_i) - f_y(x_i) over the other classes m: what the own class lacks to be ahead by 1."""
+        others = scores.copy()
+        others[self.own] = -np.inf
+        return 1.0 + others.max(axis=1) - scores[self.own]
+
+    def losses(self, scores: np.ndarray, error: float = 0.0) -> np.ndarray:
+        """What each row loses; with ``error``, at most, where shortfalls are known only up to it."""
+        return self.limits() * np.maximum(self.shortfalls(scores) + error, 0.0)
+
+    def primal_value(self, W: np.ndarray, b: np.ndarray, scores: np.ndarray) -> float:
+        """The primal's value, given the scores of the planes."""
+        of_intercepts = 0.5 * self.intercept_penalty * float(np.square(b).sum()) if b.any() else 0.0
+        return 0.5 * float(np.square(W).sum()) + of_intercepts + float(self.losses(scores).sum())
+
+    def planes(self, B: np.ndarray) -> np.ndarray:
+        """w_m = sum_i B_im x_i, of shape (n_classes, d)."""
+        return np.stack([self.points.combination(of_class) for of_class in B.T])
+
+    def gains(self, B: np.ndarray) -> np.ndarray:
+        """What each row adds to the dual's value, before the squares of w and b."""
+        return B[self.own]
+
+    def dual_value(self, B: np.ndarray, W: np.ndarray) -> float:
+        """The dual's value at a feasible point, given its planes."""
+        value = float(self.gains(B).sum()) - 0.5 * float(np.square(W).sum())
+        if self.has_intercept and not self.balanced:
+            value -= 0.5 * float(np.square(B.sum(axis=0)).sum()) / self.intercept_penalty
+        return value
+
+    def feasible(self, B: np.ndarray) -> np.ndarray:
+        """Scale down what rows give too much; with free intercepts, also what classes give and do not get.
+
+        The own classes' duals are not read. They come back as the rounded sums of what the rows give; the exact sums
+        are within the limits, too.
+        """
+        B = np.minimum(B, 0.0)
+        B[self.own] = 0.0
+        given = -B.sum(axis=1)
+        most = self.limits() * (1.0 - 2.0 * (self.n_classes + 4) * np.finfo(np.float64).eps)
+        B *= np.divide(most, given, out=np.ones_like(given), where=given > most)[:, None]
+        if self.balanced:
+            B *= balancing_shares(self.flows(B))[self.codes]
+        B[self.own] = -B.sum(axis=1)
+        return B
+
+    def flows(self, B: np.ndarray) -> np.ndarray:
+        """What the rows of each class give to each other class, of shape (n_classes, n_classes)."""
+        n_rows = self.codes.size
+        rows_of_class = sp.csr_array((np.ones(n_rows), self.codes, np.arange(n_rows + 1)), (n_rows, self.n_classes))
+        flows = -np.asarray(rows_of_class.T @ B)
+        np.fill_diagonal(flows, 0.0)
+        return flows

@@ -1,0 +1,184 @@
+"""The linear support vector machine by dual coordinate ascent (theory B9), with shrinking.
+
+The intercept enters as a feature of value s, whose weight is penalised: its value is b = c + s² sum beta_i around a
+centre c. A penalised intercept has s² = 1/rho and c = 0. For a free one the centre follows, c <- b, every few passes:
+that is the proximal-point method on b, and at its end sum beta_i = 0.
+"""
+
+import math
+
+import numpy as np
+
+from maxmargin.loops.coordinate import (
+    CELL,
+    CURVATURE,
+    DUAL,
+    LOWER,
+    STEP,
+    TARGET,
+    UPPER,
+    Ascent,
+    Visit,
+    climb,
+    shuffle,
+    visit,
+    wake,
+)
+from maxmargin.loops.newton import see
+from maxmargin.problems.linear_svm import LinearSVMProblem
+from maxmargin.solvers.first_point import best_intercept, first_point
+from maxmargin.solvers.gap import GapPoint, GapSettings
+from maxmargin.solvers.row_blocks import RowBlocks
+from maxmargin.solvers.solution import Status
+from maxmargin.solvers.watch import ENTRIES_PER_CALL, Watch
+
+SELECTIONS = ("random", "cyclic", "greedy")
+# The value of the intercept's feature, relative to the length of a row.
+INTERCEPT_FEATURE = 0.3
+PASSES_PER_CENTRE = 3
+# The gap is measured when as much work was done as this many passes, or this share of all work so far.
+PASSES_PER_CHECK = 3.0
+SHARE_PER_CHECK = 0.25
+# Checks without a better gap after which rounding is all that is left.
+PATIENCE = 60
+
+
+def solve(problem: LinearSVMProblem, settings: GapSettings, watch: Watch, start: np.ndarray | None = None) -> GapPoint:
+    """Make passes until the relative gap is at most ``tol``; ``start`` are signed duals to begin with."""
+    points = problem.points
+    if start is None:
+        beta, w, b = np.zeros(points.n_rows), np.zeros(points.n_columns), 0.0
+    else:
+        first = first_point(problem, start)
+        beta, w, b = first.beta, first.w, first.b
+    blocks = RowBlocks(points.entries_per_row, settings.n_threads)
+    best = GapPoint(w, b, beta)
+    with np.errstate(over="ignore", invalid="ignore"), blocks:
+        CoordinateRun(problem, settings, watch, best, blocks).until_gap()
+    return best
+
+
+class CoordinateRun:
+    """The state of a run: the rows' cells, w and b, and which rows are still visited."""
+
+    def __init__(
+        self,
+        problem: LinearSVMProblem,
+        settings: GapSettings,
+        watch: Watch,
+        best: GapPoint,
+        blocks: RowBlocks,
+    ) -> None:
+        self.problem, self.settings, self.watch, self.best, self.blocks = problem, settings, watch, best, blocks
+        points = problem.points
+        give = 0.0
+        if problem.has_intercept:
+            free_feature = (INTERCEPT_FEATURE * points.typical_norm) ** 2 or 1.0
+            give = free_feature if problem.balanced else 1.0 / problem.intercept_penalty
+        cells = aligned_cells(points.n_rows)
+        cells[:, DUAL] = best.beta
+        cells[:, TARGET] = problem.shape.targets
+        cells[:, LOWER], cells[:, UPPER] = problem.lowers(), problem.uppers()
+        cells[:, CURVATURE] = problem.curvatures()
+        # A row of zeros has no curvature: a huge step takes its dual to the end that it tends to.
+        cells[:, STEP] = 1.0 / np.maximum(points.squared_norms + give + cells[:, CURVATURE], 1e-150)
+        self.ascent = Ascent(cells, best.w.copy(), np.array([best.intercept]), give, problem.shape.epsilon)
+        self.order = np.flatnonzero(problem.shape.weights).astype(np.uint32)
+        self.n_active = self.order.size
+        # A generator must not start at zero.
+        self.random = np.uint64(np.random.SeedSequence(settings.seed).generate_state(1, np.uint64)[0] | np.uint64(1))
+        self.firm = math.inf
+        self.scores = np.empty(points.n_rows)
+
+    def until_gap(self) -> None:
+        """Passes until the gap is small, nothing moves any more, or a limit is hit."""
+        points, best = self.problem.points, self.best
+        entries = points.entries_per_row * points.n_rows
+        work_done, work_since = 0.0, 0.0
+        passes_since, in_vain, gap_before = 0, 0, math.inf
+        while True:
+            n_visited = self.n_active
+            status, largest = self._pass()
+            best.n_steps += 1
+            passes_since += 1
+            work = n_visited * points.entries_per_row + 1.0
+            work_done, work_since = work_done + work, work_since + work
+            due = work_since >= min(PASSES_PER_CHECK * entries, max(entries, SHARE_PER_CHECK * work_done))
+            if due or largest == 0.0 or status is not None or best.n_steps >= self.settings.max_iter:
+                self._offer()
+                reached = best.why_stop(self.settings, self.watch, "pass")
+                in_vain = in_vain + 1 if best.relative_gap >= 0.999 * gap_before else 0
+                gap_before = best.relative_gap
+                if reached is None and in_vain >= PATIENCE:
+                    status = Status.STALLED
+                if reached is not None or status is not None:
+                    best.status = reached if reached is Status.SOLVED or status is None else status
+                    return
+                work_since = 0.0
+                self.n_active = wake(self.ascent, self.scores + self.ascent.b[0], self.firm, self.order)
+            if self.problem.balanced and passes_since >= PASSES_PER_CENTRE:
+                passes_since = 0
+                self.ascent.b[0] += self.ascent.give * float(self.ascent.cells[:, DUAL].sum())
+                self.firm = math.inf
+
+    def _pass(self) -> tuple[Status | None, float]:
+        """Visit all active rows once, in calls that are short enough to be stopped between."""
+        points, ascent = self.problem.points, self.ascent
+        if self.settings.selection == "greedy":
+            return self._climb()
+        if self.settings.selection == "random":
+            self.random = np.uint64(shuffle(self.order, self.n_active, self.random))
+        size = max(1, int(ENTRIES_PER_CALL / max(1.0, points.entries_per_row)))
+        largest, kept = 0.0, 0
+        for first in range(0, self.n_active, size):
+            visits = Visit(self.order, first, min(first + size, self.n_active), self.firm)
+            found, kept = visit(points.rows, ascent, visits, kept)
+            largest = max(largest, found)
+            status = self.watch.must_stop()
+            if status is not None:
+                # The rows not reached stay in the order, behind those kept.
+                rest = self.order[visits.last : self.n_active].copy()
+                self.order[kept : kept + rest.size] = rest
+                self.n_active = kept + rest.size
+                return status, largest
+        self.n_active = kept
+        self.firm = largest if largest > 0.0 else math.inf
+        return None, largest
+
+    def _climb(self) -> tuple[Status | None, float]:
+        """As many steps as there are rows, each on the row that gains most."""
+        points = self.problem.points
+        entries = max(1.0, points.entries_per_row * points.n_rows)
+        left, size = points.n_rows, max(1, int(ENTRIES_PER_CALL / entries))
+        gain = 0.0
+        while left > 0:
+            gain = climb(points.rows, self.ascent, min(size, left))
+            left -= size
+            status = self.watch.must_stop()
+            if status is not None or gain == 0.0:
+                return status, gain
+        return None, gain
+
+    def _offer(self) -> None:
+        """Offer the plane and the duals as they are now, made feasible."""
+        problem, best = self.problem, self.best
+        w, b = self.ascent.w, float(self.ascent.b[0])
+        n_rows = self.scores.size
+        self.blocks.each(n_rows, lambda first, last: see(problem.points.rows, first, last, w, 0.0, self.scores))
+        best.offer_plane(problem.primal_value(w, b, self.scores + b), w, b)
+        beta = self.ascent.cells[:, DUAL].copy()
+        if problem.balanced:
+            b = best_intercept(problem, self.scores)
+            best.offer_plane(problem.primal_value(w, b, self.scores + b), w, b)
+            beta = problem.feasible(beta)
+            w = problem.points.combination(beta)
+        dual = problem.dual_value(beta, w)
+        if dual > best.dual:
+            best.dual, best.beta = dual, beta
+
+
+def aligned_cells(n_rows: int) -> np.ndarray:
+    """Cells that begin at the boundary of a cache line."""
+    memory = np.zeros(CELL * n_rows + CELL)
+    start = (-memory.ctypes.data % 64) // 8
+    return memory[start : start + CELL * n_rows].reshape(n_rows, CELL)

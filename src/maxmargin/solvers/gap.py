@@ -1,0 +1,70 @@
+"""Runs that stop at a proven gap: their settings, the best points they met, and when to stop."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from maxmargin.solvers.solution import Status
+from maxmargin.solvers.watch import StepReport, Watch
+
+
+@dataclass(frozen=True)
+class GapSettings:
+    """When to stop: at this relative gap, or after this many steps; and how to run.
+
+    ``selection`` is the order of coordinate ascent, ``seed`` that of its random choices, ``n_threads`` the number of
+    threads that passes over the rows may use.
+    """
+
+    tol: float = 1e-4
+    max_iter: float = math.inf
+    selection: str = "random"
+    seed: int = 0
+    n_threads: int = 1
+
+
+@dataclass
+class GapPoint:
+    """A plane and signed duals, the best of each that a run met, and the history of (seconds, primal, dual)."""
+
+    w: np.ndarray
+    intercept: float
+    beta: np.ndarray
+    primal: float = math.inf
+    dual: float = -math.inf
+    n_steps: int = 0
+    status: Status = Status.STALLED
+    history: list[tuple[float, float, float]] = field(default_factory=list)
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap between the best primal and the best dual value."""
+        if not math.isfinite(self.primal):
+            return math.inf
+        return (self.primal - self.dual) / self.primal if self.primal > 0.0 else 0.0
+
+    def offer_plane(self, primal: float, w: np.ndarray, b: float) -> None:
+        """Keep a plane if it is the best so far."""
+        if primal < self.primal:
+            self.primal, self.w, self.intercept = primal, w.copy(), b
+
+    def note(self, watch: Watch) -> None:
+        """Write the history."""
+        self.history.append((watch.seconds, self.primal, self.dual))
+
+    def why_stop(self, settings: GapSettings, watch: Watch, step: str) -> Status | None:
+        """Write the history, tell the world, and say why to stop, if there is reason to."""
+        self.note(watch)
+        if self.relative_gap <= settings.tol:
+            return Status.SOLVED
+        if self.n_steps >= settings.max_iter:
+            return Status.ITERATION_LIMIT
+        return watch.report(
+            lambda: StepReport(
+                step=step,
+                number=self.n_steps,
+                summary=f"gap {self.relative_gap:.3g}",
+                result=lambda: (self.w, self.intercept, self.beta),
+            )
+        )

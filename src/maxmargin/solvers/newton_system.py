@@ -1,0 +1,189 @@
+"""The linear system of a Newton step: M = diag(1, rho) + factor sum weights_i (x_i, 1)(x_i, 1)^T over the free rows.
+
+It is solved by Cholesky in the space of the columns, whose matrix is kept from step to step and updated by the rows
+that became free or ceased to be; in the space of the rows, where few are free; or by conjugate gradients.
+"""
+
+import math
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from maxmargin.loops.newton import curvature_times, diagonal_of_curvature, update_gram
+from maxmargin.problems.linear_svm import LinearSVMProblem
+from maxmargin.solvers.row_blocks import RowBlocks
+
+# Matrices up to this size are factorised.
+LARGEST_DIRECT = 2048
+# Rows are gathered for BLAS in pieces of this many entries.
+GATHERED_ENTRIES = 1 << 17
+# The most floats that the blocks' own matrices may take together.
+MATRIX_ENTRIES = 1 << 22
+CONJUGATE_STEPS = 300
+# A singular system is that of an intercept that no free row holds; this keeps its step finite.
+SLIGHT = 1e-12
+
+
+class FreeRowsSystem:
+    """Solves M step = -gradient for changing sets of free rows.
+
+    Parameters
+    ----------
+    problem : LinearSVMProblem
+    blocks : RowBlocks
+    """
+
+    def __init__(self, problem: LinearSVMProblem, blocks: RowBlocks) -> None:
+        self._problem, self._blocks = problem, blocks
+        self._points = problem.points
+        self._weights = problem.shape.weights
+        self._by_columns = self._points.n_columns <= LARGEST_DIRECT
+        self._gram: np.ndarray | None = None
+        self._held: np.ndarray | None = None
+        self._chosen = np.empty(0, dtype=np.uint32)
+
+    def choose(self, rows: np.ndarray) -> None:
+        """State which rows can be free from now on."""
+        self._chosen = rows
+        self._held = None
+
+    def solve(
+        self, free: np.ndarray, factor: float, gradient: np.ndarray, gradient_b: float
+    ) -> tuple[np.ndarray, float]:
+        """Return the steps of w and b, given which of the chosen rows are free."""
+        if self._by_columns:
+            return self._split(self._through_columns(free, factor, self._whole(gradient, gradient_b)))
+        chosen = self._chosen[free]
+        if chosen.size <= LARGEST_DIRECT // 2:
+            return self._through_rows(chosen, factor, gradient, gradient_b)
+        return self._split(self._conjugate_gradients(chosen, factor, self._whole(gradient, gradient_b)))
+
+    def _whole(self, gradient: np.ndarray, gradient_b: float) -> np.ndarray:
+        return np.append(gradient, gradient_b if self._problem.has_intercept else 0.0)
+
+    def _split(self, step: np.ndarray) -> tuple[np.ndarray, float]:
+        return step[:-1].copy(), float(step[-1]) if self._problem.has_intercept else 0.0
+
+    def _diagonal(self) -> np.ndarray:
+        """What M has without free rows; an intercept that is held at zero is left alone."""
+        rho = self._problem.intercept_penalty
+        return np.append(np.ones(self._points.n_columns), rho if self._problem.has_intercept else 1.0)
+
+    def _through_columns(self, free: np.ndarray, factor: float, gradient: np.ndarray) -> np.ndarray:
+        gram = self._updated_gram(free)
+        matrix = factor * gram
+        if not self._problem.has_intercept:
+            matrix[-1, :-1] = 0.0
+            matrix[-1, -1] = 0.0
+        places = np.diag_indices_from(matrix)
+        matrix[places] += self._diagonal()
+        matrix[-1, -1] += SLIGHT * (1.0 + factor)
+        return -_solved(matrix, gradient)
+
+    def _updated_gram(self, free: np.ndarray) -> np.ndarray:
+        """The lower triangle of sum weights_i (x_i, 1)(x_i, 1)^T over the free rows."""
+        size = self._points.n_columns + 1
+        if self._held is None or 2 * np.count_nonzero(free != self._held) > np.count_nonzero(free):
+            self._gram, self._held = np.zeros((size, size)), np.zeros_like(free)
+        held, gram = self._held, self._gram
+        assert gram is not None
+        of_block = self._sparse_gram if sp.issparse(self._points.matrix) else self._dense_gram
+        parts = self._blocks.each(
+            free.size,
+            lambda first, last: of_block(slice(first, last), free, held),
+            max(1, min(8, MATRIX_ENTRIES // size**2)),
+        )
+        for part in parts:
+            gram += part
+        return gram
+
+    def _sparse_gram(self, block: slice, free: np.ndarray, held: np.ndarray) -> np.ndarray:
+        part = np.zeros((self._points.n_columns + 1,) * 2)
+        update_gram(self._points.rows, self._chosen[block], self._weights, free[block], held[block], part)
+        return part
+
+    def _dense_gram(self, block: slice, free: np.ndarray, held: np.ndarray) -> np.ndarray:
+        """The same through BLAS, on rows gathered in pieces."""
+        free, held = free[block], held[block]
+        total = np.zeros((self._points.n_columns + 1,) * 2)
+        size = max(1, GATHERED_ENTRIES // max(1, self._points.n_columns))
+        for rows, sign in ((free & ~held, 1.0), (held & ~free, -1.0)):
+            chosen = self._chosen[block][rows]
+            for start in range(0, chosen.size, size):
+                part = chosen[start : start + size]
+                root = np.sqrt(self._weights[part])
+                gathered = np.empty((part.size, self._points.n_columns + 1))
+                np.multiply(self._points.matrix[part], root[:, None], out=gathered[:, :-1])
+                gathered[:, -1] = root
+                total += sign * (gathered.T @ gathered)
+        held[:] = free
+        return total
+
+    def _through_rows(
+        self, chosen: np.ndarray, factor: float, gradient: np.ndarray, gradient_b: float
+    ) -> tuple[np.ndarray, float]:
+        """Woodbury's identity for w, the intercept by elimination."""
+        root = np.sqrt(factor * self._weights[chosen])
+        rows = self._points.matrix[chosen]
+        rows = sp.diags_array(root) @ rows if sp.issparse(rows) else rows * root[:, None]
+        product = rows @ rows.T
+        product = product.toarray() if sp.issparse(product) else product
+        product[np.diag_indices_from(product)] += 1.0
+
+        def inverse_times(right: np.ndarray) -> np.ndarray:
+            return right - rows.T @ _solved(product, rows @ right) if chosen.size else right
+
+        step = -inverse_times(gradient)
+        if not self._problem.has_intercept:
+            return step, 0.0
+        border = rows.T @ root
+        column = inverse_times(border)
+        own = float(root @ root) + self._problem.intercept_penalty
+        curvature = max(own - float(border @ column), SLIGHT * (1.0 + factor))
+        step_b = -(gradient_b + float(border @ step)) / curvature
+        return step - step_b * column, step_b
+
+    def _conjugate_gradients(self, chosen: np.ndarray, factor: float, gradient: np.ndarray) -> np.ndarray:
+        rows, weights, has_intercept = self._points.rows, self._weights, self._problem.has_intercept
+        of_free = np.zeros(gradient.size)
+        diagonal_of_curvature(rows, chosen, weights, of_free)
+        if not has_intercept:
+            of_free[-1] = 0.0
+        own = self._diagonal()
+        preconditioner = 1.0 / (own + factor * of_free + SLIGHT)
+
+        def times(direction: np.ndarray) -> np.ndarray:
+            image = np.zeros(direction.size)
+            curvature_times(rows, chosen, weights, direction[:-1], direction[-1], image)
+            if not has_intercept:
+                image[-1] = 0.0
+            return own * direction + factor * image
+
+        solution, residual = np.zeros_like(gradient), -gradient
+        scaled = preconditioner * residual
+        direction, square = scaled.copy(), float(residual @ scaled)
+        goal = 1e-6 * square
+        for _ in range(CONJUGATE_STEPS):
+            if not goal < square < math.inf:
+                break
+            image = times(direction)
+            length = square / float(direction @ image)
+            solution += length * direction
+            residual -= length * image
+            scaled = preconditioner * residual
+            square, before = float(residual @ scaled), square
+            direction = scaled + (square / before) * direction
+        return solution
+
+
+def _solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Cholesky on the lower triangle; where rounding has made it indefinite, with a little more on the diagonal."""
+    extra = 0.0
+    for _ in range(12):
+        try:
+            shifted = matrix + extra * np.eye(len(matrix)) if extra else matrix
+            return cho_solve(cho_factor(shifted, lower=True, check_finite=False), right, check_finite=False)
+        except LinAlgError:
+            extra = max(10.0 * extra, 1e-12 * float(np.trace(matrix)))
+    return right / np.maximum(1.0, np.diag(matrix))
