@@ -4,6 +4,7 @@ from maxmargin.certificates.base import Certificate, CertificateError, PerClass
 from maxmargin.certificates.duality_gap import DualityGap, StreetGap, TubeGap, measure_gap
 from maxmargin.certificates.margin_bracket import MarginBracket, bracket_margin
 from maxmargin.certificates.mistakes import MistakeBound, UpdateRule, bound_mistakes, mistake_bound
+from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multiclass_gap
 from maxmargin.certificates.scene import Scene, linear_scene
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "DualityGap",
     "MarginBracket",
     "MistakeBound",
+    "MulticlassGap",
     "PerClass",
     "Scene",
     "StreetGap",
@@ -21,5 +23,6 @@ __all__ = [
     "bracket_margin",
     "linear_scene",
     "measure_gap",
+    "measure_multiclass_gap",
     "mistake_bound",
 ]

@@ -65,6 +65,11 @@ class PerClass(Mapping[Any, Certificate]):
     def __len__(self) -> int:
         return len(self._certificates)
 
+    @property
+    def worst(self) -> Any:
+        """The certificate with the largest relative gap (of classes whose certificates are gaps)."""
+        return max(self.values(), key=lambda proof: proof.relative)  # type: ignore[attr-defined]
+
     def __repr__(self) -> str:
         return f"PerClass({self._certificates!r})"
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from maxmargin.certificates.base import Certificate, not_above
 from maxmargin.certificates.rounding import SMALLEST, UNIT, down, gamma, length_at_most, sum_at_most, up
+from maxmargin.certificates.row_lengths import longest_row_at_most
 from maxmargin.problems.linear_svm import LinearSVMProblem
 
 # A dual this near to an end of its box, relative to the box, counts as being there.
@@ -166,14 +167,9 @@ def _complementarity(problem: LinearSVMProblem, scores: np.ndarray, beta: np.nda
     return float(np.maximum(may_rise, may_fall)[shape.weights > 0.0].max(initial=0.0))
 
 
-def _longest_row(problem: LinearSVMProblem) -> float:
-    points = problem.points
-    return up(points.largest_norm * (1.0 + gamma(points.longest_row + 4)) + SMALLEST)
-
-
 def _primal_at_most(problem: LinearSVMProblem, w: np.ndarray, b: float, scores: np.ndarray) -> float:
     length, terms = length_at_most(w), problem.points.longest_row + 4
-    error = gamma(terms) * (_longest_row(problem) * length + abs(b)) + terms * SMALLEST
+    error = gamma(terms) * (longest_row_at_most(problem.points) * length + abs(b)) + terms * SMALLEST
     # The residual is rounded, too; for the signs of a classifier that is within the terms counted above.
     error += UNIT * float(np.abs(problem.shape.targets).max(initial=0.0))
     losses = problem.losses(scores, error) * (1.0 + 8.0 * UNIT)
@@ -184,14 +180,14 @@ def _primal_at_most(problem: LinearSVMProblem, w: np.ndarray, b: float, scores: 
 def _dual_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> float:
     used = int(np.count_nonzero(beta))
     total = sum_at_most(np.abs(beta))
-    error = gamma(used + 4) * _longest_row(problem) * total
+    error = gamma(used + 4) * longest_row_at_most(problem.points) * total
     length = up(length_at_most(problem.points.combination(beta)) + error)
     gains = problem.gains(beta)
     at_least = float(gains.sum()) - gamma(beta.size + 8) * _sizes_of_gains(problem, beta)
     if problem.balanced:
         at_least -= _price_of_imbalance(problem, beta, length)
     elif problem.has_intercept:
-        total_beta = abs(math.fsum(beta)) * (1.0 + 4.0 * UNIT)
+        total_beta = abs(math.fsum(beta[beta != 0.0])) * (1.0 + 4.0 * UNIT)
         at_least -= up(up(0.5 * up(total_beta * total_beta)) / problem.intercept_penalty) * (1.0 + 4.0 * UNIT)
     return down(at_least - up(0.5 * up(length * length)))
 
@@ -211,10 +207,10 @@ def _price_of_imbalance(problem: LinearSVMProblem, beta: np.ndarray, length: flo
     That takes at most this share of the side's gains, and moves w, of at most this length, by at most share R
     sum|beta|.
     """
-    imbalance = abs(math.fsum(beta)) * (1.0 + 4.0 * UNIT)
+    imbalance = abs(math.fsum(beta[beta != 0.0])) * (1.0 + 4.0 * UNIT)
     heavier = max(float(beta[beta > 0.0].sum()), -float(beta[beta < 0.0].sum()))
     if imbalance == 0.0 or heavier == 0.0:
         return 0.0
     share = imbalance / heavier * (1.0 + 2.0**-40)
-    moved = share * _longest_row(problem) * sum_at_most(np.abs(beta))
+    moved = share * longest_row_at_most(problem.points) * sum_at_most(np.abs(beta))
     return up(share * _sizes_of_gains(problem, beta) * (1.0 + 2.0**-40) + moved * (length + moved))

@@ -53,14 +53,14 @@ def measure_multiclass_gap(problem: CrammerSingerProblem, W: np.ndarray, b: np.n
         scores = problem.scores(W, b)
         primal = _primal_at_most(problem, W, b, scores)
         dual = _dual_at_least(problem, B, primal)
-    slacks = problem.shortfalls(scores)[problem.weights > 0.0]
-    n_ahead, n_wrong = int(np.count_nonzero(slacks <= ON_EDGE)), int(np.count_nonzero(slacks >= 1.0))
+    slack = problem.slack(scores)[problem.weights > 0.0]
+    n_ahead, n_wrong = int(np.count_nonzero(slack <= ON_EDGE)), int(np.count_nonzero(slack >= 1.0))
     return MulticlassGap(
         math.inf if math.isnan(primal) else primal,
         -math.inf if math.isnan(dual) else dual,
         _complementarity(problem, scores, B),
         ahead=n_ahead,
-        close=slacks.size - n_ahead - n_wrong,
+        close=slack.size - n_ahead - n_wrong,
         wrong=n_wrong,
     )
 
@@ -76,7 +76,7 @@ def _complementarity(problem: CrammerSingerProblem, scores: np.ndarray, B: np.nd
 
 
 def _primal_at_most(problem: CrammerSingerProblem, W: np.ndarray, b: np.ndarray, scores: np.ndarray) -> float:
-    # A shortfall is two scores and a one, with an error of this share of each score's terms.
+    # A slack is two scores and a one, with an error of this share of each score's terms.
     terms = problem.points.longest_row + 8
     longest_plane = max(length_at_most(w) for w in W)
     largest = up(up(longest_row_at_most(problem.points) * longest_plane) + float(np.abs(b).max(initial=0.0)))
@@ -117,11 +117,11 @@ def _price_of_imbalance(problem: CrammerSingerProblem, imbalances: np.ndarray, p
     """What it costs, at most, that classes give more or less than they get.
 
     With penalised intercepts that is a term of the dual. With free ones the primal's value of any planes is at least
-    the dual's without that term, less sum_m b_m sum_i B_im. The sums are those of what classes give to each other, so that
-    only differences of intercepts matter, and only of classes with rows: the others are given nothing. For planes that
-    are as good as the known ones, and a row i of class k,
+    the dual's without that term, less sum_m b_m sum_i B_im. The sums are those of what classes give to each other, so
+    that only differences of intercepts matter, and only of classes with rows: the others are given nothing. For planes
+    that are as good as the known ones, and a row i of class k,
 
-        b_m - b_k <= xi_i - 1 + (w_k - w_m)·x_i,    C c_i xi_i <= primal,    ||w_k - w_m||² <= 2 sum ||w||² <= 4 primal.
+        b_m - b_k <= xi_i - 1 + (w_k - w_m)·x_i,  C c_i xi_i <= primal,  ||w_k - w_m||² <= 2 sum ||w||² <= 4 primal.
     """
     if not problem.balanced:
         length = length_at_most(imbalances)

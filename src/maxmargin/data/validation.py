@@ -58,9 +58,7 @@ def validate_training_data(
     return LabelledPoints(_measurable(Points(_canonical(X))), classes, codes, weights)
 
 
-def validate_targets(
-    estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, reset: bool = True
-) -> TargetPoints:
+def validate_targets(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, reset: bool = True) -> TargetPoints:
     """Check X, the values y and the weights of a regression's fit."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None.")

@@ -10,10 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, PerClass
 from maxmargin.certificates.duality_gap import measure_gap
-try:
-    from maxmargin.certificates.multiclass_gap import measure_multiclass_gap
-except ImportError:
-    pass
+from maxmargin.certificates.multiclass_gap import measure_multiclass_gap
 from maxmargin.data import Dataset, JointClasses, LabelledPoints, validate_labels, validate_training_data
 from maxmargin.estimators._base import LinearPlanes, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
@@ -259,7 +256,8 @@ class LinearSVC(LinearSVM, LinearPlanes):
         self.margin_ = float(margins[0]) if len(margins) == 1 else margins
         self.certificate_ = self._prove(labelled)
         proof: Any = self.certificate_
-        self.objective_ = [one.primal for one in proof.values()] if isinstance(proof, PerClass) else proof.primal
+        joint = not isinstance(proof, PerClass)
+        self.objective_ = proof.primal if joint else [one.primal for one in proof.values()]
 
     def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
         refuse_other_rows(labelled.points.n_rows, self.dual_coef_.shape[1])

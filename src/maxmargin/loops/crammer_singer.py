@@ -1,5 +1,12 @@
 """Dual steps of the multiclass SVM, one row and all its classes at a time.
 
+Rows may be taken from a centre instead of from the origin: where intercepts are free that is the same problem, and a
+better conditioned one. It is done without a look at the centre, so that sparse rows stay sparse: with the sums
+
+    W = sum_i B_i x_i^T,    t = sum_i B_i
+
+of what was given, the planes are W - t centre^T.
+
 S. Keerthi, S. Sundararajan, K. Chang, C. Hsieh, C. Lin, "A sequential dual method for large scale multi-class linear
 SVMs", KDD 2008.
 """
@@ -32,28 +39,34 @@ class ClassRows(NamedTuple):
     rows : DenseRows or SparseRows
     codes : ndarray of unsigned int
     limits : ndarray, the most that each row may give to other classes
-    curvatures : ndarray, how fast a row's scores fall when it gives: ||x_i||² and the intercepts' step
+    curvatures : ndarray, how fast scores fall when the row gives, at least: ||x_i - centre||² and the intercepts' step
+    projections : ndarray, x_i·centre
     """
 
     rows: Any
     codes: np.ndarray
     limits: np.ndarray
     curvatures: np.ndarray
+    projections: np.ndarray
 
 
 class Planes(NamedTuple):
-    """One plane a class.
+    """One plane a class, w_m = W_m - t_m centre.
 
     Attributes
     ----------
     W : ndarray of shape (d, n_classes), so that what a row needs of all classes lies together
+    totals : ndarray of shape (n_classes,), t
     intercepts : ndarray of shape (n_classes,)
-    intercept_step : float, how far a dual moves an intercept
+    intercept_step : float, how far a dual moves an intercept, but for the move of the planes
+    square : float, ||centre||²
     """
 
     W: np.ndarray
+    totals: np.ndarray
     intercepts: np.ndarray
     intercept_step: float
+    square: float
 
 
 class RowWork(NamedTuple):
@@ -214,9 +227,23 @@ def _(work, duals, own, limit):
 def see_row(examples, i, planes, work):
     """Compute a row's scores, less 1 for its own class: no other one should be higher."""
     for m in range(work.scores.size):
-        work.scores[m] = planes.intercepts[m]
+        work.scores[m] = planes.intercepts[m] - examples.projections[i] * planes.totals[m]
     add_dots(examples.rows, i, planes.W, work.scores)
     work.scores[examples.codes[i]] -= 1.0
+
+
+@inlined
+def cut_targets(work, own, limit, shift):
+    """Make duals of the shifted targets: what is given to other classes decides, so that their sum is zero."""
+    given = 0.0
+    for m in range(work.targets.size):
+        if m != own:
+            work.targets[m] = min(work.targets[m] + shift, 0.0)
+            given -= work.targets[m]
+    if given > limit:
+        for m in range(work.targets.size):
+            work.targets[m] *= limit / given
+    work.targets[own] = min(given, limit)
 
 
 @jit
@@ -238,15 +265,16 @@ def ascend(examples, due, planes, duals, waits, work, epoch, relaxation):
         moved += 1
         for m in range(n_classes):
             work.targets[m] = of_row[m] - work.scores[m] * (relaxation / examples.curvatures[i])
-        shift = common_shift(work, of_row, own, limit)
+        cut_targets(work, own, limit, common_shift(work, of_row, own, limit))
+        intercept_change = planes.intercept_step + planes.square - examples.projections[i]
         count = 0
         for m in range(n_classes):
-            dual = min(work.targets[m] + shift, limit if m == own else 0.0)
-            if dual != of_row[m]:
+            if work.targets[m] != of_row[m]:
                 work.changed[count] = m
-                work.changes[count] = dual - of_row[m]
-                planes.intercepts[m] += planes.intercept_step * work.changes[count]
-                of_row[m] = dual
+                work.changes[count] = work.targets[m] - of_row[m]
+                planes.totals[m] += work.changes[count]
+                planes.intercepts[m] += intercept_change * work.changes[count]
+                of_row[m] = work.targets[m]
                 count += 1
         add_changes(examples.rows, i, work, count, planes.W)
     return moved

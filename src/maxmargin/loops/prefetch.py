@@ -4,12 +4,13 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from maxmargin.loops.jit import inlined
+
 FOR_READING, KEEP_IN_ALL_CACHES, DATA = 0, 3, 1
 
 
 @intrinsic
-def fetch_early(typing_context, array, place):
-    """Ask for the cache line of the entry at ``place``, counted from the start of a contiguous array."""
+def _fetch(typing_context, array, place):
     if not (isinstance(array, types.Array) and isinstance(place, types.Integer)):
         return None
 
@@ -24,3 +25,9 @@ def fetch_early(typing_context, array, place):
         return context.get_dummy_value()
 
     return types.void(array, place), generate
+
+
+@inlined
+def fetch_early(array, place):
+    """Ask for the cache line of the entry at ``place``, counted from the start of a contiguous array."""
+    _fetch(array, place)  # type: ignore[call-arg]

@@ -4,4 +4,11 @@ from maxmargin.problems.linear_svm import C_from_lambda
 from maxmargin.problems.perceptron import PerceptronProblem, incremental_search_bound, margin_perceptron_bound
 from maxmargin.problems.planes import Margins, margins
 
-__all__ = ["C_from_lambda", "Margins", "PerceptronProblem", "incremental_search_bound", "margin_perceptron_bound", "margins"]
+__all__ = [
+    "C_from_lambda",
+    "Margins",
+    "PerceptronProblem",
+    "incremental_search_bound",
+    "margin_perceptron_bound",
+    "margins",
+]

@@ -74,20 +74,23 @@ class CrammerSingerProblem:
         """f_m(x_i), of shape (n, n_classes), for planes of shape (n_classes, d)."""
         return self.points.scores(W.T) + b
 
-    def shortfalls(self, scores: np.ndarray) -> np.ndarray:
-        """1 + max f_m(x_i) - f_y(x_i) over the other classes m: what the own class lacks to be ahead by 1."""
+    def slack(self, scores: np.ndarray, error: float = 0.0) -> np.ndarray:
+        """What each row's own class lacks to be ahead of every other by 1: xi_i = max(0, 1 + f_m(x_i) - f_y(x_i)).
+
+        With ``error``, at most, where differences of scores are known only up to it.
+        """
         others = scores.copy()
         others[self.own] = -np.inf
-        return 1.0 + others.max(axis=1) - scores[self.own]
+        return np.maximum(1.0 + others.max(axis=1) - scores[self.own] + error, 0.0)
 
     def losses(self, scores: np.ndarray, error: float = 0.0) -> np.ndarray:
-        """What each row loses; with ``error``, at most, where shortfalls are known only up to it."""
-        return self.limits() * np.maximum(self.shortfalls(scores) + error, 0.0)
+        """What each row loses, or with ``error`` at most."""
+        return self.limits() * self.slack(scores, error)
 
     def primal_value(self, W: np.ndarray, b: np.ndarray, scores: np.ndarray) -> float:
         """The primal's value, given the scores of the planes."""
         of_intercepts = 0.5 * self.intercept_penalty * float(np.square(b).sum()) if b.any() else 0.0
-        return 0.5 * float(np.square(W).sum()) + of_intercepts + float(self.losses(scores).sum())
+        return 0.5 * float(np.vdot(W, W)) + of_intercepts + float(self.losses(scores).sum())
 
     def planes(self, B: np.ndarray) -> np.ndarray:
         """w_m = sum_i B_im x_i, of shape (n_classes, d)."""
@@ -99,7 +102,7 @@ class CrammerSingerProblem:
 
     def dual_value(self, B: np.ndarray, W: np.ndarray) -> float:
         """The dual's value at a feasible point, given its planes."""
-        value = float(self.gains(B).sum()) - 0.5 * float(np.square(W).sum())
+        value = float(self.gains(B).sum()) - 0.5 * float(np.vdot(W, W))
         if self.has_intercept and not self.balanced:
             value -= 0.5 * float(np.square(B.sum(axis=0)).sum()) / self.intercept_penalty
         return value

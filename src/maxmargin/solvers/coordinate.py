@@ -112,7 +112,7 @@ class CoordinateRun:
                 if reached is None and in_vain >= PATIENCE:
                     status = Status.STALLED
                 if reached is not None or status is not None:
-                    best.status = reached if reached is Status.SOLVED or status is None else status
+                    best.status = Status.SOLVED if reached is Status.SOLVED else status or reached or Status.STALLED
                     return
                 work_since = 0.0
                 self.n_active = wake(self.ascent, self.scores + self.ascent.b[0], self.firm, self.order)

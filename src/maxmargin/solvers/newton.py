@@ -184,7 +184,9 @@ class NewtonRun:
         surprised = change > SURPRISE * self.reach
         if not surprised:
             self.centers = duals
-        self.reach = CAUTION * change if surprised or math.isinf(self.reach) else max(CAUTION * change, 0.1 * self.reach)
+        self.reach = (
+            CAUTION * change if surprised or math.isinf(self.reach) else max(CAUTION * change, 0.1 * self.reach)
+        )
         if status is not None:
             self.best.offer_plane(self.problem.primal_value(self.w, self.b, self.scores), self.w, self.b)
             self.best.note(self.watch)
@@ -196,9 +198,7 @@ class NewtonRun:
             proximal = Proximal(self.centers, self.sigma)
             self.blocks.each(
                 movable.size,
-                lambda first, last: mark_movable(
-                    first, last, self.shape, proximal, self.scores, self.reach, movable
-                ),
+                lambda first, last: mark_movable(first, last, self.shape, proximal, self.scores, self.reach, movable),
             )
         return movable
 

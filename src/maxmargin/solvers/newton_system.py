@@ -21,6 +21,11 @@ GATHERED_ENTRIES = 1 << 17
 # The most floats that the blocks' own matrices may take together.
 MATRIX_ENTRIES = 1 << 22
 CONJUGATE_STEPS = 300
+# They end when the residual has fallen to this share: a Newton step need not be exact.
+FORCING = 1e-2
+# How many steps to expect before any were made, and how much faster BLAS multiplies than a loop does.
+FEW_CONJUGATE_STEPS = 15
+FASTER_BY_BLAS = 6.0
 # A singular system is that of an intercept that no free row holds; this keeps its step finite.
 SLIGHT = 1e-12
 
@@ -42,6 +47,7 @@ class FreeRowsSystem:
         self._gram: np.ndarray | None = None
         self._held: np.ndarray | None = None
         self._chosen = np.empty(0, dtype=np.uint32)
+        self._n_conjugate = FEW_CONJUGATE_STEPS
 
     def choose(self, rows: np.ndarray) -> None:
         """State which rows can be free from now on."""
@@ -52,12 +58,20 @@ class FreeRowsSystem:
         self, free: np.ndarray, factor: float, gradient: np.ndarray, gradient_b: float
     ) -> tuple[np.ndarray, float]:
         """Return the steps of w and b, given which of the chosen rows are free."""
-        if self._by_columns:
+        if self._by_columns and self._matrix_pays(free):
             return self._split(self._through_columns(free, factor, self._whole(gradient, gradient_b)))
         chosen = self._chosen[free]
-        if chosen.size <= LARGEST_DIRECT // 2:
+        if chosen.size <= min(LARGEST_DIRECT, self._points.n_columns) // 2:
             return self._through_rows(chosen, factor, gradient, gradient_b)
         return self._split(self._conjugate_gradients(chosen, factor, self._whole(gradient, gradient_b)))
+
+    def _matrix_pays(self, free: np.ndarray) -> bool:
+        """Whether to bring the matrix up to date and factorise it is less work than conjugate gradients."""
+        n_free, size = np.count_nonzero(free), self._points.n_columns + 1
+        n_new = n_free if self._held is None else min(n_free, np.count_nonzero(free != self._held))
+        per_row = size if not sp.issparse(self._points.matrix) else self._points.entries_per_row * FASTER_BY_BLAS
+        update = n_new * min(size, per_row) * self._points.entries_per_row / 2 + size**3 / 6
+        return update / FASTER_BY_BLAS <= 2 * n_free * self._points.entries_per_row * self._n_conjugate
 
     def _whole(self, gradient: np.ndarray, gradient_b: float) -> np.ndarray:
         return np.append(gradient, gradient_b if self._problem.has_intercept else 0.0)
@@ -154,8 +168,12 @@ class FreeRowsSystem:
         preconditioner = 1.0 / (own + factor * of_free + SLIGHT)
 
         def times(direction: np.ndarray) -> np.ndarray:
-            image = np.zeros(direction.size)
-            curvature_times(rows, chosen, weights, direction[:-1], direction[-1], image)
+            def of_block(first: int, last: int) -> np.ndarray:
+                part = np.zeros(direction.size)
+                curvature_times(rows, chosen[first:last], weights, direction[:-1], direction[-1], part)
+                return part
+
+            image = np.add.reduce(self._blocks.each(chosen.size, of_block, 4))
             if not has_intercept:
                 image[-1] = 0.0
             return own * direction + factor * image
@@ -163,10 +181,11 @@ class FreeRowsSystem:
         solution, residual = np.zeros_like(gradient), -gradient
         scaled = preconditioner * residual
         direction, square = scaled.copy(), float(residual @ scaled)
-        goal = 1e-6 * square
-        for _ in range(CONJUGATE_STEPS):
+        goal = FORCING**2 * square
+        for n_steps in range(CONJUGATE_STEPS):
             if not goal < square < math.inf:
                 break
+            self._n_conjugate = max(FEW_CONJUGATE_STEPS, n_steps)
             image = times(direction)
             length = square / float(direction @ image)
             solution += length * direction

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from types import TracebackType
 from typing import Any
 
@@ -49,7 +50,7 @@ class RowBlocks:
             self._pool = ThreadPoolExecutor(self._n_threads - 1)
         # Every worker takes a stretch of neighbouring blocks; this thread is the first of them.
         ends = [n_blocks * k // n_workers for k in range(n_workers + 1)]
-        others = [self._pool.submit(run, a, b) for a, b in zip(ends[1:-1], ends[2:], strict=True)]
+        others = [self._pool.submit(run, a, b) for a, b in pairwise(ends[1:])]
         try:
             run(0, ends[1])
         finally:

@@ -6,8 +6,8 @@ from maxmargin.data import Points
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.first_point import FirstPoint
 
-# Every so many rows go into the sample.
-STRIDE = 16
+# One of so many rows goes into the sample: the largest number that leaves enough of them.
+STRIDES = (16, 8, 4)
 # The sample has at least this many rows for every column, and of every class.
 ROWS_PER_COLUMN = 12
 ROWS_PER_CLASS = 20
@@ -19,15 +19,15 @@ TRUSTED_ROWS = 60
 
 
 def sample_of(problem: LinearSVMProblem) -> LinearSVMProblem | None:
-    """The problem of every sixteenth row, with C raised so that it has the same solution on average."""
-    shape = problem.shape
-    every = slice(None, None, STRIDE)
+    """The problem of every sixteenth row or so, with C raised so that it has the same solution on average."""
+    shape, points = problem.shape, problem.points
+    stride = next((k for k in STRIDES if points.n_rows >= k * ROWS_PER_COLUMN * (points.n_columns + 1)), None)
+    if stride is None:
+        return None
+    every = slice(None, None, stride)
     targets, weights = shape.targets[every], shape.weights[every]
-    enough = targets.size >= ROWS_PER_COLUMN * (problem.points.n_columns + 1)
-    if shape.one_sided:
-        for side in (targets > 0.0, targets < 0.0):
-            enough = enough and np.count_nonzero(side & (weights > 0.0)) >= ROWS_PER_CLASS
-    if not (enough and weights.any()):
+    sides = (targets > 0.0, targets < 0.0) if shape.one_sided else (np.ones(targets.size, dtype=bool),)
+    if any(np.count_nonzero(side & (weights > 0.0)) < ROWS_PER_CLASS for side in sides):
         return None
     scale = float(shape.weights.sum()) / float(weights.sum())
     raised = shape._replace(
@@ -40,7 +40,7 @@ def start_from(problem: LinearSVMProblem, w: np.ndarray, b: float, width: float)
     """Begin at a plane: duals are at their ends, but for those of rows within ``width`` of the edge."""
     shape = problem.shape
     scores = problem.scores(w, b)
-    if problem.points.n_rows < TRUSTED_ROWS * STRIDE * problem.points.n_columns:
+    if problem.points.n_rows < TRUSTED_ROWS * STRIDES[0] * problem.points.n_columns:
         width = 3.0 * width
     if shape.curvature > 0.0:
         residuals = shape.targets - scores

@@ -10,7 +10,7 @@ def tied_intercepts(problem: CrammerSingerProblem, scores: np.ndarray, B: np.nda
 
     At the optimum, all classes to which a row gives are equally far ahead, and if the row could give more, its own
     class is just 1 ahead of them. The intercepts for which this is true up to the smallest squares, in the shares that
-    the classes have in the row's limit, are those of the optimum where the duals are, and near them where the duals are.
+    the classes have in the row's limit, are the best ones where the duals are, and near to them where the duals are.
     """
     counted = np.flatnonzero(problem.weights)
     own = np.arange(counted.size), problem.codes[counted]
