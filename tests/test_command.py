@@ -20,9 +20,13 @@ def test_help_and_version():
 def test_demo_shows_every_theorem_beside_its_run():
     result = runner.invoke(app, ["demo", "--json"])
     assert result.exit_code == 0, result.output
-    rows = json.loads(result.stdout)
-    assert len(rows) == 16
-    for row in rows:
+    tables = json.loads(result.stdout)
+    assert len(tables["perceptrons"]) == 16
+    for row in tables["support_vector_machines"]:
+        assert row["status"] == "solved"
+        assert row["no_plane_below"] <= row["objective"] <= row["no_plane_below"] * (1 + 1.01e-4)
+        assert row["test_score"] > (0.3 if row["machine"] == "regression" else 0.9)
+    for row in tables["perceptrons"]:
         assert row["status"] == "solved"
         assert row["updates"] <= row["bound"]
         assert 0 < row["margin_at_least"] <= row["largest_margin_at_most"]
@@ -32,5 +36,5 @@ def test_demo_shows_every_theorem_beside_its_run():
 def test_demo_prints_a_table_that_fits_a_terminal():
     output = runner.invoke(app, ["demo"], env={"COLUMNS": "80"}).output
     assert all(len(line) <= 80 for line in output.splitlines())
-    for word in ("updates", "bound", "margin", "at most", "accuracy", "kernel", "cancer"):
+    for word in ("updates", "bound", "margin", "at most", "accuracy", "kernel", "cancer", "gap", "regression"):
         assert word in output

@@ -191,7 +191,7 @@ def balancing_factors(above: float, below: float) -> tuple[float, float]:
     return 1.0, above / below if below > 0.0 else 1.0
 
 
-def C_from_lambda(lam: float) -> float:
+def C_from_lambda(lam: float) -> float:  # noqa: N802
     r"""Give the C of the problem that is written with a price lambda on the length of w (theory B3).
 
     .. math:: \min_w \sum_i \xi_i + \lambda \lVert w \rVert^2 \quad\text{is the C form with}\quad C = \frac1{2\lambda}

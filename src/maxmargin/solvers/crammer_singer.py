@@ -205,7 +205,7 @@ def _centre(problem: CrammerSingerProblem) -> np.ndarray | None:
     """The mean of the rows, where free intercepts allow to take them from there."""
     if not problem.balanced:
         return None
-    return problem.points.combination(problem.weights) / float(problem.weights.sum())
+    return problem.points.combination(problem.weights) / (float(problem.weights.sum()) or 1.0)
 
 
 def _intercept_step(problem: CrammerSingerProblem, squared_lengths: np.ndarray) -> float:
