@@ -9,7 +9,7 @@ import numpy as np
 from maxmargin.certificates.base import Certificate, not_above
 from maxmargin.certificates.rounding import SMALLEST, UNIT, down, gamma, length_at_most, sum_at_most, up
 from maxmargin.certificates.row_lengths import longest_row_at_most
-from maxmargin.problems.linear_svm import LinearSVMProblem
+from maxmargin.problems.linear_svm import LinearSVMProblem, sums_of_sides
 
 # A dual this near to an end of its box, relative to the box, counts as being there.
 AT_BOUND = 1e-9
@@ -133,22 +133,33 @@ def measure_gap(problem: LinearSVMProblem, w: np.ndarray, b: float, beta: np.nda
         scores = problem.scores(w, b)
         primal = _primal_at_most(problem, w, b, scores)
         dual = _dual_at_least(problem, beta)
+    complementarity = 0.0
+    n_outside = n_edge = n_wrong = n_counted = 0
+    for rows, part in problem.parts():
+        complementarity = max(complementarity, _complementarity(part, scores[rows], beta[rows]))
+        excess = _excess(part, scores[rows])
+        on_edge = np.abs(excess) <= ON_EDGE
+        n_counted += excess.size
+        n_edge += int(np.count_nonzero(on_edge))
+        n_outside += int(np.count_nonzero(~on_edge & (excess < 0.0)))
+        n_wrong += int(np.count_nonzero(excess >= 1.0))
     values = (
         math.inf if math.isnan(primal) else primal,
         -math.inf if math.isnan(dual) else dual,
-        _complementarity(problem, scores, beta),
+        complementarity,
     )
+    if not problem.shape.one_sided:
+        return TubeGap(*values, within=n_outside, on_edge=n_edge, beyond=n_counted - n_outside - n_edge)
+    n_inside = n_counted - n_outside - n_edge - n_wrong
+    return StreetGap(*values, outside=n_outside, on_street=n_edge, inside=n_inside, wrong=n_wrong)
+
+
+def _excess(problem: LinearSVMProblem, scores: np.ndarray) -> np.ndarray:
+    """How far the rows that count are beyond the edge of street or tube."""
     shape = problem.shape
     counted = shape.weights > 0.0
     residuals = shape.targets[counted] - scores[counted]
-    excess = (residuals * shape.targets[counted] if shape.one_sided else np.abs(residuals)) - shape.epsilon
-    on_edge = np.abs(excess) <= ON_EDGE
-    n_edge, n_outside = int(np.count_nonzero(on_edge)), int(np.count_nonzero(~on_edge & (excess < 0.0)))
-    if not shape.one_sided:
-        return TubeGap(*values, within=n_outside, on_edge=n_edge, beyond=excess.size - n_outside - n_edge)
-    n_wrong = int(np.count_nonzero(excess >= 1.0))
-    n_inside = excess.size - n_outside - n_edge - n_wrong
-    return StreetGap(*values, outside=n_outside, on_street=n_edge, inside=n_inside, wrong=n_wrong)
+    return (residuals * shape.targets[counted] if shape.one_sided else np.abs(residuals)) - shape.epsilon
 
 
 def _complementarity(problem: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray) -> float:
@@ -172,9 +183,11 @@ def _primal_at_most(problem: LinearSVMProblem, w: np.ndarray, b: float, scores: 
     error = gamma(terms) * (longest_row_at_most(problem.points) * length + abs(b)) + terms * SMALLEST
     # The residual is rounded, too; for the signs of a classifier that is within the terms counted above.
     error += UNIT * float(np.abs(problem.shape.targets).max(initial=0.0))
-    losses = problem.losses(scores, error) * (1.0 + 8.0 * UNIT)
+    lost = 0.0
+    for rows, part in problem.parts():
+        lost = up(lost + sum_at_most(part.losses(scores[rows], error) * (1.0 + 8.0 * UNIT)))
     of_intercept = up(up(0.5 * problem.intercept_penalty * up(b * b))) if b != 0.0 else 0.0
-    return up(up(up(0.5 * up(length * length)) + of_intercept) + sum_at_most(losses))
+    return up(up(up(0.5 * up(length * length)) + of_intercept) + lost)
 
 
 def _dual_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> float:
@@ -182,10 +195,13 @@ def _dual_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> float:
     total = sum_at_most(np.abs(beta))
     error = gamma(used + 4) * longest_row_at_most(problem.points) * total
     length = up(length_at_most(problem.points.combination(beta)) + error)
-    gains = problem.gains(beta)
-    at_least = float(gains.sum()) - gamma(beta.size + 8) * _sizes_of_gains(problem, beta)
+    gains, sizes = 0.0, 0.0
+    for rows, part in problem.parts():
+        gains += float(part.gains(beta[rows]).sum())
+        sizes = up(sizes + _sizes_of_gains(part, beta[rows]))
+    at_least = gains - gamma(beta.size + 8) * sizes
     if problem.balanced:
-        at_least -= _price_of_imbalance(problem, beta, length)
+        at_least -= _price_of_imbalance(problem, beta, length, sizes)
     elif problem.has_intercept:
         total_beta = abs(math.fsum(beta[beta != 0.0])) * (1.0 + 4.0 * UNIT)
         at_least -= up(up(0.5 * up(total_beta * total_beta)) / problem.intercept_penalty) * (1.0 + 4.0 * UNIT)
@@ -201,16 +217,16 @@ def _sizes_of_gains(problem: LinearSVMProblem, beta: np.ndarray) -> float:
     return sum_at_most(terms) * (1.0 + 2.0**-40)
 
 
-def _price_of_imbalance(problem: LinearSVMProblem, beta: np.ndarray, length: float) -> float:
+def _price_of_imbalance(problem: LinearSVMProblem, beta: np.ndarray, length: float, sizes: float) -> float:
     """What it costs to make sum beta_i exactly zero: the heavier side is scaled by 1 - share.
 
-    That takes at most this share of the side's gains, and moves w, of at most this length, by at most share R
+    That takes at most this share of the sizes of the gains, and moves w, of at most this length, by at most share R
     sum|beta|.
     """
     imbalance = abs(math.fsum(beta[beta != 0.0])) * (1.0 + 4.0 * UNIT)
-    heavier = max(float(beta[beta > 0.0].sum()), -float(beta[beta < 0.0].sum()))
+    heavier = max(sums_of_sides(beta))
     if imbalance == 0.0 or heavier == 0.0:
         return 0.0
     share = imbalance / heavier * (1.0 + 2.0**-40)
     moved = share * longest_row_at_most(problem.points) * sum_at_most(np.abs(beta))
-    return up(share * _sizes_of_gains(problem, beta) * (1.0 + 2.0**-40) + moved * (length + moved))
+    return up(share * sizes * (1.0 + 2.0**-40) + moved * (length + moved))

@@ -74,7 +74,7 @@ def demo(as_json: bool = typer.Option(False, "--json", help="Print one JSON obje
                 svm_rows.append(_solved(data, machine, model, split))
                 progress.advance(task)
     if as_json:
-        tables = {"perceptrons": rows, "support_vector_machines": svm_rows}
+        tables: dict[str, list[Any]] = {"perceptrons": rows, "support_vector_machines": svm_rows}
         console.print_json(json.dumps({name: [asdict(row) for row in table] for name, table in tables.items()}))
         return
     console.print(_table(rows))

@@ -9,13 +9,17 @@ and a classifier counts only one side: above for a positive point, below for a n
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from maxmargin.data import Points
+from maxmargin.data.blocks import row_blocks
+
+# What a row's losses and duals take in memory, in entries: blocks of rows are cut by it.
+ENTRIES_OF_LOSSES = 32
 
 
 class DualShape(NamedTuple):
@@ -177,11 +181,27 @@ class LinearSVMProblem:
 
     def feasible(self, beta: np.ndarray) -> np.ndarray:
         """Put duals into the box and, with a free intercept, scale the heavier side so that they sum to zero."""
-        beta = np.clip(beta, self.lowers(), self.uppers())
-        if not self.balanced:
-            return beta
-        above, below = balancing_factors(float(beta[beta > 0.0].sum()), -float(beta[beta < 0.0].sum()))
-        return np.where(beta > 0.0, above * beta, below * beta)
+        feasible = np.empty_like(beta)
+        for rows, part in self.parts():
+            np.clip(beta[rows], part.lowers(), part.uppers(), out=feasible[rows])
+        if self.balanced:
+            above, below = balancing_factors(*sums_of_sides(feasible))
+            if above < 1.0:
+                np.multiply(feasible, above, out=feasible, where=feasible > 0.0)
+            elif below < 1.0:
+                np.multiply(feasible, below, out=feasible, where=feasible < 0.0)
+        return feasible
+
+    def parts(self) -> Iterator[tuple[slice, "LinearSVMProblem"]]:
+        """Yield blocks of rows, each with what the problem says of their losses and duals alone."""
+        for rows in row_blocks(self.points.n_rows, ENTRIES_OF_LOSSES):
+            shape = self.shape._replace(targets=self.shape.targets[rows], weights=self.shape.weights[rows])
+            yield rows, replace(self, shape=shape)
+
+
+def sums_of_sides(beta: np.ndarray) -> tuple[float, float]:
+    """The sums of the duals above zero, and of those below, without their sign."""
+    return float(beta.sum(where=beta > 0.0)), -float(beta.sum(where=beta < 0.0))
 
 
 def balancing_factors(above: float, below: float) -> tuple[float, float]:
