@@ -226,8 +226,9 @@ def _(work, duals, own, limit):
 @inlined
 def see_row(examples, i, planes, work):
     """Compute a row's scores, less 1 for its own class: no other one should be higher."""
+    projection = examples.projections[i]
     for m in range(work.scores.size):
-        work.scores[m] = planes.intercepts[m] - examples.projections[i] * planes.totals[m]
+        work.scores[m] = planes.intercepts[m] - projection * planes.totals[m]
     add_dots(examples.rows, i, planes.W, work.scores)
     work.scores[examples.codes[i]] -= 1.0
 
@@ -241,8 +242,9 @@ def cut_targets(work, own, limit, shift):
             work.targets[m] = min(work.targets[m] + shift, 0.0)
             given -= work.targets[m]
     if given > limit:
+        factor = limit / given
         for m in range(work.targets.size):
-            work.targets[m] *= limit / given
+            work.targets[m] *= factor
     work.targets[own] = min(given, limit)
 
 
@@ -263,8 +265,9 @@ def ascend(examples, due, planes, duals, waits, work, epoch, relaxation):
             continue
         waits.epochs[i] = 0
         moved += 1
+        length = relaxation / examples.curvatures[i]
         for m in range(n_classes):
-            work.targets[m] = of_row[m] - work.scores[m] * (relaxation / examples.curvatures[i])
+            work.targets[m] = of_row[m] - length * work.scores[m]
         cut_targets(work, own, limit, common_shift(work, of_row, own, limit))
         intercept_change = planes.intercept_step + planes.square - examples.projections[i]
         count = 0

@@ -114,6 +114,11 @@ class LinearSVMProblem:
         return self.intercept_penalty == 0.0
 
     @property
+    def price(self) -> float:
+        """C"""
+        return self.shape.limit if self.shape.curvature == 0.0 else 0.5 / self.shape.curvature
+
+    @property
     def counts_above(self) -> np.ndarray:
         """Rows that lose when f is too small."""
         counted = self.shape.weights > 0.0
@@ -153,9 +158,7 @@ class LinearSVMProblem:
         beyond = np.where(self.counts_above, residuals, -np.inf)
         np.maximum(beyond, -residuals, out=beyond, where=self.counts_below)
         excess = np.maximum(beyond + (error - shape.epsilon), 0.0)
-        if shape.curvature == 0.0:
-            return shape.limit * shape.weights * excess
-        return (0.5 / shape.curvature) * shape.weights * np.square(excess)
+        return self.price * shape.weights * (excess if shape.curvature == 0.0 else np.square(excess))
 
     def primal_value(self, w: np.ndarray, b: float, scores: np.ndarray) -> float:
         """The primal's value, given the scores of the plane."""

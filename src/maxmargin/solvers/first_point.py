@@ -21,21 +21,14 @@ class FirstPoint:
 def first_point(problem: LinearSVMProblem, beta: np.ndarray | None = None) -> FirstPoint:
     """Begin with given duals, or with the best multiple of those that treat all points of a side alike."""
     beta, w = _first_duals(problem) if beta is None else _given_duals(problem, beta)
-    return point_at(problem, beta, w, None)
-
-
-def point_at(problem: LinearSVMProblem, beta: np.ndarray, w: np.ndarray, b: float | None) -> FirstPoint:
-    """Begin with duals and their w; where no intercept is given, with the one that loses least."""
     shape = problem.shape
     scores = problem.points.scores(w)
-    if not problem.has_intercept:
-        b = 0.0
-    elif b is None:
+    b = 0.0
+    if problem.has_intercept:
         b = best_intercept(problem, scores) if problem.balanced else float(beta.sum()) / problem.intercept_penalty
     scores += b
-    price = shape.limit if shape.curvature == 0.0 else 0.5 / shape.curvature
     distance = float(shape.weights @ np.abs(shape.targets - scores)) / float(shape.weights.sum())
-    return FirstPoint(beta, w, b, scores, price / max(1e-12, distance))
+    return FirstPoint(beta, w, b, scores, problem.price / max(1e-12, distance))
 
 
 def _given_duals(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -47,8 +40,7 @@ def _first_duals(problem: LinearSVMProblem) -> tuple[np.ndarray, np.ndarray]:
     shape = problem.shape
     if not shape.one_sided:
         return np.zeros(shape.targets.size), np.zeros(problem.points.n_columns)
-    price = shape.limit if shape.curvature == 0.0 else 0.5 / shape.curvature
-    beta = problem.feasible(price * shape.weights * shape.targets)
+    beta = problem.feasible(problem.price * shape.weights * shape.targets)
     w = problem.points.combination(beta)
     square = float(w @ w) + float((problem.curvatures() * np.square(beta)).sum())
     if problem.has_intercept and not problem.balanced:

@@ -130,7 +130,7 @@ class NewtonRun:
     @property
     def width(self) -> float:
         """How far from the edge of street or tube a point's dual is still free, about."""
-        return (self.shape.limit if self.shape.curvature == 0.0 else 0.5 / self.shape.curvature) / self.sigma
+        return self.problem.price / self.sigma
 
     def until_gap(self) -> None:
         """Outer steps until the gap is small, nothing moves any more, or a limit is hit."""
@@ -204,8 +204,7 @@ class NewtonRun:
 
     def offer_plane(self, lost: float) -> None:
         """Offer the plane, given what all rows lose by it."""
-        price = self.shape.limit if self.shape.curvature == 0.0 else 0.5 / self.shape.curvature
-        primal = 0.5 * float(self.w @ self.w) + 0.5 * self.rho * self.b**2 + price * lost
+        primal = 0.5 * float(self.w @ self.w) + 0.5 * self.rho * self.b**2 + self.problem.price * lost
         self.best.offer_plane(primal, self.w, self.b)
 
     def offer_duals(self, sums: DualSums, duals: Callable[[], np.ndarray]) -> None:
@@ -217,7 +216,7 @@ class NewtonRun:
         square = up**2 * of[SQUARE_ABOVE] + down**2 * of[SQUARE_BELOW] + float(w @ w)
         if self.problem.has_intercept and not self.problem.balanced:
             square += sums.total**2 / self.rho
-        multiple = min(1.0, gain / square) if square > 0.0 else 1.0
+        multiple = min(1.0, max(0.0, gain / square)) if square > 0.0 else 1.0
         value = multiple * gain - 0.5 * multiple**2 * square
         if value > self.best.dual:
             beta = duals()

@@ -46,8 +46,6 @@ def start_from(problem: LinearSVMProblem, w: np.ndarray, b: float, width: float)
         residuals = shape.targets - scores
         excess = np.maximum(0.0, np.abs(residuals) - shape.epsilon) * np.sign(residuals)
         centers = problem.feasible(shape.weights / shape.curvature * excess)
-        sigma = 0.5 / shape.curvature / width
     else:
         centers = 0.5 * (problem.uppers() + problem.lowers())
-        sigma = shape.limit / width
-    return FirstPoint(centers, w, b, scores, sigma)
+    return FirstPoint(centers, w, b, scores, problem.price / width)
