@@ -8,6 +8,7 @@ import lzma
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +16,9 @@ from joblib import Memory
 from sklearn.datasets import load_svmlight_file
 
 OPENERS = {".gz": gzip.open, ".xz": lzma.open}
+FEW_ROWS = 1_000
+WARM_UP_CLASSES = 3
+WARM_UP_ROWS = 50
 
 
 class DataMissingError(FileNotFoundError):
@@ -60,6 +64,23 @@ def load_images(name: str) -> tuple[np.ndarray, np.ndarray]:
 def as_signs(is_positive: np.ndarray) -> np.ndarray:
     """Return +1 where true and -1 elsewhere."""
     return np.where(is_positive, 1, -1)
+
+
+def evenly_spaced(n_rows: int, count: int) -> np.ndarray:
+    """Return the indices of ``count`` rows from the first to the last, or of all where there are not so many."""
+    return np.linspace(0, n_rows - 1, min(count, n_rows)).astype(int)
+
+
+def thin_out(data: dict[str, Any]) -> dict[str, Any]:
+    """Return a few evenly spaced rows of the data."""
+    chosen = evenly_spaced(data["X"].shape[0], FEW_ROWS)
+    return {**data, "X": data["X"][chosen], "y": data["y"][chosen]}
+
+
+def small_part(X: Any, y: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Return the first rows of a few classes: enough to warm up."""
+    chosen = np.concatenate([np.flatnonzero(y == label)[:WARM_UP_ROWS] for label in np.unique(y)[:WARM_UP_CLASSES]])
+    return X[chosen], y[chosen]
 
 
 def _parse(path: str, _size: int, _changed: int) -> tuple[sp.csr_matrix, np.ndarray]:

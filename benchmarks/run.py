@@ -1,6 +1,6 @@
-"""Runs a suite of benchmarks and writes its table (Markdown) and its picture (PNG).
+"""Runs a suite of benchmarks and writes its page (Markdown) and its picture (PNG).
 
-For example: python benchmarks/run.py perceptron --only covtype --repeats 5
+For example: python benchmarks/run.py linear_svm --rows a9a,ijcnn1 --parts race
 """
 
 import argparse
@@ -8,7 +8,9 @@ import hashlib
 import os
 import platform
 import sys
+import time
 import warnings
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -18,10 +20,12 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info
 
 from data import DataMissingError, cache_folder
-from measure import measure
-from suite import HOME, Dataset, Findings, Objective, Part, Solver, load_suite, suite_names
+from measure import markdown_table
+from suite import HOME, Dataset, Findings, Objective, Part, Settings, Solver, load_suite, suite_names
 
-PACKAGES = ("maxmargin", "scikit-learn", "river", "vowpalwabbit", "numpy", "scipy", "numba")
+STARTED = time.perf_counter()
+QUICK = Settings(repeats=1, cap=0.5, quick=True)
+PAGES = HOME.parent / "docs" / "benchmarks"
 
 
 def main() -> None:
@@ -29,62 +33,83 @@ def main() -> None:
     arguments = parse_arguments()
     keep_loops_apart()
     suite = load_suite(arguments.suite)
-    out = arguments.out or HOME / arguments.suite / "results"
+    out = arguments.out or (PAGES if is_complete(arguments) else HOME / arguments.suite / "results")
     out.mkdir(parents=True, exist_ok=True)
-    # Runs are stopped on purpose after a few passes.
+    # Runs are stopped on purpose, by a tolerance or after a few passes.
     warnings.simplefilter("ignore", ConvergenceWarning)
-    machine = machine_text(arguments.repeats)
+    settings = settings_of(arguments)
+    machine = machine_text(suite.objective, settings)
     findings = {}
     for part in suite.parts:
         datasets, solvers = suite.of_part(part)
-        chosen = [dataset for dataset in datasets if arguments.only is None or arguments.only in dataset.name]
-        if chosen and arguments.part in (None, part.name):
-            findings[part.name] = run_part(part, chosen, solvers, arguments.repeats)
+        chosen = [dataset for dataset in datasets if arguments.rows is None or is_named(dataset, arguments.rows)]
+        if chosen and (arguments.parts is None or part.name in arguments.parts):
+            findings[part.name] = run_part(part, chosen, solvers, settings)
     if not findings:
-        sys.exit("Nothing to run: no part has a data set of that name.")
-    table = out / "table.md"
-    table.write_text(report(suite.objective, machine, findings), encoding="utf-8")
-    picture = out / "picture.png"
+        sys.exit("Nothing to run: no part of that name has a data set of that name.")
+    page, picture = out / f"{arguments.suite}.md", out / f"{arguments.suite}.png"
+    page.write_text(report(suite.objective, machine, findings, picture.name), encoding="utf-8")
     suite.objective.draw(findings, picture)
-    print(f"\n{table.read_text(encoding='utf-8')}\nWritten: {table} and {picture}")
+    print(f"\n{page.read_text(encoding='utf-8')}\nWritten: {page} and {picture}")
 
 
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suite", choices=suite_names())
-    parser.add_argument("--only", metavar="DATASET", help="only the data sets with this in their name")
-    parser.add_argument("--part", help="only this part of the suite")
-    parser.add_argument("--repeats", type=int, default=5, help="rounds that each time is the median of, at least")
-    parser.add_argument("--out", type=Path, help="folder to write to (benchmarks/SUITE/results)")
+    parser.add_argument("--rows", type=names, metavar="NAME,...", help="only data sets with one of these in their name")
+    parser.add_argument("--parts", type=names, metavar="PART,...", help="only these parts of the suite")
+    parser.add_argument("--quick", action="store_true", help="few rows, one round: a trial of the suite itself")
+    parser.add_argument("--repeats", type=int, help=f"rounds that a time is the median of ({Settings.repeats})")
+    parser.add_argument("--cap", type=float, help=f"seconds after which a rival is given up ({Settings.cap:g})")
+    parser.add_argument("--out", type=Path, help="folder to write to")
     return parser.parse_args()
 
 
-def run_part(part: Part, datasets: list[Dataset], solvers: list[Solver], repeats: int) -> Findings:
+def settings_of(arguments: argparse.Namespace) -> Settings:
+    """Fill in what the command line leaves open."""
+    usual = QUICK if arguments.quick else Settings()
+    return replace(
+        usual,
+        repeats=usual.repeats if arguments.repeats is None else arguments.repeats,
+        cap=usual.cap if arguments.cap is None else arguments.cap,
+    )
+
+
+def names(text: str) -> list[str]:
+    """Cut a list at its commas."""
+    return text.split(",")
+
+
+def is_complete(arguments: argparse.Namespace) -> bool:
+    """Whether nothing is left out, so that the outcome may replace the kept one."""
+    return arguments.rows is None and arguments.parts is None and not arguments.quick
+
+
+def is_named(dataset: Dataset, wanted: list[str]) -> bool:
+    """Whether one of the words is in the data set's name."""
+    return any(word in dataset.name for word in wanted)
+
+
+def run_part(part: Part, datasets: list[Dataset], solvers: list[Solver], settings: Settings) -> Findings:
     """Measure one part on its data sets."""
     found = Findings(part, {}, [])
     for dataset in datasets:
-        print(f"{part.name}: {dataset.name}", file=sys.stderr, flush=True)
-        data = dataset.get_data()
-        runs = measure(part, data, solvers, repeats)
-        found.runs[dataset.name] = runs
-        found.rows.append(part.row(dataset, data, runs))
+        print(f"{time.perf_counter() - STARTED:5.0f} s  {part.name}: {dataset.name}", file=sys.stderr, flush=True)
+        for name, runs, row in part.measure(dataset, solvers, settings):
+            found.runs[name] = runs
+            found.rows.append(row)
     return found
 
 
-def report(objective: Objective, machine: str, findings: dict[str, Findings]) -> str:
+def report(objective: Objective, machine: str, findings: dict[str, Findings], picture: str) -> str:
     """Put everything into one Markdown page."""
     pieces = [f"# {objective.title}", machine]
     for found in findings.values():
-        pieces += [f"## {found.part.title}", found.part.text, markdown_table(found.rows)]
-    return "\n\n".join(pieces) + "\n"
-
-
-def markdown_table(rows: list[dict[str, str]]) -> str:
-    """Write rows as a Markdown table; a column that a row lacks stays empty."""
-    heads = list(dict.fromkeys(head for row in rows for head in row))
-    lines = [heads, ["---"] * len(heads), *([row.get(head, "") for head in heads] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        part = found.part
+        pieces += [f"## {part.title}", part.text, markdown_table(found.rows), part.conclusion(found.runs)]
+    pieces.append(f"![{objective.picture_text}]({picture})")
+    return "\n\n".join(piece for piece in pieces if piece) + "\n"
 
 
 def keep_loops_apart() -> None:
@@ -100,15 +125,15 @@ def keep_loops_apart() -> None:
     os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder() / "loops" / digest.hexdigest()[:16]))
 
 
-def machine_text(repeats: int) -> str:
-    """Say when, on what and with which versions the times were taken."""
+def machine_text(objective: Objective, settings: Settings) -> str:
+    """Say when, on what, how and with which versions the times were taken."""
     day = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     load = f", load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
+    packages = ", ".join(versions("maxmargin", *objective.packages, "numpy", "scipy", "numba"))
     return (
         f"{day}. {processor()}, {os.cpu_count()} cores{load}, {blas_threads()} BLAS threads. "
-        f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {', '.join(versions())}. "
-        f"Times are medians of at least {repeats} rounds, in each of which the rivals take turns; "
-        "ratios are medians of the rounds' ratios."
+        f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {packages}. "
+        f"{objective.timing(settings)}"
     )
 
 
@@ -127,10 +152,10 @@ def processor() -> str:
     return platform.processor() or "unknown processor"
 
 
-def versions() -> list[str]:
+def versions(*packages: str) -> list[str]:
     """Name and version of every package that matters to the times."""
     found = []
-    for package in PACKAGES:
+    for package in packages:
         try:
             found.append(f"{package} {version(package)}")
         except PackageNotFoundError:

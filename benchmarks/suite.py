@@ -8,9 +8,12 @@ of the suite (unless its name begins with an underscore).
 import importlib
 import inspect
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
+
+from data import thin_out
 
 HOME = Path(__file__).resolve().parent
 
@@ -66,38 +69,64 @@ class Run(NamedTuple):
 Runs = dict[str, list[Run]]  # the name of a solver -> its runs, in the order of the rounds
 
 
-class Part:
-    """A question, answered by a table with one row a data set.
+@dataclass(frozen=True)
+class Settings:
+    """What the command line asks for."""
 
-    ``text`` says what is measured and what is wanted, ``stop`` is handed to every solver's ``run``.
-    """
+    repeats: int = 5  # rounds that each time is the median of
+    cap: float = 30.0  # seconds after which a rival's run is given up, in parts that can do that
+    quick: bool = False  # few rows: a trial of the suite itself
+
+    def load(self, dataset: Dataset) -> dict[str, Any]:
+        """Return the data, or in a quick run a few evenly spaced rows of them."""
+        data = dataset.get_data()
+        return thin_out(data) if self.quick else data
+
+
+class Finding(NamedTuple):
+    """A row of a part's table: its name, the runs behind it, and its text under the columns' heads."""
+
+    name: str
+    runs: Any
+    row: dict[str, str]
+
+
+class Part:
+    """A question, answered by a table. ``text`` says what is measured and what is wanted."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     text: ClassVar[str]
-    stop: ClassVar[Any] = None
-    shortest_total: ClassVar[float] = 0.5  # seconds: short runs are repeated until they add up to this
-    most_repeats: ClassVar[int] = 50
 
-    def row(self, dataset: Dataset, data: dict[str, Any], runs: Runs) -> dict[str, str]:
-        """Return a row of the table, as text under the columns' heads."""
+    def measure(self, dataset: Dataset, solvers: Sequence[Solver], settings: Settings) -> Iterator[Finding]:
+        """Yield the rows of one data set."""
         raise NotImplementedError
+
+    def conclusion(self, _runs: dict[str, Any]) -> str:
+        """Return what is to be said below the table, of the runs behind all of its rows."""
+        return ""
 
 
 @dataclass
 class Findings:
-    """What came out of a part: the runs behind the table, by the data set's name, and its rows."""
+    """What came out of a part: the runs behind the table, by the row's name, and its rows."""
 
     part: Part
-    runs: dict[str, Runs]
+    runs: dict[str, Any]
     rows: list[dict[str, str]]
 
 
 class Objective:
-    """The suite's title, the order of its parts, and its picture."""
+    """The suite's title, the order of its parts, the packages whose versions matter, and its picture."""
 
     title: ClassVar[str]
     part_order: ClassVar[tuple[str, ...]]
+    packages: ClassVar[tuple[str, ...]]
+    picture_text: ClassVar[str]
+
+    def timing(self, settings: Settings) -> str:
+        """Say how the times are taken."""
+        raise NotImplementedError
 
     def draw(self, findings: dict[str, Findings], path: Path) -> None:
         """Draw the suite's picture into a file."""

@@ -22,6 +22,13 @@ MODES = [
     maxmargin.MarginPerceptron(gamma=0.1, max_iter=50),
     maxmargin.KernelPerceptron(kernel="linear"),
     maxmargin.KernelPerceptron(kernel="precomputed"),
+    maxmargin.LinearSVC(solver="newton", penalize_intercept=True, intercept_scaling=2.0),
+    maxmargin.LinearSVC(solver="newton", loss="squared_hinge"),
+    maxmargin.LinearSVC(solver="coordinate"),
+    maxmargin.LinearSVC(solver="coordinate", loss="squared_hinge", penalize_intercept=True),
+    maxmargin.LinearSVC(multi_class="crammer_singer"),
+    maxmargin.LinearSVR(solver="newton", loss="squared_epsilon_insensitive", penalize_intercept=True),
+    maxmargin.LinearSVR(solver="coordinate", epsilon=0.1),
 ]
 
 ORDER_MATTERS = (
@@ -46,4 +53,5 @@ def test_scikit_learn_check(estimator, check):
 
 
 def test_all_estimators_are_found():
-    assert {estimator.__name__ for estimator in ESTIMATORS} >= {"Perceptron", "MarginPerceptron", "KernelPerceptron"}
+    names = {estimator.__name__ for estimator in ESTIMATORS}
+    assert names >= {"Perceptron", "MarginPerceptron", "KernelPerceptron", "LinearSVC", "LinearSVR"}

@@ -21,11 +21,9 @@ def main(folder: Path) -> None:
     perceptron = maxmargin.Perceptron
     loaded = time.perf_counter() - started
 
-    import numpy as np
-    from scipy.sparse import load_npz
+    from processes import load_data
 
-    X = load_npz(folder / "X.npz") if (folder / "X.npz").exists() else np.load(folder / "X.npy")
-    y = np.load(folder / "y.npy")
+    X, y = load_data(folder)
     seconds = []
     for _ in range(1 + WARM_FITS):
         started = time.perf_counter()

@@ -9,6 +9,15 @@ class PerceptronFamily(Objective):
 
     title = "Perceptron family"
     part_order = ("passes", "until_clean", "lazy", "margin", "startup")
+    packages = ("scikit-learn", "river", "vowpalwabbit")
+    picture_text = "Times of the rivals divided by ours, and the time of every pass on imdb.tfidf"
+
+    def timing(self, settings):
+        """Name the rounds."""
+        return (
+            f"Times are medians of at least {settings.repeats} rounds, in each of which the rivals take turns; "
+            "ratios are medians of the rounds' ratios."
+        )
 
     def draw(self, findings, path):
         """Draw the ratios to the rivals, and the passes on imdb.tfidf."""

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from data import evenly_spaced
 from suite import Solver
 
 ROWS = 2_000
@@ -16,7 +17,7 @@ class Stream(Solver):
 
     def set_data(self, X, y):
         """Choose and convert the rows."""
-        chosen = np.linspace(0, X.shape[0] - 1, ROWS).astype(int)
+        chosen = evenly_spaced(X.shape[0], ROWS)
         part = csr_matrix(X[chosen])
         columns, values = np.split(part.indices, part.indptr[1:-1]), np.split(part.data, part.indptr[1:-1])
         self.X, self.y = X[chosen], y[chosen]
@@ -31,7 +32,7 @@ class Stream(Solver):
         return {
             "w": self.weights(),
             "passes": PASSES,
-            "rows": ROWS,
+            "rows": self.X.shape[0],
             "fit_intercept": self.fit_intercept,
             "X": self.X,
             "y": self.y,

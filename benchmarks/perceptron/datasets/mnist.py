@@ -1,16 +1,9 @@
-"""Handwritten digits: 60,000 dense rows of 784 columns."""
+"""Handwritten digits."""
 
-from data import as_signs, load_images
-from suite import Dataset
+from datasets.mnist import Mnist8
 
 
-class Mnist(Dataset):
-    """The digit 8 against the rest; not separable."""
+class Digit8(Mnist8):
+    """The digit 8 against the rest."""
 
-    name = "mnist 8"
     parts = ("passes",)
-
-    def get_data(self):
-        """Return an array with entries in [0, 1]."""
-        X, y = load_images("mnist")
-        return {"X": X / 255.0, "y": as_signs(y == 8)}

@@ -2,16 +2,15 @@
 
 import numpy as np
 
-from measure import duration, yes_or_no
+from measure import InTurn, duration, yes_or_no
 from perceptron.stops import Stop
-from suite import Part
 
 PASSES = 50
 FEW = 1e-3
 MANY = 1e-2
 
 
-class Lazy(Part):
+class Lazy(InTurn):
     """The solver's passes with and without leave to skip rows."""
 
     name = "lazy"

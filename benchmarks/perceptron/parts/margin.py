@@ -5,11 +5,10 @@ from scipy.optimize import nnls
 from scipy.sparse import issparse
 
 from maxmargin import margin_perceptron_bound
-from measure import duration, median_seconds, yes_or_no
-from suite import Part
+from measure import InTurn, duration, median_seconds, shape_text, yes_or_no
 
 
-class Margin(Part):
+class Margin(InTurn):
     """MarginPerceptron without a guess, beside the largest margin and the theorem."""
 
     name = "margin"
@@ -32,7 +31,7 @@ class Margin(Part):
         share = bracket.lower / best
         return {
             "data": dataset.name,
-            "shape": " × ".join(f"{size:,}" for size in data["X"].shape),
+            "shape": shape_text(data["X"]),
             "seconds": duration(median_seconds(run)),
             "passes": f"{result['passes']:,}",
             "rounds": str(result["rounds"]),

@@ -3,14 +3,13 @@
 import numpy as np
 
 from maxmargin import Perceptron
-from measure import duration, median_ratio, median_seconds, yes_or_no
+from measure import InTurn, duration, median_ratio, median_seconds, shape_text, yes_or_no
 from perceptron.stops import Stop
-from suite import Part
 
 PASSES = 20
 
 
-class Passes(Part):
+class Passes(InTurn):
     """Ours against the rivals, for a fixed number of passes."""
 
     name = "passes"
@@ -33,7 +32,7 @@ class Passes(Part):
         ratio = median_ratio(ours, rival)
         row = {
             "data": dataset.name,
-            "shape": " × ".join(f"{size:,}" for size in data["X"].shape),
+            "shape": shape_text(data["X"]),
             "maxmargin": duration(median_seconds(ours)),
             "passes only": duration(median_seconds(passes_only)),
             "scikit-learn": duration(median_seconds(rival)),

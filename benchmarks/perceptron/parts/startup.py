@@ -2,14 +2,13 @@
 
 import statistics
 
-from measure import duration, yes_or_no
-from suite import Part
+from measure import InTurn, duration, yes_or_no
 
 MOST_COLD = 5.0
 MOST_SECOND = 0.5
 
 
-class Startup(Part):
+class Startup(InTurn):
     """Import and first fit in fresh processes."""
 
     name = "startup"

@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from measure import duration, median_ratio, median_seconds, yes_or_no
+from measure import InTurn, duration, median_ratio, median_seconds, shape_text, yes_or_no
 from perceptron.stops import Stop
-from suite import Part
 
 
-class UntilClean(Part):
+class UntilClean(InTurn):
     """Ours, which stops by itself, against a rival that is told when to stop."""
 
     name = "until_clean"
@@ -26,7 +25,7 @@ class UntilClean(Part):
         ratio = median_ratio(ours, rival)
         return {
             "data": dataset.name,
-            "shape": " × ".join(f"{size:,}" for size in data["X"].shape),
+            "shape": shape_text(data["X"]),
             "maxmargin": duration(median_seconds(ours)),
             "passes": f"{ours[-1].result['passes']:,}",
             "accuracy": accuracy(data, ours[-1].result),

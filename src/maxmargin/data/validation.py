@@ -63,8 +63,12 @@ def validate_targets(estimator: Any, X: Any, y: Any, *, sample_weight: Any = Non
     if y is None:
         raise ValueError(f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None.")
     _refuse_text_columns(X)
-    X, y = _naming("X", validate_data, estimator, X, y, y_numeric=True, reset=reset, **_checks(estimator))
-    y = np.asarray(y, dtype=np.float64)
+    X, y = _naming("X", validate_data, estimator, X, y, reset=reset, **_checks(estimator))
+    try:
+        y = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must be numbers for a regression: {error}") from error
+    assert_all_finite(y, input_name="y")
     largest = float(np.abs(y).max(initial=0.0))
     if largest > LARGEST_NORM:
         raise ValueError("y has values too large to be squared: rescale it.")

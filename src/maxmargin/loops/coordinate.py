@@ -126,7 +126,7 @@ def wake(ascent, scores, firm, order):
     for i in range(scores.size):
         cell = ascent.cells[i]
         gradient = scores[i] - cell[TARGET] + cell[CURVATURE] * cell[DUAL]
-        if not force_of_end(cell, gradient, ascent.epsilon) > firm:
+        if cell[LOWER] < cell[UPPER] and not force_of_end(cell, gradient, ascent.epsilon) > firm:
             order[n_active] = i
             n_active += 1
     return n_active

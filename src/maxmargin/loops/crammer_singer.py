@@ -24,7 +24,7 @@ from maxmargin.loops.rows import CACHE_LINE, fetch_row
 # Rows visited in random order are asked for this many visits before.
 AHEAD = 3
 # A row at which nothing changes waits twice as long as before, up to this many epochs.
-LONGEST_WAIT = 15
+LONGEST_WAIT = 63
 # Violations that are rounding errors of scores.
 ROUNDING = 1e-14
 # More than any score, less than infinity: reordered sums must not meet infinities.
@@ -234,6 +234,16 @@ def see_row(examples, i, planes, work):
 
 
 @inlined
+def at_corner(duals, own, limit):
+    """Whether a row gives nothing, or all to one class: other duals have to follow every move of the planes."""
+    could_rise = 1 if duals[own] < limit else 0
+    for m in range(duals.size):
+        if duals[m] < 0.0:
+            could_rise += 1
+    return could_rise == 1
+
+
+@inlined
 def cut_targets(work, own, limit, shift):
     """Make duals of the shifted targets: what is given to other classes decides, so that their sum is zero."""
     given = 0.0
@@ -260,8 +270,9 @@ def ascend(examples, due, planes, duals, waits, work, epoch, relaxation):
         own, limit, of_row = examples.codes[i], examples.limits[i], duals[i]
         see_row(examples, i, planes, work)
         if violation(work, of_row, own, limit) <= 0.0:
-            waits.epochs[i] = min(2 * waits.epochs[i] + 1, LONGEST_WAIT)
-            waits.due[i] = epoch + 1 + waits.epochs[i]
+            if at_corner(of_row, own, limit):
+                waits.epochs[i] = min(2 * waits.epochs[i] + 1, LONGEST_WAIT)
+                waits.due[i] = epoch + 1 + waits.epochs[i]
             continue
         waits.epochs[i] = 0
         moved += 1

@@ -3,13 +3,14 @@
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+# Flows are balanced when this share of them, or less, is not.
+ROUNDING = 1e-15
+# Rounds of taking flow away, before one factor a class has to do.
+ROUNDS = 200
+
 
 def balancing_shares(flows: np.ndarray) -> np.ndarray:
     """Shares of flows between classes, at most 1, after which every class gives as much as it gets.
-
-    What balances is a sum of cycles, so that a flow between two classes without a way back has to go. Between classes
-    that reach each other, one share for all that a class gives is enough: the given amounts are then the stationary
-    distribution of a walk along the flows.
 
     Parameters
     ----------
@@ -20,7 +21,76 @@ def balancing_shares(flows: np.ndarray) -> np.ndarray:
     -------
     ndarray of shape (k, k)
     """
-    shares = np.zeros_like(flows)
+    return np.divide(balanced(flows), flows, out=np.zeros_like(flows), where=flows > 0.0)
+
+
+def balanced(flows: np.ndarray) -> np.ndarray:
+    """Take away as little as is easily found, so that the rest is balanced."""
+    kept = in_cycles(flows)
+    tolerance = ROUNDING * float(kept.sum())
+    for _ in range(ROUNDS):
+        excess = kept.sum(axis=1) - kept.sum(axis=0)
+        if np.abs(excess).sum() <= tolerance:
+            return kept
+        distance = steps_to(excess < 0.0, kept > 0.0)
+        if (distance[excess > 0.0] < 0).any():
+            kept = in_cycles(kept)
+        else:
+            lessen(kept, excess, distance)
+    # Next to nothing must not decide on factors.
+    return with_factors(in_cycles(np.where(kept > tolerance, kept, 0.0)))
+
+
+def in_cycles(flows: np.ndarray) -> np.ndarray:
+    """The flows between classes that reach each other: what balances is a sum of cycles."""
+    _, component = connected_components(flows > 0.0, directed=True, connection="strong")
+    return np.where(component[:, None] == component, flows, 0.0)
+
+
+def lessen(kept: np.ndarray, excess: np.ndarray, distance: np.ndarray) -> None:
+    """Take flow away on shortest ways from the classes that give too much to those that get too much.
+
+    On a way of several flows, each of them becomes less by the same amount: the classes between stay as they are.
+    ``distance`` is that to the nearest class which gets too much.
+    """
+    for step in range(int(distance[excess > 0.0].max(initial=0)), 0, -1):
+        giving, getting = np.flatnonzero((distance == step) & (excess > 0.0)), np.flatnonzero(distance == step - 1)
+        ways = np.ix_(giving, getting)
+        if step > 1:
+            taken = in_proportion(excess[giving], kept[ways])
+        else:
+            linked = kept[ways] > 0.0
+            wanted_less = in_proportion(excess[giving], linked * -excess[getting])
+            taken = np.minimum(wanted_less, in_proportion(-excess[getting], linked.T * excess[giving]).T)
+        taken = np.minimum(taken, kept[ways])
+        kept[ways] -= taken
+        excess[giving] -= taken.sum(axis=1)
+        excess[getting] += taken.sum(axis=0)
+
+
+def steps_to(targets: np.ndarray, links: np.ndarray) -> np.ndarray:
+    """How many links each class is away from the nearest target; -1 where there is no way."""
+    distance = np.full(targets.size, -1)
+    reached, step = targets, 0
+    while reached.any():
+        distance[reached] = step
+        reached = links[:, reached].any(axis=1) & (distance < 0)
+        step += 1
+    return distance
+
+
+def in_proportion(amounts: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Amounts, one a row, divided in proportion to the weights of the row."""
+    totals = weights.sum(axis=1)
+    return weights * np.divide(amounts, totals, out=np.zeros_like(totals), where=totals > 0.0)[:, None]
+
+
+def with_factors(flows: np.ndarray) -> np.ndarray:
+    """Balance flows in cycles by one factor, at most 1, for all that a class gives.
+
+    The given amounts are then the stationary distribution of a walk along the flows.
+    """
+    kept = np.zeros_like(flows)
     _, component = connected_components(flows > 0.0, directed=True, connection="strong")
     for label in np.unique(component):
         members = np.flatnonzero(component == label)
@@ -28,8 +98,8 @@ def balancing_shares(flows: np.ndarray) -> np.ndarray:
             inside = np.ix_(members, members)
             given = flows[inside].sum(axis=1)
             factors = stationary_amounts(flows[inside] / given[:, None]) / given
-            shares[inside] = (factors / factors.max())[:, None]
-    return shares
+            kept[inside] = flows[inside] * (factors / factors.max())[:, None]
+    return kept
 
 
 def stationary_amounts(walk: np.ndarray) -> np.ndarray:

@@ -36,11 +36,13 @@ SELECTIONS = ("random", "cyclic", "greedy")
 # The value of the intercept's feature, relative to the length of a row.
 INTERCEPT_FEATURE = 0.3
 PASSES_PER_CENTRE = 3
-# The gap is measured when as much work was done as this many passes, or this share of all work so far.
-PASSES_PER_CHECK = 3.0
-SHARE_PER_CHECK = 0.25
-# Checks without a better gap after which rounding is all that is left.
-PATIENCE = 60
+# The gap is measured after work of a pass, later after this share of all work so far, at the latest after so many passes.
+SHARE_PER_CHECK = 0.15
+PASSES_PER_CHECK = 30.0
+# Where the gap has not become better by a tenth while the work went up by so many times, and by so many passes at least,
+# rounding is all that is left.
+IN_VAIN = 3.0
+PASSES_IN_VAIN = 3000
 
 
 def solve(problem: LinearSVMProblem, settings: GapSettings, watch: Watch, start: np.ndarray | None = None) -> GapPoint:
@@ -93,33 +95,45 @@ class CoordinateRun:
     def until_gap(self) -> None:
         """Passes until the gap is small, nothing moves any more, or a limit is hit."""
         points, best = self.problem.points, self.best
-        entries = points.entries_per_row * points.n_rows
-        work_done, work_since = 0.0, 0.0
-        passes_since, in_vain, gap_before = 0, 0, math.inf
+        entries = points.entries_per_row * points.n_rows + 1.0
+        work, checked_at, passes_since_centre = 0.0, 0.0, 0
+        better_gap, better_at, better_passes = math.inf, 0.0, 0
+        if not self.problem.shape.one_sided:
+            # A flat plane may lose nothing, and would never be met again.
+            self._offer()
+            if best.why_stop(self.settings, self.watch, "pass") is Status.SOLVED:
+                best.status = Status.SOLVED
+                return
         while True:
-            n_visited = self.n_active
+            work += self.n_active * points.entries_per_row + 1.0
             status, largest = self._pass()
             best.n_steps += 1
-            passes_since += 1
-            work = n_visited * points.entries_per_row + 1.0
-            work_done, work_since = work_done + work, work_since + work
-            due = work_since >= min(PASSES_PER_CHECK * entries, max(entries, SHARE_PER_CHECK * work_done))
-            if due or largest == 0.0 or status is not None or best.n_steps >= self.settings.max_iter:
+            passes_since_centre += 1
+            interval = min(PASSES_PER_CHECK * entries, max(entries, SHARE_PER_CHECK * work))
+            at_end = status is not None or best.n_steps >= self.settings.max_iter
+            if at_end or largest == 0.0 or work >= checked_at + interval:
+                checked_at = work
                 self._offer()
                 reached = best.why_stop(self.settings, self.watch, "pass")
-                in_vain = in_vain + 1 if best.relative_gap >= 0.999 * gap_before else 0
-                gap_before = best.relative_gap
-                if reached is None and in_vain >= PATIENCE:
-                    status = Status.STALLED
-                if reached is not None or status is not None:
+                if best.relative_gap < 0.9 * better_gap:
+                    better_gap, better_at, better_passes = best.relative_gap, work, best.n_steps
+                in_vain = work > IN_VAIN * better_at and best.n_steps > better_passes + PASSES_IN_VAIN
+                if reached is not None or status is not None or in_vain:
                     best.status = Status.SOLVED if reached is Status.SOLVED else status or reached or Status.STALLED
                     return
-                work_since = 0.0
                 self.n_active = wake(self.ascent, self.scores + self.ascent.b[0], self.firm, self.order)
-            if self.problem.balanced and passes_since >= PASSES_PER_CENTRE:
-                passes_since = 0
-                self.ascent.b[0] += self.ascent.give * float(self.ascent.cells[:, DUAL].sum())
-                self.firm = math.inf
+            if self.problem.balanced and (passes_since_centre >= PASSES_PER_CENTRE or largest == 0.0):
+                passes_since_centre = 0
+                self._move_centre(stuck=largest == 0.0)
+
+    def _move_centre(self, *, stuck: bool) -> None:
+        """Let the intercept's centre follow; where no dual moves any more, to the intercept that loses least at once."""
+        b, self.firm = self.ascent.b, math.inf
+        if stuck:
+            before, b[0] = b[0], best_intercept(self.problem, self.scores)
+            stuck = b[0] != before
+        if not stuck:
+            b[0] += self.ascent.give * float(self.ascent.cells[:, DUAL].sum())
 
     def _pass(self) -> tuple[Status | None, float]:
         """Visit all active rows once, in calls that are short enough to be stopped between."""

@@ -5,7 +5,7 @@ over-relaxation (Mangasarian, Musicant, "Successive overrelaxation for support v
 the primal are means over epochs: in them the noise of the steps is averaged out. Free intercepts are those of a penalty
 around values c, which follow after every epoch (the method of multipliers); the rows are then taken from their mean:
 
-    b_m = c_m + step sum_i B_im,     c <- b
+    b_m = c_m + step sum_i B_im,     c <- c + part of (b - c)
 """
 
 from collections.abc import Iterator
@@ -25,12 +25,15 @@ SELECTIONS = ("random", "cyclic")
 RELAXATION = 1.5
 # The step of free intercepts, relative to the mean square of the rows' distances from their mean.
 INTERCEPT_STEP = 0.1
+# How much of the way to b their values c go after an epoch. Steps that are too long by half are stable up to 2/3: then
+# a row whose score moves with its intercepts alone would swing between two duals.
+FOLLOWING = 0.3
 # A row's scores fall by at least this much, as its steps are made, when it gives all its limit.
 LEAST_FALL = 1e-6
 # The gap is looked at when the visits since the last look are this share of all visits, or of so many epochs' visits.
 LOOK_SHARE, LOOK_EPOCHS = 0.2, 5
 # A run has stalled when all visits are this many times those that brought the gap down last, and so many epochs more.
-PATIENCE, PATIENT_EPOCHS = 3, 50
+PATIENCE, PATIENT_EPOCHS = 10, 1000
 NEVER = np.iinfo(np.int64).max
 
 
@@ -158,7 +161,7 @@ class _DualAscent:
         self.best.n_steps = epoch
         self._visits += max(1, due.size)
         if self.problem.balanced:
-            self.planes.intercepts[:] += self.planes.intercept_step * self.planes.totals
+            self.planes.intercepts[:] += FOLLOWING * self.planes.intercept_step * self.planes.totals
         self._means.add(self.planes)
         return finished
 

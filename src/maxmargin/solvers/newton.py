@@ -50,6 +50,9 @@ from maxmargin.solvers.watch import Watch
 INNER_STEPS = 40
 # Outer steps without a better gap after which nothing more is to be had.
 PATIENCE = 12
+# Duals are sigma times residuals, and so are the residuals' rounding errors: where so many outer steps in turn have not
+# made the gap better, sigma is too large.
+ROUNDING_SHOWS = 4
 # Rows are left alone whose duals could not move if scores changed this many times as much as in the step before.
 CAUTION = 2.0
 # Where scores moved by this much more than was thought, the rows left alone have to be looked at again.
@@ -138,7 +141,8 @@ class NewtonRun:
         while True:
             gap_before = self.best.relative_gap
             inner, status = self._proximal_step()
-            stalled = stalled + 1 if self.best.relative_gap >= 0.9 * gap_before else 0
+            better = self.best.relative_gap < 0.9 * gap_before
+            stalled = 0 if better else stalled + 1
             if status is None and stalled >= PATIENCE:
                 status = Status.STALLED
             if status is not None:
@@ -146,7 +150,9 @@ class NewtonRun:
                 return
             if inner is None:
                 continue
-            if inner < 15:
+            if stalled and stalled % ROUNDING_SHOWS == 0:
+                self.sigma /= 256.0
+            elif inner < 15:
                 self.sigma *= 4.0
             elif inner >= INNER_STEPS:
                 self.sigma *= 0.5
