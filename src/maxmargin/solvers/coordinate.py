@@ -36,10 +36,10 @@ SELECTIONS = ("random", "cyclic", "greedy")
 # The value of the intercept's feature, relative to the length of a row.
 INTERCEPT_FEATURE = 0.3
 PASSES_PER_CENTRE = 3
-# The gap is measured after work of a pass, later after this share of all work so far, at the latest after so many passes.
+# The gap is measured after the work of a pass, later after this share of all work so far, or after so many passes.
 SHARE_PER_CHECK = 0.15
 PASSES_PER_CHECK = 30.0
-# Where the gap has not become better by a tenth while the work went up by so many times, and by so many passes at least,
+# Where the gap has not become better by a tenth while the work grew so many times, and by so many passes at least,
 # rounding is all that is left.
 IN_VAIN = 3.0
 PASSES_IN_VAIN = 3000
@@ -127,7 +127,7 @@ class CoordinateRun:
                 self._move_centre(stuck=largest == 0.0)
 
     def _move_centre(self, *, stuck: bool) -> None:
-        """Let the intercept's centre follow; where no dual moves any more, to the intercept that loses least at once."""
+        """Let the intercept's centre follow; where no dual moves any more, go to the one that loses least at once."""
         b, self.firm = self.ascent.b, math.inf
         if stuck:
             before, b[0] = b[0], best_intercept(self.problem, self.scores)
