@@ -34,7 +34,16 @@ def test_every_model_of_a_path_is_as_good_as_one_fitted_alone(loss, solver, inte
         assert cold.certificate_.dual <= model.objective_
         assert abs(model.objective_ - cold.objective_) <= max(model.certificate_.gap, cold.certificate_.gap)
         model.certificate_.check(certify(model, X, y))
-    assert sum(model.n_iter_ for model in models) <= sum(model.n_iter_ for model in alone)
+
+
+@both_losses
+@pytest.mark.parametrize("tol", [1e-4, 1e-6])
+def test_a_rising_path_takes_no_more_newton_steps_than_models_fitted_alone(loss, tol):
+    X, y = load("heart_scale")
+    shared = {"loss": loss, "solver": "newton", "tol": tol}
+    prices = 0.1 * 2.0 ** np.arange(6)
+    alone = sum(LinearSVC(C=C, **shared).fit(X, y).n_iter_ for C in prices)
+    assert sum(model.n_iter_ for model in svm_path(X, y, prices, **shared)) <= alone
 
 
 @both_solvers

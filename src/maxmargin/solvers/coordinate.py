@@ -39,6 +39,8 @@ PASSES_PER_CENTRE = 3
 # The gap is measured after the work of a pass, later after this share of all work so far, or after so many passes.
 SHARE_PER_CHECK = 0.15
 PASSES_PER_CHECK = 30.0
+# After so many passes w is summed anew: every change of a dual has rounded it.
+PASSES_PER_SUM = 200
 # Where the gap has not become better by a tenth while the work grew so many times, and by so many passes at least,
 # rounding is all that is left.
 IN_VAIN = 3.0
@@ -90,6 +92,7 @@ class CoordinateRun:
         # A generator must not start at zero.
         self.random = np.uint64(np.random.SeedSequence(settings.seed).generate_state(1, np.uint64)[0] | np.uint64(1))
         self.firm = math.inf
+        self.summed_anew = 0
         self.scores = np.empty(points.n_rows)
 
     def until_gap(self) -> None:
@@ -176,6 +179,9 @@ class CoordinateRun:
     def _offer(self) -> None:
         """Offer the plane and the duals as they are now, made feasible."""
         problem, best = self.problem, self.best
+        if best.n_steps >= self.summed_anew + PASSES_PER_SUM:
+            self.summed_anew = best.n_steps
+            self.ascent.w[:] = problem.points.combination(self.ascent.cells[:, DUAL])
         w, b = self.ascent.w, float(self.ascent.b[0])
         n_rows = self.scores.size
         self.blocks.each(n_rows, lambda first, last: see(problem.points.rows, first, last, w, 0.0, self.scores))

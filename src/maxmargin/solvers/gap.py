@@ -45,8 +45,8 @@ class GapPoint:
         return (self.primal - self.dual) / self.primal if self.primal > 0.0 else 0.0
 
     def offer_plane(self, primal: float, w: np.ndarray, b: float) -> None:
-        """Keep a plane if it is the best so far."""
-        if primal < self.primal:
+        """Keep a plane if it is the best so far; of two that are equally good, rounded, the later one is nearer."""
+        if primal <= self.primal:
             self.primal, self.w, self.intercept = primal, w.copy(), b
 
     def note(self, watch: Watch) -> None:
