@@ -37,8 +37,8 @@ ORDER_MATTERS = (
 
 
 RANDOM_ORDER = (
-    "ascent in a random order ends somewhere within tol of the best plane, and the check compares two such ends digit by "
-    "digit; that their values agree within the gap is tested in test_linear_svm.py and test_crammer_singer.py"
+    "ascent in a random order ends somewhere within tol of the best plane, and the check compares two such ends digit "
+    "by digit; that their values agree within the gap is tested in test_linear_svm.py and test_crammer_singer.py"
 )
 
 

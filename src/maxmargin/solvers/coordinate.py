@@ -41,8 +41,8 @@ SHARE_PER_CHECK = 0.15
 PASSES_PER_CHECK = 30.0
 # After so many passes w is summed anew: every change of a dual has rounded it.
 PASSES_PER_SUM = 200
-# Where the gap has not become better by a tenth while the work grew so many times, and by so many passes at least,
-# rounding is all that is left.
+# Where neither the gap has become better by a tenth nor the dual by a hundredth while the work grew so many times, and
+# by so many passes at least, rounding is all that is left.
 IN_VAIN = 3.0
 PASSES_IN_VAIN = 3000
 
@@ -100,7 +100,7 @@ class CoordinateRun:
         points, best = self.problem.points, self.best
         entries = points.entries_per_row * points.n_rows + 1.0
         work, checked_at, passes_since_centre = 0.0, 0.0, 0
-        better_gap, better_at, better_passes = math.inf, 0.0, 0
+        better_gap, better_dual, better_at, better_passes = math.inf, 0.0, 0.0, 0
         if not self.problem.shape.one_sided:
             # A flat plane may lose nothing, and would never be met again.
             self._offer()
@@ -118,8 +118,9 @@ class CoordinateRun:
                 checked_at = work
                 self._offer()
                 reached = best.why_stop(self.settings, self.watch, "pass")
-                if best.relative_gap < 0.9 * better_gap:
-                    better_gap, better_at, better_passes = best.relative_gap, work, best.n_steps
+                if best.relative_gap < 0.9 * better_gap or best.dual > 1.01 * better_dual:
+                    better_gap, better_dual = best.relative_gap, max(0.0, best.dual)
+                    better_at, better_passes = work, best.n_steps
                 in_vain = work > IN_VAIN * better_at and best.n_steps > better_passes + PASSES_IN_VAIN
                 if reached is not None or status is not None or in_vain:
                     best.status = Status.SOLVED if reached is Status.SOLVED else status or reached or Status.STALLED
