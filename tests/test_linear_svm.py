@@ -613,3 +613,19 @@ def test_a_warm_start_needs_the_rows_and_the_classes_of_the_last_fit():
     line = LinearSVR(warm_start=True).fit(X_SMALL, Y_SMALL)
     with pytest.raises(ValueError, match="warm_start"):
         line.fit(X_SMALL[1:], Y_SMALL[1:])
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (LinearSVC(C=1e300), "C must be between"),
+        (LinearSVC(C=1e-300), "C must be between"),
+        (LinearSVC(penalize_intercept=True, intercept_scaling=1e-200), "intercept_scaling must be between"),
+        (LinearSVR(C=1e300), "C must be between"),
+        (LinearSVR(epsilon=np.inf), "epsilon"),
+    ],
+)
+def test_factors_whose_squares_overflow_are_refused(model, name):
+    X, y = load("heart_scale")
+    with pytest.raises(ValueError, match=name):
+        model.fit(X, y)

@@ -17,6 +17,9 @@ from maxmargin.solvers.coordinate import SELECTIONS
 from maxmargin.solvers.gap import GapPoint, GapSettings
 from maxmargin.solvers.linear_svm import SOLVERS, solve
 
+# Factors outside this range make squares overflow, or lose digits to underflow.
+SMALLEST_FACTOR, LARGEST_FACTOR = 1e-100, 1e100
+
 
 class LinearSVM(CertifiedModel):
     """The one fit of linear support vector machines, from problems to attributes."""
@@ -57,8 +60,12 @@ class LinearSVM(CertifiedModel):
 
     def _refuse_contradictions(self) -> None:
         """A parameter that would have no effect is refused."""
-        if math.isinf(self.C):
-            raise ValueError("C must be finite: MarginPerceptron finds planes that separate all points.")
+        for name in ("C", "intercept_scaling"):
+            if not SMALLEST_FACTOR <= getattr(self, name) <= LARGEST_FACTOR:
+                raise ValueError(
+                    f"{name} must be between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g}, or squares overflow; it is "
+                    f"{getattr(self, name)!r}."
+                )
         if self.penalize_intercept and not self.fit_intercept:
             raise ValueError("penalize_intercept=True needs fit_intercept=True.")
         if self.intercept_scaling != 1.0 and not self.penalize_intercept:
