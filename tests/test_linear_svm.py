@@ -4,6 +4,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+import warnings
 from fractions import Fraction
 from functools import cache
 
@@ -29,7 +30,12 @@ from maxmargin import (
     TubeGap,
     certify,
 )
-from maxmargin.solvers import newton
+from maxmargin.certificates import measure_gap
+from maxmargin.data import Points
+from maxmargin.problems.linear_svm import LinearSVMProblem, hinge
+from maxmargin.solvers import Watch, coordinate, newton
+from maxmargin.solvers.gap import GapSettings
+from maxmargin.solvers.linear_svm import solve, suited_solver
 from real_data import load, random_set, signs_of
 
 CLASSIFIER_LOSSES = ["hinge", "squared_hinge"]
@@ -89,7 +95,8 @@ def test_hinge_with_intercept_agrees_with_libsvm(name, C, solver):
         model = LinearSVC(C=C, tol=tol, solver=solver, random_state=0).fit(data, y)
         ours = value_of(model, X, signs_of(y))
         assert ours <= best * (1 + tol + 1e-7)
-        # What rounding may add to the scores of 7,129 columns is counted in, times C.
+        # What rounding may add to the scores of 7,129 columns is counted in, times C: then the model says so.
+        assert (model.status_ is Status.SOLVED) == (model.certificate_.relative <= tol)
         assert model.certificate_.relative <= (tol if name != "leu" else max(tol, 2e-7 * C))
         assert model.certificate_.dual <= best
         assert model.objective_ >= ours
@@ -629,3 +636,47 @@ def test_factors_whose_squares_overflow_are_refused(model, name):
     X, y = load("heart_scale")
     with pytest.raises(ValueError, match=name):
         model.fit(X, y)
+
+
+@pytest.mark.parametrize(("C", "gives_up"), [(1e-3, False), (10.0, True)])
+def test_auto_leaves_coordinate_ascent_for_newton_steps_where_it_is_slow(C, gives_up):
+    X, y = random_set(5, n=3000, d=100, noise=0.1)
+    problem = LinearSVMProblem(Points(X), hinge(y, np.ones(len(y)), C))
+    until = GapSettings(tol=1e-7)
+    assert suited_solver(problem, until) == "both"
+    tried = coordinate.solve(problem, until, Watch(), gives_up=True)
+    assert (tried.status is Status.STALLED) == gives_up
+    found = solve(problem, until, Watch())
+    assert found.status is Status.SOLVED
+    assert measure_gap(problem, found.w, found.intercept, found.beta).relative <= 1.1e-7
+    # What Newton steps found comes after what coordinate ascent had found, and is never worse.
+    assert found.n_steps >= tried.n_steps
+    primals, duals = (np.array([entry[k] for entry in found.history]) for k in (1, 2))
+    assert np.all(np.diff(primals) <= 0.0)
+    assert np.all(np.diff(duals) >= 0.0)
+    assert len(found.history) > len(tried.history) if gives_up else len(found.history) == len(tried.history)
+
+
+def test_both_solvers_in_turn_give_the_same_bits_for_any_number_of_threads():
+    X, y = random_set(6, n=4000, d=120, noise=0.1)
+    one, two = (LinearSVC(C=3.0, tol=1e-6, n_jobs=n_jobs, random_state=4).fit(X, y) for n_jobs in (1, 2))
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
+
+
+def test_a_best_objective_of_zero_is_solved_and_told_without_a_ratio():
+    generator = np.random.default_rng(0)
+    X, y = generator.normal(size=(50, 3)), generator.uniform(-0.05, 0.05, 50)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = LinearSVR(epsilon=0.1).fit(X, y)
+    assert model.status_ is Status.SOLVED
+    assert "by at most" in str(model.certificate_)
+
+
+def test_a_gap_that_rounding_hides_from_the_proof_is_told():
+    X, y = load("leu")
+    with pytest.warns(LimitWarning, match="stopped shrinking"):
+        model = LinearSVC(C=30.0, tol=1e-9, solver="newton").fit(X.toarray(), y)
+    assert model.status_ is Status.STALLED
+    assert model.certificate_.relative > 1e-9

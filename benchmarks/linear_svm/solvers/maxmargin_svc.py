@@ -11,7 +11,7 @@ class Maxmargin(Tool):
 
     name = "maxmargin"
     parts = ("race", "choice", "growth")
-    tolerances = (3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6)
+    tolerances = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6)
     solver: ClassVar[str] = "auto"
     fit_intercept: ClassVar[bool] = False
 

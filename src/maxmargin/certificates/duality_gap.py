@@ -55,8 +55,9 @@ class DualityGap(Certificate):
 
     def __str__(self) -> str:
         points = "".join(f", {getattr(self, name)} {where}" for name, where in self._kinds_of_points.items())
+        distance = f"within {self.relative:.2g} of" if self.dual > 0.0 else f"by at most {self.gap:.2g} above"
         return (
-            f"objective {self.primal:.8g}, no plane has less than {self.dual:.8g}: within {self.relative:.2g} of the "
+            f"objective {self.primal:.8g}, no plane has less than {self.dual:.8g}: {distance} the "
             f"best{points and '; points: ' + points[2:]}"
         )
 

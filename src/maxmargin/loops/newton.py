@@ -139,16 +139,14 @@ def taken_by_duals(chosen, first, last, t, shape, proximal, scores, changes):
 
 
 @jit
-def update_gram(rows, chosen, weights, free, held, gram):
-    """Add the outer products of rows that became free, and take away those that ceased to be.
+def update_gram(rows, chosen, weights, n_joining, gram):
+    """Add the outer products of the first rows, which became free, and take away those of the others.
 
     Only the lower triangle is kept; the last row and column are the intercept's.
     """
     for k in range(chosen.size):
-        if free[k] != held[k]:
-            weight = weights[chosen[k]]
-            add_outer(rows, chosen[k], weight if free[k] else -weight, gram)
-            held[k] = free[k]
+        weight = weights[chosen[k]]
+        add_outer(rows, chosen[k], weight if k < n_joining else -weight, gram)
 
 
 @jit

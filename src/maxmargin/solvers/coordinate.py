@@ -45,10 +45,23 @@ PASSES_PER_SUM = 200
 # by so many passes at least, rounding is all that is left.
 IN_VAIN = 3.0
 PASSES_IN_VAIN = 3000
+# The passes that coordinate ascent may still need where Newton steps could do the rest.
+AFFORDED = 4.0
+AFFORDED_PER_DECADE = 4.0
 
 
-def solve(problem: LinearSVMProblem, settings: GapSettings, watch: Watch, start: np.ndarray | None = None) -> GapPoint:
-    """Make passes until the relative gap is at most ``tol``; ``start`` are signed duals to begin with."""
+def solve(
+    problem: LinearSVMProblem,
+    settings: GapSettings,
+    watch: Watch,
+    start: np.ndarray | None = None,
+    *,
+    gives_up: bool = False,
+) -> GapPoint:
+    """Make passes until the relative gap is at most ``tol``; ``start`` are signed duals to begin with.
+
+    With ``gives_up`` it ends as stalled as soon as the gap shrinks too slowly for the goal to be near.
+    """
     points = problem.points
     if start is None:
         beta, w, b = np.zeros(points.n_rows), np.zeros(points.n_columns), 0.0
@@ -58,7 +71,7 @@ def solve(problem: LinearSVMProblem, settings: GapSettings, watch: Watch, start:
     blocks = RowBlocks(points.entries_per_row, settings.n_threads)
     best = GapPoint(w, b, beta)
     with np.errstate(over="ignore", invalid="ignore"), blocks:
-        CoordinateRun(problem, settings, watch, best, blocks).until_gap()
+        CoordinateRun(problem, settings, watch, best, blocks).until_gap(gives_up=gives_up)
     return best
 
 
@@ -95,12 +108,13 @@ class CoordinateRun:
         self.summed_anew = 0
         self.scores = np.empty(points.n_rows)
 
-    def until_gap(self) -> None:
-        """Passes until the gap is small, nothing moves any more, or a limit is hit."""
+    def until_gap(self, *, gives_up: bool = False) -> None:
+        """Passes until the gap is small, nothing moves any more (or too slowly), or a limit is hit."""
         points, best = self.problem.points, self.best
         entries = points.entries_per_row * points.n_rows + 1.0
         work, checked_at, passes_since_centre = 0.0, 0.0, 0
         better_gap, better_dual, better_at, better_passes = math.inf, 0.0, 0.0, 0
+        pace = Pace(self.settings.tol)
         if not self.problem.shape.one_sided:
             # A flat plane may lose nothing, and would never be met again.
             self._offer()
@@ -122,6 +136,7 @@ class CoordinateRun:
                     better_gap, better_dual = best.relative_gap, max(0.0, best.dual)
                     better_at, better_passes = work, best.n_steps
                 in_vain = work > IN_VAIN * better_at and best.n_steps > better_passes + PASSES_IN_VAIN
+                in_vain |= gives_up and pace.is_slow(work / entries, best.relative_gap)
                 if reached is not None or status is not None or in_vain:
                     best.status = Status.SOLVED if reached is Status.SOLVED else status or reached or Status.STALLED
                     return
@@ -196,6 +211,21 @@ class CoordinateRun:
         dual = problem.dual_value(beta, w)
         if dual > best.dual:
             best.dual, best.beta = dual, beta
+
+
+class Pace:
+    """Whether the gap shrinks fast enough: the goal has to be near, by the decades that the last passes gained."""
+
+    def __init__(self, goal: float) -> None:
+        self._goal = goal
+        self._passes, self._decades = 0.0, math.nan
+
+    def is_slow(self, passes: float, gap: float) -> bool:
+        """Take the next measurement of the gap, after so much work in all."""
+        decades_left = math.log10(gap / self._goal) if self._goal < gap < math.inf else math.nan
+        gained, worked = self._decades - decades_left, passes - self._passes
+        self._passes, self._decades = passes, decades_left
+        return gained * (AFFORDED + AFFORDED_PER_DECADE * decades_left) < decades_left * worked
 
 
 def aligned_cells(n_rows: int) -> np.ndarray:

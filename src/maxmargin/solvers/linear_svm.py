@@ -6,9 +6,14 @@ from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers import coordinate, newton
 from maxmargin.solvers.gap import GapPoint, GapSettings
 from maxmargin.solvers.newton_system import LARGEST_DIRECT
+from maxmargin.solvers.solution import Status
 from maxmargin.solvers.watch import Watch
 
 SOLVERS = ("auto", "coordinate", "newton")
+# With so many rows for every column a sample of them is the better start.
+ROWS_FOR_A_SAMPLE = 200
+# Fewer entries than this are a matter of milliseconds, whoever starts.
+FEW_ENTRIES = 1 << 18
 
 
 def solve(
@@ -21,13 +26,20 @@ def solve(
     """Run until the relative gap is at most ``tol``; ``start`` are signed duals to begin with."""
     if solver == "auto":
         solver = suited_solver(problem, settings)
-    if solver == "coordinate":
-        return coordinate.solve(problem, settings, watch, start)
-    return newton.solve(problem, settings, watch, start)
+    if solver == "newton":
+        return newton.solve(problem, settings, watch, start)
+    found = coordinate.solve(problem, settings, watch, start, gives_up=solver == "both")
+    if solver == "both" and found.status is Status.STALLED:
+        return newton.solve(problem, settings, watch, found.beta, found)
+    return found
 
 
 def suited_solver(problem: LinearSVMProblem, settings: GapSettings) -> str:
-    """Coordinate ascent for wide data, and where one of its orders is asked for; else Newton steps."""
-    if settings.selection != "random" or problem.points.n_columns > LARGEST_DIRECT:
+    """Coordinate ascent where both sides are long, or one of its orders is asked for; Newton steps for small data, and
+    for many more rows than columns; else "both": coordinate ascent for as long as it is fast, then Newton steps.
+    """
+    n_rows, n_columns = problem.points.n_rows, problem.points.n_columns
+    if settings.selection != "random" or min(n_rows, n_columns) > LARGEST_DIRECT:
         return "coordinate"
-    return "newton"
+    few = problem.points.entries_per_row * n_rows < FEW_ENTRIES
+    return "newton" if few or n_rows >= ROWS_FOR_A_SAMPLE * n_columns else "both"

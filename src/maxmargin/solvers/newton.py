@@ -61,25 +61,35 @@ SURPRISE = 1.5
 WORTH_LEAVING = 0.2
 
 
-def solve(problem: LinearSVMProblem, settings: GapSettings, watch: Watch, start: np.ndarray | None = None) -> GapPoint:
-    """Run until the relative gap is at most ``tol``; ``start`` are signed duals to begin with."""
+def solve(
+    problem: LinearSVMProblem,
+    settings: GapSettings,
+    watch: Watch,
+    start: np.ndarray | None = None,
+    best: GapPoint | None = None,
+) -> GapPoint:
+    """Run until the relative gap is at most ``tol``.
+
+    ``start`` are signed duals to begin with, ``best`` what an earlier run has found: this one goes on with it.
+    """
     # Values whose squares overflow leave steps that lead nowhere; the best points met before stay, with their gap.
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         sample = sample_of(problem) if start is None else None
         if sample is None:
-            return _run(problem, settings, watch, first_point(problem, start)).best
-        coarse = replace(settings, tol=max(settings.tol, GAP_OF_SAMPLE))
-        part = _run(sample, coarse, Watch(watch.seconds_left, None, watch.stop_asked), first_point(sample))
-        first = start_from(problem, part.best.w, part.best.intercept, part.width)
-        return _run(problem, settings, watch, first, part.best.n_steps).best
+            first = first_point(problem, start)
+        else:
+            coarse = replace(settings, tol=max(settings.tol, GAP_OF_SAMPLE))
+            part = _run(sample, coarse, Watch(watch.seconds_left, None, watch.stop_asked), first_point(sample))
+            first = start_from(problem, part.best.w, part.best.intercept, part.width)
+            best = GapPoint(first.w, first.b, first.beta, n_steps=part.best.n_steps)
+        return _run(problem, settings, watch, first, best).best
 
 
 def _run(
-    problem: LinearSVMProblem, settings: GapSettings, watch: Watch, first: FirstPoint, n_steps: int = 0
+    problem: LinearSVMProblem, settings: GapSettings, watch: Watch, first: FirstPoint, best: GapPoint | None = None
 ) -> "NewtonRun":
     with RowBlocks(problem.points.entries_per_row, settings.n_threads) as blocks:
-        run = NewtonRun(problem, settings, watch, first, blocks)
-        run.best.n_steps = n_steps
+        run = NewtonRun(problem, settings, watch, first, best or GapPoint(first.w, first.b, first.beta), blocks)
         run.until_gap()
     return run
 
@@ -118,11 +128,10 @@ class NewtonRun:
         settings: GapSettings,
         watch: Watch,
         first: FirstPoint,
+        best: GapPoint,
         blocks: RowBlocks,
     ) -> None:
-        self.problem, self.settings, self.watch = problem, settings, watch
-        self.best = GapPoint(first.w, first.b, first.beta)
-        self.blocks = blocks
+        self.problem, self.settings, self.watch, self.best, self.blocks = problem, settings, watch, best, blocks
         self.rows, self.shape = problem.points.rows, problem.shape
         self.system = FreeRowsSystem(problem, blocks)
         self.w, self.b, self.scores = first.w, first.b, first.scores
@@ -164,7 +173,7 @@ class NewtonRun:
         """
         n_rows = self.scores.size
         everything = np.arange(n_rows, dtype=np.uint32)
-        whole = ChosenRows(self, everything, self.scores, self.centers)
+        whole = ChosenRows(self, everything, self.scores.copy(), self.centers)
         seen = whole.look()
         self.offer_plane(float(seen.sums[LOST]))
         self.offer_duals(seen, lambda: whole.duals)
@@ -174,18 +183,18 @@ class NewtonRun:
         movable = self._movable()
         chosen = everything[movable]
         if chosen.size > (1.0 - WORTH_LEAVING) * n_rows:
-            movable, background = np.ones(n_rows, dtype=bool), None
-            active = ChosenRows(self, everything, self.scores.copy(), self.centers)
+            active, background = whole, None
         else:
             active = ChosenRows(self, chosen, self.scores[movable], self.centers[movable])
             background = seen - active.look()
-        inner, status, last = active.minimise(background)
+        inner, status, last = active.minimise(seen, background)
         before = self.scores
         self.scores = np.empty(n_rows)
         self.blocks.each(n_rows, lambda first, last: see(self.rows, first, last, self.w, self.b, self.scores))
         change = float(np.abs(self.scores - before).max())
         duals = whole.duals
-        duals[movable] = active.duals
+        if active is not whole:
+            duals[movable] = active.duals
         self.offer_duals(last, lambda: duals)
         surprised = change > SURPRISE * self.reach
         if not surprised:
@@ -259,15 +268,25 @@ class ChosenRows:
         self.travelled = 0.0
         return DualSums(total[:N_SUMS], total[N_SUMS : N_SUMS + size], total[N_SUMS + size :])
 
-    def minimise(self, background: DualSums | None) -> tuple[int, Status | None, DualSums]:
-        """Newton steps on Phi until its gradient is small beside the move of the duals."""
+    def minimise(self, sums: DualSums, background: DualSums | None) -> tuple[int, Status | None, DualSums]:
+        """Newton steps on Phi until its gradient is small beside the move of the duals.
+
+        ``sums`` are those of all rows at the plane as it is now, ``background`` of those that are not chosen.
+        """
         run = self.run
         run.system.choose(self.chosen)
         self.changes = np.empty_like(self.scores)
         start = self.scores.copy()
         factor = run.sigma / (1.0 + run.sigma * run.shape.curvature)
         for inner in range(INNER_STEPS + 1):
-            sums = self.look() if background is None else background + self.look()
+            if inner > 0 and background is not None:
+                sums = background + self.look()
+            elif inner > 0:
+                sums = self.look()
+                run.offer_plane(float(sums.sums[LOST]))
+                run.offer_duals(sums, self.duals.copy)
+                if run.best.relative_gap <= run.settings.tol:
+                    return inner, Status.SOLVED, sums
             gradient = run.w - sums.w
             gradient_b = run.rho * run.b - sums.total if run.problem.has_intercept else 0.0
             length = math.sqrt(float(gradient @ gradient) + gradient_b**2)
