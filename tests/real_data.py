@@ -20,6 +20,8 @@ COLUMNS = {
     "heart_scale": 13,
     "ionosphere_scale": 34,
     "australian_scale": 14,
+    "breast-cancer_scale": 10,
+    "a9a": 123,
     "sms-spam": 8890,
     "letter.scale": 16,
 }
@@ -41,7 +43,7 @@ def stand_in(name):
     """Make a set of the same kind: separable or not, 0/1 or real, sparse or dense."""
     generator = np.random.default_rng(len(name))
     d = min(COLUMNS[name], 200)
-    n = {"mushrooms": 800, "sonar_scale": 120, "leu": 38, "colon-cancer": 62}.get(name, 300)
+    n = {"mushrooms": 800, "sonar_scale": 120, "leu": 38, "colon-cancer": 62, "a9a": 2000}.get(name, 300)
     plane = generator.standard_normal(d)
     if name in {"mushrooms", "sms-spam"}:
         X = (generator.random((n, d)) < 0.2).astype(float)
@@ -66,6 +68,15 @@ NOT_SEPARABLE = ["heart_scale", "ionosphere_scale", "australian_scale"]
 def signs_of(y):
     """-1 and +1, as the package takes two labels."""
     return np.where(y == np.max(y), 1.0, -1.0)
+
+
+def hardly_separable(n=2000, d=50, n_classes=2, margin=1e-7):
+    """Classes that planes separate, but with so small a margin that passes of a perceptron do not end in our time."""
+    generator = np.random.default_rng(0)
+    X, y = generator.standard_normal((n, d)), generator.integers(0, n_classes, n)
+    for label in range(n_classes):
+        X[:, label] = np.where(y == label, margin, -margin)
+    return X, y
 
 
 def random_set(seed, n=60, d=7, noise=0.1, grid=None):

@@ -45,3 +45,21 @@ def test_the_worst_ratio_to_each_bound_is_below_one():
     rows = [line[36:].split() for line in run.stdout.splitlines()[1:]]
     assert len(rows) == 6
     assert all(0 < float(row[2]) <= 1 for row in rows)
+
+
+def test_the_accelerated_perceptron_stays_below_its_theorem():
+    run = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "accelerated_perceptron.py")],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    rows = [[float(value) for value in line.split()] for line in run.stdout.splitlines()[1:]]
+    assert len(rows) == 6
+    for _, updates, most_updates, passes, most_passes, to_half in rows:
+        assert updates <= most_updates
+        assert passes <= most_passes
+        assert to_half >= passes
+    # Ten times as small a margin takes the smooth perceptron about ten times as many passes at most, not a hundred.
+    assert rows[-1][3] <= 20 * rows[-3][3]

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from maxmargin import KernelPerceptron, LimitWarning, LinearSVC, MarginPerceptron, Perceptron, Status, margins
-from real_data import load, random_set
+from real_data import hardly_separable, load, random_set
 
 LINEAR = [Perceptron(max_iter=20), MarginPerceptron(max_iter=50)]
 ALL = [*LINEAR, KernelPerceptron(max_iter=20)]
@@ -153,14 +154,14 @@ def test_it_ends_as_soon_as_a_pass_makes_no_mistake():
 
 @pytest.mark.parametrize("limit", [{"max_iter": 3}, {"max_iter": 10**6, "max_time": 0.05}])
 def test_a_limit_is_told_with_what_is_proven(limit):
-    X, y = load("heart_scale")
+    X, y = hardly_separable(n=270, d=13)
     with pytest.warns(
         LimitWarning, match=r"(max_iter|max_time) was reached.*usable.*Proven: .*mistakes, at most"
     ) as caught:
         model = Perceptron(tol=None, **limit).fit(X, y)
     assert not any("converge" in str(warning.message) for warning in caught)
     assert str(model.status_) in ("iteration limit", "time limit")
-    assert model.score(X, y) > 0.6
+    assert model.score(X, y) > 0.4
 
 
 def test_tol_ends_a_run_that_makes_no_progress_without_a_warning():
@@ -282,8 +283,8 @@ import os, signal, threading, time, warnings
 import numpy as np
 from maxmargin import Perceptron
 warnings.simplefilter("ignore")
-generator = np.random.default_rng(0)
-X, y = generator.standard_normal((2000, 50)), generator.integers(0, {n_classes}, 2000)
+from real_data import hardly_separable, hardly_separable
+X, y = hardly_separable(n_classes={n_classes})
 Perceptron(max_iter=2, tol=None).fit(X, y)
 model = Perceptron(max_iter=10**9, tol=None, n_jobs={n_jobs})
 asked = []
@@ -305,14 +306,21 @@ except KeyboardInterrupt:
 def test_ctrl_c_keeps_the_model(n_classes, n_jobs):
     """The interrupt is answered soon, the fitted attributes are there, and they are certified."""
     code = INTERRUPTED_FIT.format(n_classes=n_classes, n_jobs=n_jobs)
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=Path(__file__).parent,
+    )
     n_planes = 1 if n_classes == 2 else n_classes
     assert result.stdout.strip() == f"interrupted ({n_planes}, 50) True True", result.stderr
 
 
 @quiet
 def test_max_time_is_kept():
-    X, y = random_set(1, n=5000, d=20, noise=0.4)
+    X, y = hardly_separable(n=5000, d=20)
     for model in (Perceptron(max_iter=10**8, tol=None), MarginPerceptron(min_gamma=1e-12), KernelPerceptron(tol=None)):
         model.set_params(max_time=0.5)
         started = time.perf_counter()

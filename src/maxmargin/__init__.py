@@ -23,12 +23,17 @@ _HOME_OF = {
     "MarginBracket": "certificates",
     "MistakeBound": "certificates",
     "MulticlassGap": "certificates",
+    "NotSeparableError": "certificates",
     "PerClass": "certificates",
     "StreetGap": "certificates",
     "TubeGap": "certificates",
     "mistake_bound": "certificates",
     "LimitWarning": "solvers",
     "Status": "solvers",
+    "HullDistance": "separability",
+    "Separation": "separability",
+    "hull_distance": "separability",
+    "separate": "separability",
     "C_from_lambda": "problems",
     "Margins": "problems",
     "incremental_search_bound": "problems",
@@ -46,6 +51,7 @@ if TYPE_CHECKING:
         MarginBracket,
         MistakeBound,
         MulticlassGap,
+        NotSeparableError,
         PerClass,
         StreetGap,
         TubeGap,
@@ -61,6 +67,7 @@ if TYPE_CHECKING:
         svm_path,
     )
     from maxmargin.problems import C_from_lambda, Margins, incremental_search_bound, margin_perceptron_bound, margins
+    from maxmargin.separability import HullDistance, Separation, hull_distance, separate
     from maxmargin.solvers import LimitWarning, Status
 
 

@@ -2,7 +2,8 @@
 
 from maxmargin.certificates.base import Certificate, CertificateError, PerClass
 from maxmargin.certificates.duality_gap import DualityGap, StreetGap, TubeGap, measure_gap
-from maxmargin.certificates.margin_bracket import MarginBracket, bracket_margin
+from maxmargin.certificates.hulls import bracket_hard_margin
+from maxmargin.certificates.margin_bracket import MarginBracket, NotSeparableError, bracket_margin
 from maxmargin.certificates.mistakes import MistakeBound, UpdateRule, bound_mistakes, mistake_bound
 from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multiclass_gap
 from maxmargin.certificates.scene import Scene, linear_scene
@@ -14,12 +15,14 @@ __all__ = [
     "MarginBracket",
     "MistakeBound",
     "MulticlassGap",
+    "NotSeparableError",
     "PerClass",
     "Scene",
     "StreetGap",
     "TubeGap",
     "UpdateRule",
     "bound_mistakes",
+    "bracket_hard_margin",
     "bracket_margin",
     "linear_scene",
     "measure_gap",

@@ -47,6 +47,11 @@ class MarginBracket(Certificate):
         """At least this share of the largest possible margin is reached."""
         return max(0.0, self.lower / self.upper) if self.upper > 0.0 else 0.0
 
+    @property
+    def relative(self) -> float:
+        """The bracket's width, relative to its upper end; one where nothing is separated."""
+        return 1.0 - self.share
+
     def __str__(self) -> str:
         if math.isinf(self.upper):
             return f"nothing is known of the margins of the points {self.space}"
@@ -75,6 +80,23 @@ class MarginBracket(Certificate):
             math.isclose(self.radius, proven.radius, rel_tol=1e-9),
             f"radius {self.radius!r} is not {proven.radius!r}",
         )
+
+
+class NotSeparableError(ValueError):
+    """No plane separates the classes; ``certificate`` is the proof.
+
+    Parameters
+    ----------
+    message : str
+    certificate : MarginBracket
+    """
+
+    def __init__(self, message: str, certificate: MarginBracket) -> None:
+        super().__init__(message)
+        self.certificate = certificate
+
+    def __reduce__(self) -> tuple[type, tuple[str, MarginBracket]]:
+        return type(self), (str(self), self.certificate)
 
 
 def bracket_margin(scene: Scene) -> MarginBracket:

@@ -59,16 +59,18 @@ def linear_scene(
     intercept: float,
     alpha: np.ndarray | None = None,
     start: tuple[np.ndarray, float] | None = None,
+    witness: np.ndarray | None = None,
 ) -> Scene:
-    """Measure a plane w·x + b among the problem's points; ``alpha`` are duals, where there are any."""
+    """Measure a plane w·x + b among the problem's points; ``alpha`` and ``witness`` are duals, where there are any."""
     # Values so large that their squares overflow leave infinite bounds behind, which claim nothing.
     with np.errstate(over="ignore", invalid="ignore"):
         radius = _radius(problem)
+        lengths = [_length_in_hull(problem, duals) for duals in (alpha, witness) if duals is not None]
         return Scene(
             space=space_of(problem),
             radius=radius,
             margins=_margins(problem, w, intercept),
-            shortest_in_hull=radius if alpha is None else min(radius, _length_in_hull(problem, alpha)),
+            shortest_in_hull=min(radius, *lengths, math.inf),
             start_length=0.0 if start is None else length_at_most(start[0], start[1] * problem.intercept_step),
         )
 

@@ -36,6 +36,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     # To stall is what the tolerance of a perceptron asks for; where it is a failure, this says what to do.
     _advice_when_stalled: str | None = None
+    _advice_when_not_separable = "no plane has the margin asked for: lower it, or use a soft margin"
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -85,7 +86,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         advice = {
             Status.ITERATION_LIMIT: "max_iter was reached: raise it to go on",
             Status.TIME_LIMIT: "max_time was reached: raise it to go on",
-            Status.NOT_SEPARABLE: "no plane has the margin asked for: lower it, or use a soft margin",
+            Status.NOT_SEPARABLE: self._advice_when_not_separable,
             Status.STALLED: self._advice_when_stalled,
         }.get(self.status_)
         if advice is not None:

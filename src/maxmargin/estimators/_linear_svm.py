@@ -10,6 +10,7 @@ import numpy as np
 from joblib import cpu_count, effective_n_jobs
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from maxmargin.certificates import DualityGap
 from maxmargin.estimators._base import CertifiedModel, TrainingData, one_or_all
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers import Status, Watch, ctrl_c_asks
@@ -38,6 +39,9 @@ class LinearSVM(CertifiedModel):
     n_jobs: int | None
     warm_start: bool
 
+    # Whether C = inf, no point in the street, has a meaning.
+    _takes_hard_margin = False
+
     coef_: np.ndarray
     intercept_: np.ndarray
     dual_coef_: np.ndarray
@@ -63,6 +67,8 @@ class LinearSVM(CertifiedModel):
     def _refuse_contradictions(self) -> None:
         """A parameter that would have no effect is refused."""
         for name in ("C", "intercept_scaling"):
+            if name == "C" and self._takes_hard_margin and math.isinf(self.C):
+                continue
             if not SMALLEST_FACTOR <= getattr(self, name) <= LARGEST_FACTOR:
                 raise ValueError(
                     f"{name} must be between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g}, or squares overflow; it is "
@@ -101,6 +107,7 @@ class LinearSVM(CertifiedModel):
 
         with ctrl_c_asks() as stop_asked:
             solutions = self._solve_tasks(data, run, stop_asked, steps=self.max_iter)
+            self._refuse_outcomes(data, solutions)
             self.coef_ = np.array([solution.w for solution in solutions])
             self.intercept_ = np.array([solution.intercept for solution in solutions])
             self.dual_coef_ = np.array([solution.beta for solution in solutions])
@@ -114,6 +121,9 @@ class LinearSVM(CertifiedModel):
     def _solve_plane(self, problem: LinearSVMProblem, settings: GapSettings, watch: Watch, start: Any) -> GapPoint:
         return solve(problem, settings, watch, start, self.solver)
 
+    def _refuse_outcomes(self, data: Any, solutions: Sequence[Any]) -> None:
+        """Raise where a task has no solution, before anything of the last fit is lost."""
+
     def _believe_only_proofs(self, solutions: Sequence[Any]) -> None:
         """A run that saw a gap which the certificate, with all rounding errors counted, does not confirm has stalled.
 
@@ -122,7 +132,7 @@ class LinearSVM(CertifiedModel):
         proof: Any = self.certificate_
         proofs = [proof] if len(solutions) == 1 else list(proof.values())
         for solution, one in zip(solutions, proofs, strict=True):
-            nothing_lost = one.dual <= 0.0 and one.gap <= NEGLIGIBLE_LOSS * self.C
+            nothing_lost = isinstance(one, DualityGap) and one.dual <= 0.0 and one.gap <= NEGLIGIBLE_LOSS * self.C
             if solution.status is Status.SOLVED and one.relative > self.tol and not nothing_lost:
                 solution.status = Status.STALLED
 

@@ -1,22 +1,33 @@
 """The linear support vector machine as a scikit-learn classifier."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certificates import Certificate, PerClass
-from maxmargin.certificates.duality_gap import measure_gap
-from maxmargin.certificates.multiclass_gap import measure_multiclass_gap
+from maxmargin.certificates import (
+    Certificate,
+    DualityGap,
+    MarginBracket,
+    NotSeparableError,
+    PerClass,
+    bracket_hard_margin,
+    measure_gap,
+    measure_multiclass_gap,
+)
 from maxmargin.data import Dataset, JointClasses, LabelledPoints, validate_labels, validate_training_data
 from maxmargin.estimators._base import LinearPlanes, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
+from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LOSSES, LinearSVMProblem, weights_of
-from maxmargin.solvers import Watch, crammer_singer
+from maxmargin.solvers import Status, Watch, crammer_singer, hard_margin
 from maxmargin.solvers.gap import GapSettings
 
 
@@ -31,7 +42,9 @@ class LinearSVC(LinearSVM, LinearPlanes):
     Parameters
     ----------
     C : float, default=1.0
-        The price of a point in the street or beyond it.
+        The price of a point in the street or beyond it. ``inf`` is the hard margin: the widest street without a point
+        in it, ``NotSeparableError`` where there is none, and a bracket around the largest margin as certificate, of
+        relative width ``tol``. Weights then say only which rows count.
     loss : {"hinge", "squared_hinge"}, default="hinge"
     fit_intercept : bool, default=True
     penalize_intercept : bool, default=False
@@ -82,7 +95,7 @@ class LinearSVC(LinearSVM, LinearPlanes):
     n_iter_ : int
         Passes or Newton steps (of the class that took most).
     status_ : Status
-    certificate_ : StreetGap, or PerClass of them; MulticlassGap for "crammer_singer"
+    certificate_ : StreetGap, or PerClass of them; MulticlassGap for "crammer_singer"; MarginBracket for C = inf
 
     References
     ----------
@@ -101,8 +114,11 @@ class LinearSVC(LinearSVM, LinearPlanes):
     True
     """
 
+    _takes_hard_margin = True
+
     _parameter_constraints: dict = {
         **LinearSVM._parameter_constraints,
+        "C": [Interval(Real, 0.0, None, closed="right")],
         "loss": [StrOptions(set(LOSSES))],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "multi_class": [StrOptions({"ovr", "crammer_singer"})],
@@ -199,6 +215,16 @@ class LinearSVC(LinearSVM, LinearPlanes):
 
     def _refuse_contradictions(self) -> None:
         super()._refuse_contradictions()
+        if math.isinf(self.C):
+            for name, refused in (
+                ("multi_class", "crammer_singer"),
+                ("solver", "coordinate"),
+                ("penalize_intercept", True),
+            ):
+                if getattr(self, name) == refused:
+                    raise ValueError(f"C=inf, the hard margin, is not solved with {name}={refused!r}: leave it out.")
+            if self.selection != "random":
+                raise ValueError("C=inf, the hard margin, is solved by Newton steps: leave selection at 'random'.")
         if self.multi_class == "crammer_singer":
             for name, only in (("loss", ("hinge",)), ("solver", ("auto", "coordinate")), ("selection", ("random",))):
                 if getattr(self, name) not in only:
@@ -217,7 +243,13 @@ class LinearSVC(LinearSVM, LinearPlanes):
         penalty = self._intercept_penalty
         return LinearSVMProblem(dataset.points, shape, penalty)
 
+    def _hard_problem(self, dataset: Dataset) -> HardMarginProblem:
+        return HardMarginProblem(dataset, self.fit_intercept)
+
     def _solve_two_classes(self, dataset: Dataset, settings: GapSettings, watch: Watch, start: Any) -> Any:
+        if math.isinf(self.C):
+            until = replace(settings, tol=hard_margin.gap_of_width(self.tol))
+            return hard_margin.solve(self._hard_problem(dataset), until, watch, start)
         return self._solve_plane(self._problem(dataset), settings, watch, start)
 
     def _joint_problem(self, labelled: LabelledPoints) -> CrammerSingerProblem:
@@ -244,6 +276,18 @@ class LinearSVC(LinearSVM, LinearPlanes):
         w, b, _ = zero if results[0] is None else results[0]
         return {"coef_": w, "intercept_": b, "classes_": labelled.classes}
 
+    def _refuse_outcomes(self, data: Any, solutions: Sequence[Any]) -> None:
+        if not math.isinf(self.C):
+            return
+        for name, dataset, solution in zip(data.names(), data.tasks(), solutions, strict=False):
+            if solution.status is Status.NOT_SEPARABLE:
+                found = solution.w, solution.intercept, solution.beta
+                proof = bracket_hard_margin(self._hard_problem(dataset), *found)
+                which = "" if len(solutions) == 1 else f"{name}: "
+                raise NotSeparableError(
+                    f"{which}{proof}. C=inf has no solution: use a soft margin, for example LinearSVC(C=1.0).", proof
+                )
+
     def _conclude(self, data: Any, solutions: Sequence[Any]) -> None:
         self.classes_ = data.classes
         labelled = data
@@ -256,8 +300,8 @@ class LinearSVC(LinearSVM, LinearPlanes):
         self.margin_ = float(margins[0]) if len(margins) == 1 else margins
         self.certificate_ = self._prove(labelled)
         proof: Any = self.certificate_
-        joint = not isinstance(proof, PerClass)
-        self.objective_ = proof.primal if joint else [one.primal for one in proof.values()]
+        single = not isinstance(proof, PerClass)
+        self.objective_ = objective_of(proof) if single else [objective_of(one) for one in proof.values()]
 
     def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
         refuse_other_rows(labelled.points.n_rows, self.dual_coef_.shape[1])
@@ -267,7 +311,16 @@ class LinearSVC(LinearSVM, LinearPlanes):
             )
 
         def prove_task(task: int, dataset: Dataset) -> Certificate:
-            beta = self.dual_coef_[task]
-            return measure_gap(self._problem(dataset), self.coef_[task], float(self.intercept_[task]), beta)
+            vectors = self.coef_[task], float(self.intercept_[task]), self.dual_coef_[task]
+            if math.isinf(self.C):
+                return bracket_hard_margin(self._hard_problem(dataset), *vectors)
+            return measure_gap(self._problem(dataset), *vectors)
 
         return self._certificates(prove_task, labelled)
+
+
+def objective_of(proof: DualityGap | MarginBracket) -> float:
+    """The proven value of a model; of the hard margin, that of its plane scaled to y f >= 1."""
+    if isinstance(proof, DualityGap):
+        return proof.primal
+    return 0.5 / proof.lower**2 if proof.separates else math.inf

@@ -1,7 +1,7 @@
 """The perceptron as a scikit-learn classifier."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -103,6 +103,9 @@ class Perceptron(LinearPlanes):
         y_i alpha_i, alpha_i being the sum of the steps taken on row i: from zeros, ``coef_ = dual_coef_ @ X``.
     coef_init_, intercept_init_ : ndarray
         The planes that the fit started from.
+    hull_weights_ : ndarray of shape (1, n) or (n_classes, n), or None
+        Where a run that went on making mistakes was ended by the proof that no plane separates the classes (status
+        NOT_SEPARABLE): weights of the rows for which the classes' convex hulls meet. Zeros for other classes.
     status_ : Status
     certificate_ : MistakeBound, or PerClass of them
     n_features_in_ : int
@@ -129,6 +132,8 @@ class Perceptron(LinearPlanes):
     >>> model.n_updates_ <= model.certificate_.bound
     True
     """
+
+    _advice_when_not_separable = "no plane separates the classes, so passes would never end: use LinearSVC"
 
     _parameter_constraints: dict = {
         "fit_intercept": ["boolean"],
@@ -238,6 +243,7 @@ class Perceptron(LinearPlanes):
             self._keep_planes(labelled, solutions)
             self._keep_duals(labelled, solutions)
             self._keep_starts(labelled, starts)
+            self._keep_witnesses(solutions)
             self._ends = [solution.end for solution in solutions]
             self.certificate_ = self._prove(labelled)
             self._tell(solutions)
@@ -295,9 +301,17 @@ class Perceptron(LinearPlanes):
             self._ends = [solution.end for solution in solutions]
             self.n_updates_ = one_or_all([int(old) + run.n_updates for old, run in zip(before, solutions, strict=True)])
             self._rows_of_stream += labelled.points.n_rows
-            for name in ("dual_coef_", "certificate_", "status_"):
+            for name in ("dual_coef_", "hull_weights_", "certificate_", "status_"):
                 self.__dict__.pop(name, None)
         return self
+
+    def _keep_witnesses(self, solutions: Sequence[Solution]) -> None:
+        found = [solution.witness for solution in solutions]
+        self.hull_weights_ = None
+        if any(witness is not None for witness in found):
+            self.hull_weights_ = np.array(
+                [np.zeros(self.dual_coef_.shape[1]) if witness is None else witness for witness in found]
+            )
 
     def _problem(self, dataset: Dataset) -> PerceptronProblem:
         return PerceptronProblem(dataset, self.fit_intercept, self.eta0, self.normalize)
@@ -378,7 +392,8 @@ class Perceptron(LinearPlanes):
             refuse_other_rows(dataset.signs.size, n_rows)
             alpha = np.abs(self.dual_coef_[task]) if whole_run else None
             start = self.coef_init_[task], self.intercept_init_[task]
-            scene = linear_scene(problem, self.coef_[task], self.intercept_[task], alpha, start)
+            witness = self.hull_weights_[task] if whole_run and self.hull_weights_ is not None else None
+            scene = linear_scene(problem, self.coef_[task], self.intercept_[task], alpha, start, witness)
             passes = len(as_list(self.mistakes_per_pass_, labelled.n_tasks)[task]) if whole_run else 1
             held_out = self._n_held_out if whole_run else 0
             rule = update_rule(problem, max(1, passes), batch=self.rule == "batch", held_out=held_out)

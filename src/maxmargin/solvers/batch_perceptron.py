@@ -10,14 +10,14 @@ import numpy as np
 
 from maxmargin.loops.perceptron import batch_pass
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.passes import PassOutcome, PlaneRun, run_passes
+from maxmargin.solvers.passes import PassOutcome, PlaneRun, run_passes, separability_test
 from maxmargin.solvers.solution import PassSettings, Solution, Start
 from maxmargin.solvers.watch import Watch
 
 
 def solve(problem: PerceptronProblem, settings: PassSettings, start: Start, watch: Watch) -> Solution:
     """Run until a pass makes no mistake, or until the settings or the watch say stop."""
-    return run_passes(BatchRun(problem, settings, start), settings, watch)
+    return run_passes(BatchRun(problem, settings, start), settings, watch, separability_test(problem, settings))
 
 
 class BatchRun(PlaneRun):

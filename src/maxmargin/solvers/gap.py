@@ -26,7 +26,10 @@ class GapSettings:
 
 @dataclass
 class GapPoint:
-    """A plane and signed duals, the best of each that a run met, and the history of (seconds, primal, dual)."""
+    """A plane and signed duals, the best of each that a run met, and the history of (seconds, primal, dual).
+
+    From the dual value ``hopeless`` on there is no plane that could be looked for.
+    """
 
     w: np.ndarray
     intercept: float
@@ -35,6 +38,7 @@ class GapPoint:
     dual: float = -math.inf
     n_steps: int = 0
     status: Status = Status.STALLED
+    hopeless: float = math.inf
     history: list[tuple[float, float, float]] = field(default_factory=list)
 
     @property
@@ -49,6 +53,12 @@ class GapPoint:
         if primal <= self.primal:
             self.primal, self.w, self.intercept = primal, w.copy(), b
 
+    def reached(self, settings: GapSettings) -> Status | None:
+        """Whether the goal is reached, or proven to be out of reach."""
+        if self.dual >= self.hopeless:
+            return Status.NOT_SEPARABLE
+        return Status.SOLVED if self.relative_gap <= settings.tol else None
+
     def note(self, watch: Watch) -> None:
         """Write the history."""
         self.history.append((watch.seconds, self.primal, self.dual))
@@ -56,8 +66,9 @@ class GapPoint:
     def why_stop(self, settings: GapSettings, watch: Watch, step: str) -> Status | None:
         """Write the history, tell the world, and say why to stop, if there is reason to."""
         self.note(watch)
-        if self.relative_gap <= settings.tol:
-            return Status.SOLVED
+        reached = self.reached(settings)
+        if reached is not None:
+            return reached
         if self.n_steps >= settings.max_iter:
             return Status.ITERATION_LIMIT
         return watch.report(

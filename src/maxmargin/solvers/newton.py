@@ -148,9 +148,9 @@ class NewtonRun:
         """Outer steps until the gap is small, nothing moves any more, or a limit is hit."""
         stalled = 0
         while True:
-            gap_before = self.best.relative_gap
+            gap_before, dual_before = self.best.relative_gap, self.best.dual
             inner, status = self._proximal_step()
-            better = self.best.relative_gap < 0.9 * gap_before
+            better = self.best.relative_gap < 0.9 * gap_before or self.best.dual > 1.2 * max(0.0, dual_before)
             stalled = 0 if better else stalled + 1
             if status is None and stalled >= PATIENCE:
                 status = Status.STALLED
@@ -162,9 +162,13 @@ class NewtonRun:
             if stalled and stalled % ROUNDING_SHOWS == 0:
                 self.sigma /= 256.0
             elif inner < 15:
-                self.sigma *= 4.0
+                self.sigma *= self.growth(inner)
             elif inner >= INNER_STEPS:
                 self.sigma *= 0.5
+
+    def growth(self, inner: int) -> float:  # noqa: ARG002
+        """How much larger the next outer step may be, after one that took so few Newton steps."""
+        return 4.0
 
     def _proximal_step(self) -> tuple[int | None, Status | None]:
         """Look at all rows, then make Newton steps on those whose duals may move.
@@ -175,7 +179,7 @@ class NewtonRun:
         everything = np.arange(n_rows, dtype=np.uint32)
         whole = ChosenRows(self, everything, self.scores.copy(), self.centers)
         seen = whole.look()
-        self.offer_plane(float(seen.sums[LOST]))
+        self.offer_plane(self.scores, float(seen.sums[LOST]))
         self.offer_duals(seen, lambda: whole.duals)
         status = self.best.why_stop(self.settings, self.watch, "outer step")
         if status is not None:
@@ -203,7 +207,7 @@ class NewtonRun:
             CAUTION * change if surprised or math.isinf(self.reach) else max(CAUTION * change, 0.1 * self.reach)
         )
         if status is not None:
-            self.best.offer_plane(self.problem.primal_value(self.w, self.b, self.scores), self.w, self.b)
+            self.offer_plane(self.scores)
             self.best.note(self.watch)
         return None if surprised else inner, status
 
@@ -217,9 +221,12 @@ class NewtonRun:
             )
         return movable
 
-    def offer_plane(self, lost: float) -> None:
-        """Offer the plane, given what all rows lose by it."""
-        primal = 0.5 * float(self.w @ self.w) + 0.5 * self.rho * self.b**2 + self.problem.price * lost
+    def offer_plane(self, scores: np.ndarray, lost: float | None = None) -> None:
+        """Offer the plane, given the scores of all rows and, where it is known, what they lose."""
+        if lost is None:
+            primal = self.problem.primal_value(self.w, self.b, scores)
+        else:
+            primal = 0.5 * float(self.w @ self.w) + 0.5 * self.rho * self.b**2 + self.problem.price * lost
         self.best.offer_plane(primal, self.w, self.b)
 
     def offer_duals(self, sums: DualSums, duals: Callable[[], np.ndarray]) -> None:
@@ -231,8 +238,13 @@ class NewtonRun:
         square = up**2 * of[SQUARE_ABOVE] + down**2 * of[SQUARE_BELOW] + float(w @ w)
         if self.problem.has_intercept and not self.problem.balanced:
             square += sums.total**2 / self.rho
-        multiple = min(1.0, max(0.0, gain / square)) if square > 0.0 else 1.0
+        multiple = max(0.0, gain / square) if square > 0.0 else 1.0
+        if math.isfinite(self.shape.limit):
+            multiple = min(1.0, multiple)
         value = multiple * gain - 0.5 * multiple**2 * square
+        if square == 0.0 and gain > 0.0 and math.isinf(self.shape.limit):
+            # The hulls meet in one point: the dual has no bound.
+            value = math.inf
         if value > self.best.dual:
             beta = duals()
             self.best.dual = value
@@ -283,10 +295,11 @@ class ChosenRows:
                 sums = background + self.look()
             elif inner > 0:
                 sums = self.look()
-                run.offer_plane(float(sums.sums[LOST]))
+                run.offer_plane(self.scores, float(sums.sums[LOST]))
                 run.offer_duals(sums, self.duals.copy)
-                if run.best.relative_gap <= run.settings.tol:
-                    return inner, Status.SOLVED, sums
+                status = run.best.reached(run.settings)
+                if status is not None:
+                    return inner, status, sums
             gradient = run.w - sums.w
             gradient_b = run.rho * run.b - sums.total if run.problem.has_intercept else 0.0
             length = math.sqrt(float(gradient @ gradient) + gradient_b**2)

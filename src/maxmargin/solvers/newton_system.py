@@ -21,6 +21,8 @@ GATHERED_ENTRIES = 1 << 20
 # The most floats that the blocks' own matrices may take together.
 MATRIX_ENTRIES = 1 << 22
 CONJUGATE_STEPS = 300
+# Few rows that are filled more than this are multiplied faster when they are made dense.
+DENSE_SHARE = 0.1
 # They end when the residual has fallen to this share: a Newton step need not be exact.
 FORCING = 1e-2
 # How many steps to expect before any were made, and how much faster BLAS multiplies than a loop does.
@@ -147,6 +149,8 @@ class FreeRowsSystem:
         """Woodbury's identity for w, the intercept by elimination."""
         root = np.sqrt(factor * self._weights[chosen])
         rows = self._points.matrix[chosen]
+        if sp.issparse(rows) and rows.nnz > DENSE_SHARE * chosen.size * rows.shape[1]:
+            rows = rows.toarray()
         rows = sp.diags_array(root) @ rows if sp.issparse(rows) else rows * root[:, None]
         product = rows @ rows.T
         product = product.toarray() if sp.issparse(product) else product

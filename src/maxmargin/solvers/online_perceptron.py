@@ -14,7 +14,7 @@ import numpy as np
 from maxmargin.loops.looks import EveryRow, UnsafeRows, watch_unsafe_rows
 from maxmargin.loops.perceptron import Mistakes, NearerThan, NoAverage, RunningAverage, online_passes
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.passes import PassOutcome, PlaneRun, run_passes
+from maxmargin.solvers.passes import PassOutcome, PlaneRun, run_passes, separability_test
 from maxmargin.solvers.solution import PassSettings, Solution, Start
 from maxmargin.solvers.watch import Watch
 
@@ -30,7 +30,7 @@ ROWS_WORTH_A_CALL = 1 << 13
 
 def solve(problem: PerceptronProblem, settings: PassSettings, start: Start, watch: Watch) -> Solution:
     """Run until a pass makes no mistake, or until the settings or the watch say stop."""
-    return run_passes(OnlineRun(problem, settings, start), settings, watch)
+    return run_passes(OnlineRun(problem, settings, start), settings, watch, separability_test(problem, settings))
 
 
 class OnlineRun(PlaneRun):

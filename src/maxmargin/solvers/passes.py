@@ -10,6 +10,7 @@ import numpy as np
 from maxmargin.data import Dataset, Points
 from maxmargin.loops.perceptron import Examples, Plane
 from maxmargin.problems import PerceptronProblem
+from maxmargin.solvers.oscillation import SeparabilityTest
 from maxmargin.solvers.solution import PassSettings, Solution, Start, Status
 from maxmargin.solvers.watch import ENTRIES_PER_CALL, StepReport, Watch
 
@@ -149,19 +150,26 @@ class HeldOutRows:
         return float(np.mean(predicted != self._is_positive))
 
 
-def run_passes(run: RowVisits, settings: PassSettings, watch: Watch) -> Solution:
-    """Make passes until one is without an update, or until the settings or the watch say stop."""
+def run_passes(run: RowVisits, settings: PassSettings, watch: Watch, test: SeparabilityTest | None = None) -> Solution:
+    """Make passes until one is without an update, or until the settings, the watch or the test say stop."""
     record = PassRecord(settings, watch, run)
     held_out = None if settings.held_out is None else HeldOutRows(run.dataset, settings.held_out)
     status = watch.must_stop()
     while status is None:
-        for outcome in run.make_passes(watch, record.passes_before_judgement()):
+        at_most = record.passes_before_judgement()
+        if test is not None:
+            at_most = max(1, min(at_most, test.next_pass - len(record.outcomes)))
+        for outcome in run.make_passes(watch, at_most):
             error = None if held_out is None else held_out.error(*run.result()[:2])
             status = record.add(outcome, error)
-    return solution_of(run, status, record.outcomes)
+        if status is None and test is not None:
+            status = test.verdict(len(record.outcomes), watch)
+    return solution_of(run, status, record.outcomes, None if test is None else test.witness)
 
 
-def solution_of(run: RowVisits, status: Status, outcomes: list[PassOutcome]) -> Solution:
+def solution_of(
+    run: RowVisits, status: Status, outcomes: list[PassOutcome], witness: np.ndarray | None = None
+) -> Solution:
     """Close the books of a run."""
     w, intercept, alpha = run.result()
     return Solution(
@@ -175,7 +183,15 @@ def solution_of(run: RowVisits, status: Status, outcomes: list[PassOutcome]) -> 
         criterion_per_pass=np.array([outcome.criterion for outcome in outcomes], dtype=np.float64),
         looks_per_pass=np.array([outcome.looks for outcome in outcomes], dtype=np.int64),
         end=run.end(),
+        witness=witness,
     )
+
+
+def separability_test(problem: PerceptronProblem, settings: PassSettings) -> SeparabilityTest | None:
+    """The question whether a run can end; not put where rows are held out, or few passes are wanted."""
+    if settings.held_out is not None or settings.max_iter == 1:
+        return None
+    return SeparabilityTest(problem.dataset, problem.fit_intercept)
 
 
 def rows_to_visit(dataset: Dataset, held_out: np.ndarray | None = None) -> np.ndarray:

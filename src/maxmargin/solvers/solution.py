@@ -60,6 +60,7 @@ class Solution:
     """A plane, the duals that made it, and how the run went.
 
     ``w`` is the start plus the sum of alpha_i y_i x_i (theory A7). ``end`` is where a later run would go on.
+    ``witness`` are weights of the rows for which the hulls of the two classes meet, where that was found.
     """
 
     w: np.ndarray
@@ -72,3 +73,4 @@ class Solution:
     criterion_per_pass: np.ndarray
     looks_per_pass: np.ndarray
     end: Start
+    witness: np.ndarray | None = None

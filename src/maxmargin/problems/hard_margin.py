@@ -1,0 +1,72 @@
+"""The hard margin: the widest street without a point in it (theory B1, B8, C1, C3)."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from maxmargin.data import Dataset
+from maxmargin.problems.linear_svm import DualShape, LinearSVMProblem
+
+
+@dataclass(frozen=True)
+class HardMarginProblem:
+    r"""The plane with the largest margin.
+
+    .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 \quad\text{with}\quad y_i (w \cdot x_i + b) \ge 1, \qquad
+              \gamma_{opt} = \frac1{\lVert w \rVert}
+
+    Its dual, up to scale, is the shortest way between the hulls of the two classes:
+
+    .. math:: 2 \gamma_{opt} = \min \Big\lVert \sum_{y_i = 1} c_i x_i - \sum_{y_i = -1} c_i x_i \Big\rVert, \quad
+              c \ge 0, \quad \sum_{y_i = 1} c_i = \sum_{y_i = -1} c_i = 1
+
+    Through the origin it is the shortest point of the hull of the y_i x_i, of length gamma_opt.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        Rows of weight zero do not count; all others count the same.
+    fit_intercept : bool
+    """
+
+    dataset: Dataset
+    fit_intercept: bool = True
+
+    @cached_property
+    def counted(self) -> np.ndarray:
+        """One for the rows that count, zero for the others."""
+        weights = self.dataset.weights
+        return np.ones(self.dataset.points.n_rows) if weights is None else (weights > 0.0).astype(np.float64)
+
+    @property
+    def soft(self) -> LinearSVMProblem:
+        """The support vector machine with C = inf, of which this is the limit."""
+        shape = DualShape(self.dataset.signs, self.counted, math.inf, 0.0, 0.0, True)
+        return LinearSVMProblem(self.dataset.points, shape, 0.0 if self.fit_intercept else math.inf)
+
+    @property
+    def space(self) -> str:
+        """What the margins are distances of, in words."""
+        return "x" if self.fit_intercept else "x, by planes through the origin,"
+
+    def street(self, scores: np.ndarray) -> tuple[float, float]:
+        """Return the smallest y f(x) that a plane can have by the choice of its intercept, and that intercept.
+
+        ``scores`` are those without intercept.
+        """
+        signs, counted = self.dataset.signs, self.counted > 0.0
+        lowest = float(scores.min(where=counted & (signs > 0.0), initial=math.inf))
+        highest = float(scores.max(where=counted & (signs < 0.0), initial=-math.inf))
+        if not self.fit_intercept:
+            return min(lowest, -highest), 0.0
+        return 0.5 * (lowest - highest), -0.5 * (lowest + highest)
+
+    def hull_weights(self, beta: np.ndarray) -> np.ndarray:
+        """Scale signed duals to weights of hull points: a sum of one for each class, or in all without intercept."""
+        weights = np.abs(beta)
+        if not self.fit_intercept:
+            return weights / weights.sum()
+        above = self.dataset.signs > 0.0
+        return np.where(above, weights / weights.sum(where=above), weights / weights.sum(where=~above))

@@ -1,0 +1,313 @@
+"""Separability and convex hulls: a plane, or a proof that there is none (theory C1 to C4, B8)."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from joblib import cpu_count, effective_n_jobs
+
+from maxmargin.certificates import MarginBracket, bracket_hard_margin
+from maxmargin.data import validate_two_classes
+from maxmargin.problems.hard_margin import HardMarginProblem
+from maxmargin.solvers import Status, Watch, ctrl_c_asks, hard_margin, linear_program, rational
+from maxmargin.solvers.gap import GapPoint, GapSettings
+
+METHODS = ("newton", "linear_program")
+# "Not separable" is claimed where no plane can have a margin above this share of R, or above this at all: that of rows
+# of zeros.
+NO_MARGIN = 1e-11
+NOTHING = 1e-300
+
+
+@dataclass(frozen=True)
+class Separation:
+    """Whether two classes can be separated by a plane, and the proof.
+
+    Attributes
+    ----------
+    separable : bool or None
+        True with a plane, False with hull weights that show that the hulls meet, None where neither is proven yet.
+    coef : ndarray of shape (d,)
+    intercept : float
+        The best plane found, scaled so that its nearest points have y f(x) = 1 where it separates the classes.
+    margin : float
+        The plane's margin: certificate.lower, or 0 where it does not separate.
+    hull_weights : ndarray of shape (n,)
+        Non-negative weights of the rows, that sum to one for each class (or to one in all, through the origin). They
+        give the hulls' points that prove certificate.upper.
+    certificate : MarginBracket
+        lower <= gamma_opt <= upper.
+    status : Status
+    n_iter : int
+        Newton steps, or the iterations of the linear program.
+    exact : bool
+        Whether ``separable`` was decided in exact arithmetic.
+    """
+
+    separable: bool | None
+    coef: np.ndarray
+    intercept: float
+    margin: float
+    hull_weights: np.ndarray
+    certificate: MarginBracket
+    status: Status
+    n_iter: int
+    exact: bool = False
+
+    def __str__(self) -> str:
+        bracket = self.certificate
+        share = bracket.upper / bracket.radius if bracket.radius else 0.0
+        how = " (decided in exact arithmetic)" if self.exact else ""
+        if self.separable:
+            return (
+                f"A plane separates the two classes{how}: its nearest points are {self.margin:.6g} away, and no plane "
+                f"has a margin above {bracket.upper:.6g}."
+            )
+        if self.separable is False:
+            used = int(np.count_nonzero(self.hull_weights))
+            return (
+                f"No plane separates the two classes{how}: their convex hulls meet, which the weights of {used} points "
+                f"show. No plane could have a margin above {bracket.upper:.2g} ({share:.1g} R)."
+            )
+        return f"Not decided yet ({self.status}): no plane has a margin above {bracket.upper:.6g} ({share:.2g} R)."
+
+
+@dataclass(frozen=True)
+class HullDistance:
+    """The nearest points of the two classes' convex hulls, and the plane between them (theory B8).
+
+    Attributes
+    ----------
+    distance : float
+        Between the two points; through the origin, the length of ``points[0]``. No points of the hulls are nearer than
+        ``at_least``.
+    at_least : float
+    points : ndarray of shape (2, d)
+        The nearest points, first that of the greater label; through the origin, of the hull of the y_i x_i and zero.
+    weights : ndarray of shape (n,)
+        The weights of the rows in these points: non-negative, and a sum of one for each class.
+    coef : ndarray of shape (d,)
+    intercept : float
+        The plane between the points: w is the way from one to the other, b makes it pass through the middle.
+    certificate : MarginBracket
+        Of the margin, which is half the distance.
+    """
+
+    distance: float
+    at_least: float
+    points: np.ndarray
+    weights: np.ndarray
+    coef: np.ndarray
+    intercept: float
+    certificate: MarginBracket
+
+    def __str__(self) -> str:
+        used = int(np.count_nonzero(self.weights))
+        if self.at_least > 0.0:
+            return f"The hulls are {self.distance:.6g} apart (at least {self.at_least:.6g}), between {used} points."
+        return f"The hulls meet, up to {self.distance:.2g}: so far apart are the two points that {used} rows make."
+
+
+def separate(
+    X: Any,
+    y: Any,
+    fit_intercept: bool = True,
+    tol: float = 1e-6,
+    max_time: float | None = None,
+    *,
+    method: str = "newton",
+    exact: bool = False,
+    n_jobs: int | None = None,
+) -> Separation:
+    r"""Decide whether a plane separates two classes, and prove it.
+
+    .. math:: \exists\, w, b: \; y_i (w \cdot x_i + b) > 0 \;\forall i \qquad\text{or}\qquad
+              \exists\, c \ge 0: \sum_{y_i = 1} c_i x_i = \sum_{y_i = -1} c_i x_i, \;
+              \sum_{y_i = 1} c_i = \sum_{y_i = -1} c_i = 1
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    y : array of two labels, of shape (n,)
+        The greater label counts as +1.
+    fit_intercept : bool, default=True
+        False asks for planes through the origin.
+    tol : float, default=1e-6
+        The relative width of the bracket around the largest margin at which to stop. 1 stops with the first plane that
+        separates the classes: the decision alone.
+    max_time : float or None, default=None
+        Seconds. When they are over, what is known so far is returned.
+    method : {"newton", "linear_program"}, default="newton"
+        The second asks SciPy's HiGHS, which decides but does not look for the largest margin: ``tol`` must be 1.
+    exact : bool, default=False
+        Decide in rational arithmetic, for data of up to 20,000 entries. Only the decision: the bracket stays rounded
+        outwards.
+    n_jobs : int or None, default=None
+        Threads; None is one a core. The result does not depend on it.
+
+    Returns
+    -------
+    Separation
+
+    References
+    ----------
+    "Linear classification and support vector machines" (lecture 001): the plane between the nearest points of two
+    hulls. The linear program: "Support vector machines" (lecture 002).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import separate
+    >>> X, y = load_iris(return_X_y=True)
+    >>> print(separate(X, y == 0))
+    A plane separates the two classes: its nearest points are 0.816497 away, and no plane has a margin above 0.816497.
+    >>> separate(X, y == 1).separable
+    False
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {METHODS}; it is {method!r}.")
+    if method == "linear_program" and tol != 1.0:
+        raise ValueError("method='linear_program' decides, and finds no largest margin: set tol=1.0 with it.")
+    problem = _problem(X, y, fit_intercept, "separate")
+    _check_limits(tol, max_time)
+    points = problem.dataset.points
+    if exact and points.n_rows * points.n_columns > rational.MOST_ENTRIES:
+        raise ValueError(
+            f"exact=True is for at most {rational.MOST_ENTRIES} entries; X has {points.n_rows * points.n_columns}. "
+            "Leave it out: the bracket is proven with all rounding errors counted."
+        )
+    with ctrl_c_asks() as stop_asked:
+        watch = Watch(max_time, None, stop_asked)
+        if method == "newton":
+            found = hard_margin.solve(problem, _settings(tol, n_jobs), watch)
+        else:
+            found = linear_program.solve(problem, watch)
+        result = _separation(problem, found, tol)
+        return _decided_exactly(problem, result) if exact else result
+
+
+def hull_distance(
+    X: Any, y: Any, fit_intercept: bool = True, tol: float = 1e-6, max_time: float | None = None
+) -> HullDistance:
+    r"""Find the nearest points of the convex hulls of two classes.
+
+    .. math:: \min \lVert x_+ - x_- \rVert, \quad x_\pm = \sum_{y_i = \pm 1} c_i x_i, \quad c \ge 0, \quad
+              \sum_{y_i = 1} c_i = \sum_{y_i = -1} c_i = 1
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    y : array of two labels, of shape (n,)
+        The greater label counts as +1.
+    fit_intercept : bool, default=True
+        False asks for the shortest point of the hull of the y_i x_i instead.
+    tol : float, default=1e-6
+        The relative accuracy of the distance.
+    max_time : float or None, default=None
+        Seconds. When they are over, the nearest points so far are returned.
+
+    Returns
+    -------
+    HullDistance
+
+    References
+    ----------
+    "Linear classification and support vector machines" (lecture 001).
+
+    Examples
+    --------
+    >>> from maxmargin import hull_distance
+    >>> result = hull_distance([[0.0, 0.0], [0.0, 2.0], [3.0, 1.0]], [0, 0, 1])
+    >>> print(result)
+    The hulls are 3 apart (at least 3), between 3 points.
+    >>> result.points.round(6)
+    array([[3., 1.],
+           [0., 1.]])
+    """
+    problem = _problem(X, y, fit_intercept, "hull_distance")
+    _check_limits(tol, max_time)
+    with ctrl_c_asks() as stop_asked:
+        found = hard_margin.solve(problem, _settings(tol, None), Watch(max_time, None, stop_asked))
+        certificate = bracket_hard_margin(problem, found.w, found.intercept, found.beta)
+        weights = problem.hull_weights(found.beta)
+        points, signs = problem.dataset.points, problem.dataset.signs
+        if fit_intercept:
+            ends = np.array([points.combination(np.where(signs == side, weights, 0.0)) for side in (1.0, -1.0)])
+        else:
+            ends = np.array([points.combination(weights * signs), np.zeros(points.n_columns)])
+        way = ends[0] - ends[1]
+        times = 2.0 if fit_intercept else 1.0
+        return HullDistance(
+            distance=float(np.linalg.norm(way)),
+            at_least=times * max(0.0, certificate.lower),
+            points=ends,
+            weights=weights,
+            coef=way,
+            intercept=-0.5 * float(way @ (ends[0] + ends[1])) if fit_intercept else 0.0,
+            certificate=certificate,
+        )
+
+
+def _problem(X: Any, y: Any, fit_intercept: bool, caller: str) -> HardMarginProblem:
+    if not isinstance(fit_intercept, (bool, np.bool_)):
+        raise ValueError(f"fit_intercept must be True or False; it is {fit_intercept!r}.")
+    return HardMarginProblem(validate_two_classes(X, y, caller=caller), bool(fit_intercept))
+
+
+def _check_limits(tol: Any, max_time: Any) -> None:
+    numbers = (int, float, np.integer, np.floating)
+    if not (isinstance(tol, numbers) and 0.0 < tol <= 1.0):
+        raise ValueError(f"tol must be above 0 and at most 1; it is {tol!r}.")
+    if max_time is not None and not (isinstance(max_time, numbers) and max_time > 0.0):
+        raise ValueError(f"max_time must be a positive number of seconds, or None; it is {max_time!r}.")
+
+
+def _settings(tol: float, n_jobs: int | None) -> GapSettings:
+    n_threads = cpu_count() if n_jobs is None else effective_n_jobs(n_jobs)
+    return GapSettings(tol=hard_margin.gap_of_width(tol), n_threads=n_threads)
+
+
+def _separation(problem: HardMarginProblem, found: GapPoint, tol: float) -> Separation:
+    certificate = bracket_hard_margin(problem, found.w, found.intercept, found.beta)
+    separable = True if certificate.separates else None
+    if separable is None and certificate.upper <= max(NO_MARGIN * certificate.radius, NOTHING):
+        separable = False
+    status = found.status
+    if status is Status.SOLVED and not (separable and certificate.relative <= max(tol, 1e-9)):
+        status = Status.STALLED
+    return Separation(
+        separable=separable,
+        coef=found.w,
+        intercept=found.intercept,
+        margin=max(0.0, certificate.lower),
+        hull_weights=problem.hull_weights(found.beta),
+        certificate=certificate,
+        status=status,
+        n_iter=found.n_steps,
+    )
+
+
+def _decided_exactly(problem: HardMarginProblem, result: Separation) -> Separation:
+    """Replace the decision by one in exact arithmetic, with its plane or its weights, rounded to floats."""
+    plane, weights = rational.decide(problem)
+    if weights is None:
+        if result.separable:
+            return replace(result, exact=True)
+        w = np.array([float(entry) for entry in plane[: problem.dataset.points.n_columns]])
+        b = float(plane[-1]) if problem.fit_intercept else 0.0
+        return replace(result, separable=True, coef=w, intercept=b, exact=True, status=Status.SOLVED)
+    c = np.zeros(problem.dataset.points.n_rows)
+    # With an intercept each class has half of them.
+    times = Fraction(2 if problem.fit_intercept else 1)
+    c[np.flatnonzero(problem.counted)] = [float(times * weight) for weight in weights]
+    certificate = bracket_hard_margin(problem, result.coef, result.intercept, c * problem.dataset.signs)
+    return replace(
+        result,
+        separable=False,
+        hull_weights=c,
+        margin=0.0,
+        certificate=certificate if certificate.upper < result.certificate.upper else result.certificate,
+        exact=True,
+        status=Status.NOT_SEPARABLE,
+    )

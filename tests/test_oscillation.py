@@ -1,0 +1,89 @@
+"""A perceptron on data that no plane separates ends with a proof (theory A9); the smooth perceptron."""
+
+import numpy as np
+import pytest
+
+from maxmargin import CertificateError, LimitWarning, MarginPerceptron, Perceptron, Status, certify, separate
+from maxmargin.solvers.smooth_perceptron import SHARE
+from real_data import load, random_set, signs_of
+
+
+@pytest.mark.parametrize("rule", ["online", "batch"])
+@pytest.mark.parametrize("name", ["heart_scale", "ionosphere_scale", "australian_scale"])
+def test_an_oscillating_perceptron_ends_with_a_proof(name, rule):
+    X, y = load(name)
+    with pytest.warns(LimitWarning, match="no plane separates the classes"):
+        model = Perceptron(rule=rule, tol=None, max_iter=10**6).fit(X, y)
+    assert model.status_ is Status.NOT_SEPARABLE
+    assert model.n_iter_ < 10**4
+    weights, signs = model.hull_weights_[0], signs_of(y)
+    assert np.all(weights >= 0)
+    np.testing.assert_allclose(X.T @ (weights * signs), 0.0, atol=1e-9)
+    assert model.certificate_.bracket.upper <= 1e-10 * model.certificate_.bracket.radius
+    model.certificate_.check(certify(model, X, y))
+    model.hull_weights_ = model.hull_weights_ * np.linspace(0.9, 1.1, len(y))
+    with pytest.raises(CertificateError, match="upper"):
+        model.certificate_.check(certify(model, X, y))
+
+
+def test_a_perceptron_that_can_end_is_let_to():
+    X, y = load("sonar_scale")
+    model = Perceptron(tol=None, max_iter=10**6).fit(X, y)
+    assert model.status_ is Status.SOLVED
+    assert model.hull_weights_ is None
+
+
+def test_classes_that_cannot_be_separated_do_not_spoil_the_others():
+    X = np.array([[0.0], [1.0], [2.0], [0.1], [1.1], [2.1]])
+    with pytest.warns(LimitWarning):
+        model = Perceptron(tol=None, max_iter=10**6).fit(X, [0, 1, 2] * 2)
+    assert model.hull_weights_.shape == (3, 6)
+    assert model.hull_weights_[1].any()
+    assert not model.hull_weights_[0].any()
+    model.certificate_.check(certify(model, X, [0, 1, 2] * 2))
+
+
+def test_a_stream_after_a_proof_forgets_it():
+    X, y = load("heart_scale")
+    with pytest.warns(LimitWarning):
+        model = Perceptron(tol=None, max_iter=10**5).fit(X, y)
+    model.partial_fit(X, y)
+    assert not hasattr(model, "hull_weights_")
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_the_smooth_perceptron_reaches_half_of_the_largest_margin(normalize, fit_intercept):
+    X, y = random_set(2, n=80, d=4, noise=0.0)
+    X = np.where((y > 0)[:, None], X + 0.1, X - 0.1) if fit_intercept else X
+    model = MarginPerceptron(accelerated=True, normalize=normalize, fit_intercept=fit_intercept, min_gamma=1e-6)
+    if not separate(X, y, fit_intercept).separable:
+        pytest.skip("not separable")
+    model.fit(X, y)
+    assert model.status_ is Status.SOLVED
+    assert model.certificate_.share >= SHARE * (1 - 1e-9)
+    assert model.score(X, y) == 1.0
+    model.certificate_.check(certify(model, X, y))
+
+
+def test_the_smooth_perceptron_with_a_guess_ends_with_half_of_it_or_a_proof():
+    X, y = load("sonar_scale")
+    searched = MarginPerceptron(accelerated=True, min_gamma=1e-4).fit(X, y)
+    guess = 0.5 * searched.certificate_.lower
+    given = MarginPerceptron(gamma=guess, accelerated=True).fit(X, y)
+    assert given.margin_ >= guess / 2
+    assert given.n_updates_ <= searched.n_updates_
+    with pytest.warns(LimitWarning, match="no plane has the margin"):
+        too_much = MarginPerceptron(gamma=2 * searched.certificate_.upper, accelerated=True).fit(X, y)
+    assert too_much.status_ is Status.NOT_SEPARABLE
+    assert too_much.certificate_.upper < 2 * searched.certificate_.upper
+
+
+def test_the_smooth_perceptron_says_how_little_margin_inseparable_data_leave():
+    X, y = load("heart_scale")
+    with pytest.warns(LimitWarning):
+        model = MarginPerceptron(accelerated=True).fit(X, y)
+    assert model.status_ is Status.NOT_SEPARABLE
+    assert model.certificate_.upper <= 1e-3 * model.certificate_.radius
+    with pytest.warns(LimitWarning, match="max_iter"):
+        assert MarginPerceptron(accelerated=True, max_iter=3, min_gamma=1e-9).fit(X, y).n_iter_ == 3
