@@ -156,6 +156,9 @@ def test_brackets_hold_in_exact_arithmetic(seed, fit_intercept):
         assert exact.separable is True
     if exact.separable is False:
         assert not result.certificate.separates
+    # Hulls that touch are apart or not by the rounding of the points: then a margin of that size may be left.
+    if result.separable is False and kinds[seed % len(kinds)] != "touching":
+        assert exact.separable is False
     # The upper end, by the hull points themselves, without any rounding.
     side = [np.where(y == sign, result.hull_weights, 0.0) for sign in (1.0, -1.0)]
     total = [sum(Fraction(float(c)) for c in weights) for weights in side]
@@ -238,7 +241,11 @@ def test_the_same_bits_for_any_number_of_threads():
         ({"tol": np.nan}, "tol must be"),
         ({"max_time": -1}, "max_time must be"),
         ({"method": "magic"}, "method must be"),
-        ({"method": "linear_program"}, "tol=1.0"),
+        ({"method": "linear_program", "tol": 0.1}, "leave tol out"),
+        ({"method": "linear_program", "n_jobs": 1}, "leave n_jobs out"),
+        ({"tol": True}, "tol must be"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+        ({"n_jobs": "a"}, "n_jobs must be"),
         ({"fit_intercept": "yes"}, "fit_intercept must be"),
     ],
 )
@@ -398,3 +405,84 @@ def test_many_rows_of_few_columns():
     flipped = y.copy()
     flipped[7] = -flipped[7]
     assert separate(X, flipped).separable is False
+
+
+@pytest.mark.parametrize(("factor", "offset"), [(1e100, 0.0), (1e-100, 0.0), (1e20, 0.0), (1.0, 1e4), (1.0, 1e7)])
+def test_scale_and_place_of_the_points_do_not_matter(factor, offset):
+    X, y = two_sided(np.random.default_rng(1), 40, 3, 0.45)
+    plain = separate(X, y)
+    placed = separate(X * factor + offset, y)
+    assert placed.separable is True
+    assert placed.status is Status.SOLVED
+    assert placed.margin == pytest.approx(factor * plain.margin, rel=2e-6)
+    model = LinearSVC(C=np.inf, tol=1e-5).fit(X * factor + offset, y)
+    assert model.margin_ == pytest.approx(factor * plain.margin, rel=2e-5)
+
+
+def test_points_far_away_are_not_taken_for_inseparable():
+    for X in ([[1.7e12], [1.7e12 + 1]], [[1e12, 0.0], [1e12, 1.0]]):
+        result = separate(X, [0, 1])
+        assert result.separable is True
+        assert result.certificate.upper == pytest.approx(0.5)
+    sparse = sp.csr_array(np.column_stack([np.full(40, 1.7e9) + np.arange(40), np.repeat([0.0, 1.0], 20)]))
+    assert separate(sparse, np.repeat([0, 1], 20)).separable is True
+
+
+def test_status_and_decision_agree_with_exact_arithmetic_on_small_integers():
+    for seed in range(150):
+        generator = np.random.default_rng(seed)
+        n, d = int(generator.integers(2, 7)), int(generator.integers(1, 4))
+        X = generator.integers(-2, 3, size=(n, d)).astype(float)
+        y = np.append([0, 1], generator.integers(0, 2, n - 2))
+        for tol in (1.0, 1e-6):
+            result, exact = separate(X, y, tol=tol), separate(X, y, tol=tol, exact=True)
+            assert result.separable is exact.separable, (seed, tol)
+            assert (result.status is Status.NOT_SEPARABLE) == (result.separable is False)
+        if exact.separable:
+            LinearSVC(C=np.inf, tol=1.0).fit(X, y)
+        else:
+            with pytest.raises(NotSeparableError):
+                LinearSVC(C=np.inf, tol=1.0).fit(X, y)
+
+
+def test_a_margin_near_rounding_is_not_taken_for_none():
+    result = separate([[0.0], [1e-13], [1.0]], [0, 1, 1])
+    assert result.separable is True
+    assert result.status is not Status.NOT_SEPARABLE
+    with pytest.warns(LimitWarning):
+        assert LinearSVC(C=np.inf).fit([[0.0], [1e-13], [1.0]], [0, 1, 1]).status_ is Status.STALLED
+
+
+def test_duals_of_rows_that_changed_their_side_prove_nothing():
+    X, y = two_sided(np.random.default_rng(0), 20, 2, 0.1)
+    model = LinearSVC(C=np.inf).fit(X, y)
+    changed = y.copy()
+    changed[model.support_[0]] *= -1
+    for labels, weights in ((changed, None), (y, (np.arange(20) != model.support_[0]).astype(float))):
+        bracket = certify(model, X, labels, sample_weight=weights)
+        rows = slice(None) if weights is None else weights > 0
+        best = separate(X[rows], labels[rows])
+        assert bracket.upper >= best.certificate.lower
+
+
+def test_limits_hold_for_exact_arithmetic_and_hulls():
+    generator = np.random.default_rng(0)
+    X, y = generator.normal(size=(400, 40)), generator.integers(0, 2, 400)
+    assert separate(X, y, exact=True, max_time=0.5).exact is False
+    result = hull_distance(X, y, max_time=1e-9)
+    assert result.status is Status.TIME_LIMIT
+    assert "not known yet" in str(result)
+    with pytest.warns(LimitWarning):
+        assert LinearSVC(C=np.inf, max_time=1e-9).fit(X, y).margin_ == 0.0
+
+
+@intercepts
+@pytest.mark.parametrize("name", ["heart_scale", "sonar_scale", "mushrooms"])
+def test_hull_points_need_few_rows(name, fit_intercept):
+    X, y = load(name)
+    result = hull_distance(X, y, fit_intercept)
+    d = X.shape[1]
+    assert np.count_nonzero(result.weights) <= (2 if fit_intercept else 1) * (d + 1)
+    decided = separate(X, y, fit_intercept)
+    assert result.certificate.upper <= decided.certificate.upper * (1 + 1e-9) + 1e-11 * result.certificate.radius
+    assert result.status is decided.status

@@ -2,7 +2,7 @@
 
 import matplotlib.pyplot as plt
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from linear_svm.stops import COARSE, FINE
 
@@ -77,6 +77,7 @@ def draw_race(axes, race):
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_ylim(FLOOR, 1.0)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_title(f"{race.data}, C = {race.C:g}", fontsize=10)

@@ -5,19 +5,22 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import cpu_count, effective_n_jobs
 
-from maxmargin.certificates import MarginBracket, bracket_hard_margin
-from maxmargin.data import validate_two_classes
+from maxmargin.certificates import MarginBracket, bracket_hard_margin, has_no_margin
+from maxmargin.certificates.hulls import NOTHING
+from maxmargin.data import Points, validate_two_classes
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers import Status, Watch, ctrl_c_asks, hard_margin, linear_program, rational
+from maxmargin.solvers.few_weights import few_weights
 from maxmargin.solvers.gap import GapPoint, GapSettings
 
 METHODS = ("newton", "linear_program")
-# "Not separable" is claimed where no plane can have a margin above this share of R, or above this at all: that of rows
-# of zeros.
-NO_MARGIN = 1e-11
-NOTHING = 1e-300
+# The relative width of the bracket where none is asked for.
+USUAL_WIDTH = 1e-6
+# What a bracket may lose, relative to R, where fewer weights prove it.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -27,12 +30,13 @@ class Separation:
     Attributes
     ----------
     separable : bool or None
-        True with a plane, False with hull weights that show that the hulls meet, None where neither is proven yet.
+        True with a plane; False with hull weights for which the hulls' points meet up to rounding: no plane has a
+        margin above ``certificate.upper``, which is then at most 1e-11 R; None where neither is proven yet.
     coef : ndarray of shape (d,)
     intercept : float
         The best plane found, scaled so that its nearest points have y f(x) = 1 where it separates the classes.
     margin : float
-        The plane's margin: certificate.lower, or 0 where it does not separate.
+        The plane's proven margin: certificate.lower, or 0 where it is not proven to separate.
     hull_weights : ndarray of shape (n,)
         Non-negative weights of the rows, that sum to one for each class (or to one in all, through the origin). They
         give the hulls' points that prove certificate.upper.
@@ -66,9 +70,13 @@ class Separation:
             )
         if self.separable is False:
             used = int(np.count_nonzero(self.hull_weights))
+            if self.exact or bracket.upper <= NOTHING:
+                rest = "."
+            else:
+                rest = f", up to rounding: no plane has a margin above {bracket.upper:.2g} ({share:.1g} R)."
             return (
-                f"No plane separates the two classes{how}: their convex hulls meet, which the weights of {used} points "
-                f"show. No plane could have a margin above {bracket.upper:.2g} ({share:.1g} R)."
+                f"No plane separates the two classes{how}: their convex hulls meet, as the weights of {used} points "
+                f"show{rest}"
             )
         return f"Not decided yet ({self.status}): no plane has a margin above {bracket.upper:.6g} ({share:.2g} R)."
 
@@ -86,12 +94,15 @@ class HullDistance:
     points : ndarray of shape (2, d)
         The nearest points, first that of the greater label; through the origin, of the hull of the y_i x_i and zero.
     weights : ndarray of shape (n,)
-        The weights of the rows in these points: non-negative, and a sum of one for each class.
+        The weights of the rows in these points: non-negative, a sum of one for each class, and few that are not zero
+        (where the data are not too large for that, at most d + 1 a class).
     coef : ndarray of shape (d,)
     intercept : float
         The plane between the points: w is the way from one to the other, b makes it pass through the middle.
     certificate : MarginBracket
         Of the margin, which is half the distance.
+    status : Status
+        SOLVED where the distance is known to ``tol``, NOT_SEPARABLE where the hulls meet, or the limit that was hit.
     """
 
     distance: float
@@ -101,19 +112,22 @@ class HullDistance:
     coef: np.ndarray
     intercept: float
     certificate: MarginBracket
+    status: Status
 
     def __str__(self) -> str:
         used = int(np.count_nonzero(self.weights))
         if self.at_least > 0.0:
             return f"The hulls are {self.distance:.6g} apart (at least {self.at_least:.6g}), between {used} points."
-        return f"The hulls meet, up to {self.distance:.2g}: so far apart are the two points that {used} rows make."
+        if self.status is Status.NOT_SEPARABLE:
+            return f"The hulls meet, up to {self.distance:.2g}: so far apart are the two points that {used} rows make."
+        return f"The hulls are at most {self.distance:.6g} apart; whether they meet is not known yet ({self.status})."
 
 
 def separate(
     X: Any,
     y: Any,
     fit_intercept: bool = True,
-    tol: float = 1e-6,
+    tol: float | None = None,
     max_time: float | None = None,
     *,
     method: str = "newton",
@@ -135,11 +149,11 @@ def separate(
         False asks for planes through the origin.
     tol : float, default=1e-6
         The relative width of the bracket around the largest margin at which to stop. 1 stops with the first plane that
-        separates the classes: the decision alone.
+        separates the classes: the decision alone, and the only choice with ``method="linear_program"``.
     max_time : float or None, default=None
         Seconds. When they are over, what is known so far is returned.
     method : {"newton", "linear_program"}, default="newton"
-        The second asks SciPy's HiGHS, which decides but does not look for the largest margin: ``tol`` must be 1.
+        The second asks SciPy's HiGHS, which decides but does not look for the largest margin.
     exact : bool, default=False
         Decide in rational arithmetic, for data of up to 20,000 entries. Only the decision: the bracket stays rounded
         outwards.
@@ -161,16 +175,21 @@ def separate(
     >>> from maxmargin import separate
     >>> X, y = load_iris(return_X_y=True)
     >>> print(separate(X, y == 0))
-    A plane separates the two classes: its nearest points are 0.816497 away, and no plane has a margin above 0.816497.
+    A plane separates the two classes: its nearest points are 0.817556 away, and no plane has a margin above 0.817556.
     >>> separate(X, y == 1).separable
     False
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {METHODS}; it is {method!r}.")
-    if method == "linear_program" and tol != 1.0:
-        raise ValueError("method='linear_program' decides, and finds no largest margin: set tol=1.0 with it.")
-    problem = _problem(X, y, fit_intercept, "separate")
+    if tol is None:
+        tol = 1.0 if method == "linear_program" else USUAL_WIDTH
     _check_limits(tol, max_time)
+    if method == "linear_program":
+        if tol != 1.0:
+            raise ValueError("method='linear_program' decides, and finds no largest margin: leave tol out, or at 1.")
+        if n_jobs is not None:
+            raise ValueError("method='linear_program' runs in one thread: leave n_jobs out.")
+    problem = _problem(X, y, fit_intercept, "separate")
     points = problem.dataset.points
     if exact and points.n_rows * points.n_columns > rational.MOST_ENTRIES:
         raise ValueError(
@@ -184,7 +203,7 @@ def separate(
         else:
             found = linear_program.solve(problem, watch)
         result = _separation(problem, found, tol)
-        return _decided_exactly(problem, result) if exact else result
+        return _decided_exactly(problem, result, watch) if exact else result
 
 
 def hull_distance(
@@ -231,6 +250,8 @@ def hull_distance(
         found = hard_margin.solve(problem, _settings(tol, None), Watch(max_time, None, stop_asked))
         certificate = bracket_hard_margin(problem, found.w, found.intercept, found.beta)
         weights = problem.hull_weights(found.beta)
+        weights, certificate = _with_few_weights(problem, found, weights, certificate)
+        status = hard_margin.judged(certificate, found.status, tol)
         points, signs = problem.dataset.points, problem.dataset.signs
         if fit_intercept:
             ends = np.array([points.combination(np.where(signs == side, weights, 0.0)) for side in (1.0, -1.0)])
@@ -246,7 +267,25 @@ def hull_distance(
             coef=way,
             intercept=-0.5 * float(way @ (ends[0] + ends[1])) if fit_intercept else 0.0,
             certificate=certificate,
+            status=status,
         )
+
+
+def _with_few_weights(
+    problem: HardMarginProblem, found: GapPoint, weights: np.ndarray, certificate: MarginBracket
+) -> tuple[np.ndarray, MarginBracket]:
+    """Weights for the same points with few that are not zero, and their bracket; unless that were wider."""
+    points, signs = problem.dataset.points, problem.dataset.signs
+    few = np.zeros_like(weights)
+    if problem.fit_intercept:
+        for side in (1.0, -1.0):
+            few += few_weights(points, np.where(signs == side, weights, 0.0))
+    else:
+        signed = sp.diags_array(signs) @ points.matrix if sp.issparse(points.matrix) else points.matrix * signs[:, None]
+        few = few_weights(Points(signed), weights)
+    bracket = bracket_hard_margin(problem, found.w, found.intercept, few * signs)
+    allowed = max(certificate.upper * (1.0 + ROUNDING), certificate.upper + ROUNDING * certificate.radius)
+    return (few, bracket) if bracket.upper <= allowed else (weights, certificate)
 
 
 def _problem(X: Any, y: Any, fit_intercept: bool, caller: str) -> HardMarginProblem:
@@ -256,26 +295,26 @@ def _problem(X: Any, y: Any, fit_intercept: bool, caller: str) -> HardMarginProb
 
 
 def _check_limits(tol: Any, max_time: Any) -> None:
-    numbers = (int, float, np.integer, np.floating)
-    if not (isinstance(tol, numbers) and 0.0 < tol <= 1.0):
+    if not (_is_number(tol) and 0.0 < tol <= 1.0):
         raise ValueError(f"tol must be above 0 and at most 1; it is {tol!r}.")
-    if max_time is not None and not (isinstance(max_time, numbers) and max_time > 0.0):
+    if max_time is not None and not (_is_number(max_time) and max_time > 0.0):
         raise ValueError(f"max_time must be a positive number of seconds, or None; it is {max_time!r}.")
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
 def _settings(tol: float, n_jobs: int | None) -> GapSettings:
+    if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be None or an integer other than 0; it is {n_jobs!r}.")
     n_threads = cpu_count() if n_jobs is None else effective_n_jobs(n_jobs)
     return GapSettings(tol=hard_margin.gap_of_width(tol), n_threads=n_threads)
 
 
 def _separation(problem: HardMarginProblem, found: GapPoint, tol: float) -> Separation:
     certificate = bracket_hard_margin(problem, found.w, found.intercept, found.beta)
-    separable = True if certificate.separates else None
-    if separable is None and certificate.upper <= max(NO_MARGIN * certificate.radius, NOTHING):
-        separable = False
-    status = found.status
-    if status is Status.SOLVED and not (separable and certificate.relative <= max(tol, 1e-9)):
-        status = Status.STALLED
+    separable = True if certificate.separates else False if has_no_margin(certificate) else None
     return Separation(
         separable=separable,
         coef=found.w,
@@ -283,31 +322,46 @@ def _separation(problem: HardMarginProblem, found: GapPoint, tol: float) -> Sepa
         margin=max(0.0, certificate.lower),
         hull_weights=problem.hull_weights(found.beta),
         certificate=certificate,
-        status=status,
+        status=hard_margin.judged(certificate, found.status, tol),
         n_iter=found.n_steps,
     )
 
 
-def _decided_exactly(problem: HardMarginProblem, result: Separation) -> Separation:
+def _decided_exactly(problem: HardMarginProblem, result: Separation, watch: Watch) -> Separation:
     """Replace the decision by one in exact arithmetic, with its plane or its weights, rounded to floats."""
-    plane, weights = rational.decide(problem)
+    if result.separable:
+        return replace(result, exact=True)
+    decision = rational.decide(problem, watch)
+    if decision is None:
+        return replace(result, status=watch.must_stop() or Status.TIME_LIMIT)
+    plane, weights = decision
+    n_columns = problem.dataset.points.n_columns
     if weights is None:
-        if result.separable:
-            return replace(result, exact=True)
-        w = np.array([float(entry) for entry in plane[: problem.dataset.points.n_columns]])
-        b = float(plane[-1]) if problem.fit_intercept else 0.0
-        return replace(result, separable=True, coef=w, intercept=b, exact=True, status=Status.SOLVED)
+        largest = max(abs(entry) for entry in plane)
+        floats = np.array([float(entry / largest) for entry in plane])
+        w, b = floats[:n_columns], float(floats[-1]) if problem.fit_intercept else 0.0
+        signs = problem.dataset.signs
+        certificate = bracket_hard_margin(problem, w, b, result.hull_weights * signs)
+        return replace(
+            result,
+            separable=True,
+            coef=w,
+            intercept=b,
+            margin=max(0.0, certificate.lower),
+            certificate=certificate,
+            exact=True,
+            status=Status.SOLVED,
+        )
     c = np.zeros(problem.dataset.points.n_rows)
     # With an intercept each class has half of them.
     times = Fraction(2 if problem.fit_intercept else 1)
     c[np.flatnonzero(problem.counted)] = [float(times * weight) for weight in weights]
-    certificate = bracket_hard_margin(problem, result.coef, result.intercept, c * problem.dataset.signs)
     return replace(
         result,
         separable=False,
         hull_weights=c,
         margin=0.0,
-        certificate=certificate if certificate.upper < result.certificate.upper else result.certificate,
+        certificate=bracket_hard_margin(problem, result.coef, result.intercept, c * problem.dataset.signs),
         exact=True,
         status=Status.NOT_SEPARABLE,
     )

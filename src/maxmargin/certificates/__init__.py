@@ -1,8 +1,9 @@
 """Proofs about fitted models: computed from data and vectors alone, by code that knows nothing of the solver."""
 
-from maxmargin.certificates.base import Certificate, CertificateError, PerClass
+from maxmargin.certificates.base import Certificate, CertificateError, PerClass, PerPair
 from maxmargin.certificates.duality_gap import DualityGap, StreetGap, TubeGap, measure_gap
-from maxmargin.certificates.hulls import bracket_hard_margin
+from maxmargin.certificates.hulls import bracket_hard_margin, has_no_margin
+from maxmargin.certificates.kernel_gap import measure_kernel_gap
 from maxmargin.certificates.margin_bracket import MarginBracket, NotSeparableError, bracket_margin
 from maxmargin.certificates.mistakes import MistakeBound, UpdateRule, bound_mistakes, mistake_bound
 from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multiclass_gap
@@ -17,6 +18,7 @@ __all__ = [
     "MulticlassGap",
     "NotSeparableError",
     "PerClass",
+    "PerPair",
     "Scene",
     "StreetGap",
     "TubeGap",
@@ -24,8 +26,10 @@ __all__ = [
     "bound_mistakes",
     "bracket_hard_margin",
     "bracket_margin",
+    "has_no_margin",
     "linear_scene",
     "measure_gap",
+    "measure_kernel_gap",
     "measure_multiclass_gap",
     "mistake_bound",
 ]

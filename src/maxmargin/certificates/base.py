@@ -78,7 +78,7 @@ class PerClass(Mapping[Any, Certificate]):
 
     def check(self, proven: "PerClass") -> None:
         """Check every class's certificate."""
-        if not isinstance(proven, PerClass) or set(proven) != set(self):
+        if type(proven) is not type(self) or set(proven) != set(self):
             raise CertificateError("PerClass: the classes are not the same")
         for label, certificate in self.items():
             certificate.check(proven[label])
@@ -86,3 +86,10 @@ class PerClass(Mapping[Any, Certificate]):
     def to_dict(self) -> dict[str, Any]:
         """One entry a class, keyed by the label's text."""
         return {str(label): proof.to_dict() for label, proof in self.items()}
+
+
+class PerPair(PerClass):
+    """One certificate for each pair of classes, keyed by their two labels."""
+
+    def __str__(self) -> str:
+        return "\n".join(f"{label[0]} against {label[1]}: {proof}" for label, proof in self.items())

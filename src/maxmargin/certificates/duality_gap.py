@@ -50,8 +50,11 @@ class DualityGap(Certificate):
 
     @property
     def relative(self) -> float:
-        """The gap divided by the primal's value."""
-        return self.gap / self.primal if self.primal > 0.0 else 0.0
+        """The gap divided by the primal's value; at most 1 where the dual's value is not negative."""
+        if math.isinf(self.primal):
+            return math.inf
+        ratio = self.gap / self.primal if self.primal > 0.0 else 0.0
+        return min(1.0, ratio) if self.dual >= 0.0 else ratio
 
     def __str__(self) -> str:
         points = "".join(f", {getattr(self, name)} {where}" for name, where in self._kinds_of_points.items())
@@ -134,6 +137,13 @@ def measure_gap(problem: LinearSVMProblem, w: np.ndarray, b: float, beta: np.nda
         scores = problem.scores(w, b)
         primal = _primal_at_most(problem, w, b, scores)
         dual = _dual_at_least(problem, beta)
+    return stated_gap(problem, primal, dual, scores, beta)
+
+
+def stated_gap(
+    problem: LinearSVMProblem, primal: float, dual: float, scores: np.ndarray, beta: np.ndarray
+) -> DualityGap:
+    """Two values, with what the scores and the duals say of the points."""
     complementarity = 0.0
     n_outside = n_edge = n_wrong = n_counted = 0
     for rows, part in problem.parts():
@@ -184,11 +194,17 @@ def _primal_at_most(problem: LinearSVMProblem, w: np.ndarray, b: float, scores: 
     error = gamma(terms) * (longest_row_at_most(problem.points) * length + abs(b)) + terms * SMALLEST
     # The residual is rounded, too; for the signs of a classifier that is within the terms counted above.
     error += UNIT * float(np.abs(problem.shape.targets).max(initial=0.0))
+    lost = losses_at_most(problem, scores, error)
+    of_intercept = up(up(0.5 * problem.intercept_penalty * up(b * b))) if b != 0.0 else 0.0
+    return up(up(up(0.5 * up(length * length)) + of_intercept) + lost)
+
+
+def losses_at_most(problem: LinearSVMProblem, scores: np.ndarray, error: float) -> float:
+    """What all rows lose, where scores are known up to ``error``."""
     lost = 0.0
     for rows, part in problem.parts():
         lost = up(lost + sum_at_most(part.losses(scores[rows], error) * (1.0 + 8.0 * UNIT)))
-    of_intercept = up(up(0.5 * problem.intercept_penalty * up(b * b))) if b != 0.0 else 0.0
-    return up(up(up(0.5 * up(length * length)) + of_intercept) + lost)
+    return lost
 
 
 def _dual_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> float:
@@ -196,17 +212,22 @@ def _dual_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> float:
     total = sum_at_most(np.abs(beta))
     error = gamma(used + 4) * longest_row_at_most(problem.points) * total
     length = up(length_at_most(problem.points.combination(beta)) + error)
-    gains, sizes = 0.0, 0.0
-    for rows, part in problem.parts():
-        gains += float(part.gains(beta[rows]).sum())
-        sizes = up(sizes + _sizes_of_gains(part, beta[rows]))
-    at_least = gains - gamma(beta.size + 8) * sizes
+    at_least, sizes = gains_at_least(problem, beta)
     if problem.balanced:
-        at_least -= _price_of_imbalance(problem, beta, length, sizes)
+        at_least -= price_of_imbalance(beta, length, sizes, longest_row_at_most(problem.points))
     elif problem.has_intercept:
         total_beta = abs(math.fsum(beta[beta != 0.0])) * (1.0 + 4.0 * UNIT)
         at_least -= up(up(0.5 * up(total_beta * total_beta)) / problem.intercept_penalty) * (1.0 + 4.0 * UNIT)
     return down(at_least - up(0.5 * up(length * length)))
+
+
+def gains_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[float, float]:
+    """What the duals gain before the squares, and the sum of the absolute values of its terms, at most."""
+    gains, sizes = 0.0, 0.0
+    for rows, part in problem.parts():
+        gains += float(part.gains(beta[rows]).sum())
+        sizes = up(sizes + _sizes_of_gains(part, beta[rows]))
+    return gains - gamma(beta.size + 8) * sizes, sizes
 
 
 def _sizes_of_gains(problem: LinearSVMProblem, beta: np.ndarray) -> float:
@@ -218,7 +239,7 @@ def _sizes_of_gains(problem: LinearSVMProblem, beta: np.ndarray) -> float:
     return sum_at_most(terms) * (1.0 + 2.0**-40)
 
 
-def _price_of_imbalance(problem: LinearSVMProblem, beta: np.ndarray, length: float, sizes: float) -> float:
+def price_of_imbalance(beta: np.ndarray, length: float, sizes: float, radius: float) -> float:
     """What it costs to make sum beta_i exactly zero: the heavier side is scaled by 1 - share.
 
     That takes at most this share of the sizes of the gains, and moves w, of at most this length, by at most share R
@@ -229,5 +250,5 @@ def _price_of_imbalance(problem: LinearSVMProblem, beta: np.ndarray, length: flo
     if imbalance == 0.0 or heavier == 0.0:
         return 0.0
     share = imbalance / heavier * (1.0 + 2.0**-40)
-    moved = share * longest_row_at_most(problem.points) * sum_at_most(np.abs(beta))
+    moved = share * radius * sum_at_most(np.abs(beta))
     return up(share * sizes * (1.0 + 2.0**-40) + moved * (length + moved))

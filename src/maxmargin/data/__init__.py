@@ -1,6 +1,7 @@
 """Rows, labels and their validation: the lowest layer, which imports nothing of the package."""
 
-from maxmargin.data.dataset import Dataset, JointClasses, LabelledPoints, TargetPoints
+from maxmargin.data.dataset import ClassPair, ClassPairs, Dataset, JointClasses, LabelledPoints, TargetPoints
+from maxmargin.data.placement import Placement, well_placed
 from maxmargin.data.points import Points
 from maxmargin.data.rows import DenseRows, SparseRows
 from maxmargin.data.validation import (
@@ -13,10 +14,13 @@ from maxmargin.data.validation import (
 )
 
 __all__ = [
+    "ClassPair",
+    "ClassPairs",
     "Dataset",
     "DenseRows",
     "JointClasses",
     "LabelledPoints",
+    "Placement",
     "Points",
     "SparseRows",
     "TargetPoints",
@@ -26,4 +30,5 @@ __all__ = [
     "validate_targets",
     "validate_training_data",
     "validate_two_classes",
+    "well_placed",
 ]

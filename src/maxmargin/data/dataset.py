@@ -85,6 +85,11 @@ class JointClasses:
         """The labels in sorted order."""
         return self.labelled.classes
 
+    @property
+    def weights(self) -> np.ndarray | None:
+        """The rows' weights."""
+        return self.labelled.weights
+
     def labels(self) -> np.ndarray:
         """The label of each row."""
         return self.labelled.labels()
@@ -125,3 +130,65 @@ class TargetPoints:
     def tasks(self) -> Iterator["TargetPoints"]:
         """Yield the one problem."""
         yield self
+
+
+@dataclass(frozen=True)
+class ClassPair:
+    """Two classes against each other: their rows, and which of them count as positive.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+    signs : ndarray of -1.0 and +1.0, one entry a row of the pair
+    """
+
+    rows: np.ndarray
+    signs: np.ndarray
+
+
+@dataclass(frozen=True)
+class ClassPairs:
+    """All classes one against one, in the order (0, 1), (0, 2), ..., (1, 2), ...
+
+    The first class of a pair is the positive one; of only two classes, the second.
+    """
+
+    labelled: LabelledPoints
+
+    @property
+    def points(self) -> Points:
+        """All points."""
+        return self.labelled.points
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """The rows' weights."""
+        return self.labelled.weights
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The positions of the classes of each pair."""
+        n_classes = len(self.labelled.classes)
+        return [(first, second) for first in range(n_classes) for second in range(first + 1, n_classes)]
+
+    @property
+    def n_tasks(self) -> int:
+        """One for each pair."""
+        return len(self.pairs)
+
+    def labels(self) -> np.ndarray:
+        """The label of each row."""
+        return self.labelled.labels()
+
+    def names(self) -> list[str]:
+        """What each task is about."""
+        classes = self.labelled.classes
+        return [f"class {classes[first]} against {classes[second]}" for first, second in self.pairs]
+
+    def tasks(self) -> Iterator[ClassPair]:
+        """Yield the pairs."""
+        codes = self.labelled.codes
+        for first, second in self.pairs:
+            positive = first if len(self.labelled.classes) > 2 else second
+            rows = np.flatnonzero((codes == first) | (codes == second))
+            yield ClassPair(rows, np.where(codes[rows] == positive, 1.0, -1.0))

@@ -7,8 +7,12 @@ from maxmargin.estimators.linear_svr import LinearSVR
 from maxmargin.estimators.margin_perceptron import MarginPerceptron
 from maxmargin.estimators.perceptron import Perceptron
 from maxmargin.estimators.regularisation_path import svm_path
+from maxmargin.estimators.svc import SVC
+from maxmargin.estimators.svr import SVR
 
 __all__ = [
+    "SVC",
+    "SVR",
     "KernelPerceptron",
     "LinearSVC",
     "LinearSVR",

@@ -4,8 +4,9 @@ import threading
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
@@ -17,13 +18,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, PerClass
-from maxmargin.data import Dataset, JointClasses, LabelledPoints, TargetPoints, validate_points, validate_training_data
+from maxmargin.data import (
+    ClassPairs,
+    Dataset,
+    JointClasses,
+    LabelledPoints,
+    TargetPoints,
+    validate_points,
+    validate_training_data,
+)
 from maxmargin.solvers import LimitWarning, Solution, Status, StepReport, Watch
 
 # solve(number of the task, its data, the seed, its watch)
 SolveTask = Callable[[int, Any, int, Watch], Any]
 # What a model is trained on: it yields the data of each task.
-TrainingData = LabelledPoints | JointClasses | TargetPoints
+TrainingData = LabelledPoints | JointClasses | ClassPairs | TargetPoints
 
 
 class CertifiedModel(CallbackSupportMixin, BaseEstimator):
@@ -55,16 +64,22 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         return effective_n_jobs(getattr(self, "n_jobs", None))
 
     def _solve_tasks(
-        self, labelled: TrainingData, solve: SolveTask, stop_asked: threading.Event, *, steps: int | None
+        self,
+        labelled: TrainingData,
+        solve: SolveTask,
+        stop_asked: threading.Event,
+        *,
+        steps: int | None,
+        at_once: int | None = None,
     ) -> list[Any]:
-        """Solve every task in ``n_jobs`` threads: the bits do not depend on them.
+        """Solve every task in ``n_jobs`` threads, or as many ``at_once``: the bits do not depend on them.
 
         All tasks see the rows in the same order, which makes the scores of different classes comparable.
         """
         tasks = list(labelled.tasks())
         seed = seed_of(self.random_state)
         progress = FitProgress(self, labelled, steps)
-        n_threads = min(len(tasks), self._n_threads())
+        n_threads = min(len(tasks), at_once or self._n_threads())
         budget = TimeBudget(self.max_time, len(tasks), n_threads)
 
         def run(task: int) -> Any:
@@ -280,6 +295,18 @@ class TimeBudget:
             share = left * min(1.0, self._n_threads / self._n_waiting)
             self._n_waiting -= 1
         return share
+
+
+@contextmanager
+def kept_on_error(model: Any) -> Iterator[None]:
+    """Leave a model as it was where a fit raises an error; a Ctrl-C keeps what the fit has found."""
+    before = dict(vars(model))
+    try:
+        yield
+    except Exception:
+        vars(model).clear()
+        vars(model).update(before)
+        raise
 
 
 def in_threads(n_threads: int, run: Callable[[int], Any], n_tasks: int) -> list[Any]:

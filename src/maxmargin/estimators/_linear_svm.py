@@ -10,7 +10,7 @@ import numpy as np
 from joblib import cpu_count, effective_n_jobs
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from maxmargin.certificates import DualityGap
+from maxmargin.certificates import DualityGap, MarginBracket
 from maxmargin.estimators._base import CertifiedModel, TrainingData, one_or_all
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers import Status, Watch, ctrl_c_asks
@@ -86,6 +86,17 @@ class LinearSVM(CertifiedModel):
                 f"selection={self.selection!r} is an order of coordinate ascent: set solver to 'coordinate' or 'auto'."
             )
 
+    def _refuse_extreme_prices(self, data: TrainingData) -> None:
+        """C times a weight is what a row's slack costs: that has to be in the range of C itself."""
+        if data.weights is None or math.isinf(self.C) or not data.weights.any():
+            return
+        prices = self.C * data.weights[data.weights > 0.0]
+        if not SMALLEST_FACTOR <= prices.min() <= prices.max() <= LARGEST_FACTOR:
+            raise ValueError(
+                f"C times sample_weight (and class_weight) must be between {SMALLEST_FACTOR:g} and "
+                f"{LARGEST_FACTOR:g}; it goes from {prices.min():g} to {prices.max():g}."
+            )
+
     @property
     def _intercept_penalty(self) -> float:
         if not self.fit_intercept:
@@ -97,6 +108,7 @@ class LinearSVM(CertifiedModel):
 
     def _fit_all(self, data: TrainingData, solve_task: Callable[[Any, GapSettings, Watch, Any], Any]) -> None:
         """Solve all tasks, keep what they found, and let the model draw its conclusions."""
+        self._refuse_extreme_prices(data)
         starts = self._starts(data)
         n_threads = self._n_threads()
         per_task = max(1, n_threads // min(n_threads, data.n_tasks))
@@ -133,7 +145,8 @@ class LinearSVM(CertifiedModel):
         proofs = [proof] if len(solutions) == 1 else list(proof.values())
         for solution, one in zip(solutions, proofs, strict=True):
             nothing_lost = isinstance(one, DualityGap) and one.dual <= 0.0 and one.gap <= NEGLIGIBLE_LOSS * self.C
-            if solution.status is Status.SOLVED and one.relative > self.tol and not nothing_lost:
+            unproven = one.relative > self.tol or (isinstance(one, MarginBracket) and not one.separates)
+            if solution.status is Status.SOLVED and unproven and not nothing_lost:
                 solution.status = Status.STALLED
 
     @abstractmethod

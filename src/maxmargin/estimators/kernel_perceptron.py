@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,8 +25,8 @@ from maxmargin.data import (
     validate_training_data,
 )
 from maxmargin.estimators._base import CertifiedClassifier, one_or_all, refuse_other_rows
+from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem, expansion_scores
-from maxmargin.problems.kernels import Kernel, kernel_by_name
 from maxmargin.solvers import PassSettings, Solution, Watch, ctrl_c_asks
 from maxmargin.solvers.kernel_perceptron import KernelColumns, solve
 
@@ -105,10 +105,7 @@ class KernelPerceptron(CertifiedClassifier):
     _one_run: bool
 
     _parameter_constraints: dict = {
-        "kernel": [StrOptions({"rbf", "linear", "poly", "sigmoid", "precomputed"}), callable],
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="neither")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        **KERNEL_CONSTRAINTS,
         "fit_intercept": ["boolean"],
         "eta0": [Interval(Real, 1e-100, 1e100, closed="both")],
         "shuffle": ["boolean"],
@@ -116,7 +113,6 @@ class KernelPerceptron(CertifiedClassifier):
         "tol": [Interval(Real, 0.0, None, closed="left"), None],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
-        "cache_size": [Interval(Real, 0.0, None, closed="left")],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -174,8 +170,8 @@ class KernelPerceptron(CertifiedClassifier):
         self
         """
         labelled = validate_labels(validate_training_data(self, X, y))
-        self._refuse_bad_gram(labelled.points)
-        self._kernel = self._make_kernel(labelled.points)
+        refuse_bad_gram(self, labelled.points)
+        self._kernel = make_kernel(self, labelled.points)
         self._forget()
         with ctrl_c_asks() as stop_asked:
             solutions = self._learn(labelled, settings_of(self), stop_asked)
@@ -203,7 +199,7 @@ class KernelPerceptron(CertifiedClassifier):
         classes = validate_classes(classes, None if first else self.classes_)
         labelled = validate_training_data(self, X, y, classes=classes, reset=first)
         if first:
-            self._kernel = self._make_kernel(labelled.points)
+            self._kernel = make_kernel(self, labelled.points)
             self._forget()
         once = PassSettings(max_iter=1, tol=None, shuffle=False)
         with ctrl_c_asks() as stop_asked:
@@ -240,29 +236,6 @@ class KernelPerceptron(CertifiedClassifier):
         intercept = changes + getattr(self, "intercept_", 0.0)
         names = ("classes_", "support_", "support_vectors_", "dual_coef_")
         return {"intercept_": intercept, **{name: getattr(so_far, name) for name in names}}
-
-    def _make_kernel(self, points: Points) -> Kernel | None:
-        if self.kernel == "precomputed":
-            return None
-        gamma = self.gamma
-        if gamma == "auto":
-            gamma = 1.0 / points.n_columns
-        elif gamma == "scale":
-            variance = variance_of(points)
-            gamma = 1.0 / (points.n_columns * variance) if variance > 0.0 else 1.0
-        return kernel_by_name(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
-
-    def _refuse_bad_gram(self, points: Points) -> None:
-        if self.kernel != "precomputed":
-            return
-        if points.n_rows != points.n_columns:
-            raise ValueError(
-                f"X has shape {(points.n_rows, points.n_columns)}; with kernel='precomputed' it must be the square "
-                "gram matrix of the training rows."
-            )
-        gram = points.matrix
-        if not np.allclose(gram, gram.T, rtol=1e-5, atol=1e-8 * float(np.abs(gram).max())):
-            raise ValueError("X is not symmetric; with kernel='precomputed' it must be the gram matrix.")
 
     def _forget(self) -> None:
         self._n_seen = 0
@@ -347,10 +320,3 @@ def settings_of(model: KernelPerceptron) -> Callable[[int], PassSettings]:
         shuffle=model.shuffle,
         seed=seed,
     )
-
-
-def variance_of(points: Points) -> float:
-    """The variance of all entries of X, as scikit-learn's ``gamma="scale"`` takes it."""
-    size = points.n_rows * points.n_columns
-    mean = float(points.matrix.sum(dtype=np.float64)) / size
-    return max(0.0, float(points.squared_norms.sum()) / size - mean**2)

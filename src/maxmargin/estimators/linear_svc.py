@@ -22,7 +22,7 @@ from maxmargin.certificates import (
     measure_multiclass_gap,
 )
 from maxmargin.data import Dataset, JointClasses, LabelledPoints, validate_labels, validate_training_data
-from maxmargin.estimators._base import LinearPlanes, refuse_other_rows
+from maxmargin.estimators._base import LinearPlanes, kept_on_error, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
@@ -44,7 +44,8 @@ class LinearSVC(LinearSVM, LinearPlanes):
     C : float, default=1.0
         The price of a point in the street or beyond it. ``inf`` is the hard margin: the widest street without a point
         in it, ``NotSeparableError`` where there is none, and a bracket around the largest margin as certificate, of
-        relative width ``tol``. Weights then say only which rows count.
+        relative width ``tol``. Weights then say only which rows count, and both losses are the same; ``objective_``
+        and ``history_`` are those of 1/2 ||w||².
     loss : {"hinge", "squared_hinge"}, default="hinge"
     fit_intercept : bool, default=True
     penalize_intercept : bool, default=False
@@ -52,15 +53,17 @@ class LinearSVC(LinearSVM, LinearPlanes):
     intercept_scaling : float, default=1.0
         How little a penalised intercept costs. Refused where the intercept is not penalised.
     tol : float, default=1e-4
-        The relative duality gap at which to stop: the model's objective is then within this share of the best one.
+        The relative duality gap at which to stop: the model's objective is then within this share of the best one. For
+        C = inf, the relative width of the bracket around the largest margin.
     solver : {"auto", "coordinate", "newton"}, default="auto"
         Dual coordinate ascent, made for wide sparse data; or a dual proximal-point method with Newton steps, made for
-        many rows of few columns, large C and small gaps. "auto" chooses by the data's shape.
+        many rows of few columns, large C and small gaps. "auto" chooses by the data, and may go over from the first to
+        the second.
     selection : {"random", "cyclic", "greedy"}, default="random"
         The order of coordinate ascent: shuffled rows, rows in turn, or always the row that gains most, which takes a
         look at all rows for every step (for small data and lectures). Others than "random" choose coordinate ascent.
     max_iter : int or None, default=None
-        The largest number of passes (coordinate ascent) or of Newton steps.
+        The largest number of passes (coordinate ascent) and Newton steps.
     max_time : float or None, default=None
         The largest number of seconds to train.
     class_weight : dict, "balanced" or None, default=None
@@ -88,7 +91,7 @@ class LinearSVC(LinearSVM, LinearPlanes):
     support_ : ndarray of int
         Rows with a dual that is not zero, in any task.
     margin_ : float, or ndarray with one entry a class
-        1/||w||: half the width of the street.
+        1/||w||: half the width of the street. For C = inf the proven margin, 0 where none is.
     objective_ : float, or list with one entry a class
         The value of the model, rounded up. One value for "crammer_singer".
     history_ : list of (seconds, primal, dual), or a list of them
@@ -177,15 +180,16 @@ class LinearSVC(LinearSVM, LinearPlanes):
         self
         """
         self._refuse_contradictions()
-        labelled = validate_labels(
-            validate_training_data(self, X, y, sample_weight=sample_weight, class_weight=self.class_weight)
-        )
-        if self.warm_start and hasattr(self, "classes_") and not np.array_equal(self.classes_, labelled.classes):
-            raise ValueError("warm_start=True needs the classes of the last fit; y has others.")
-        if self._learns_jointly(labelled):
-            self._fit_all(JointClasses(labelled), self._solve_jointly)
-        else:
-            self._fit_all(labelled, self._solve_two_classes)
+        with kept_on_error(self):
+            labelled = validate_labels(
+                validate_training_data(self, X, y, sample_weight=sample_weight, class_weight=self.class_weight)
+            )
+            if self.warm_start and hasattr(self, "classes_") and not np.array_equal(self.classes_, labelled.classes):
+                raise ValueError("warm_start=True needs the classes of the last fit; y has others.")
+            if self._learns_jointly(labelled):
+                self._fit_all(JointClasses(labelled), self._solve_jointly)
+            else:
+                self._fit_all(labelled, self._solve_two_classes)
         return self
 
     def slack(self, X: Any, y: Any) -> np.ndarray:
@@ -226,7 +230,11 @@ class LinearSVC(LinearSVM, LinearPlanes):
             if self.selection != "random":
                 raise ValueError("C=inf, the hard margin, is solved by Newton steps: leave selection at 'random'.")
         if self.multi_class == "crammer_singer":
-            for name, only in (("loss", ("hinge",)), ("solver", ("auto", "coordinate")), ("selection", ("random",))):
+            for name, only in (
+                ("loss", ("hinge",)),
+                ("solver", ("auto", "coordinate")),
+                ("selection", ("random", "cyclic")),
+            ):
                 if getattr(self, name) not in only:
                     raise ValueError(
                         f"multi_class='crammer_singer' takes {name}={' or '.join(map(repr, only))}; it is "
@@ -283,6 +291,8 @@ class LinearSVC(LinearSVM, LinearPlanes):
             if solution.status is Status.NOT_SEPARABLE:
                 found = solution.w, solution.intercept, solution.beta
                 proof = bracket_hard_margin(self._hard_problem(dataset), *found)
+                solution.status = hard_margin.judged(proof, solution.status, self.tol)
+            if solution.status is Status.NOT_SEPARABLE:
                 which = "" if len(solutions) == 1 else f"{name}: "
                 raise NotSeparableError(
                     f"{which}{proof}. C=inf has no solution: use a soft margin, for example LinearSVC(C=1.0).", proof
@@ -297,9 +307,12 @@ class LinearSVC(LinearSVM, LinearPlanes):
             self.dual_coef_ = np.ascontiguousarray(solutions[0].beta.T)
         lengths = np.linalg.norm(self.coef_, axis=1)
         margins = np.divide(1.0, lengths, out=np.full_like(lengths, np.inf), where=lengths > 0.0)
-        self.margin_ = float(margins[0]) if len(margins) == 1 else margins
         self.certificate_ = self._prove(labelled)
         proof: Any = self.certificate_
+        if math.isinf(self.C):
+            proofs = [proof] if len(solutions) == 1 else list(proof.values())
+            margins = np.array([max(0.0, one.lower) for one in proofs])
+        self.margin_ = float(margins[0]) if len(margins) == 1 else margins
         single = not isinstance(proof, PerClass)
         self.objective_ = objective_of(proof) if single else [objective_of(one) for one in proof.values()]
 

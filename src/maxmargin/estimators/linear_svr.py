@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates.duality_gap import measure_gap
 from maxmargin.data import TargetPoints, validate_points, validate_targets
-from maxmargin.estimators._base import refuse_other_rows
+from maxmargin.estimators._base import kept_on_error, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.problems.linear_svm import REGRESSION_LOSSES, LinearSVMProblem, weights_of
 from maxmargin.solvers import Watch
@@ -67,7 +67,7 @@ random_state, warm_start, verbose
 
     _parameter_constraints: dict = {
         **LinearSVM._parameter_constraints,
-        "epsilon": [Interval(Real, 0.0, None, closed="left")],
+        "epsilon": [Interval(Real, 0.0, 1e140, closed="left")],
         "loss": [StrOptions(set(REGRESSION_LOSSES))],
     }
 
@@ -122,7 +122,8 @@ random_state, warm_start, verbose
         self
         """
         self._refuse_contradictions()
-        self._fit_all(validate_targets(self, X, y, sample_weight=sample_weight), self._solve_values)
+        with kept_on_error(self):
+            self._fit_all(validate_targets(self, X, y, sample_weight=sample_weight), self._solve_values)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -151,7 +152,10 @@ random_state, warm_start, verbose
         -------
         ndarray of shape (n,)
         """
-        return np.maximum(0.0, np.abs(np.asarray(y, dtype=np.float64) - self.predict(X)) - self.epsilon)
+        check_is_fitted(self)
+        data = validate_targets(self, X, y, reset=False)
+        scores = data.points.scores(self.coef_) + self.intercept_[0]
+        return np.maximum(0.0, np.abs(data.targets - scores) - self.epsilon)
 
     def _problem(self, data: TargetPoints) -> LinearSVMProblem:
         weights = weights_of(data.points, data.weights)

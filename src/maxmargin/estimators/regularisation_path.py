@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from maxmargin.estimators._linear_svm import LARGEST_FACTOR, SMALLEST_FACTOR
 from maxmargin.estimators.linear_svc import LinearSVC
 
 
@@ -39,15 +40,33 @@ def svm_path(X: Any, y: Any, Cs: Iterable[float], *, sample_weight: Any = None, 
     """
     refused = {"C", "warm_start"} & set(parameters)
     if refused:
-        raise ValueError(f"{', '.join(sorted(refused))} cannot be given: svm_path sets it from Cs.")
+        raise ValueError(f"{', '.join(sorted(refused))} cannot be given: svm_path sets them itself, C from Cs.")
+    prices = _checked_prices(Cs)
     models: list[LinearSVC] = []
-    for C in Cs:
+    for C in prices:
         model = LinearSVC(C=C, warm_start=True, **parameters)
         if models:
             last = models[-1]
             model.classes_ = last.classes_
-            model.dual_coef_ = last.dual_coef_ * (C / last.C)
+            ratio = C / last.C
+            # Duals of so different a price say nothing of this one.
+            model.dual_coef_ = last.dual_coef_ * (ratio if 1e-6 <= ratio <= 1e6 else 0.0)
         models.append(model.fit(X, y, sample_weight=sample_weight).set_params(warm_start=False))
-    if not models:
-        raise ValueError("Cs is empty: give at least one value of C.")
     return models
+
+
+def _checked_prices(Cs: Any) -> list[float]:
+    """All values of C, or an error before any work is done."""
+    try:
+        prices = [float(C) for C in Cs]
+    except TypeError as error:
+        raise ValueError(f"Cs must be a list of numbers; it is {Cs!r}.") from error
+    if not prices:
+        raise ValueError("Cs is empty: give at least one value of C.")
+    for C in prices:
+        if not SMALLEST_FACTOR <= C <= LARGEST_FACTOR:
+            raise ValueError(
+                f"Cs must be between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g}; it has {C!r}. The hard margin is "
+                "LinearSVC(C=inf)."
+            )
+    return prices

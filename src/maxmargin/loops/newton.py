@@ -11,9 +11,9 @@ from maxmargin.loops.jit import inlined, jit
 from maxmargin.loops.rows import add_outer, add_scaled, add_squares, dot
 
 # Places in the sums of a look. Of the duals above zero: their sum, what they gain, what their squares cost; then the
-# same of those below; then what the rows lose, the squared move of the duals, and how many are free.
-ABOVE, GAIN_ABOVE, SQUARE_ABOVE, BELOW, GAIN_BELOW, SQUARE_BELOW, LOST, MOVED, FREE = range(9)
-N_SUMS = 9
+# same of those below; then what the rows lose, and the squared move of the duals.
+ABOVE, GAIN_ABOVE, SQUARE_ABOVE, BELOW, GAIN_BELOW, SQUARE_BELOW, LOST, MOVED = range(8)
+N_SUMS = 8
 
 
 class Proximal(NamedTuple):
@@ -85,7 +85,6 @@ def look(rows, chosen, first, last, shape, proximal, travel, scores, duals, free
         free[k] = is_free
         if weight == 0.0:
             continue
-        sums[FREE] += is_free
         move = dual - proximal.centers[k]
         sums[MOVED] += move * move / (proximal.sigma * weight)
         residual = target - score

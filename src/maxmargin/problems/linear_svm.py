@@ -179,7 +179,8 @@ class LinearSVMProblem:
         """The dual's value at a feasible point, given w = sum beta_i x_i."""
         value = float(self.gains(beta).sum()) - 0.5 * float(np.square(w).sum())
         if self.has_intercept and not self.balanced:
-            value -= 0.5 * float(beta.sum()) ** 2 / self.intercept_penalty
+            total = float(beta.sum())
+            value -= 0.5 * total * total / self.intercept_penalty
         return value
 
     def feasible(self, beta: np.ndarray) -> np.ndarray:
@@ -234,6 +235,7 @@ def C_from_lambda(lam: float) -> float:  # noqa: N802
     >>> C_from_lambda(0.05)
     10.0
     """
-    if not (isinstance(lam, (int, float, np.integer, np.floating)) and 0.0 < lam < math.inf):
-        raise ValueError(f"lam must be a positive, finite number; it is {lam!r}.")
+    is_number = isinstance(lam, (int, float, np.integer, np.floating)) and not isinstance(lam, bool)
+    if not (is_number and 0.0 < lam < math.inf and 0.5 / float(lam) < math.inf):
+        raise ValueError(f"lam must be a positive, finite number, and so must C = 1/(2 lam); lam is {lam!r}.")
     return 0.5 / float(lam)

@@ -46,7 +46,7 @@ PASSES_PER_SUM = 200
 IN_VAIN = 3.0
 PASSES_IN_VAIN = 3000
 # The passes that coordinate ascent may still need where Newton steps could do the rest.
-AFFORDED = 4.0
+AFFORDED = 8.0
 AFFORDED_PER_DECADE = 4.0
 
 
@@ -90,7 +90,8 @@ class CoordinateRun:
         points = problem.points
         give = 0.0
         if problem.has_intercept:
-            free_feature = (INTERCEPT_FEATURE * points.typical_norm) ** 2 or 1.0
+            typical = points.typical_norm * points.typical_norm + problem.shape.curvature
+            free_feature = INTERCEPT_FEATURE * INTERCEPT_FEATURE * typical or 1.0
             give = free_feature if problem.balanced else 1.0 / problem.intercept_penalty
         cells = aligned_cells(points.n_rows)
         cells[:, DUAL] = best.beta

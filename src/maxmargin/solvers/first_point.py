@@ -6,6 +6,8 @@ import numpy as np
 
 from maxmargin.problems.linear_svm import LinearSVMProblem
 
+MOST_HALVINGS = 200
+
 
 @dataclass(frozen=True)
 class FirstPoint:
@@ -44,22 +46,57 @@ def _first_duals(problem: LinearSVMProblem) -> tuple[np.ndarray, np.ndarray]:
     w = problem.points.combination(beta)
     square = float(w @ w) + float((problem.curvatures() * np.square(beta)).sum())
     if problem.has_intercept and not problem.balanced:
-        square += float(beta.sum()) ** 2 / problem.intercept_penalty
+        total = float(beta.sum())
+        square += total * total / problem.intercept_penalty
     multiple = min(1.0, float(np.abs(beta).sum()) / square) if square > 0.0 else 1.0
     return multiple * beta, multiple * w
 
 
 def best_intercept(problem: LinearSVMProblem, scores: np.ndarray) -> float:
-    """The free intercept with the smallest loss (not squared), given the scores without one.
+    """The free intercept with the smallest loss, given the scores without one."""
+    kinks, weights, above = _kinks(problem, scores)
+    return _weighted_median(kinks, weights, above) if problem.shape.curvature == 0.0 else _middle(kinks, weights, above)
 
-    The loss is convex and piecewise linear in b: it falls up to r - epsilon for every row that counts above, and rises
-    from r + epsilon for every row that counts below. The smallest is where as much rises as still falls.
-    """
+
+def _kinks(problem: LinearSVMProblem, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where the loss of each row begins, its weight, and whether it is lost below (above is True) or above there."""
     shape = problem.shape
     above, below = np.flatnonzero(problem.counts_above), np.flatnonzero(problem.counts_below)
     residuals = shape.targets - scores
     kinks = np.concatenate([residuals[above] - shape.epsilon, residuals[below] + shape.epsilon])
     weights = np.concatenate([shape.weights[above], shape.weights[below]])
+    return kinks, weights, np.arange(kinks.size) < above.size
+
+
+def _middle(kinks: np.ndarray, weights: np.ndarray, above: np.ndarray) -> float:
+    """The smallest sum of squares: b is the mean of the kinks beyond which it lies, found by halving what is left."""
+    low, high = float(kinks.min()), float(kinks.max())
+    b = 0.5 * (low + high)
+    for _ in range(MOST_HALVINGS):
+        lost = np.where(above, kinks > b, kinks < b)
+        total = float(weights.sum(where=lost))
+        if total == 0.0:
+            break
+        slope = float((weights * (b - kinks)).sum(where=lost))
+        if slope > 0.0:
+            high = b
+        else:
+            low = b
+        # Newton's step, where it stays within what is left.
+        step = b - slope / total
+        following = step if low < step < high else 0.5 * (low + high)
+        if following == b or high - low <= 1e-15 * max(abs(low), abs(high)):
+            break
+        b = following
+    return b
+
+
+def _weighted_median(kinks: np.ndarray, weights: np.ndarray, above: np.ndarray) -> float:
+    """The smallest sum of losses that are not squared.
+
+    The loss is convex and piecewise linear in b: it falls up to r - epsilon for every row that counts above, and rises
+    from r + epsilon for every row that counts below. The smallest is where as much rises as still falls.
+    """
     order = np.argsort(kinks)
-    slope = -float(shape.weights[above].sum()) + np.cumsum(weights[order])
+    slope = -float(weights.sum(where=above)) + np.cumsum(weights[order])
     return float(kinks[order[min(int(np.searchsorted(slope, 0.0)), order.size - 1)]])

@@ -61,7 +61,8 @@ class GapPoint:
 
     def note(self, watch: Watch) -> None:
         """Write the history."""
-        self.history.append((watch.seconds, self.primal, self.dual))
+        # Rounding can put the dual's value above the primal's by a digit: a history is not to contradict the theory.
+        self.history.append((watch.seconds, float(self.primal), float(min(self.dual, self.primal))))
 
     def why_stop(self, settings: GapSettings, watch: Watch, step: str) -> Status | None:
         """Write the history, tell the world, and say why to stop, if there is reason to."""

@@ -14,7 +14,8 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data import Dataset, Points
+from maxmargin.certificates import MarginBracket, has_no_margin
+from maxmargin.data import Dataset, Points, well_placed
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers.blas import one_blas_thread
 from maxmargin.solvers.first_point import FirstPoint
@@ -40,8 +41,9 @@ MEETING = 1e-12
 
 
 def gap_of_width(width: float) -> float:
-    """The relative gap of the objective for a relative width of the margin's bracket."""
-    return 1.0 - (1.0 - min(1.0, width)) ** 2
+    """The relative gap of the objective, 1 - (1 - width)², for a relative width of the margin's bracket."""
+    width = min(1.0, width)
+    return width * (2.0 - width)
 
 
 def solve(problem: HardMarginProblem, settings: GapSettings, watch: Watch, start: np.ndarray | None = None) -> GapPoint:
@@ -49,13 +51,30 @@ def solve(problem: HardMarginProblem, settings: GapSettings, watch: Watch, start
 
     With ``tol`` = 1 it ends with the first plane that separates the classes. ``start`` are signed duals to begin with.
     """
-    best = _empty_point(problem)
+    placed = well_placed(problem.dataset.points, may_move=problem.fit_intercept)
+    square = placed.scale * placed.scale
+    own = HardMarginProblem(replace(problem.dataset, points=placed.points), problem.fit_intercept)
+    best = _empty_point(own)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), one_blas_thread():
-        if start is None:
-            start = _solve_growing_parts(problem, settings, watch, best)
+        start = _solve_growing_parts(own, settings, watch, best) if start is None else start / square
         if best.status is Status.STALLED:
-            _solve_whole(problem, settings, watch, best, start)
+            _solve_whole(own, settings, watch, best, start)
+        # f(x) = w·(scale (x - centre)) + b
+        best.w = placed.scale * best.w
+        best.intercept -= float(best.w @ placed.centre)
+        best.beta = square * best.beta
+        best.primal, best.dual = square * best.primal, square * best.dual
+        best.history = [(seconds, square * primal, square * dual) for seconds, primal, dual in best.history]
     return best
+
+
+def judged(bracket: MarginBracket, status: Status, tol: float) -> Status:
+    """How a run ended, by what is proven: SOLVED for a plane within ``tol`` of the best, NOT_SEPARABLE for none."""
+    if bracket.separates and bracket.relative <= tol:
+        return Status.SOLVED
+    if has_no_margin(bracket):
+        return Status.NOT_SEPARABLE
+    return Status.STALLED if status in (Status.SOLVED, Status.NOT_SEPARABLE) else status
 
 
 def _empty_point(problem: HardMarginProblem) -> GapPoint:
@@ -111,8 +130,8 @@ def _solve_growing_parts(
             best.dual, best.beta = found.dual, beta
         scores = points.scores(found.w)
         margin, b = problem.street(scores)
-        if margin > 0.0:
-            best.offer_plane(0.5 * float(found.w @ found.w) / margin**2, found.w / margin, b / margin)
+        if margin > rounding_of_scores(points, found.w, b):
+            best.offer_plane(value_of(found.w, margin), found.w / margin, b / margin)
         elif math.isinf(best.primal):
             best.w, best.intercept = found.w, b
         reached = best.why_stop(settings, watch, "part of the rows")
@@ -166,8 +185,8 @@ class HardMarginRun(NewtonRun):
     def offer_plane(self, scores: np.ndarray, lost: float | None = None) -> None:  # noqa: ARG002
         """Offer the plane, scaled so that the points on the street's edge have y f = 1."""
         margin, b = self.hard.street(scores - self.b)
-        if margin > 0.0:
-            self.best.offer_plane(0.5 * float(self.w @ self.w) / margin**2, self.w / margin, b / margin)
+        if margin > rounding_of_scores(self.problem.points, self.w, b):
+            self.best.offer_plane(value_of(self.w, margin), self.w / margin, b / margin)
 
     def growth(self, inner: int) -> float:
         """Duals have no upper end to swing between: the fewer Newton steps it takes, the bolder the next ones."""
@@ -188,3 +207,15 @@ class HardMarginRun(NewtonRun):
         self.scores = points.scores(self.w)
         self.offer_plane(self.scores)
         self.best.status = self.best.reached(self.settings) or Status.STALLED
+
+
+def value_of(w: np.ndarray, margin: float) -> float:
+    """The objective of a plane when it is scaled so that its nearest points have y f = 1."""
+    length = float(np.linalg.norm(w)) / margin
+    return 0.5 * length * length
+
+
+def rounding_of_scores(points: Points, w: np.ndarray, b: float) -> float:
+    """A margin below this may be due to rounding alone."""
+    sizes = points.largest_norm * float(np.linalg.norm(w)) + abs(b)
+    return 2.0**-51 * (points.longest_row + 8) * sizes

@@ -57,6 +57,8 @@ ROUNDING_SHOWS = 4
 CAUTION = 2.0
 # Where scores moved by this much more than was thought, the rows left alone have to be looked at again.
 SURPRISE = 1.5
+# How much larger the first step is that starts from the duals of another problem.
+NEAR = 4.0
 # Leaving fewer rows alone than this share is not worth the gathering.
 WORTH_LEAVING = 0.2
 
@@ -77,6 +79,9 @@ def solve(
         sample = sample_of(problem) if start is None else None
         if sample is None:
             first = first_point(problem, start)
+            if start is not None and best is None:
+                # Duals of a problem like this one are near: smaller steps would only lead back to them.
+                first = replace(first, sigma=NEAR * first.sigma)
         else:
             coarse = replace(settings, tol=max(settings.tol, GAP_OF_SAMPLE))
             part = _run(sample, coarse, Watch(watch.seconds_left, None, watch.stop_asked), first_point(sample))
@@ -226,7 +231,7 @@ class NewtonRun:
         if lost is None:
             primal = self.problem.primal_value(self.w, self.b, scores)
         else:
-            primal = 0.5 * float(self.w @ self.w) + 0.5 * self.rho * self.b**2 + self.problem.price * lost
+            primal = 0.5 * float(self.w @ self.w) + 0.5 * self.rho * (self.b * self.b) + self.problem.price * lost
         self.best.offer_plane(primal, self.w, self.b)
 
     def offer_duals(self, sums: DualSums, duals: Callable[[], np.ndarray]) -> None:
@@ -237,11 +242,11 @@ class NewtonRun:
         gain = up * of[GAIN_ABOVE] + down * of[GAIN_BELOW]
         square = up**2 * of[SQUARE_ABOVE] + down**2 * of[SQUARE_BELOW] + float(w @ w)
         if self.problem.has_intercept and not self.problem.balanced:
-            square += sums.total**2 / self.rho
+            square += sums.total * sums.total / self.rho
         multiple = max(0.0, gain / square) if square > 0.0 else 1.0
         if math.isfinite(self.shape.limit):
             multiple = min(1.0, multiple)
-        value = multiple * gain - 0.5 * multiple**2 * square
+        value = multiple * gain - 0.5 * multiple * multiple * square
         if square == 0.0 and gain > 0.0 and math.isinf(self.shape.limit):
             # The hulls meet in one point: the dual has no bound.
             value = math.inf
@@ -302,7 +307,7 @@ class ChosenRows:
                     return inner, status, sums
             gradient = run.w - sums.w
             gradient_b = run.rho * run.b - sums.total if run.problem.has_intercept else 0.0
-            length = math.sqrt(float(gradient @ gradient) + gradient_b**2)
+            length = math.sqrt(float(gradient @ gradient) + gradient_b * gradient_b)
             enough = length <= 0.2 * math.sqrt(max(0.0, sums.sums[MOVED]))
             if inner == INNER_STEPS or (inner and enough):
                 break
@@ -323,7 +328,7 @@ class ChosenRows:
         linear = float(run.w @ step) + run.rho * run.b * step_b
         if background is not None:
             linear -= float(background.w @ step) + background.total * step_b
-        quadratic = float(step @ step) + run.rho * step_b**2
+        quadratic = float(step @ step) + run.rho * (step_b * step_b)
         state = run.shape, self.proximal, self.scores, self.changes
 
         def derivative_at_one() -> float:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from maxmargin.certificates import bracket_hard_margin, has_no_margin
 from maxmargin.data import Dataset
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers import hard_margin
@@ -56,6 +57,8 @@ class SeparabilityTest:
         if found.status is Status.SOLVED:
             self.next_pass = math.inf
         if found.status is not Status.NOT_SEPARABLE:
+            return None
+        if not has_no_margin(bracket_hard_margin(self._problem, found.w, found.intercept, found.beta)):
             return None
         self.witness = self._problem.hull_weights(found.beta)
         return Status.NOT_SEPARABLE

@@ -10,13 +10,17 @@ from fractions import Fraction
 import numpy as np
 
 from maxmargin.problems.hard_margin import HardMarginProblem
+from maxmargin.solvers.watch import Watch
 
 # The most entries, rows times columns, for which exact arithmetic ends in reasonable time.
 MOST_ENTRIES = 20_000
 
 
-def decide(problem: HardMarginProblem) -> tuple[list[Fraction], list[Fraction] | None]:
-    """Return a plane's w, b (as one list) and None, or zeros and the weights of the rows that count."""
+def decide(problem: HardMarginProblem, watch: Watch) -> tuple[list[Fraction], list[Fraction] | None] | None:
+    """Return a plane's w, b (as one list) and None, or zeros and the weights of the rows that count.
+
+    None where the watch says stop before the decision.
+    """
     points, signs = problem.dataset.points, problem.dataset.signs
     rows = np.flatnonzero(problem.counted)
     matrix = points.matrix[rows]
@@ -30,26 +34,32 @@ def decide(problem: HardMarginProblem) -> tuple[list[Fraction], list[Fraction] |
     basis: list[int] = [-1 - k for k in range(size)]
     inverse = [[Fraction(int(i == j)) for j in range(size)] for i in range(size)]
     values_of = [Fraction(0)] * (size - 1) + [Fraction(1)]
-    while True:
+    while watch.must_stop() is None:
         # The price of an equation is what its artificial variables in the basis cost, one each.
         costs = [Fraction(int(variable < 0)) for variable in basis]
         prices = [sum((costs[i] * inverse[i][j] for i in range(size) if costs[i]), Fraction(0)) for j in range(size)]
         entering = next((k for k, column in enumerate(columns) if k not in basis and _dot(prices, column) > 0), None)
         if entering is None:
-            break
+            return _decision(basis, values_of, prices, len(columns))
         direction = [_dot(row, columns[entering]) for row in inverse]
         candidates = [i for i in range(size) if direction[i] > 0]
         # Of equal ratios the variable with the smallest number leaves; artificial ones go first.
         leaving = min(candidates, key=lambda i: (values_of[i] / direction[i], basis[i]))
         _pivot(inverse, values_of, direction, leaving)
         basis[leaving] = entering
+    return None
+
+
+def _decision(
+    basis: list[int], values_of: list[Fraction], prices: list[Fraction], n_rows: int
+) -> tuple[list[Fraction], list[Fraction] | None]:
     if any(variable < 0 and value > 0 for variable, value in zip(basis, values_of, strict=True)):
         return [-price for price in prices[:-1]], None
-    weights = [Fraction(0)] * len(columns)
+    weights = [Fraction(0)] * n_rows
     for variable, value in zip(basis, values_of, strict=True):
         if variable >= 0:
             weights[variable] = value
-    return [Fraction(0)] * (size - 1), weights
+    return [Fraction(0)] * (len(prices) - 1), weights
 
 
 def _dot(left: list[Fraction], right: list[Fraction]) -> Fraction:

@@ -1,0 +1,52 @@
+"""Kernels as users name them: what all estimators with a kernel share."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from maxmargin.data import Points
+from maxmargin.problems.kernels import Kernel, kernel_by_name
+
+KERNEL_CONSTRAINTS: dict = {
+    "kernel": [StrOptions({"rbf", "linear", "poly", "sigmoid", "precomputed"}), callable],
+    "degree": [Interval(Integral, 0, None, closed="left")],
+    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="neither")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "cache_size": [Interval(Real, 0.0, None, closed="left")],
+}
+
+
+def make_kernel(model: Any, points: Points) -> Kernel | None:
+    """The kernel that a model's parameters name, or None where X is the gram matrix."""
+    if model.kernel == "precomputed":
+        return None
+    gamma = model.gamma
+    if gamma == "auto":
+        gamma = 1.0 / points.n_columns
+    elif gamma == "scale":
+        variance = variance_of(points)
+        gamma = 1.0 / (points.n_columns * variance) if variance > 0.0 else 1.0
+    return kernel_by_name(model.kernel, gamma=gamma, degree=model.degree, coef0=model.coef0)
+
+
+def refuse_bad_gram(model: Any, points: Points) -> None:
+    """With kernel='precomputed', X has to be a square symmetric matrix."""
+    if model.kernel != "precomputed":
+        return
+    if points.n_rows != points.n_columns:
+        raise ValueError(
+            f"X has shape {(points.n_rows, points.n_columns)}; with kernel='precomputed' it must be the square "
+            "gram matrix of the training rows."
+        )
+    gram = points.matrix
+    if not np.allclose(gram, gram.T, rtol=1e-5, atol=1e-8 * float(np.abs(gram).max())):
+        raise ValueError("X is not symmetric; with kernel='precomputed' it must be the gram matrix.")
+
+
+def variance_of(points: Points) -> float:
+    """The variance of all entries of X, as scikit-learn's ``gamma="scale"`` takes it."""
+    size = points.n_rows * points.n_columns
+    mean = float(points.matrix.sum(dtype=np.float64)) / size
+    return max(0.0, float(points.squared_norms.sum()) / size - mean**2)

@@ -1,0 +1,258 @@
+"""The kernel support vector machine: against scikit-learn's, a QP solver, the lecture's SMO, and its proof."""
+
+import warnings
+
+import clarabel
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_diabetes, load_digits, load_iris
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import scale
+from sklearn.svm import SVC as LibsvmSVC  # noqa: N811
+from sklearn.svm import SVR as LibsvmSVR  # noqa: N811
+
+from maxmargin import SVC, SVR, CertificateError, LimitWarning, Status, certify
+from maxmargin.loops.smo import ascend_pairs
+from real_data import load, random_set, signs_of
+
+KERNELS = [
+    {"kernel": "rbf"},
+    {"kernel": "rbf", "gamma": 0.3},
+    {"kernel": "linear"},
+    {"kernel": "poly", "degree": 2, "coef0": 1.0},
+    {"kernel": "poly", "gamma": "auto"},
+]
+kernels = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: "-".join(map(str, kernel.values())))
+
+
+def lecture_smo(K, y, C, tol=1e-10):
+    """SMO as the lecture has it: the most violating pair, moved on the line that keeps sum alpha y, into the box."""
+    alpha = np.zeros(len(y))
+    while True:
+        slope = y - K @ (alpha * y)
+        up = ((y > 0) & (alpha < C)) | ((y < 0) & (alpha > 0))
+        down = ((y > 0) & (alpha > 0)) | ((y < 0) & (alpha < C))
+        i, j = np.argmax(np.where(up, slope, -np.inf)), np.argmin(np.where(down, slope, np.inf))
+        if slope[i] - slope[j] <= tol:
+            return alpha
+        t = (slope[i] - slope[j]) / max(K[i, i] + K[j, j] - 2 * K[i, j], 1e-12)
+        t = min(t, C - alpha[i] if y[i] > 0 else alpha[i], alpha[j] if y[j] > 0 else C - alpha[j])
+        alpha[i] += y[i] * t
+        alpha[j] -= y[j] * t
+
+
+def dual_value(K, targets, beta, epsilon=0.0):
+    return targets @ beta - epsilon * np.abs(beta).sum() - 0.5 * beta @ K @ beta
+
+
+def betas(model, n):
+    beta = np.zeros(n)
+    beta[model.support_] = model.dual_coef_[0] if not sp.issparse(model.dual_coef_) else model.dual_coef_.toarray()[0]
+    return beta
+
+
+@kernels
+@pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_two_classes_agree_with_libsvm(kernel, C, sparse):
+    X, y = load("heart_scale")
+    data = X if sparse else X.toarray()
+    ours = SVC(C=C, tol=1e-7, **kernel).fit(data, y)
+    rival = LibsvmSVC(C=C, tol=1e-8, **kernel).fit(X.toarray(), y)
+    assert ours.certificate_.relative <= 1e-7
+    np.testing.assert_allclose(ours.decision_function(data), rival.decision_function(X.toarray()), atol=2e-3)
+    assert ours.dual_coef_.shape[0] == 1
+    assert abs(ours.n_support_.sum() - rival.n_support_.sum()) <= 2
+    assert np.isin(ours.support_, rival.support_).mean() > 0.97
+    ours.certificate_.check(certify(ours, data, y))
+
+
+@pytest.mark.parametrize("load_set", [load_iris, load_digits])
+@pytest.mark.parametrize("kernel", [{"kernel": "rbf"}, {"kernel": "linear"}], ids=str)
+def test_many_classes_have_scikit_learns_layout(load_set, kernel):
+    X, y = load_set(return_X_y=True)
+    X, y = X[::2], np.array([f"class {label}" for label in y])[::2]
+    ours, rival = SVC(tol=1e-6, **kernel).fit(X, y), LibsvmSVC(tol=1e-7, **kernel).fit(X, y)
+    np.testing.assert_array_equal(ours.classes_, rival.classes_)
+    np.testing.assert_array_equal(ours.n_support_, rival.n_support_)
+    np.testing.assert_array_equal(ours.support_, rival.support_)
+    np.testing.assert_allclose(ours.support_vectors_, rival.support_vectors_)
+    np.testing.assert_allclose(ours.dual_coef_, rival.dual_coef_, atol=1e-2)
+    np.testing.assert_allclose(ours.intercept_, rival.intercept_, atol=1e-3)
+    assert ours.n_iter_.shape == rival.n_iter_.shape
+    assert ours.shape_fit_ == rival.shape_fit_
+    assert ours.fit_status_ == rival.fit_status_ == 0
+    np.testing.assert_allclose(ours.class_weight_, rival.class_weight_)
+    for shape in ("ovr", "ovo"):
+        ours.decision_function_shape = rival.decision_function_shape = shape
+        np.testing.assert_allclose(ours.decision_function(X), rival.decision_function(X), atol=1e-3)
+        assert np.mean(ours.predict(X) == rival.predict(X)) >= 0.995
+    if kernel["kernel"] == "linear":
+        np.testing.assert_allclose(ours.coef_, rival.coef_, atol=1e-3)
+    else:
+        with pytest.raises(AttributeError):
+            _ = ours.coef_
+    assert set(ours.certificate_) == {(a, b) for k, a in enumerate(ours.classes_) for b in ours.classes_[k + 1 :]}
+    assert "class 0 against class 1" in str(ours.certificate_)
+
+
+def test_predict_is_the_argmax_of_the_decision_function():
+    X, y = load_digits(return_X_y=True)
+    model = SVC().fit(X[::2], y[::2])
+    np.testing.assert_array_equal(model.predict(X), model.classes_[model.decision_function(X).argmax(axis=1)])
+    model.set_params(break_ties=True, decision_function_shape="ovo")
+    with pytest.raises(ValueError, match="break_ties"):
+        model.predict(X)
+
+
+@pytest.mark.parametrize("C", [0.5, 10.0])
+def test_the_lectures_smo_finds_the_same_duals(C):
+    X, y = random_set(4, n=80, d=3)
+    K = rbf_kernel(X, gamma=0.5)
+    alpha = lecture_smo(K, y.astype(float), C)
+    model = SVC(C=C, gamma=0.5, tol=1e-9).fit(X, y)
+    best = dual_value(K, y, alpha * y)
+    assert dual_value(K, y, betas(model, 80)) == pytest.approx(best, rel=1e-8)
+    assert model.certificate_.dual <= best * (1 + 1e-9)
+    assert model.certificate_.primal >= best * (1 - 1e-9)
+    np.testing.assert_allclose(betas(model, 80), alpha * y, atol=1e-2 * C)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5])
+@kernels
+def test_regression_agrees_with_libsvm(kernel, epsilon):
+    X, y = load_diabetes(return_X_y=True)
+    X, y = scale(X)[:200], scale(y)[:200]
+    ours = SVR(epsilon=epsilon, tol=1e-7, **kernel).fit(X, y)
+    rival = LibsvmSVR(epsilon=epsilon, tol=1e-7, **kernel).fit(X, y)
+    np.testing.assert_allclose(ours.predict(X), rival.predict(X), atol=2e-3)
+    assert ours.certificate_.relative <= 1e-7
+    assert ours.n_support_.shape == rival.n_support_.shape
+    assert ours.dual_coef_.shape[0] == 1
+    if kernel["kernel"] == "linear":
+        np.testing.assert_allclose(ours.coef_, rival.coef_, atol=2e-3)
+    ours.certificate_.check(certify(ours, X, y))
+
+
+def test_the_dual_is_that_of_a_qp_solver():
+    for seed in range(10):
+        X, y = random_set(seed, n=30, d=3)
+        K = rbf_kernel(X, gamma=1.0)
+        n, C = len(y), 2.0
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        A = sp.csc_matrix(np.vstack([y[None, :], np.eye(n), -np.eye(n)]))
+        b = np.concatenate([[0.0], np.full(n, C), np.zeros(n)])
+        cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(2 * n)]
+        P = sp.csc_matrix(np.triu(y[:, None] * K * y))
+        found = clarabel.DefaultSolver(P, -np.ones(n), A, b, cones, settings).solve()
+        model = SVC(C=C, gamma=1.0, tol=1e-8).fit(X, y)
+        assert model.certificate_.dual == pytest.approx(-found.obj_val, rel=1e-6)
+        assert model.certificate_.primal >= -found.obj_val * (1 - 1e-7)
+
+
+def test_weights_multiply_the_price():
+    X, y = load("heart_scale")
+    X, weights = X.toarray(), np.random.default_rng(0).integers(0, 3, X.shape[0]).astype(float)
+    weighted = SVC(tol=1e-7).fit(X, y, sample_weight=weights)
+    kept = weights > 0
+    rival = LibsvmSVC(tol=1e-8, gamma=weighted._kernel.gamma).fit(X[kept], y[kept], sample_weight=weights[kept])
+    np.testing.assert_allclose(weighted.decision_function(X), rival.decision_function(X), atol=1e-3)
+    by_class = SVC(class_weight="balanced", tol=1e-7).fit(X, y)
+    rival = LibsvmSVC(class_weight="balanced", tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(by_class.decision_function(X), rival.decision_function(X), atol=1e-3)
+    np.testing.assert_allclose(by_class.class_weight_, rival.class_weight_)
+
+
+def test_a_gram_matrix_and_a_function_are_kernels_too():
+    X, y = load("heart_scale")
+    X = X.toarray()
+    named = SVC(gamma=0.2, tol=1e-7).fit(X, y)
+    gram = SVC(kernel="precomputed", tol=1e-7).fit(rbf_kernel(X, gamma=0.2), y)
+    function = SVC(kernel=lambda a, b: rbf_kernel(a, b, gamma=0.2), tol=1e-7).fit(X, y)
+    for model, data in ((gram, rbf_kernel(X, gamma=0.2)), (function, X)):
+        np.testing.assert_allclose(model.decision_function(data), named.decision_function(X), atol=1e-3)
+        model.certificate_.check(certify(model, data, y))
+    three = np.digitize(X[:, 0], [-0.3, 0.3])
+    many = SVC(kernel="precomputed", tol=1e-6).fit(rbf_kernel(X, gamma=0.2), three)
+    np.testing.assert_allclose(
+        many.decision_function(rbf_kernel(X, gamma=0.2)),
+        SVC(gamma=0.2, tol=1e-6).fit(X, three).decision_function(X),
+        atol=1e-3,
+    )
+
+
+@pytest.mark.parametrize("n_rows", [300, 3000])
+def test_the_same_bits_for_any_number_of_threads(n_rows):
+    X, y = random_set(1, n=n_rows, d=10, noise=0.2)
+    one, two = SVC(n_jobs=1).fit(X, y), SVC(n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
+    np.testing.assert_array_equal(one.intercept_, two.intercept_)
+
+
+@pytest.mark.parametrize("cache_size", [0.02, 1, 50])
+def test_a_small_cache_costs_time_and_not_the_result(cache_size):
+    X, y = random_set(1, n=3000, d=10, noise=0.2)
+    model = SVC(cache_size=cache_size, tol=1e-3).fit(X, y)
+    assert model.status_ is Status.SOLVED
+    assert model.certificate_.relative <= 1e-3
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_more_rows_than_a_block_are_solved_to_the_gap(C):
+    X, y = random_set(2, n=4000, d=8, noise=0.1)
+    model = SVC(C=C, tol=1e-4).fit(X.astype(np.float32), y)
+    assert model.certificate_.relative <= 1e-4
+    rival = LibsvmSVC(C=C, tol=1e-4, gamma=model._kernel.gamma).fit(X, y)
+    K = rbf_kernel(X, gamma=model._kernel.gamma)
+    best = dual_value(K, signs_of(y), betas(rival, 4000))
+    assert dual_value(K, signs_of(y), betas(model, 4000)) >= best * (1 - 2e-4)
+
+
+def test_a_kernel_that_is_not_definite_ends_and_claims_nothing():
+    X, y = load("heart_scale")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)
+        model = SVC(kernel="sigmoid", gamma=0.5, coef0=1.0, max_time=20).fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert model.certificate_.dual == -np.inf
+
+
+def test_limits_are_told_with_the_gap():
+    X, y = random_set(2, n=3000, d=8, noise=0.3)
+    with pytest.warns(LimitWarning, match="max_iter was reached.*Proven: objective"):
+        model = SVC(max_iter=1).fit(X, y)
+    assert model.status_ is Status.ITERATION_LIMIT
+    assert model.fit_status_ == 1
+    with pytest.warns(LimitWarning, match="max_time"):
+        SVC(max_time=1e-9).fit(X, y)
+
+
+def test_a_perturbed_model_is_refused():
+    X, y = load("heart_scale")
+    model = SVC().fit(X, y)
+    model.dual_coef_ = model.dual_coef_ * 0.7
+    with pytest.raises(CertificateError):
+        model.certificate_.check(certify(model, X, y))
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [({"C": 0.0}, "C"), ({"C": 1e200}, "C"), ({"max_iter": 0}, "max_iter"), ({"cache_size": 0}, "cache_size"),
+     ({"kernel": "cosine"}, "kernel"), ({"gamma": -1.0}, "gamma"), ({"degree": -1}, "degree"), ({"tol": 0.0}, "tol")],
+)  # fmt: skip
+def test_bad_parameters_are_named(options, name):
+    with pytest.raises(ValueError, match=name):
+        SVC(**options).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_pairs_of_repeated_points_have_no_curvature_and_still_end():
+    X = np.repeat([[0.0], [1.0]], 20, axis=0)
+    y = np.tile([1, -1], 20)
+    model = SVC(gamma=1.0).fit(X, y)
+    assert model.status_ is Status.SOLVED
+    beta, residuals = np.zeros(2), np.array([1.0, -1.0])
+    steps = ascend_pairs(np.ones((2, 2)), residuals, beta, np.array([0.0, -1.0]), np.array([1.0, 0.0]), 0.0, 1e-6, 100)
+    assert steps == 1
+    np.testing.assert_array_equal(beta, [1.0, -1.0])
