@@ -45,7 +45,7 @@ RANDOM_ORDER = (
 )
 
 
-GAMMA_OF_ROWS = "gamma='scale' is taken from the rows without their weights, as scikit-learn does: repeated rows have another kernel"
+GAMMA_OF_ROWS = "gamma='scale' is that of the rows without weights, as in scikit-learn: repeated rows have another one"
 
 
 def expected_failures(estimator):

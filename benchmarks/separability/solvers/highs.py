@@ -18,8 +18,8 @@ class Highs(Tool):
     def set_data(self, X, y):
         """Make the constraints."""
         super().set_data(X, y)
-        signed = sp.diags_array(y) @ X
-        self.constraints = sp.csr_matrix(-sp.hstack([signed, y[:, None]]))
+        signs = y.astype(float)
+        self.constraints = sp.csr_matrix(-sp.hstack([sp.diags_array(signs) @ X, signs[:, None]]))
 
     def run(self, _stop):
         """Solve."""

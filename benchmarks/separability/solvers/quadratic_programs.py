@@ -16,7 +16,8 @@ class _QuadraticProgram(Tool):
         super().set_data(X, y)
         d = X.shape[1]
         self.squares = sp.csc_matrix(sp.diags_array(np.append(np.ones(d), 0.0)))
-        self.rows = sp.csc_matrix(sp.hstack([sp.diags_array(y) @ X, y[:, None]]))
+        signs = y.astype(float)
+        self.rows = sp.csc_matrix(sp.hstack([sp.diags_array(signs) @ X, signs[:, None]]))
         self.linear = np.zeros(d + 1)
 
 
