@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from maxmargin import CertificateError, LimitWarning, MarginPerceptron, Perceptron, Status, certify, separate
+from maxmargin import CertificateError, LimitWarning, MarginPerceptron, Perceptron, Status, certify
 from maxmargin.solvers.smooth_perceptron import SHARE
-from real_data import load, random_set, signs_of
+from real_data import hardly_separable, load, signs_of
 
 
 @pytest.mark.parametrize("rule", ["online", "batch"])
@@ -54,11 +54,8 @@ def test_a_stream_after_a_proof_forgets_it():
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("normalize", [True, False])
 def test_the_smooth_perceptron_reaches_half_of_the_largest_margin(normalize, fit_intercept):
-    X, y = random_set(2, n=80, d=4, noise=0.0)
-    X = np.where((y > 0)[:, None], X + 0.1, X - 0.1) if fit_intercept else X
+    X, y = hardly_separable(n=80, d=4, margin=0.1)
     model = MarginPerceptron(accelerated=True, normalize=normalize, fit_intercept=fit_intercept, min_gamma=1e-6)
-    if not separate(X, y, fit_intercept).separable:
-        pytest.skip("not separable")
     model.fit(X, y)
     assert model.status_ is Status.SOLVED
     assert model.certificate_.share >= SHARE * (1 - 1e-9)

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import qr
 
 from maxmargin.certificates import MarginBracket, has_no_margin
 from maxmargin.data import Dataset, Points, well_placed
@@ -36,6 +37,8 @@ PARTS_TO_PAY = 4
 ROUGH_GAP = 0.2
 FINEST_GAP = 1e-9
 IN_STREET = 1e-6
+# So few rows are brought to a basis of the space that they span, where there are more columns.
+FEW_ROWS = 512
 # Hulls whose nearest points are no farther apart than this, relative to R, are taken to meet.
 MEETING = 1e-12
 
@@ -53,19 +56,30 @@ def solve(problem: HardMarginProblem, settings: GapSettings, watch: Watch, start
     """
     placed = well_placed(problem.dataset.points, may_move=problem.fit_intercept)
     square = placed.scale * placed.scale
-    own = HardMarginProblem(replace(problem.dataset, points=placed.points), problem.fit_intercept)
+    points, basis = _in_few_columns(placed.points)
+    own = HardMarginProblem(replace(problem.dataset, points=points), problem.fit_intercept)
     best = _empty_point(own)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), one_blas_thread():
         start = _solve_growing_parts(own, settings, watch, best) if start is None else start / square
         if best.status is Status.STALLED:
             _solve_whole(own, settings, watch, best, start)
         # f(x) = w·(scale (x - centre)) + b
-        best.w = placed.scale * best.w
+        best.w = placed.scale * (best.w if basis is None else basis @ best.w)
         best.intercept -= float(best.w @ placed.centre)
         best.beta = square * best.beta
         best.primal, best.dual = square * best.primal, square * best.dual
         best.history = [(seconds, square * primal, square * dual) for seconds, primal, dual in best.history]
     return best
+
+
+def _in_few_columns(points: Points) -> tuple[Points, np.ndarray | None]:
+    """Few rows of many columns in an orthonormal basis of the space that they span; w lies in that space."""
+    if not points.n_rows <= min(FEW_ROWS, points.n_columns // 2):
+        return points, None
+    matrix = points.matrix
+    dense = (matrix.toarray() if sp.issparse(matrix) else matrix).astype(np.float64)
+    basis, triangle = qr(dense.T, mode="economic", check_finite=False)
+    return Points(np.ascontiguousarray(triangle.T)), basis
 
 
 def judged(bracket: MarginBracket, status: Status, tol: float) -> Status:

@@ -5,12 +5,15 @@ that became free or ceased to be; in the space of the rows, where few are free; 
 """
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from maxmargin.loops.newton import curvature_times, diagonal_of_curvature, update_gram
+from maxmargin.data.rows import rows_of
+from maxmargin.loops.newton import curvature_times, diagonal_of_curvature, see, update_gram
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.row_blocks import RowBlocks
 
@@ -21,6 +24,9 @@ GATHERED_ENTRIES = 1 << 20
 # The most floats that the blocks' own matrices may take together.
 MATRIX_ENTRIES = 1 << 22
 CONJUGATE_STEPS = 300
+# In the space of the rows the residual has to fall much further before the plane is near.
+FINE_FORCING = 1e-8
+ROW_BLOCKS = 8
 # Few rows that are filled more than this are multiplied faster when they are made dense.
 DENSE_SHARE = 0.1
 # They end when the residual has fallen to this share: a Newton step need not be exact.
@@ -63,7 +69,9 @@ class FreeRowsSystem:
         if self._by_columns and self._matrix_pays(free):
             return self._split(self._through_columns(free, factor, self._whole(gradient, gradient_b)))
         chosen = self._chosen[free]
-        if chosen.size <= min(LARGEST_DIRECT, self._points.n_columns) // 2:
+        if chosen.size <= min(LARGEST_DIRECT, self._points.n_columns) // 2 or (
+            chosen.size < self._points.n_columns and sp.issparse(self._points.matrix)
+        ):
             return self._through_rows(chosen, factor, gradient, gradient_b)
         return self._split(self._conjugate_gradients(chosen, factor, self._whole(gradient, gradient_b)))
 
@@ -152,22 +160,40 @@ class FreeRowsSystem:
         if sp.issparse(rows) and rows.nnz > DENSE_SHARE * chosen.size * rows.shape[1]:
             rows = rows.toarray()
         rows = sp.diags_array(root) @ rows if sp.issparse(rows) else rows * root[:, None]
-        product = rows @ rows.T
-        product = product.toarray() if sp.issparse(product) else product
-        product[np.diag_indices_from(product)] += 1.0
+        solve = self._inverse_of_products(rows)
 
         def inverse_times(right: np.ndarray) -> np.ndarray:
-            return right - rows.T @ _solved(product, rows @ right) if chosen.size else right
+            return right - rows.T @ solve(rows @ right) if chosen.size else right
 
         step = -inverse_times(gradient)
         if not self._problem.has_intercept:
             return step, 0.0
-        border = rows.T @ root
-        column = inverse_times(border)
-        own = float(root @ root) + self._problem.intercept_penalty
-        curvature = max(own - float(border @ column), SLIGHT * (1.0 + factor))
+        # What is left of the intercept's curvature, root·root - border·(inverse border), without the difference.
+        held = solve(root) if chosen.size else root
+        border, column = rows.T @ root, rows.T @ held
+        curvature = max(float(root @ held) + self._problem.intercept_penalty, SLIGHT * (1.0 + factor))
         step_b = -(gradient_b + float(border @ step)) / curvature
         return step - step_b * column, step_b
+
+    def _inverse_of_products(self, rows: Any) -> Callable[[np.ndarray], np.ndarray]:
+        """What multiplies by the inverse of 1 + rows rows^T: Cholesky, or conjugate gradients for many rows."""
+        if rows.shape[0] <= LARGEST_DIRECT // 2:
+            product = rows @ rows.T
+            product = product.toarray() if sp.issparse(product) else product
+            product[np.diag_indices_from(product)] += 1.0
+            return lambda right: _solved(product, right)
+        rows = sp.csr_array(rows)
+        own, transposed = rows_of(rows), rows_of(sp.csr_array(rows.T))
+
+        def times(direction: np.ndarray) -> np.ndarray:
+            middle, image = np.empty(rows.shape[1]), np.empty(rows.shape[0])
+            self._blocks.each(
+                middle.size, lambda first, last: see(transposed, first, last, direction, 0.0, middle), ROW_BLOCKS
+            )
+            self._blocks.each(image.size, lambda first, last: see(own, first, last, middle, 0.0, image), ROW_BLOCKS)
+            return direction + image
+
+        return lambda right: _conjugate(times, right)
 
     def _conjugate_gradients(self, chosen: np.ndarray, factor: float, gradient: np.ndarray) -> np.ndarray:
         rows, weights, has_intercept = self._points.rows, self._weights, self._problem.has_intercept
@@ -205,6 +231,23 @@ class FreeRowsSystem:
             square, before = float(residual @ scaled), square
             direction = scaled + (square / before) * direction
         return solution
+
+
+def _conjugate(times: Callable[[np.ndarray], np.ndarray], right: np.ndarray) -> np.ndarray:
+    """Conjugate gradients without a preconditioner, to nearly all digits that matter: what is left moves w."""
+    solution, residual = np.zeros_like(right), right.copy()
+    direction, square = residual.copy(), float(residual @ residual)
+    goal = FINE_FORCING * FINE_FORCING * square
+    for _ in range(CONJUGATE_STEPS):
+        if not goal < square < math.inf:
+            break
+        image = times(direction)
+        length = square / float(direction @ image)
+        solution += length * direction
+        residual -= length * image
+        square, before = float(residual @ residual), square
+        direction = residual + (square / before) * direction
+    return solution
 
 
 def _solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
