@@ -26,6 +26,8 @@ MATRIX_ENTRIES = 1 << 22
 CONJUGATE_STEPS = 300
 # In the space of the rows the residual has to fall much further before the plane is near.
 FINE_FORCING = 1e-8
+# Below this factor, times the square of a row's length, the columns' space has no condition to speak of.
+LARGE_FACTOR = 100.0
 ROW_BLOCKS = 8
 # Few rows that are filled more than this are multiplied faster when they are made dense.
 DENSE_SHARE = 0.1
@@ -69,11 +71,14 @@ class FreeRowsSystem:
         if self._by_columns and self._matrix_pays(free):
             return self._split(self._through_columns(free, factor, self._whole(gradient, gradient_b)))
         chosen = self._chosen[free]
-        if chosen.size <= min(LARGEST_DIRECT, self._points.n_columns) // 2 or (
-            chosen.size < self._points.n_columns and sp.issparse(self._points.matrix)
-        ):
+        if chosen.size <= min(LARGEST_DIRECT, self._points.n_columns) // 2 or self._rows_pay(chosen, factor):
             return self._through_rows(chosen, factor, gradient, gradient_b)
         return self._split(self._conjugate_gradients(chosen, factor, self._whole(gradient, gradient_b)))
+
+    def _rows_pay(self, chosen: np.ndarray, factor: float) -> bool:
+        """Whether conjugate gradients are better off in the rows' space: there, too, a large factor does not hurt."""
+        sparse = sp.issparse(self._points.matrix)
+        return sparse and chosen.size < self._points.n_columns and factor * self._points.typical_norm**2 > LARGE_FACTOR
 
     def _matrix_pays(self, free: np.ndarray) -> bool:
         """Whether to bring the matrix up to date and factorise it is less work than conjugate gradients."""
