@@ -12,7 +12,7 @@ from maxmargin.certificates.duality_gap import (
     stated_gap,
 )
 from maxmargin.certificates.rounding import UNIT, down, gamma, sum_at_most, up
-from maxmargin.problems.kernel_perceptron import expansion_scores
+from maxmargin.problems.expansion import expansion_scores
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 
 
@@ -29,8 +29,7 @@ def measure_kernel_gap(problem: KernelSVMProblem, beta: np.ndarray, b: float) ->
     columns = support if problem.kernel is None else matrix[support]
     with np.errstate(over="ignore", invalid="ignore"):
         if support.size:
-            for part, block in expansion_scores(problem.kernel, matrix, columns, beta[support][:, None]):
-                scores[part] = block[:, 0]
+            scores = expansion_scores(problem.kernel, matrix, columns, beta[support][:, None])[:, 0]
         return _from_scores(problem, beta, b, scores, support)
 
 

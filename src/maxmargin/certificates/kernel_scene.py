@@ -6,7 +6,8 @@ import numpy as np
 
 from maxmargin.certificates.rounding import gamma, up
 from maxmargin.certificates.scene import Scene
-from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem, expansion_scores
+from maxmargin.problems.expansion import expansion_scores
+from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 
 
 def feature_space_scores(
@@ -15,10 +16,10 @@ def feature_space_scores(
     """f(x_i) of all rows, for the planes sum signed_alpha_j phi(x_j) of all tasks (k, s) at once."""
     matrix = problem.dataset.points.matrix
     columns = support if problem.kernel is None else matrix[support]
-    scores = np.empty((matrix.shape[0], signed_alphas.shape[0]))
-    for part, block in expansion_scores(problem.kernel, matrix, columns, signed_alphas.T):
-        scores[part] = block
-    return scores + signed_alphas.sum(axis=1) * problem.intercept_step
+    return (
+        expansion_scores(problem.kernel, matrix, columns, signed_alphas.T)
+        + signed_alphas.sum(axis=1) * problem.intercept_step
+    )
 
 
 def kernel_scene(

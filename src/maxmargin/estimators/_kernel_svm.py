@@ -14,7 +14,7 @@ from maxmargin.data import Points
 from maxmargin.estimators._base import CertifiedModel
 from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS
 from maxmargin.estimators._linear_svm import LARGEST_FACTOR, SMALLEST_FACTOR
-from maxmargin.problems.kernel_perceptron import expansion_scores
+from maxmargin.problems.expansion import expansion_scores
 from maxmargin.problems.kernels import Kernel
 from maxmargin.solvers import Status
 from maxmargin.solvers.gap import GapSettings
@@ -84,13 +84,8 @@ class KernelSVM(CertifiedModel):
 
     def _expansion(self, points: Points, coefficients: np.ndarray) -> np.ndarray:
         """Sums of the kernel with the support vectors, times coefficients (s, k), in blocks of rows."""
-        scores = np.zeros((points.n_rows, coefficients.shape[1]))
-        if coefficients.shape[0] == 0:
-            return scores
         support = self.support_ if self._kernel is None else self.support_vectors_
-        for part, block in expansion_scores(self._kernel, points.matrix, support, coefficients):
-            scores[part] = block
-        return scores
+        return expansion_scores(self._kernel, points.matrix, support, coefficients)
 
     def _coef_of(self, coefficients: np.ndarray) -> np.ndarray:
         """The planes' w, for the linear kernel."""

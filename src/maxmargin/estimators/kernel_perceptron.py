@@ -26,7 +26,8 @@ from maxmargin.data import (
 )
 from maxmargin.estimators._base import CertifiedClassifier, one_or_all, refuse_other_rows
 from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram
-from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem, expansion_scores
+from maxmargin.problems.expansion import expansion_scores
+from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.solvers import PassSettings, Solution, Watch, ctrl_c_asks
 from maxmargin.solvers.kernel_perceptron import KernelColumns, solve
 
@@ -285,10 +286,8 @@ class KernelPerceptron(CertifiedClassifier):
         self._n_seen += points.n_rows
 
     def _expansion(self, points: Points) -> np.ndarray:
-        scores = np.empty((points.n_rows, self.dual_coef_.shape[0]))
         support = self.support_ if self._kernel is None else self.support_vectors_
-        for part, block in expansion_scores(self._kernel, points.matrix, support, self.dual_coef_.T):
-            scores[part] = block
+        scores = expansion_scores(self._kernel, points.matrix, support, self.dual_coef_.T)
         return scores + self.intercept_
 
     def _problem(self, dataset: Dataset) -> KernelPerceptronProblem:

@@ -87,3 +87,12 @@ def add_kernel_rows(stored, slots, coefficients, first, last, scores):
         row, factor = stored[slots[k]], coefficients[k]
         for j in range(first, last):
             scores[j] += factor * np.float64(row[j])
+
+
+@jit
+def store_block(values, slots, first, stored):
+    """Copy a block of kernel values, one row a slot, into its columns."""
+    for k in range(slots.size):
+        target, source = stored[slots[k]], values[k]
+        for j in range(source.size):
+            target[first + j] = source[j]

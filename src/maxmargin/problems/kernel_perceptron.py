@@ -1,9 +1,7 @@
 """The perceptron's problem in the feature space of a kernel."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -62,16 +60,3 @@ class KernelPerceptronProblem:
         for part in row_blocks(self.dataset.points.n_rows, columns.size):
             result[:, part] = self.gram(part, columns).T
         return result
-
-
-def expansion_scores(
-    kernel: Kernel | None, matrix: Any, support: Any, coefficients: np.ndarray
-) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield blocks of rows and the sums of their kernels with the support, times coefficients (s, k).
-
-    ``support`` are rows; or, where ``kernel`` is None, the columns of a gram matrix.
-    """
-    for part in row_blocks(matrix.shape[0], coefficients.shape[0]):
-        block = matrix[part]
-        gram = block[:, support] if kernel is None else kernel.gram(block, support)
-        yield part, np.asarray(gram, dtype=np.float64) @ coefficients

@@ -17,8 +17,8 @@ from scipy.linalg import qr
 
 from maxmargin.certificates import MarginBracket, has_no_margin
 from maxmargin.data import Dataset, Points, well_placed
+from maxmargin.data.blas import one_blas_thread
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.solvers.blas import one_blas_thread
 from maxmargin.solvers.first_point import FirstPoint
 from maxmargin.solvers.gap import GapPoint, GapSettings
 from maxmargin.solvers.newton import NewtonRun

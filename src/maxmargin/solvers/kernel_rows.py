@@ -3,8 +3,10 @@
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.loops.smo import store_block
+from maxmargin.problems.expansion import exponentials, one_side, other_side
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.problems.kernels import Kernel, UserFunction
+from maxmargin.problems.kernels import RadialBasis, UserFunction
 from maxmargin.solvers.row_blocks import RowBlocks
 
 # Columns are made in blocks of this many, which stay in a core's cache.
@@ -36,6 +38,11 @@ class KernelRows:
         self.stored = np.empty((self.capacity, n_rows), dtype=dtype)
         self._matrix = rows_for_products(problem, dtype)
         self._squares: np.ndarray = problem.points.squared_norms.astype(dtype)
+        # A copy of the rows can as well be one from whose products the RBF kernel's exponents come at once.
+        own_copy = not sp.issparse(self._matrix) and self._matrix is not problem.points.matrix
+        self._exponents = isinstance(problem.kernel, RadialBasis) and own_copy
+        if self._exponents:
+            self._matrix = one_side(self._matrix, self._squares, problem.kernel.gamma)  # type: ignore[union-attr]
         self._slot_of = np.full(n_rows, -1, dtype=np.int64)
         self._row_in = np.full(self.capacity, -1, dtype=np.int64)
         self._last_use = np.zeros(self.capacity, dtype=np.int64)
@@ -63,21 +70,35 @@ class KernelRows:
             values = self._matrix[rows] if self._kernel is None else self._kernel.gram(self._matrix[rows], self._matrix)
             self.stored[slots] = values
             return
-        kernel, others = self._kernel, self._matrix[rows]
-        dense = others.toarray() if sp.issparse(others) else others
-        transposed = np.ascontiguousarray(dense.T)
+        others = self._for_products(rows)
 
         def make_block(first: int, last: int) -> None:
             for start in range(first, last, COLUMNS_PER_BLOCK):
                 part = slice(start, min(last, start + COLUMNS_PER_BLOCK))
-                self.stored[slots, part] = self._block(kernel, part, transposed, rows).T
+                store_block(self._block(part, others, rows), slots, start, self.stored)
 
         n_rows = self._squares.size
         self._blocks.each(n_rows, make_block, max(1, n_rows // COLUMNS_PER_BLOCK))
 
-    def _block(self, kernel: Kernel, part: slice, transposed: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        inner: np.ndarray = np.asarray(self._matrix[part] @ transposed, dtype=self._dtype)
-        return kernel.of_inner(inner, (self._squares[part], self._squares[rows]))  # type: ignore[attr-defined]
+    def _for_products(self, rows: np.ndarray) -> np.ndarray:
+        """The rows as one side of the products: dense, and for the RBF kernel as the other side of its exponents."""
+        others = self._matrix[rows]
+        others = others.toarray() if sp.issparse(others) else others
+        if not self._exponents:
+            return others
+        return other_side(others[:, :-2], self._squares[rows], self._kernel.gamma)  # type: ignore[union-attr]
+
+    def _block(self, part: slice, others: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Kernel values of some rows with a block of all rows, one row each."""
+        matrix = self._matrix[part]
+        if sp.issparse(matrix):
+            inner: np.ndarray = np.ascontiguousarray((matrix @ np.ascontiguousarray(others.T)).T)
+        else:
+            inner = others @ matrix.T
+        if self._exponents:
+            return exponentials(inner)
+        squares = self._squares[rows], self._squares[part]
+        return self._kernel.of_inner(inner, squares)  # type: ignore[union-attr]
 
 
 def rows_for_products(problem: KernelSVMProblem, dtype: type) -> np.ndarray:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from maxmargin.data.blas import one_blas_thread
 from maxmargin.loops.newton import (
     ABOVE,
     BELOW,
@@ -38,7 +39,6 @@ from maxmargin.loops.newton import (
     travel_along,
 )
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
-from maxmargin.solvers.blas import one_blas_thread
 from maxmargin.solvers.first_point import FirstPoint, first_point
 from maxmargin.solvers.gap import GapPoint, GapSettings
 from maxmargin.solvers.newton_system import FreeRowsSystem

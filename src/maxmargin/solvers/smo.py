@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from maxmargin.data.blas import one_blas_thread
 from maxmargin.loops.smo import add_kernel_rows, ascend_pairs
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.solvers.blas import one_blas_thread
 from maxmargin.solvers.first_point import best_intercept
 from maxmargin.solvers.gap import GapPoint, GapSettings
 from maxmargin.solvers.kernel_rows import KernelRows
@@ -146,7 +146,7 @@ class SMORun:
         """Take pairs within the block, then move all scores."""
         block = self.block
         slots = self.rows.slots(block)
-        gram = self.rows.stored[slots][:, block].astype(np.float64)
+        gram = self.rows.stored[np.ix_(slots, block)].astype(np.float64)
         beta, before = self.beta[block], self.beta[block].copy()
         residuals = self.problem.shape.targets[block] - self.scores[block]
         tolerance = SHARE * self.violation if self.size < self.beta.size else 0.01 * self.violation
