@@ -13,7 +13,12 @@ from sklearn.svm import SVC as LibsvmSVC  # noqa: N811
 from sklearn.svm import SVR as LibsvmSVR  # noqa: N811
 
 from maxmargin import SVC, SVR, CertificateError, LimitWarning, Status, certify
+from maxmargin.data import ClassPairs
 from maxmargin.loops.smo import ascend_pairs
+from maxmargin.solvers import Watch, smo
+from maxmargin.solvers.gap import GapPoint, GapSettings
+from maxmargin.solvers.row_blocks import RowBlocks
+from maxmargin.solvers.smo import SMOSettings
 from real_data import load, random_set, signs_of
 
 KERNELS = [
@@ -256,3 +261,36 @@ def test_pairs_of_repeated_points_have_no_curvature_and_still_end():
     steps = ascend_pairs(np.ones((2, 2)), residuals, beta, np.array([0.0, -1.0]), np.array([1.0, 0.0]), 0.0, 1e-6, 100)
     assert steps == 1
     np.testing.assert_array_equal(beta, [1.0, -1.0])
+
+
+@pytest.mark.parametrize("shrinking", [True, False])
+def test_shrinking_changes_the_way_and_not_the_end(shrinking):
+    X, y = random_set(5, n=6000, d=4, noise=0.05)
+    model = SVC(C=50.0, gamma=2.0, tol=1e-4, shrinking=shrinking).fit(X, y)
+    assert model.certificate_.relative <= 1e-4
+    labelled = model._data_to_certify(X, y, None)
+    problem = model._problem(labelled, next(ClassPairs(labelled).tasks()))
+    best, settings = GapPoint(np.empty(0), 0.0, np.zeros(6000)), SMOSettings(GapSettings(1e-4))
+    run = smo.SMORun(problem, settings, Watch(), best, RowBlocks(256.0, 1))
+    for _ in range(60):
+        run._choose(*run._slopes())
+        run.violation = 1.0
+        run._ascend()
+    before = run.problem.dual_value(run.beta, run.scores)
+    run.violation = 0.1
+    assert run._shrink(*run._slopes())
+    # Scores of all points are those of the duals again, and the duals are better and as feasible as before.
+    exact = problem.scores_of(np.arange(6000), np.flatnonzero(run.beta), run.beta[run.beta != 0.0])
+    np.testing.assert_allclose(run.scores, exact, atol=1e-3 * np.abs(exact).max())
+    assert problem.dual_value(run.beta, exact) >= before * (1 - 1e-6)
+    assert abs(run.beta.sum()) <= 1e-6
+
+
+def test_a_machine_with_intercept_only_and_tiny_sets():
+    for X, y in (([[0.0], [0.0]], [0, 1]), ([[0.0], [1.0]], [0, 1]), ([[1.0, 2.0]] * 6, [0, 1, 2] * 2)):
+        model = SVC(gamma=1.0).fit(X, y)
+        assert model.predict(X).shape == (len(y),)
+        assert model.certificate_ is not None
+    flat = SVR(epsilon=0.5).fit([[0.0], [1.0]], [1.0, 1.2])
+    assert flat.support_.size == 0
+    np.testing.assert_allclose(flat.predict([[5.0]]), [1.1], atol=0.45)

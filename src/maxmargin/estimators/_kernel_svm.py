@@ -76,7 +76,7 @@ class KernelSVM(CertifiedModel):
     def _smo_settings(self) -> SMOSettings:
         most = math.inf if self.max_iter == -1 else self.max_iter
         until = GapSettings(tol=SHARE_OF_TOL * self.tol, max_iter=most, n_threads=self._n_threads())
-        return SMOSettings(until, self.cache_size)
+        return SMOSettings(until, self.cache_size, self.shrinking)
 
     def _support_of(self, points: Points, support: np.ndarray) -> Any:
         """The rows that are kept to predict with; a gram matrix is looked up by their places."""

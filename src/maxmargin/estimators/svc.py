@@ -15,7 +15,6 @@ from maxmargin.data import (
     ClassPair,
     ClassPairs,
     LabelledPoints,
-    Points,
     validate_labels,
     validate_points,
     validate_training_data,
@@ -51,6 +50,8 @@ class SVC(KernelSVM, CertifiedClassifier):
         1/(d variance of X), 1/d, or a number.
     coef0 : float, default=0.0
         Of the polynomial and the sigmoid kernel.
+    shrinking : bool, default=True
+        Now and then go on without the duals that are firmly held at an end, and look at them again at the end.
     tol : float, default=1e-3
         The relative duality gap at which to stop.
     cache_size : float, default=200
@@ -284,11 +285,10 @@ class SVC(KernelSVM, CertifiedClassifier):
         self._n_rows = n_rows
 
     def _problem(self, labelled: LabelledPoints, pair: ClassPair) -> KernelSVMProblem:
-        points, weights = labelled.points, weights_of(labelled.points, labelled.weights)
-        if pair.rows.size < points.n_rows:
-            matrix = points.matrix[pair.rows]
-            points = Points(matrix if self._kernel is not None else matrix[:, pair.rows])
-        return KernelSVMProblem(points, self._kernel, hinge(pair.signs, weights[pair.rows], self.C))
+        points, signs = labelled.points, np.empty(labelled.points.n_rows)
+        signs[pair.rows] = pair.signs
+        whole = KernelSVMProblem(points, self._kernel, hinge(signs, weights_of(points, labelled.weights), self.C))
+        return whole if pair.rows.size == points.n_rows else whole.part(pair.rows)
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
         betas = [

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from maxmargin.data import Points
+from maxmargin.problems.expansion import expansion_scores
 from maxmargin.problems.kernels import Kernel, Sigmoid
 from maxmargin.problems.linear_svm import DualShape, LinearSVMProblem
 
@@ -55,3 +56,15 @@ class KernelSVMProblem:
     def dual_value(self, beta: np.ndarray, scores: np.ndarray) -> float:
         """The dual's value at a feasible point, given sum_j beta_j k(x_j, x_i)."""
         return float(self.losses.gains(beta).sum()) - 0.5 * float(beta @ scores)
+
+    def part(self, rows: np.ndarray) -> "KernelSVMProblem":
+        """The problem of some rows alone."""
+        matrix = self.points.matrix[rows]
+        shape = self.shape._replace(targets=self.shape.targets[rows], weights=self.shape.weights[rows])
+        return KernelSVMProblem(Points(matrix if self.kernel is not None else matrix[:, rows]), self.kernel, shape)
+
+    def scores_of(self, rows: np.ndarray, support: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+        """The sums of some rows' kernels with the support, times coefficients."""
+        matrix = self.points.matrix
+        others = support if self.kernel is None else matrix[support]
+        return expansion_scores(self.kernel, matrix[rows], others, coefficients[:, None])[:, 0]

@@ -29,6 +29,11 @@ BLOCK = 512
 WHOLE = 1024
 # A smaller block has no room for duals of the last one.
 SMALLEST_TO_KEEP = 8
+# Every so many blocks the duals that are firmly held are left out, where no more than this share of all is left; what
+# is left is solved for at most so many blocks before all are looked at again.
+BLOCKS_TO_SHRINK = 16
+SHRUNK = 0.5
+BLOCKS_OF_PART = 200
 # Pairs within a block are taken until they gain no more than this share of what the worst pair of all did, or so many
 # steps for every dual were made.
 SHARE = 0.1
@@ -77,7 +82,8 @@ class SMORun:
         self.problem, self.settings, self.watch, self.best, self.blocks = problem, settings, watch, best, blocks
         n_rows = problem.points.n_rows
         exact = settings.gap.tol < FINE_GAP or n_rows <= FEW_ROWS
-        self.rows = KernelRows(problem, settings.cache_size, blocks, np.float64 if exact else np.float32)
+        self.dtype = np.float64 if exact else np.float32
+        self.rows = self._no_rows()
         self.size = n_rows if n_rows <= min(WHOLE, self.rows.capacity) else min(BLOCK, self.rows.capacity)
         self.lower, self.upper = problem.losses.lowers(), problem.losses.uppers()
         self.beta, self.scores = np.zeros(n_rows), np.zeros(n_rows)
@@ -86,7 +92,7 @@ class SMORun:
 
     def until_gap(self) -> None:
         """Blocks until the gap is small, nothing moves any more, or a limit is hit."""
-        best, stalled = self.best, 0
+        best, stalled, n_blocks = self.best, 0, 0
         while True:
             before = best.relative_gap
             rise, fall = self._slopes()
@@ -101,8 +107,46 @@ class SMORun:
             if status is not None:
                 best.status = status
                 return
+            n_blocks += 1
+            if self.settings.shrinking and n_blocks % BLOCKS_TO_SHRINK == 0 and self._shrink(rise, fall):
+                continue
             self._choose(rise, fall)
             self._ascend()
+
+    def until_violation(self, goal: float) -> None:
+        """Blocks until no pair gains more than ``goal``, or a limit is hit: for a part of the duals, without a gap."""
+        for _ in range(BLOCKS_OF_PART):
+            rise, fall = self._slopes()
+            self.violation = float(rise.max(initial=-math.inf)) - float(fall.min(initial=math.inf))
+            enough = self.violation <= goal or self.best.n_steps >= self.settings.gap.max_iter
+            if enough or self.watch.must_stop() is not None:
+                return
+            self._choose(rise, fall)
+            self._ascend()
+
+    def _shrink(self, rise: np.ndarray, fall: np.ndarray) -> bool:
+        """Go on with the duals that something may still draw away from where they are, if that leaves few of them."""
+        at_top, at_bottom = np.isneginf(rise), np.isposinf(fall)
+        held = (at_top & (fall > rise.max())) | (at_bottom & (rise < fall.min()))
+        active = np.flatnonzero(~held)
+        if not self.size < active.size <= SHRUNK * held.size:
+            return False
+        # Two caches would take more than what is allowed.
+        del self.rows
+        part = SMORun(self.problem.part(active), self.settings, self.watch, self.best, self.blocks)
+        part.beta, part.scores = self.beta[active], self.scores[active]
+        part.until_violation(SHARE * self.violation)
+        changes = part.beta - self.beta[active]
+        self.beta[active], self.scores[active] = part.beta, part.scores
+        moved = changes != 0.0
+        self.scores[held] += self.problem.scores_of(np.flatnonzero(held), active[moved], changes[moved])
+        del part.rows
+        self.rows = self._no_rows()
+        self.block = np.empty(0, dtype=np.int64)
+        return True
+
+    def _no_rows(self) -> KernelRows:
+        return KernelRows(self.problem, self.settings.cache_size, self.blocks, self.dtype)
 
     def _slopes(self) -> tuple[np.ndarray, np.ndarray]:
         """What the dual's value gains when a dual rises, and loses when it falls; infinite at an end."""
