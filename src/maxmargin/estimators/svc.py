@@ -1,6 +1,7 @@
 """The kernel support vector machine as a scikit-learn classifier."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from maxmargin.data import (
     validate_points,
     validate_training_data,
 )
-from maxmargin.estimators._base import CertifiedClassifier, one_or_all, plain, refuse_other_rows
+from maxmargin.estimators._base import CertifiedClassifier, in_threads, one_or_all, plain, refuse_other_rows
 from maxmargin.estimators._kernel_svm import KernelSVM
 from maxmargin.estimators._kernels import make_kernel, refuse_bad_gram
 from maxmargin.problems.kernel_svm import KernelSVMProblem
@@ -177,12 +178,17 @@ class SVC(KernelSVM, CertifiedClassifier):
         refuse_bad_gram(self, labelled.points)
         self._kernel = make_kernel(self, labelled.points)
         pairs, settings = ClassPairs(labelled), self._smo_settings()
+        # Pairs of few rows run at the same time, for their kernel matrices are small; others one after the other.
+        few = max(pair.rows.size for pair in pairs.tasks()) <= smo.WHOLE
+        at_once = self._n_threads() if few else 1
+        if few:
+            settings = replace(settings, gap=replace(settings.gap, n_threads=1))
 
         def solve_pair(_task: int, pair: ClassPair, _seed: int, watch: Watch) -> Any:
             return smo.solve(self._problem(labelled, pair), settings, watch)
 
         with ctrl_c_asks() as stop_asked:
-            solutions = self._solve_tasks(pairs, solve_pair, stop_asked, steps=None, at_once=1)
+            solutions = self._solve_tasks(pairs, solve_pair, stop_asked, steps=None, at_once=at_once)
             self.classes_ = labelled.classes
             self.shape_fit_ = X.shape if hasattr(X, "shape") else (labelled.points.n_rows, labelled.points.n_columns)
             per_class = compute_class_weight(self.class_weight, classes=labelled.classes, y=labelled.labels())
@@ -306,10 +312,16 @@ class SVC(KernelSVM, CertifiedClassifier):
         refuse_other_rows(labelled.points.n_rows, self._n_rows)
         coefficients = np.zeros((labelled.points.n_rows, self.intercept_.size))
         coefficients[self.support_] = self._pair_coefficients()
-        proofs: dict[Any, Certificate] = {}
         pairs = ClassPairs(labelled)
-        for task, ((first, second), pair) in enumerate(zip(pairs.pairs, pairs.tasks(), strict=True)):
-            names = plain(labelled.classes[first]), plain(labelled.classes[second])
-            beta, b = coefficients[pair.rows, task], float(self.intercept_[task])
-            proofs[names] = measure_kernel_gap(self._problem(labelled, pair), beta, b)
-        return next(iter(proofs.values())) if len(proofs) == 1 else PerPair(proofs)
+        tasks = list(pairs.tasks())
+
+        def prove_pair(task: int) -> Certificate:
+            beta, b = coefficients[tasks[task].rows, task], float(self.intercept_[task])
+            return measure_kernel_gap(self._problem(labelled, tasks[task]), beta, b)
+
+        if len(tasks) == 1:
+            return prove_pair(0)
+        few = max(pair.rows.size for pair in tasks) <= smo.WHOLE
+        proofs = in_threads(self._n_threads() if few else 1, prove_pair, len(tasks))
+        names = [(plain(labelled.classes[first]), plain(labelled.classes[second])) for first, second in pairs.pairs]
+        return PerPair(dict(zip(names, proofs, strict=True)))

@@ -190,7 +190,11 @@ class SMORun:
         """Take pairs within the block, then move all scores."""
         block = self.block
         slots = self.rows.slots(block)
-        gram = self.rows.stored[np.ix_(slots, block)].astype(np.float64)
+        in_place = slots.size == self.beta.size and self.rows.stored.dtype == np.float64
+        if in_place and np.array_equal(slots, block):
+            gram = self.rows.stored
+        else:
+            gram = self.rows.stored[np.ix_(slots, block)].astype(np.float64)
         beta, before = self.beta[block], self.beta[block].copy()
         residuals = self.problem.shape.targets[block] - self.scores[block]
         tolerance = SHARE * self.violation if self.size < self.beta.size else 0.01 * self.violation
