@@ -6,7 +6,6 @@ its own class gets what it gives, B_iy = -sum of the others.
 K. Crammer, Y. Singer, "On the algorithmic implementation of multiclass kernel-based vector machines", JMLR 2, 2001.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +13,11 @@ import scipy.sparse as sp
 
 from maxmargin.data import Points
 from maxmargin.problems.circulation import balancing_shares
+from maxmargin.problems.intercept import PricedIntercept
 
 
 @dataclass(frozen=True)
-class CrammerSingerProblem:
+class CrammerSingerProblem(PricedIntercept):
     r"""The right class ahead of every other one by 1, at a small length of all planes together.
 
     .. math:: \min_{w, b} \tfrac12 \sum_m \lVert w_m \rVert^2 + \tfrac\rho2 \sum_m b_m^2
@@ -50,16 +50,6 @@ class CrammerSingerProblem:
     n_classes: int
     C: float
     intercept_penalty: float = 0.0
-
-    @property
-    def has_intercept(self) -> bool:
-        """Whether the intercepts may move."""
-        return not math.isinf(self.intercept_penalty)
-
-    @property
-    def balanced(self) -> bool:
-        """Whether every class has to give as much as it gets."""
-        return self.intercept_penalty == 0.0
 
     @property
     def own(self) -> tuple[np.ndarray, np.ndarray]:

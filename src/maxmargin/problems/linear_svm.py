@@ -17,6 +17,7 @@ import numpy as np
 
 from maxmargin.data import Points
 from maxmargin.data.blocks import row_blocks
+from maxmargin.problems.intercept import PricedIntercept
 
 # What a row's losses and duals take in memory, in entries: blocks of rows are cut by it.
 ENTRIES_OF_LOSSES = 32
@@ -78,7 +79,7 @@ REGRESSION_LOSSES: dict[str, Callable[..., DualShape]] = {
 
 
 @dataclass(frozen=True)
-class LinearSVMProblem:
+class LinearSVMProblem(PricedIntercept):
     r"""A wide street, few points in it; or a flat plane, few points far from it.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + \tfrac\rho2 b^2 + \sum_i \ell_i(t_i - w \cdot x_i - b)
@@ -102,16 +103,6 @@ class LinearSVMProblem:
     points: Points
     shape: DualShape
     intercept_penalty: float = 0.0
-
-    @property
-    def has_intercept(self) -> bool:
-        """Whether b may move."""
-        return not math.isinf(self.intercept_penalty)
-
-    @property
-    def balanced(self) -> bool:
-        """Whether the duals have to sum to zero."""
-        return self.intercept_penalty == 0.0
 
     @property
     def price(self) -> float:
