@@ -294,3 +294,38 @@ def test_a_machine_with_intercept_only_and_tiny_sets():
     flat = SVR(epsilon=0.5).fit([[0.0], [1.0]], [1.0, 1.2])
     assert flat.support_.size == 0
     np.testing.assert_allclose(flat.predict([[5.0]]), [1.1], atol=0.45)
+
+
+@pytest.mark.parametrize("machine", [SVC, SVR])
+def test_values_that_cannot_be_used_are_named_and_leave_the_model_as_it_was(machine):
+    X, y = random_set(0)
+    model = machine().fit(X, y)
+    before = model.predict(X)
+    for data, parameters, weights, message in (
+        (X * 1e60, {"kernel": "poly", "gamma": 1.0}, None, "kernel gives values too large"),
+        (X, {"C": 1e60}, np.full(len(y), 1e60), "C times sample_weight"),
+        (X[:, :3] * np.nan, {}, None, "NaN"),
+    ):
+        kept = model.get_params()
+        model.set_params(**parameters)
+        with pytest.raises(ValueError, match=message):
+            model.fit(data, y, sample_weight=weights)
+        model.set_params(**kept)
+        np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_a_class_without_weight_loses_nothing():
+    X, y = load_iris(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LimitWarning)
+        model = SVC().fit(X, y, sample_weight=(y > 0).astype(float))
+    assert model.status_ is Status.SOLVED
+    assert model.n_support_[0] == 0
+
+
+def test_kernel_values_beyond_single_precision_are_kept_in_double():
+    X, y = random_set(1, n=2500, d=4, noise=0.1)
+    scaled = SVC(kernel="linear", C=1e-40, tol=1e-3).fit(X * 1e20, y)
+    plain = SVC(kernel="linear", C=1.0, tol=1e-3).fit(X, y)
+    assert scaled.certificate_.relative <= 1e-3
+    assert scaled.certificate_.primal * 1e40 == pytest.approx(plain.certificate_.primal, rel=3e-3)

@@ -1,22 +1,19 @@
 """What the classifier and the regression of the kernel support vector machine share."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import cpu_count, effective_n_jobs
 from sklearn.utils._param_validation import Interval
 
 from maxmargin.data import Points
-from maxmargin.estimators._base import CertifiedModel
 from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS
-from maxmargin.estimators._linear_svm import LARGEST_FACTOR, SMALLEST_FACTOR
+from maxmargin.estimators._support_vector_machine import SupportVectorMachine
 from maxmargin.problems.expansion import expansion_scores
 from maxmargin.problems.kernels import Kernel
-from maxmargin.solvers import Status
 from maxmargin.solvers.gap import GapSettings
 from maxmargin.solvers.smo import SMOSettings
 
@@ -24,16 +21,13 @@ from maxmargin.solvers.smo import SMOSettings
 SHARE_OF_TOL = 0.9
 
 
-class KernelSVM(CertifiedModel):
+class KernelSVM(SupportVectorMachine):
     """Parameters, the kernel's expansion, and what has no meaning."""
 
-    C: float
     kernel: str | Callable[..., Any]
-    tol: float
     cache_size: float
     shrinking: bool
     max_iter: int
-    n_jobs: int | None
 
     support_: np.ndarray
     support_vectors_: Any
@@ -54,8 +48,6 @@ class KernelSVM(CertifiedModel):
         "verbose": ["verbose"],
     }
 
-    _advice_when_stalled = "the gap stopped shrinking above tol: rescale the columns of X, or raise tol"
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
@@ -63,15 +55,9 @@ class KernelSVM(CertifiedModel):
         return tags
 
     def _refuse_contradictions(self) -> None:
-        if not SMALLEST_FACTOR <= self.C <= LARGEST_FACTOR:
-            raise ValueError(
-                f"C must be between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g}, or squares overflow; it is {self.C!r}."
-            )
+        self._refuse_extreme("C")
         if self.max_iter == 0:
             raise ValueError("max_iter must be -1, for no limit, or at least 1; it is 0.")
-
-    def _n_threads(self) -> int:
-        return cpu_count() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
 
     def _smo_settings(self) -> SMOSettings:
         most = math.inf if self.max_iter == -1 else self.max_iter
@@ -95,11 +81,3 @@ class KernelSVM(CertifiedModel):
         coef = coefficients @ (vectors.toarray() if sp.issparse(vectors) else vectors)
         coef.flags.writeable = False
         return coef
-
-    def _believe_only_proofs(self, solutions: Sequence[Any]) -> None:
-        """A run that saw a gap which the certificate does not confirm has stalled."""
-        proof: Any = self.certificate_
-        proofs = [proof] if len(solutions) == 1 else list(proof.values())
-        for solution, one in zip(solutions, proofs, strict=True):
-            if solution.status is Status.SOLVED and one.relative > self.tol:
-                solution.status = Status.STALLED

@@ -7,36 +7,27 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from joblib import cpu_count, effective_n_jobs
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from maxmargin.certificates import DualityGap, MarginBracket
-from maxmargin.estimators._base import CertifiedModel, TrainingData, one_or_all
+from maxmargin.estimators._base import TrainingData, one_or_all
+from maxmargin.estimators._support_vector_machine import SupportVectorMachine
 from maxmargin.problems.linear_svm import LinearSVMProblem
-from maxmargin.solvers import Status, Watch, ctrl_c_asks
+from maxmargin.solvers import Watch, ctrl_c_asks
 from maxmargin.solvers.coordinate import SELECTIONS
 from maxmargin.solvers.gap import GapPoint, GapSettings
 from maxmargin.solvers.linear_svm import SOLVERS, solve
 
-# Factors outside this range make squares overflow, or lose digits to underflow.
-SMALLEST_FACTOR, LARGEST_FACTOR = 1e-100, 1e100
-# An objective that may be zero, and is no more than the price of this slack, counts as zero.
-NEGLIGIBLE_LOSS = 1e-9
 
-
-class LinearSVM(CertifiedModel):
+class LinearSVM(SupportVectorMachine):
     """The one fit of linear support vector machines, from problems to attributes."""
 
-    C: float
     loss: str
     fit_intercept: bool
     penalize_intercept: bool
     intercept_scaling: float
-    tol: float
     solver: str
     selection: str
     max_iter: int
-    n_jobs: int | None
     warm_start: bool
 
     # Whether C = inf, no point in the street, has a meaning.
@@ -62,18 +53,10 @@ class LinearSVM(CertifiedModel):
         "verbose": ["verbose"],
     }
 
-    _advice_when_stalled = "the gap stopped shrinking above tol: rescale the columns of X, or raise tol"
-
     def _refuse_contradictions(self) -> None:
         """A parameter that would have no effect is refused."""
-        for name in ("C", "intercept_scaling"):
-            if name == "C" and self._takes_hard_margin and math.isinf(self.C):
-                continue
-            if not SMALLEST_FACTOR <= getattr(self, name) <= LARGEST_FACTOR:
-                raise ValueError(
-                    f"{name} must be between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g}, or squares overflow; it is "
-                    f"{getattr(self, name)!r}."
-                )
+        hard = self._takes_hard_margin and math.isinf(self.C)
+        self._refuse_extreme(*([] if hard else ["C"]), "intercept_scaling")
         if self.penalize_intercept and not self.fit_intercept:
             raise ValueError("penalize_intercept=True needs fit_intercept=True.")
         if self.intercept_scaling != 1.0 and not self.penalize_intercept:
@@ -86,25 +69,11 @@ class LinearSVM(CertifiedModel):
                 f"selection={self.selection!r} is an order of coordinate ascent: set solver to 'coordinate' or 'auto'."
             )
 
-    def _refuse_extreme_prices(self, data: TrainingData) -> None:
-        """C times a weight is what a row's slack costs: that has to be in the range of C itself."""
-        if data.weights is None or math.isinf(self.C) or not data.weights.any():
-            return
-        prices = self.C * data.weights[data.weights > 0.0]
-        if not SMALLEST_FACTOR <= prices.min() <= prices.max() <= LARGEST_FACTOR:
-            raise ValueError(
-                f"C times sample_weight (and class_weight) must be between {SMALLEST_FACTOR:g} and "
-                f"{LARGEST_FACTOR:g}; it goes from {prices.min():g} to {prices.max():g}."
-            )
-
     @property
     def _intercept_penalty(self) -> float:
         if not self.fit_intercept:
             return math.inf
         return self.intercept_scaling**-2.0 if self.penalize_intercept else 0.0
-
-    def _n_threads(self) -> int:
-        return cpu_count() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
 
     def _fit_all(self, data: TrainingData, solve_task: Callable[[Any, GapSettings, Watch, Any], Any]) -> None:
         """Solve all tasks, keep what they found, and let the model draw its conclusions."""
@@ -135,19 +104,6 @@ class LinearSVM(CertifiedModel):
 
     def _refuse_outcomes(self, data: Any, solutions: Sequence[Any]) -> None:
         """Raise where a task has no solution, before anything of the last fit is lost."""
-
-    def _believe_only_proofs(self, solutions: Sequence[Any]) -> None:
-        """A run that saw a gap which the certificate, with all rounding errors counted, does not confirm has stalled.
-
-        Where the best objective is zero, as for a regression whose tube holds all points, rounding is all there is.
-        """
-        proof: Any = self.certificate_
-        proofs = [proof] if len(solutions) == 1 else list(proof.values())
-        for solution, one in zip(solutions, proofs, strict=True):
-            nothing_lost = isinstance(one, DualityGap) and one.dual <= 0.0 and one.gap <= NEGLIGIBLE_LOSS * self.C
-            unproven = one.relative > self.tol or (isinstance(one, MarginBracket) and not one.separates)
-            if solution.status is Status.SOLVED and unproven and not nothing_lost:
-                solution.status = Status.STALLED
 
     @abstractmethod
     def _conclude(self, data: Any, solutions: Sequence[Any]) -> None:

@@ -20,7 +20,14 @@ from maxmargin.data import (
     validate_points,
     validate_training_data,
 )
-from maxmargin.estimators._base import CertifiedClassifier, in_threads, one_or_all, plain, refuse_other_rows
+from maxmargin.estimators._base import (
+    CertifiedClassifier,
+    in_threads,
+    kept_on_error,
+    one_or_all,
+    plain,
+    refuse_other_rows,
+)
 from maxmargin.estimators._kernel_svm import KernelSVM
 from maxmargin.estimators._kernels import make_kernel, refuse_bad_gram
 from maxmargin.problems.kernel_svm import KernelSVMProblem
@@ -172,35 +179,39 @@ class SVC(KernelSVM, CertifiedClassifier):
         self
         """
         self._refuse_contradictions()
-        labelled = validate_labels(
-            validate_training_data(self, X, y, sample_weight=sample_weight, class_weight=self.class_weight)
-        )
-        refuse_bad_gram(self, labelled.points)
-        self._kernel = make_kernel(self, labelled.points)
-        pairs, settings = ClassPairs(labelled), self._smo_settings()
-        # Pairs of few rows run at the same time, for their kernel matrices are small; others one after the other.
-        few = max(pair.rows.size for pair in pairs.tasks()) <= smo.WHOLE
-        at_once = self._n_threads() if few else 1
-        if few:
-            settings = replace(settings, gap=replace(settings.gap, n_threads=1))
+        with kept_on_error(self):
+            labelled = validate_labels(
+                validate_training_data(self, X, y, sample_weight=sample_weight, class_weight=self.class_weight)
+            )
+            self._refuse_extreme_prices(labelled)
+            refuse_bad_gram(self, labelled.points)
+            self._kernel = make_kernel(self, labelled.points)
+            pairs, settings = ClassPairs(labelled), self._smo_settings()
+            # Pairs of few rows run at the same time, for their kernel matrices are small; others one after the other.
+            few = max(pair.rows.size for pair in pairs.tasks()) <= smo.WHOLE
+            at_once = self._n_threads() if few else 1
+            if few:
+                settings = replace(settings, gap=replace(settings.gap, n_threads=1))
 
-        def solve_pair(_task: int, pair: ClassPair, _seed: int, watch: Watch) -> Any:
-            return smo.solve(self._problem(labelled, pair), settings, watch)
+            def solve_pair(_task: int, pair: ClassPair, _seed: int, watch: Watch) -> Any:
+                return smo.solve(self._problem(labelled, pair), settings, watch)
 
-        with ctrl_c_asks() as stop_asked:
-            solutions = self._solve_tasks(pairs, solve_pair, stop_asked, steps=None, at_once=at_once)
-            self.classes_ = labelled.classes
-            self.shape_fit_ = X.shape if hasattr(X, "shape") else (labelled.points.n_rows, labelled.points.n_columns)
-            per_class = compute_class_weight(self.class_weight, classes=labelled.classes, y=labelled.labels())
-            self.class_weight_ = np.asarray(per_class, dtype=np.float64)
-            self._keep(labelled, pairs, [solution.beta for solution in solutions])
-            self.intercept_ = np.array([solution.intercept for solution in solutions])
-            self.n_iter_ = np.array([solution.n_steps for solution in solutions], dtype=np.int32)
-            self.history_ = one_or_all([solution.history for solution in solutions])
-            self.certificate_ = self._prove(labelled)
-            self._believe_only_proofs(solutions)
-            self.fit_status_ = int(any(solution.status is not Status.SOLVED for solution in solutions))
-            self._tell(solutions)
+            with ctrl_c_asks() as stop_asked:
+                solutions = self._solve_tasks(pairs, solve_pair, stop_asked, steps=None, at_once=at_once)
+                self.classes_ = labelled.classes
+                self.shape_fit_ = (
+                    X.shape if hasattr(X, "shape") else (labelled.points.n_rows, labelled.points.n_columns)
+                )
+                per_class = compute_class_weight(self.class_weight, classes=labelled.classes, y=labelled.labels())
+                self.class_weight_ = np.asarray(per_class, dtype=np.float64)
+                self._keep(labelled, pairs, [solution.beta for solution in solutions])
+                self.intercept_ = np.array([solution.intercept for solution in solutions])
+                self.n_iter_ = np.array([solution.n_steps for solution in solutions], dtype=np.int32)
+                self.history_ = one_or_all([solution.history for solution in solutions])
+                self.certificate_ = self._prove(labelled)
+                self._believe_only_proofs(solutions)
+                self.fit_status_ = int(any(solution.status is not Status.SOLVED for solution in solutions))
+                self._tell(solutions)
         return self
 
     @property

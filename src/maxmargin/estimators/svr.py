@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, measure_kernel_gap
 from maxmargin.data import TargetPoints, validate_points, validate_targets
-from maxmargin.estimators._base import refuse_other_rows
+from maxmargin.estimators._base import kept_on_error, refuse_other_rows
 from maxmargin.estimators._kernel_svm import KernelSVM
 from maxmargin.estimators._kernels import make_kernel, refuse_bad_gram
 from maxmargin.problems.kernel_svm import KernelSVMProblem
@@ -120,26 +120,28 @@ class SVR(RegressorMixin, KernelSVM):
         self
         """
         self._refuse_contradictions()
-        data = validate_targets(self, X, y, sample_weight=sample_weight)
-        refuse_bad_gram(self, data.points)
-        self._kernel = make_kernel(self, data.points)
-        settings = self._smo_settings()
+        with kept_on_error(self):
+            data = validate_targets(self, X, y, sample_weight=sample_weight)
+            self._refuse_extreme_prices(data)
+            refuse_bad_gram(self, data.points)
+            self._kernel = make_kernel(self, data.points)
+            settings = self._smo_settings()
 
-        def solve_values(_task: int, values: TargetPoints, _seed: int, watch: Watch) -> Any:
-            return smo.solve(self._problem(values), settings, watch)
+            def solve_values(_task: int, values: TargetPoints, _seed: int, watch: Watch) -> Any:
+                return smo.solve(self._problem(values), settings, watch)
 
-        with ctrl_c_asks() as stop_asked:
-            solutions = self._solve_tasks(data, solve_values, stop_asked, steps=None, at_once=1)
-            (solution,) = solutions
-            self.shape_fit_ = X.shape if hasattr(X, "shape") else (data.points.n_rows, data.points.n_columns)
-            self._keep(data, solution.beta)
-            self.intercept_ = np.array([solution.intercept])
-            self.n_iter_ = solution.n_steps
-            self.history_ = solution.history
-            self.certificate_ = self._prove(data)
-            self._believe_only_proofs(solutions)
-            self.fit_status_ = int(solution.status is not Status.SOLVED)
-            self._tell(solutions)
+            with ctrl_c_asks() as stop_asked:
+                solutions = self._solve_tasks(data, solve_values, stop_asked, steps=None, at_once=1)
+                (solution,) = solutions
+                self.shape_fit_ = X.shape if hasattr(X, "shape") else (data.points.n_rows, data.points.n_columns)
+                self._keep(data, solution.beta)
+                self.intercept_ = np.array([solution.intercept])
+                self.n_iter_ = solution.n_steps
+                self.history_ = solution.history
+                self.certificate_ = self._prove(data)
+                self._believe_only_proofs(solutions)
+                self.fit_status_ = int(solution.status is not Status.SOLVED)
+                self._tell(solutions)
         return self
 
     @property

@@ -10,6 +10,9 @@ from maxmargin.problems.expansion import expansion_scores
 from maxmargin.problems.kernels import Kernel, Sigmoid
 from maxmargin.problems.linear_svm import DualShape, LinearSVMProblem
 
+# Kernel values above this overflow when they are squared or added up.
+LARGEST_VALUE = 1e140
+
 
 @dataclass(frozen=True)
 class KernelSVMProblem:
@@ -42,7 +45,12 @@ class KernelSVMProblem:
         """k(x_i, x_i)"""
         if self.kernel is None:
             return np.asarray(np.diagonal(self.points.matrix), dtype=np.float64)
-        return self.kernel.diagonal(self.points.matrix, self.points.squared_norms)
+        with np.errstate(over="ignore", invalid="ignore"):
+            diagonal = self.kernel.diagonal(self.points.matrix, self.points.squared_norms)
+        # Of a kernel of a feature space, no other value is larger.
+        if not float(np.abs(diagonal).max(initial=0.0)) <= LARGEST_VALUE:
+            raise ValueError("kernel gives values too large to be squared: rescale X, or lower gamma, degree or coef0.")
+        return diagonal
 
     @property
     def may_be_indefinite(self) -> bool:

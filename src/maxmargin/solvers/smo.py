@@ -41,6 +41,8 @@ STEPS_PER_DUAL = 100
 # Kernel values of single precision are enough for gaps above this; and are not worth it for so few rows.
 FINE_GAP = 1e-4
 FEW_ROWS = 2048
+# Products of larger kernel values leave the range of single precision.
+LARGEST_SINGLE = 1e15
 # What a block's passes over the scores cost, for cutting them into pieces for threads.
 ENTRIES_PER_SCORE = 256.0
 # After so many blocks, and so many visits of every dual, without a better gap rounding is all that is left.
@@ -81,7 +83,8 @@ class SMORun:
     ) -> None:
         self.problem, self.settings, self.watch, self.best, self.blocks = problem, settings, watch, best, blocks
         n_rows = problem.points.n_rows
-        exact = settings.gap.tol < FINE_GAP or n_rows <= FEW_ROWS
+        largest = float(np.abs(problem.diagonal).max(initial=0.0))
+        exact = settings.gap.tol < FINE_GAP or n_rows <= FEW_ROWS or largest > LARGEST_SINGLE
         self.dtype = np.float64 if exact else np.float32
         self.rows = self._no_rows()
         self.size = n_rows if n_rows <= min(WHOLE, self.rows.capacity) else min(BLOCK, self.rows.capacity)
