@@ -1,24 +1,30 @@
 """The kernel support vector machine: against scikit-learn's, a QP solver, the lecture's SMO, and its proof."""
 
+import math
 import warnings
+from dataclasses import replace
 
 import clarabel
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_diabetes, load_digits, load_iris
-from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 from sklearn.preprocessing import scale
 from sklearn.svm import SVC as LibsvmSVC  # noqa: N811
 from sklearn.svm import SVR as LibsvmSVR  # noqa: N811
 
-from maxmargin import SVC, SVR, CertificateError, LimitWarning, Status, certify
+from maxmargin import SVC, SVR, CertificateError, LimitWarning, MarginBracket, NotSeparableError, Status, certify
 from maxmargin.data import ClassPairs
-from maxmargin.loops.smo import ascend_pairs
-from maxmargin.solvers import Watch, smo
+from maxmargin.loops.exponential import exponentiate, store_exponentials
+from maxmargin.loops.smo import Duals, ascend_pairs
+from maxmargin.problems.kernels import RadialBasis
+from maxmargin.problems.linear_svm import hinge
+from maxmargin.problems.pairs import PairProblems
+from maxmargin.solvers import Watch, kernel_ascent, smo
 from maxmargin.solvers.gap import GapPoint, GapSettings
+from maxmargin.solvers.kernel_ascent import SMOSettings
 from maxmargin.solvers.row_blocks import RowBlocks
-from maxmargin.solvers.smo import SMOSettings
 from real_data import load, random_set, signs_of
 
 KERNELS = [
@@ -258,7 +264,9 @@ def test_pairs_of_repeated_points_have_no_curvature_and_still_end():
     model = SVC(gamma=1.0).fit(X, y)
     assert model.status_ is Status.SOLVED
     beta, residuals = np.zeros(2), np.array([1.0, -1.0])
-    steps = ascend_pairs(np.ones((2, 2)), residuals, beta, np.array([0.0, -1.0]), np.array([1.0, 0.0]), 0.0, 1e-6, 100)
+    steps = ascend_pairs(
+        np.ones((2, 2)), Duals(beta, residuals, np.array([0.0, -1.0]), np.array([1.0, 0.0]), 0.0), 1e-6, 100
+    )
     assert steps == 1
     np.testing.assert_array_equal(beta, [1.0, -1.0])
 
@@ -269,16 +277,17 @@ def test_shrinking_changes_the_way_and_not_the_end(shrinking):
     model = SVC(C=50.0, gamma=2.0, tol=1e-4, shrinking=shrinking).fit(X, y)
     assert model.certificate_.relative <= 1e-4
     labelled = model._data_to_certify(X, y, None)
-    problem = model._problem(labelled, next(ClassPairs(labelled).tasks()))
+    pairs = ClassPairs(labelled)
+    problem = PairProblems(pairs, model._kernel, model.C).problem(next(pairs.tasks()))
     best, settings = GapPoint(np.empty(0), 0.0, np.zeros(6000)), SMOSettings(GapSettings(1e-4))
     run = smo.SMORun(problem, settings, Watch(), best, RowBlocks(256.0, 1))
     for _ in range(60):
-        run._choose(*run._slopes())
+        run._choose(*run.slopes())
         run.violation = 1.0
         run._ascend()
     before = run.problem.dual_value(run.beta, run.scores)
     run.violation = 0.1
-    assert run._shrink(*run._slopes())
+    assert run._shrink(*run.slopes())
     # Scores of all points are those of the duals again, and the duals are better and as feasible as before.
     exact = problem.scores_of(np.arange(6000), np.flatnonzero(run.beta), run.beta[run.beta != 0.0])
     np.testing.assert_allclose(run.scores, exact, atol=1e-3 * np.abs(exact).max())
@@ -329,3 +338,97 @@ def test_kernel_values_beyond_single_precision_are_kept_in_double():
     plain = SVC(kernel="linear", C=1.0, tol=1e-3).fit(X, y)
     assert scaled.certificate_.relative <= 1e-3
     assert scaled.certificate_.primal * 1e40 == pytest.approx(plain.certificate_.primal, rel=3e-3)
+
+
+def test_exponentials_are_those_of_the_library():
+    values = -np.geomspace(1e-12, 700.0, 4000).reshape(40, 100)
+    zeros, exact = np.zeros(100), np.exp(values)
+    double = values.copy()
+    exponentiate(double, zeros[:40], zeros)
+    np.testing.assert_allclose(double, exact, rtol=2.0**-51)
+    single, stored = values.astype(np.float32), np.zeros((40, 120), dtype=np.float32)
+    terms = zeros[:40].astype(np.float32), zeros.astype(np.float32)
+    store_exponentials(single, terms, np.arange(40), 20, stored)
+    exact = np.exp(single.astype(np.float64))
+    np.testing.assert_allclose(stored[:, 20:][single > -85.0], exact[single > -85.0], rtol=2e-7)
+    assert (stored[:, :20] == 0.0).all()
+    # Rounding may make the exponent of equal points positive, and far ones leave the range.
+    ends = np.array([[1e-9, -1e4]])
+    exponentiate(ends, np.zeros(1), np.zeros(2))
+    assert ends[0, 0] == 1.0
+    assert 0.0 <= ends[0, 1] < 1e-300
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "precomputed", rbf_kernel])
+def test_pairs_that_share_kernel_values_have_the_scores_of_each_alone(kernel):
+    X, y = load_iris(return_X_y=True)
+    X = rbf_kernel(X) if kernel == "precomputed" else X
+    model = SVC(kernel=kernel, gamma=0.5).fit(X, y)
+    labelled = model._data_to_certify(X, y, None)
+    pairs = ClassPairs(labelled)
+    problems = PairProblems(pairs, model._kernel, model.C)
+    rng = np.random.default_rng(0)
+    betas = [pair.signs * (rng.random(pair.signs.size) > 0.7) for pair in pairs.tasks()]
+    for pair, beta, scores in zip(pairs.tasks(), betas, problems.scores(betas), strict=True):
+        support = np.flatnonzero(beta)
+        alone = problems.problem(pair).scores_of(slice(None), support, beta[support])
+        np.testing.assert_allclose(scores, alone, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_a_whole_kernel_matrix_and_rows_as_needed_end_at_the_same_value(C):
+    X, y = random_set(3, n=900, d=5, noise=0.1)
+    labelled = SVC(gamma=0.3).fit(X, y)._data_to_certify(X, y, None)
+    problem = PairProblems(ClassPairs(labelled), RadialBasis(0.3), C).of_all_points()
+    problem = replace(problem, shape=hinge(np.where(labelled.codes == 1, 1.0, -1.0), np.ones(900), C))
+    settings = SMOSettings(GapSettings(1e-6))
+    whole = smo.solve(problem, settings, Watch())
+    best = kernel_ascent.empty_point(problem)
+    with RowBlocks(256.0, 1) as blocks:
+        smo.SMORun(problem, settings, Watch(), best, blocks).until_gap()
+    assert whole.status is best.status is Status.SOLVED
+    assert whole.dual == pytest.approx(best.dual, rel=2e-6)
+
+
+def test_rows_far_from_the_origin_are_not_lost_in_single_precision():
+    X, y = random_set(7, n=600, d=3, noise=0.1)
+    near, far = (SVC(C=10.0, gamma=1.0).fit(X + shift, y) for shift in (0.0, 300.0))
+    assert near.certificate_.relative <= 1e-3
+    assert far.certificate_.relative <= 1e-3
+    # A linear kernel, too: its values hardly differ from one another, and a second run in double precision ends it.
+    linear = SVC(kernel="linear").fit(X + 300.0, y)
+    assert linear.certificate_.relative <= 1e-3
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
+def test_the_hard_margin_in_feature_space(kernel):
+    X, y = random_set(11, n=120, d=2, noise=0.0)
+    X, far = X[np.abs(X[:, 0]) > 0.2], np.abs(X[:, 0]) > 0.2
+    y = (X[:, 0] > 0.0).astype(int) if kernel == "linear" else y[far]
+    model = SVC(C=math.inf, kernel=kernel, gamma=1.0, coef0=1.0, tol=1e-6).fit(X, y)
+    proof = model.certificate_
+    assert isinstance(proof, MarginBracket)
+    assert proof.separates
+    assert proof.relative <= 1e-6
+    # The margin is 1/||w|| of LIBSVM's plane where C is so large that no point pays it.
+    other = LibsvmSVC(C=1e9, kernel=kernel, gamma=1.0, coef0=1.0, tol=1e-10).fit(X, y)
+    beta, vectors = other.dual_coef_[0], other.support_vectors_
+    gram = pairwise_kernels(vectors, metric=kernel, filter_params=True, gamma=1.0, coef0=1.0)
+    assert 1.0 / math.sqrt(beta @ gram @ beta) == pytest.approx(proof.lower, rel=1e-4)
+    assert (model.predict(X) == y).all()
+    with pytest.raises(CertificateError):
+        replace(proof, lower=proof.upper, upper=proof.upper).check(replace(proof, lower=0.9 * proof.lower))
+
+
+def test_no_hard_margin_is_told_with_its_proof_and_leaves_the_model():
+    X, y = load_iris(return_X_y=True)
+    model = SVC(C=1.0, kernel="linear").fit(X, y)
+    before = model.dual_coef_
+    with pytest.raises(NotSeparableError, match="class 1 against 2") as caught:
+        model.set_params(C=math.inf).fit(X, y)
+    assert caught.value.certificate.upper <= 1e-4
+    assert model.dual_coef_ is before
+    with pytest.raises(ValueError, match="sigmoid"):
+        SVC(C=math.inf, kernel="sigmoid").fit(X, y)
+    with pytest.raises(ValueError, match="C must be between"):
+        SVR(C=math.inf).fit(X, y)

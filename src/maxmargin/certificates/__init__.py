@@ -3,7 +3,7 @@
 from maxmargin.certificates.base import Certificate, CertificateError, PerClass, PerPair
 from maxmargin.certificates.duality_gap import DualityGap, StreetGap, TubeGap, measure_gap
 from maxmargin.certificates.hulls import bracket_hard_margin, has_no_margin
-from maxmargin.certificates.kernel_gap import measure_kernel_gap
+from maxmargin.certificates.kernel_gap import measure_kernel_gap, measure_pair_gaps
 from maxmargin.certificates.margin_bracket import MarginBracket, NotSeparableError, bracket_margin
 from maxmargin.certificates.mistakes import MistakeBound, UpdateRule, bound_mistakes, mistake_bound
 from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multiclass_gap
@@ -31,5 +31,6 @@ __all__ = [
     "measure_gap",
     "measure_kernel_gap",
     "measure_multiclass_gap",
+    "measure_pair_gaps",
     "mistake_bound",
 ]

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
@@ -138,11 +140,11 @@ class ClassPair:
 
     Attributes
     ----------
-    rows : ndarray of int
+    rows : ndarray of int, or None for all rows
     signs : ndarray of -1.0 and +1.0, one entry a row of the pair
     """
 
-    rows: np.ndarray
+    rows: np.ndarray | None
     signs: np.ndarray
 
 
@@ -150,7 +152,8 @@ class ClassPair:
 class ClassPairs:
     """All classes one against one, in the order (0, 1), (0, 2), ..., (1, 2), ...
 
-    The first class of a pair is the positive one; of only two classes, the second.
+    The first class of a pair is the positive one; of only two classes, the second. The rows of a pair are those of its
+    first class, then those of its second; of only two classes, all rows in their own order.
     """
 
     labelled: LabelledPoints
@@ -165,11 +168,17 @@ class ClassPairs:
         """The rows' weights."""
         return self.labelled.weights
 
-    @property
+    @cached_property
     def pairs(self) -> list[tuple[int, int]]:
         """The positions of the classes of each pair."""
-        n_classes = len(self.labelled.classes)
-        return [(first, second) for first in range(n_classes) for second in range(first + 1, n_classes)]
+        return list(combinations(range(len(self.labelled.classes)), 2))
+
+    @cached_property
+    def rows_of_class(self) -> list[np.ndarray]:
+        """The rows of each class."""
+        codes, n_classes = self.labelled.codes, len(self.labelled.classes)
+        ends = np.cumsum(np.bincount(codes, minlength=n_classes))
+        return np.split(np.argsort(codes, kind="stable"), ends[:-1])
 
     @property
     def n_tasks(self) -> int:
@@ -187,8 +196,10 @@ class ClassPairs:
 
     def tasks(self) -> Iterator[ClassPair]:
         """Yield the pairs."""
-        codes = self.labelled.codes
+        if self.n_tasks == 1:
+            yield ClassPair(None, np.where(self.labelled.codes == 1, 1.0, -1.0))
+            return
         for first, second in self.pairs:
-            positive = first if len(self.labelled.classes) > 2 else second
-            rows = np.flatnonzero((codes == first) | (codes == second))
-            yield ClassPair(rows, np.where(codes[rows] == positive, 1.0, -1.0))
+            positive, negative = self.rows_of_class[first], self.rows_of_class[second]
+            signs = np.repeat([1.0, -1.0], [positive.size, negative.size])
+            yield ClassPair(np.concatenate([positive, negative]), signs)

@@ -71,8 +71,11 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         *,
         steps: int | None,
         at_once: int | None = None,
+        seconds: float | None = None,
     ) -> list[Any]:
         """Solve every task in ``n_jobs`` threads, or as many ``at_once``: the bits do not depend on them.
+
+        ``seconds`` are what is left of ``max_time``, where some of it has been used already.
 
         All tasks see the rows in the same order, which makes the scores of different classes comparable.
         """
@@ -80,7 +83,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         seed = seed_of(self.random_state)
         progress = FitProgress(self, labelled, steps)
         n_threads = min(len(tasks), at_once or self._n_threads())
-        budget = TimeBudget(self.max_time, len(tasks), n_threads)
+        budget = TimeBudget(self.max_time if seconds is None else seconds, len(tasks), n_threads)
 
         def run(task: int) -> Any:
             on_step, done = progress.of_task(task)

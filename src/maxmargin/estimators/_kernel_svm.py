@@ -1,7 +1,9 @@
 """What the classifier and the regression of the kernel support vector machine share."""
 
 import math
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,12 +12,16 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 
 from maxmargin.data import Points
+from maxmargin.estimators._base import TrainingData, one_or_all
 from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS
 from maxmargin.estimators._support_vector_machine import SupportVectorMachine
 from maxmargin.problems.expansion import expansion_scores
+from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel
+from maxmargin.solvers import Status
 from maxmargin.solvers.gap import GapSettings
-from maxmargin.solvers.smo import SMOSettings
+from maxmargin.solvers.hard_margin import gap_of_width
+from maxmargin.solvers.kernel_ascent import SMOSettings
 
 # The solver works with kernel values of single precision, the certificate with exact ones: a little is left for that.
 SHARE_OF_TOL = 0.9
@@ -23,6 +29,9 @@ SHARE_OF_TOL = 0.9
 
 class KernelSVM(SupportVectorMachine):
     """Parameters, the kernel's expansion, and what has no meaning."""
+
+    # Whether C = inf, no point in the street, has a meaning.
+    _takes_hard_margin = False
 
     kernel: str | Callable[..., Any]
     cache_size: float
@@ -37,7 +46,7 @@ class KernelSVM(SupportVectorMachine):
 
     _parameter_constraints: dict = {
         **KERNEL_CONSTRAINTS,
-        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "C": [Interval(Real, 0.0, None, closed="right")],
         "shrinking": ["boolean"],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "cache_size": [Interval(Real, 0.0, None, closed="neither")],
@@ -55,14 +64,43 @@ class KernelSVM(SupportVectorMachine):
         return tags
 
     def _refuse_contradictions(self) -> None:
-        self._refuse_extreme("C")
+        if not (self._takes_hard_margin and math.isinf(self.C)):
+            self._refuse_extreme("C")
         if self.max_iter == 0:
             raise ValueError("max_iter must be -1, for no limit, or at least 1; it is 0.")
 
     def _smo_settings(self) -> SMOSettings:
         most = math.inf if self.max_iter == -1 else self.max_iter
-        until = GapSettings(tol=SHARE_OF_TOL * self.tol, max_iter=most, n_threads=self._n_threads())
+        tol = gap_of_width(SHARE_OF_TOL * self.tol) if math.isinf(self.C) else SHARE_OF_TOL * self.tol
+        until = GapSettings(tol=tol, max_iter=most, n_threads=self._n_threads())
         return SMOSettings(until, self.cache_size, self.shrinking)
+
+    def _solve_proven(
+        self,
+        data: TrainingData,
+        whole: KernelSVMProblem,
+        solve: Callable[[SMOSettings, float | None], list[Any]],
+    ) -> list[Any]:
+        """Solve, keep and prove; where kernel values of single precision fall short of it, once more with double.
+
+        ``solve`` keeps the duals and returns the solutions, given the settings and the seconds that are left.
+        """
+        began, settings = time.perf_counter(), self._smo_settings()
+        seconds = self.max_time
+        while True:
+            solutions = solve(settings, seconds)
+            self.intercept_ = np.array([solution.intercept for solution in solutions])
+            self.history_ = one_or_all([solution.history for solution in solutions])
+            self.certificate_ = self._prove(data)
+            self._believe_only_proofs(solutions)
+            self.fit_status_ = int(any(solution.status is not Status.SOLVED for solution in solutions))
+            if self.max_time is not None:
+                seconds = began + self.max_time - time.perf_counter()
+            stalled = any(solution.status is Status.STALLED for solution in solutions)
+            in_double = settings.dtype_for(whole) is np.float64
+            if not stalled or in_double or (seconds is not None and seconds <= 0.0):
+                return solutions
+            settings = replace(settings, exact=True)
 
     def _support_of(self, points: Points, support: np.ndarray) -> Any:
         """The rows that are kept to predict with; a gram matrix is looked up by their places."""
@@ -81,3 +119,8 @@ class KernelSVM(SupportVectorMachine):
         coef = coefficients @ (vectors.toarray() if sp.issparse(vectors) else vectors)
         coef.flags.writeable = False
         return coef
+
+
+def shape_of(X: Any, points: Points) -> tuple[int, ...]:
+    """The shape of what a user gave, which may be a list."""
+    return X.shape if hasattr(X, "shape") else (points.n_rows, points.n_columns)

@@ -1,7 +1,8 @@
 """The kernel support vector machine as a scikit-learn classifier."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,15 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certificates import Certificate, PerClass, PerPair, measure_kernel_gap
+from maxmargin.certificates import (
+    Certificate,
+    MarginBracket,
+    NotSeparableError,
+    PerClass,
+    PerPair,
+    measure_kernel_gap,
+    measure_pair_gaps,
+)
 from maxmargin.data import (
     ClassPair,
     ClassPairs,
@@ -20,19 +29,23 @@ from maxmargin.data import (
     validate_points,
     validate_training_data,
 )
+from maxmargin.data.blas import one_blas_thread
 from maxmargin.estimators._base import (
     CertifiedClassifier,
-    in_threads,
     kept_on_error,
-    one_or_all,
     plain,
     refuse_other_rows,
 )
-from maxmargin.estimators._kernel_svm import KernelSVM
+from maxmargin.estimators._kernel_svm import KernelSVM, shape_of
 from maxmargin.estimators._kernels import make_kernel, refuse_bad_gram
-from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.problems.linear_svm import hinge, weights_of
-from maxmargin.solvers import Status, Watch, ctrl_c_asks, smo
+from maxmargin.problems.kernel_svm import NO_MARGIN
+from maxmargin.problems.pairs import PairProblems
+from maxmargin.solvers import Status, Watch, ctrl_c_asks
+from maxmargin.solvers.kernel_ascent import SMOSettings
+from maxmargin.solvers.pairs import PairSolver
+
+# With C = inf, a margin that is proven to be below this share of the longest phi(x) is taken for none.
+NOTHING_LEFT = 2.0 * NO_MARGIN
 
 
 class SVC(KernelSVM, CertifiedClassifier):
@@ -48,7 +61,8 @@ class SVC(KernelSVM, CertifiedClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        The price of a point in the street or beyond it.
+        The price of a point in the street or beyond it. ``inf`` is the hard margin in feature space: the widest street
+        without a point in it, or :class:`NotSeparableError` with the proof that no street is worth the name.
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
         A callable takes two matrices and returns their gram matrix; with "precomputed", X is the gram matrix. "sigmoid"
         is not positive semidefinite in general, and nothing is proven for it.
@@ -61,7 +75,7 @@ class SVC(KernelSVM, CertifiedClassifier):
     shrinking : bool, default=True
         Now and then go on without the duals that are firmly held at an end, and look at them again at the end.
     tol : float, default=1e-3
-        The relative duality gap at which to stop.
+        The relative duality gap at which to stop; for C = inf, the relative width of the bracket around the margin.
     cache_size : float, default=200
         Megabytes for kernel rows; never exceeded.
     class_weight : dict, "balanced" or None, default=None
@@ -101,7 +115,7 @@ class SVC(KernelSVM, CertifiedClassifier):
     shape_fit_ : tuple
     status_ : Status
     history_ : list of (seconds, primal, dual), or one a pair
-    certificate_ : StreetGap, or PerPair of them
+    certificate_ : StreetGap, or PerPair of them; MarginBracket for C = inf
 
     References
     ----------
@@ -118,6 +132,8 @@ class SVC(KernelSVM, CertifiedClassifier):
     >>> model.score(X, y), model.certificate_.relative <= 1e-3
     (1.0, True)
     """
+
+    _takes_hard_margin = True
 
     _parameter_constraints: dict = {
         **KernelSVM._parameter_constraints,
@@ -186,33 +202,29 @@ class SVC(KernelSVM, CertifiedClassifier):
             self._refuse_extreme_prices(labelled)
             refuse_bad_gram(self, labelled.points)
             self._kernel = make_kernel(self, labelled.points)
-            pairs, settings = ClassPairs(labelled), self._smo_settings()
-            # Pairs of few rows run at the same time, for their kernel matrices are small; others one after the other.
-            few = max(pair.rows.size for pair in pairs.tasks()) <= smo.WHOLE
-            at_once = self._n_threads() if few else 1
-            if few:
-                settings = replace(settings, gap=replace(settings.gap, n_threads=1))
-
-            def solve_pair(_task: int, pair: ClassPair, _seed: int, watch: Watch) -> Any:
-                return smo.solve(self._problem(labelled, pair), settings, watch)
-
+            pairs = ClassPairs(labelled)
+            problems = PairProblems(pairs, self._kernel, self.C)
+            per_class = compute_class_weight(self.class_weight, classes=labelled.classes, y=labelled.labels())
             with ctrl_c_asks() as stop_asked:
-                solutions = self._solve_tasks(pairs, solve_pair, stop_asked, steps=None, at_once=at_once)
-                self.classes_ = labelled.classes
-                self.shape_fit_ = (
-                    X.shape if hasattr(X, "shape") else (labelled.points.n_rows, labelled.points.n_columns)
-                )
-                per_class = compute_class_weight(self.class_weight, classes=labelled.classes, y=labelled.labels())
+
+                def solve(settings: SMOSettings, seconds: float | None) -> list[Any]:
+                    solutions = self._solve_pairs(problems, settings, stop_asked, seconds)
+                    self._refuse_outcomes(problems, solutions)
+                    self.classes_ = labelled.classes
+                    self._keep(labelled, pairs, [solution.beta for solution in solutions])
+                    return solutions
+
+                solutions = self._solve_proven(labelled, problems.of_all_points(), solve)
+                self.shape_fit_ = shape_of(X, labelled.points)
                 self.class_weight_ = np.asarray(per_class, dtype=np.float64)
-                self._keep(labelled, pairs, [solution.beta for solution in solutions])
-                self.intercept_ = np.array([solution.intercept for solution in solutions])
                 self.n_iter_ = np.array([solution.n_steps for solution in solutions], dtype=np.int32)
-                self.history_ = one_or_all([solution.history for solution in solutions])
-                self.certificate_ = self._prove(labelled)
-                self._believe_only_proofs(solutions)
-                self.fit_status_ = int(any(solution.status is not Status.SOLVED for solution in solutions))
                 self._tell(solutions)
         return self
+
+    def _refuse_contradictions(self) -> None:
+        super()._refuse_contradictions()
+        if math.isinf(self.C) and self.kernel == "sigmoid":
+            raise ValueError("C=inf, the hard margin, needs a feature space, and kernel='sigmoid' has none: give C.")
 
     @property
     def n_support_(self) -> np.ndarray:
@@ -283,17 +295,46 @@ class SVC(KernelSVM, CertifiedClassifier):
                 place += 1
         return columns
 
+    def _solve_pairs(
+        self, problems: PairProblems, settings: SMOSettings, stop_asked: Event, seconds: float | None
+    ) -> list[Any]:
+        with one_blas_thread():
+            solver = PairSolver(problems, settings)
+
+            def solve_pair(task: int, pair: ClassPair, _seed: int, watch: Watch) -> Any:
+                return solver.solve(task, pair, watch)
+
+            return self._solve_tasks(
+                problems.pairs, solve_pair, stop_asked, steps=None, at_once=solver.at_once, seconds=seconds
+            )
+
+    def _refuse_outcomes(self, problems: PairProblems, solutions: Sequence[Any]) -> None:
+        """Raise where C = inf has no solution, before anything of the last fit is lost."""
+        for name, pair, solution in zip(problems.pairs.names(), problems.pairs.tasks(), solutions, strict=True):
+            if solution.status is not Status.NOT_SEPARABLE:
+                continue
+            proof = measure_kernel_gap(problems.problem(pair), solution.beta, solution.intercept)
+            assert isinstance(proof, MarginBracket)
+            if proof.separates or not proof.upper <= NOTHING_LEFT * proof.radius:
+                solution.status = Status.STALLED
+                continue
+            which = "" if len(solutions) == 1 else f"{name}: "
+            raise NotSeparableError(
+                f"{which}{proof}. For C=inf that is no margin to work with: use a soft one, for example SVC(C=1.0), or "
+                "a kernel that tells the points apart, for example a larger gamma.",
+                proof,
+            )
+
     def _keep(self, labelled: LabelledPoints, pairs: ClassPairs, betas: Sequence[np.ndarray]) -> None:
         """Lay the duals of all pairs out by class, as scikit-learn does."""
         n_classes, n_rows = len(labelled.classes), labelled.points.n_rows
         whole = np.zeros((n_classes - 1, n_rows))
-        for (first, second), pair, beta in zip(pairs.pairs, pairs.tasks(), betas, strict=True):
-            if n_classes == 2:
-                whole[0, pair.rows] = beta
-                continue
-            own = labelled.codes[pair.rows] == first
-            whole[second - 1, pair.rows[own]] = beta[own]
-            whole[first, pair.rows[~own]] = beta[~own]
+        if n_classes == 2:
+            whole[0] = betas[0]
+        else:
+            for (first, second), beta in zip(pairs.pairs, betas, strict=True):
+                own, other = pairs.rows_of_class[first], pairs.rows_of_class[second]
+                whole[second - 1, own], whole[first, other] = np.split(beta, [own.size])
         used = np.flatnonzero(whole.any(axis=0))
         self.support_ = used[np.argsort(labelled.codes[used], kind="stable")].astype(np.int32)
         self._n_support = np.bincount(labelled.codes[used], minlength=n_classes).astype(np.int32)
@@ -301,15 +342,9 @@ class SVC(KernelSVM, CertifiedClassifier):
         self.support_vectors_ = self._support_of(labelled.points, self.support_)
         self._n_rows = n_rows
 
-    def _problem(self, labelled: LabelledPoints, pair: ClassPair) -> KernelSVMProblem:
-        points, signs = labelled.points, np.empty(labelled.points.n_rows)
-        signs[pair.rows] = pair.signs
-        whole = KernelSVMProblem(points, self._kernel, hinge(signs, weights_of(points, labelled.weights), self.C))
-        return whole if pair.rows.size == points.n_rows else whole.part(pair.rows)
-
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
         betas = [
-            np.zeros(pair.rows.size) if result is None else result[2]
+            np.zeros(pair.signs.size) if result is None else result[2]
             for pair, result in zip(labelled.tasks(), results, strict=True)
         ]
         so_far = type(self)(**self.get_params())
@@ -324,15 +359,12 @@ class SVC(KernelSVM, CertifiedClassifier):
         coefficients = np.zeros((labelled.points.n_rows, self.intercept_.size))
         coefficients[self.support_] = self._pair_coefficients()
         pairs = ClassPairs(labelled)
-        tasks = list(pairs.tasks())
-
-        def prove_pair(task: int) -> Certificate:
-            beta, b = coefficients[tasks[task].rows, task], float(self.intercept_[task])
-            return measure_kernel_gap(self._problem(labelled, tasks[task]), beta, b)
-
-        if len(tasks) == 1:
-            return prove_pair(0)
-        few = max(pair.rows.size for pair in tasks) <= smo.WHOLE
-        proofs = in_threads(self._n_threads() if few else 1, prove_pair, len(tasks))
+        betas = [
+            coefficients[:, task] if pair.rows is None else coefficients[pair.rows, task]
+            for task, pair in enumerate(pairs.tasks())
+        ]
+        proofs = measure_pair_gaps(PairProblems(pairs, self._kernel, self.C), betas, self.intercept_)
+        if len(proofs) == 1:
+            return proofs[0]
         names = [(plain(labelled.classes[first]), plain(labelled.classes[second])) for first, second in pairs.pairs]
         return PerPair(dict(zip(names, proofs, strict=True)))

@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.certificates import Certificate, measure_kernel_gap
 from maxmargin.data import TargetPoints, validate_points, validate_targets
 from maxmargin.estimators._base import kept_on_error, refuse_other_rows
-from maxmargin.estimators._kernel_svm import KernelSVM
+from maxmargin.estimators._kernel_svm import KernelSVM, shape_of
 from maxmargin.estimators._kernels import make_kernel, refuse_bad_gram
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.linear_svm import epsilon_insensitive, weights_of
-from maxmargin.solvers import Status, Watch, ctrl_c_asks, smo
+from maxmargin.solvers import Watch, ctrl_c_asks, smo
+from maxmargin.solvers.kernel_ascent import SMOSettings
 
 
 class SVR(RegressorMixin, KernelSVM):
@@ -125,22 +126,22 @@ class SVR(RegressorMixin, KernelSVM):
             self._refuse_extreme_prices(data)
             refuse_bad_gram(self, data.points)
             self._kernel = make_kernel(self, data.points)
-            settings = self._smo_settings()
-
-            def solve_values(_task: int, values: TargetPoints, _seed: int, watch: Watch) -> Any:
-                return smo.solve(self._problem(values), settings, watch)
-
+            problem = self._problem(data)
             with ctrl_c_asks() as stop_asked:
-                solutions = self._solve_tasks(data, solve_values, stop_asked, steps=None, at_once=1)
-                (solution,) = solutions
-                self.shape_fit_ = X.shape if hasattr(X, "shape") else (data.points.n_rows, data.points.n_columns)
-                self._keep(data, solution.beta)
-                self.intercept_ = np.array([solution.intercept])
-                self.n_iter_ = solution.n_steps
-                self.history_ = solution.history
-                self.certificate_ = self._prove(data)
-                self._believe_only_proofs(solutions)
-                self.fit_status_ = int(solution.status is not Status.SOLVED)
+
+                def solve(settings: SMOSettings, seconds: float | None) -> list[Any]:
+                    def solve_values(_task: int, _values: TargetPoints, _seed: int, watch: Watch) -> Any:
+                        return smo.solve(problem, settings, watch)
+
+                    solutions = self._solve_tasks(
+                        data, solve_values, stop_asked, steps=None, at_once=1, seconds=seconds
+                    )
+                    self._keep(data, solutions[0].beta)
+                    return solutions
+
+                solutions = self._solve_proven(data, problem, solve)
+                self.shape_fit_ = shape_of(X, data.points)
+                self.n_iter_ = solutions[0].n_steps
                 self._tell(solutions)
         return self
 

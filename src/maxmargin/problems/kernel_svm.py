@@ -1,15 +1,21 @@
 """The support vector machine in the feature space of a kernel (theory B5, B10 to B12)."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin.data import Points
 from maxmargin.problems.expansion import expansion_scores
-from maxmargin.problems.kernels import Kernel, Sigmoid
+from maxmargin.problems.kernels import Kernel, Sigmoid, UserFunction
 from maxmargin.problems.linear_svm import DualShape, LinearSVMProblem
 
+# No plane is said to separate the classes where none can have a margin above this share of the longest phi(x): rounding
+# in sums of kernel values leaves hardly more to see.
+NO_MARGIN = 1e-6
 # Kernel values above this overflow when they are squared or added up.
 LARGEST_VALUE = 1e140
 
@@ -26,27 +32,64 @@ class KernelSVMProblem:
     Attributes
     ----------
     points : Points
-        The rows; or rows of the gram matrix, where ``kernel`` is None.
+        All rows that are known; or rows of the gram matrix, where ``kernel`` is None.
     kernel : Kernel or None
     shape : DualShape
+        Of the rows of this problem.
+    rows : ndarray of int, or None
+        The places of this problem's rows among the points, where it is about a part of them.
     """
 
     points: Points
     kernel: Kernel | None
     shape: DualShape
+    rows: np.ndarray | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """The number of duals."""
+        return self.shape.targets.size
 
     @cached_property
     def losses(self) -> LinearSVMProblem:
         """The losses and the duals' box, which do not depend on the kernel, with a free intercept."""
         return LinearSVMProblem(self.points, self.shape, 0.0)
 
+    def matrix_of(self, places: Any) -> Any:
+        """Some rows of this problem: all columns of them, also of a gram matrix."""
+        return self.points.matrix[places if self.rows is None else self.rows[places]]
+
+    def columns_of(self, places: np.ndarray) -> np.ndarray:
+        """Where rows of this problem are among all points: the columns of a gram matrix."""
+        return places if self.rows is None else self.rows[places]
+
+    @cached_property
+    def squared_norms(self) -> np.ndarray:
+        """||x_i||² of the rows of this problem."""
+        return self._of_rows(self.points.squared_norms)
+
+    @property
+    def largest_norm(self) -> float:
+        """max ||x_i||"""
+        return float(np.sqrt(self.squared_norms.max(initial=0.0)))
+
+    @property
+    def longest_row(self) -> int:
+        """The largest number of stored entries in a row."""
+        matrix = self.points.matrix
+        if self.rows is None or not sp.issparse(matrix):
+            return self.points.longest_row
+        return int(np.diff(matrix.indptr)[self.rows].max(initial=0))
+
     @cached_property
     def diagonal(self) -> np.ndarray:
         """k(x_i, x_i)"""
         if self.kernel is None:
-            return np.asarray(np.diagonal(self.points.matrix), dtype=np.float64)
+            return self._of_rows(np.asarray(np.diagonal(self.points.matrix), dtype=np.float64))
         with np.errstate(over="ignore", invalid="ignore"):
-            diagonal = self.kernel.diagonal(self.points.matrix, self.points.squared_norms)
+            # Only a user's function looks at the rows themselves.
+            looked_at = self.matrix_of(slice(None)) if isinstance(self.kernel, UserFunction) else self.points.matrix
+            diagonal = self.kernel.diagonal(looked_at, self.squared_norms)
         # Of a kernel of a feature space, no other value is larger.
         if not float(np.abs(diagonal).max(initial=0.0)) <= LARGEST_VALUE:
             raise ValueError("kernel gives values too large to be squared: rescale X, or lower gamma, degree or coef0.")
@@ -57,6 +100,32 @@ class KernelSVMProblem:
         """Whether the kernel is known not to be one of a feature space in general: then nothing is proven."""
         return isinstance(self.kernel, Sigmoid)
 
+    @property
+    def hard(self) -> bool:
+        """Whether no point may lie in the street: C = inf."""
+        return math.isinf(self.shape.limit)
+
+    @property
+    def hopeless(self) -> float:
+        """The dual value from which on there is no margin worth the name."""
+        longest = math.sqrt(float(self.diagonal.max(initial=0.0)))
+        return 0.5 / (NO_MARGIN * longest) ** 2 if self.hard and longest > 0.0 else math.inf
+
+    def margin_values(self, beta: np.ndarray, scores: np.ndarray) -> tuple[float, float, float]:
+        """For C = inf, the values of the plane and of the duals when they are scaled best, and the plane's intercept.
+
+        A plane of margin m has the value 1/(2 m²) when it is scaled to y f >= 1, and hull points that are 2 u apart
+        have the value 1/(2 u²).
+        """
+        counted, above = self.shape.weights > 0.0, self.shape.targets > 0.0
+        lowest = float(scores.min(where=counted & above, initial=math.inf))
+        highest = float(scores.max(where=counted & ~above, initial=-math.inf))
+        square, total = max(0.0, float(beta @ scores)), float(np.abs(beta).sum())
+        half = 0.5 * (lowest - highest)
+        primal = 0.5 * square / half**2 if half > 0.0 and square > 0.0 else math.inf
+        dual = 0.5 * total**2 / square if square > 0.0 else (math.inf if total > 0.0 else 0.0)
+        return primal, dual, -0.5 * (lowest + highest)
+
     def primal_value(self, beta: np.ndarray, scores: np.ndarray, b: float) -> float:
         """The primal's value of the plane that the duals make, given its scores without intercept."""
         return 0.5 * float(beta @ scores) + float(self.losses.losses(scores + b).sum())
@@ -65,14 +134,15 @@ class KernelSVMProblem:
         """The dual's value at a feasible point, given sum_j beta_j k(x_j, x_i)."""
         return float(self.losses.gains(beta).sum()) - 0.5 * float(beta @ scores)
 
-    def part(self, rows: np.ndarray) -> "KernelSVMProblem":
-        """The problem of some rows alone."""
-        matrix = self.points.matrix[rows]
-        shape = self.shape._replace(targets=self.shape.targets[rows], weights=self.shape.weights[rows])
-        return KernelSVMProblem(Points(matrix if self.kernel is not None else matrix[:, rows]), self.kernel, shape)
+    def part(self, places: np.ndarray) -> "KernelSVMProblem":
+        """The problem of some rows alone; nothing is copied but their targets and weights."""
+        shape = self.shape._replace(targets=self.shape.targets[places], weights=self.shape.weights[places])
+        return KernelSVMProblem(self.points, self.kernel, shape, self.columns_of(places))
 
-    def scores_of(self, rows: np.ndarray, support: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+    def scores_of(self, places: Any, support: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
         """The sums of some rows' kernels with the support, times coefficients."""
-        matrix = self.points.matrix
-        others = support if self.kernel is None else matrix[support]
-        return expansion_scores(self.kernel, matrix[rows], others, coefficients[:, None])[:, 0]
+        others = self.columns_of(support) if self.kernel is None else self.matrix_of(support)
+        return expansion_scores(self.kernel, self.matrix_of(places), others, coefficients[:, None])[:, 0]
+
+    def _of_rows(self, values: np.ndarray) -> np.ndarray:
+        return values if self.rows is None else values[self.rows]

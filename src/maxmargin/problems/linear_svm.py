@@ -189,7 +189,7 @@ class LinearSVMProblem(PricedIntercept):
 
     def parts(self) -> Iterator[tuple[slice, "LinearSVMProblem"]]:
         """Yield blocks of rows, each with what the problem says of their losses and duals alone."""
-        for rows in row_blocks(self.points.n_rows, ENTRIES_OF_LOSSES):
+        for rows in row_blocks(self.shape.targets.size, ENTRIES_OF_LOSSES):
             shape = self.shape._replace(targets=self.shape.targets[rows], weights=self.shape.weights[rows])
             yield rows, replace(self, shape=shape)
 
