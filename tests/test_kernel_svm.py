@@ -236,6 +236,7 @@ def test_limits_are_told_with_the_gap():
         model = SVC(max_iter=1).fit(X, y)
     assert model.status_ is Status.ITERATION_LIMIT
     assert model.fit_status_ == 1
+    X, y = random_set(2, n=6000, d=8, noise=0.3)
     with pytest.warns(LimitWarning, match="max_time"):
         SVC(max_time=1e-9).fit(X, y)
 

@@ -2,10 +2,10 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +25,18 @@ from maxmargin.solvers.kernel_ascent import SMOSettings
 
 # The solver works with kernel values of single precision, the certificate with exact ones: a little is left for that.
 SHARE_OF_TOL = 0.9
+
+
+class Attempt(NamedTuple):
+    """How to solve: settings, the seconds that are left, and the solutions of an attempt before that fell short."""
+
+    settings: SMOSettings
+    seconds: float | None
+    before: Sequence[Any] | None = None
+
+    def before_of(self, task: int) -> Any:
+        """What the attempt before found for a task, if there was one."""
+        return None if self.before is None else self.before[task]
 
 
 class KernelSVM(SupportVectorMachine):
@@ -76,31 +88,27 @@ class KernelSVM(SupportVectorMachine):
         return SMOSettings(until, self.cache_size, self.shrinking)
 
     def _solve_proven(
-        self,
-        data: TrainingData,
-        whole: KernelSVMProblem,
-        solve: Callable[[SMOSettings, float | None], list[Any]],
+        self, data: TrainingData, whole: KernelSVMProblem, solve: Callable[[Attempt], list[Any]]
     ) -> list[Any]:
-        """Solve, keep and prove; where kernel values of single precision fall short of it, once more with double.
+        """Solve, keep and prove; where kernel values of single precision fall short of it, go on with double ones.
 
-        ``solve`` keeps the duals and returns the solutions, given the settings and the seconds that are left.
+        ``solve`` keeps the duals and returns the solutions.
         """
-        began, settings = time.perf_counter(), self._smo_settings()
-        seconds = self.max_time
+        began = time.perf_counter()
+        attempt = Attempt(self._smo_settings(), self.max_time)
         while True:
-            solutions = solve(settings, seconds)
+            solutions = solve(attempt)
             self.intercept_ = np.array([solution.intercept for solution in solutions])
             self.history_ = one_or_all([solution.history for solution in solutions])
             self.certificate_ = self._prove(data)
             self._believe_only_proofs(solutions)
             self.fit_status_ = int(any(solution.status is not Status.SOLVED for solution in solutions))
-            if self.max_time is not None:
-                seconds = began + self.max_time - time.perf_counter()
+            left = None if self.max_time is None else began + self.max_time - time.perf_counter()
             stalled = any(solution.status is Status.STALLED for solution in solutions)
-            in_double = settings.dtype_for(whole) is np.float64
-            if not stalled or in_double or (seconds is not None and seconds <= 0.0):
+            in_double = attempt.settings.dtype_for(whole) is np.float64
+            if not stalled or in_double or (left is not None and left <= 0.0):
                 return solutions
-            settings = replace(settings, exact=True)
+            attempt = Attempt(replace(attempt.settings, exact=True), left, solutions)
 
     def _support_of(self, points: Points, support: np.ndarray) -> Any:
         """The rows that are kept to predict with; a gram matrix is looked up by their places."""

@@ -36,12 +36,11 @@ from maxmargin.estimators._base import (
     plain,
     refuse_other_rows,
 )
-from maxmargin.estimators._kernel_svm import KernelSVM, shape_of
+from maxmargin.estimators._kernel_svm import Attempt, KernelSVM, shape_of
 from maxmargin.estimators._kernels import make_kernel, refuse_bad_gram
 from maxmargin.problems.kernel_svm import NO_MARGIN
 from maxmargin.problems.pairs import PairProblems
 from maxmargin.solvers import Status, Watch, ctrl_c_asks
-from maxmargin.solvers.kernel_ascent import SMOSettings
 from maxmargin.solvers.pairs import PairSolver
 
 # With C = inf, a margin that is proven to be below this share of the longest phi(x) is taken for none.
@@ -207,8 +206,8 @@ class SVC(KernelSVM, CertifiedClassifier):
             per_class = compute_class_weight(self.class_weight, classes=labelled.classes, y=labelled.labels())
             with ctrl_c_asks() as stop_asked:
 
-                def solve(settings: SMOSettings, seconds: float | None) -> list[Any]:
-                    solutions = self._solve_pairs(problems, settings, stop_asked, seconds)
+                def solve(attempt: Attempt) -> list[Any]:
+                    solutions = self._solve_pairs(problems, attempt, stop_asked)
                     self._refuse_outcomes(problems, solutions)
                     self.classes_ = labelled.classes
                     self._keep(labelled, pairs, [solution.beta for solution in solutions])
@@ -295,17 +294,18 @@ class SVC(KernelSVM, CertifiedClassifier):
                 place += 1
         return columns
 
-    def _solve_pairs(
-        self, problems: PairProblems, settings: SMOSettings, stop_asked: Event, seconds: float | None
-    ) -> list[Any]:
+    def _solve_pairs(self, problems: PairProblems, attempt: Attempt, stop_asked: Event) -> list[Any]:
         with one_blas_thread():
-            solver = PairSolver(problems, settings)
+            solver = PairSolver(problems, attempt.settings)
 
             def solve_pair(task: int, pair: ClassPair, _seed: int, watch: Watch) -> Any:
-                return solver.solve(task, pair, watch)
+                before = attempt.before_of(task)
+                if before is not None and before.status is Status.SOLVED:
+                    return before
+                return solver.solve(task, pair, watch, before)
 
             return self._solve_tasks(
-                problems.pairs, solve_pair, stop_asked, steps=None, at_once=solver.at_once, seconds=seconds
+                problems.pairs, solve_pair, stop_asked, steps=None, at_once=solver.at_once, seconds=attempt.seconds
             )
 
     def _refuse_outcomes(self, problems: PairProblems, solutions: Sequence[Any]) -> None:

@@ -12,12 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.certificates import Certificate, measure_kernel_gap
 from maxmargin.data import TargetPoints, validate_points, validate_targets
 from maxmargin.estimators._base import kept_on_error, refuse_other_rows
-from maxmargin.estimators._kernel_svm import KernelSVM, shape_of
+from maxmargin.estimators._kernel_svm import Attempt, KernelSVM, shape_of
 from maxmargin.estimators._kernels import make_kernel, refuse_bad_gram
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.linear_svm import epsilon_insensitive, weights_of
 from maxmargin.solvers import Watch, ctrl_c_asks, smo
-from maxmargin.solvers.kernel_ascent import SMOSettings
 
 
 class SVR(RegressorMixin, KernelSVM):
@@ -129,12 +128,14 @@ class SVR(RegressorMixin, KernelSVM):
             problem = self._problem(data)
             with ctrl_c_asks() as stop_asked:
 
-                def solve(settings: SMOSettings, seconds: float | None) -> list[Any]:
+                def solve(attempt: Attempt) -> list[Any]:
+                    before = attempt.before_of(0)
+
                     def solve_values(_task: int, _values: TargetPoints, _seed: int, watch: Watch) -> Any:
-                        return smo.solve(problem, settings, watch)
+                        return smo.solve(problem, attempt.settings, watch, None if before is None else before.beta)
 
                     solutions = self._solve_tasks(
-                        data, solve_values, stop_asked, steps=None, at_once=1, seconds=seconds
+                        data, solve_values, stop_asked, steps=None, at_once=1, seconds=attempt.seconds
                     )
                     self._keep(data, solutions[0].beta)
                     return solutions

@@ -110,6 +110,7 @@ def store_exponentials(values, terms, slots, first, stored):
     """Put the same, one row a slot, into the columns from ``first`` on; ``terms`` are those of rows and columns."""
     of_rows, of_columns = terms
     for k in range(slots.size):
-        target, source, term = stored[slots[k]], values[k], of_rows[k]
+        source, term = values[k], of_rows[k]
+        target = stored[slots[k], first : first + source.size]
         for j in range(source.size):
-            target[first + j] = exponential(source[j] + term + of_columns[j])
+            target[j] = exponential(source[j] + term + of_columns[j])

@@ -12,7 +12,7 @@ from maxmargin.solvers.gap import GapPoint, GapSettings
 from maxmargin.solvers.watch import Watch
 
 # Kernel values of single precision are enough for gaps above this, if their products stay in its range.
-FINE_GAP = 1e-4
+FINE_GAP = 8e-6
 LARGEST_SINGLE = 1e15
 # gamma ||x||² above this leaves too few digits of gamma ||x - z||² in single precision.
 WIDEST_SINGLE = 50.0
@@ -53,6 +53,12 @@ class KernelAscent:
         self.beta, self.scores = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
         # Looks at the gap since it was last seen to shrink; or, where there is none yet, since the dual's value grew.
         self.stalled = 0
+
+    def begin_with(self, beta: np.ndarray) -> None:
+        """Begin with feasible duals."""
+        support = np.flatnonzero(beta)
+        self.beta[:] = beta
+        self.scores[:] = self.problem.scores_of(slice(None), support, beta[support])
 
     def slopes(self) -> tuple[np.ndarray, np.ndarray]:
         """What the dual's value gains when a dual rises, and loses when it falls; infinite at an end."""

@@ -30,6 +30,7 @@ class KernelRows:
         self._row_in = np.full(self.capacity, -1, dtype=np.int64)
         self._last_use = np.zeros(self.capacity, dtype=np.int64)
         self._clock = 0
+        self._room = np.empty(0)
 
     def slots(self, rows: np.ndarray) -> np.ndarray:
         """Where the rows are stored, making those that are missing; they are no more than the capacity."""
@@ -47,10 +48,15 @@ class KernelRows:
         return self._slot_of[rows]
 
     def among(self, rows: np.ndarray) -> np.ndarray:
-        """The kernel matrix of some rows alone, in float64: made anew, which is faster than to gather it."""
-        values = np.empty((rows.size, rows.size), dtype=self.stored.dtype)
+        """The kernel matrix of some rows alone, in float64: made anew, which is faster than to gather it.
+
+        It is good until the next one is asked for.
+        """
+        if self._room.size < rows.size**2:
+            self._room = np.empty(rows.size**2)
+        values = self._room[: rows.size**2].reshape(rows.size, rows.size)
         self._kernel_blocks.store(self._kernel_blocks.prepare(rows), rows, np.arange(rows.size), 0, values)
-        return values.astype(np.float64)
+        return values
 
     def _make(self, rows: np.ndarray, slots: np.ndarray) -> None:
         prepared = self._kernel_blocks.prepare(rows)

@@ -32,9 +32,11 @@ class PairSolver:
             self._grams = PairGrams(pairs, whole, settings)
         self.at_once = max(1, self.at_once)
 
-    def solve(self, task: int, pair: ClassPair, watch: Watch) -> GapPoint:
-        """Run until the pair's gap is small."""
+    def solve(self, task: int, pair: ClassPair, watch: Watch, before: GapPoint | None) -> GapPoint:
+        """Run until the pair's gap is small, from where a run ended before that fell short of it, if there was one."""
+        start = None if before is None else before.beta
         problem = self._problems.problem(pair)
         if self._grams is None:
-            return smo.solve(problem, self._settings, watch)
-        return whole_smo.solve(problem, self._grams.of(*self._problems.pairs.pairs[task]), self._settings, watch)
+            return smo.solve(problem, self._settings, watch, start)
+        gram = self._grams.of(*self._problems.pairs.pairs[task])
+        return whole_smo.solve(problem, gram, self._settings, watch, start)

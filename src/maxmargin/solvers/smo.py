@@ -26,6 +26,9 @@ from maxmargin.solvers.watch import Watch
 
 # The most duals in a block.
 BLOCK = 1024
+# Duals between their ends stay in the block, up to so many: else those of two blocks in turn would undo each other's
+# steps.
+KEPT = 1536
 # A smaller block has no room for duals of the last one.
 SMALLEST_TO_KEEP = 8
 # A run begins with one row of so many, down to no fewer rows than that: most of the support is then known before a
@@ -44,22 +47,25 @@ BLOCKS_OF_PART = 200
 SHARE = 0.1
 STEPS_PER_DUAL = 100
 # What a block's passes over the scores cost, for cutting them into pieces for threads.
-ENTRIES_PER_SCORE = 256.0
+ENTRIES_PER_SCORE = 64.0
 # After so many blocks, and so many visits of every dual, without a better gap rounding is all that is left.
 PATIENCE = 60
 VISITS = 20.0
 
 
-def solve(problem: KernelSVMProblem, settings: SMOSettings, watch: Watch) -> GapPoint:
-    """Run until the relative gap is at most ``tol``. There is no w: the duals are the plane."""
+def solve(problem: KernelSVMProblem, settings: SMOSettings, watch: Watch, start: np.ndarray | None = None) -> GapPoint:
+    """Run until the relative gap is at most ``tol``. There is no w: the duals are the plane.
+
+    ``start`` are feasible duals to begin with.
+    """
     blocks = RowBlocks(ENTRIES_PER_SCORE, settings.gap.n_threads)
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), blocks:
         if whole_smo.fits(problem.n_rows, settings):
             rows = KernelRows(problem, settings.cache_size, blocks, settings.dtype_for(problem))
             rows.slots(np.arange(problem.n_rows))
-            return whole_smo.solve(problem, rows.stored, settings, watch)
+            return whole_smo.solve(problem, rows.stored, settings, watch, start)
         best = empty_point(problem)
-        SMORun(problem, settings, watch, best, blocks).until_gap()
+        SMORun(problem, settings, watch, best, blocks).until_gap(start)
     return best
 
 
@@ -82,10 +88,13 @@ class SMORun(KernelAscent):
         self.block = np.empty(0, dtype=np.int64)
         self.violation = math.inf
 
-    def until_gap(self) -> None:
+    def until_gap(self, start: np.ndarray | None = None) -> None:
         """Blocks until the gap is small, nothing moves any more, or a limit is hit."""
         best, n_blocks = self.best, 0
-        self.begin_with_sample()
+        if start is None:
+            self.begin_with_sample()
+        else:
+            self.begin_with(start)
         while True:
             rise, fall = self.slopes()
             self.violation = float(rise.max(initial=-math.inf)) - float(fall.min(initial=math.inf))
@@ -160,7 +169,11 @@ class SMORun(KernelAscent):
     def _choose(self, rise: np.ndarray, fall: np.ndarray) -> None:
         """Take the duals that violate most, and the newest of the last block."""
         half = self.size // 2 if self.block.size and self.size >= SMALLEST_TO_KEEP else self.size
-        kept = self.block[: self.size - half]
+        beta = self.beta[self.block]
+        between = (beta != 0.0) & (self.lower[self.block] < beta) & (beta < self.upper[self.block])
+        last = np.concatenate([self.block[between], self.block[~between]])
+        n_free = min(KEPT, self.rows.capacity - half, int(np.count_nonzero(between)))
+        kept = last[: max(self.size - half, n_free)]
         rise, fall = rise.copy(), fall.copy()
         rise[kept], fall[kept] = -math.inf, math.inf
         most = _largest(rise, half // 2)
@@ -184,7 +197,7 @@ class SMORun(KernelAscent):
     def _move_scores(self, slots: np.ndarray, changes: np.ndarray) -> None:
         self.blocks.each(
             self.scores.size,
-            lambda first, last: add_kernel_rows(self.rows.stored, slots, changes, first, last, self.scores),
+            lambda first, last: add_kernel_rows(self.rows.stored, slots, changes, self.scores, first, last),
         )
 
 

@@ -14,15 +14,17 @@ from maxmargin.solvers.watch import Watch
 # The most rows, and the share of the cache that their kernel matrix may take.
 MOST_ROWS = 4096
 SHARE_OF_CACHE = 0.5
-# Duals in a block, blocks between two looks at the gap, and pairs in them.
-BLOCK = 128
+# New duals in a block, duals kept from before, and the share of the worst pair's gain down to which pairs are taken.
+BLOCK = 96
+KEPT = 1024
+SHARE = 0.1
+# Blocks between two looks at clock and callbacks, and pairs in them.
 BLOCKS_PER_LOOK = 256
 STEPS_PER_LOOK = 100_000
-SHARE = 0.1
-# The gap is looked at whenever the worst pair gains this share of what it did before, or less; near the end, which is
-# where it gains this share of what it did at first, more often.
-PROGRESS = 0.1
-NEAR_END, PROGRESS_NEAR_END = 0.02, 0.3
+# The loop's own estimate of the gap has to be this much better, so that rounding does not bring it back.
+SAFETY = 0.99
+# For C = inf the gap is looked at whenever the worst pair gains this share of what it did before, or less.
+PROGRESS = 0.2
 # After so many looks without a better gap rounding is all that is left.
 PATIENCE = 20
 
@@ -32,32 +34,46 @@ def fits(n_rows: int, settings: SMOSettings) -> bool:
     return n_rows <= MOST_ROWS and 8.0 * n_rows**2 <= SHARE_OF_CACHE * settings.cache_size * 2**20
 
 
-def solve(problem: KernelSVMProblem, gram: np.ndarray, settings: SMOSettings, watch: Watch) -> GapPoint:
-    """Run until the relative gap is at most ``tol``, given the kernel matrix of the problem's rows."""
+def solve(
+    problem: KernelSVMProblem,
+    gram: np.ndarray,
+    settings: SMOSettings,
+    watch: Watch,
+    start: np.ndarray | None = None,
+) -> GapPoint:
+    """Run until the relative gap is at most ``tol``, given the kernel matrix of the problem's rows.
+
+    ``start`` are feasible duals to begin with.
+    """
+    run = KernelAscent(problem, settings, watch, empty_point(problem))
     with np.errstate(over="ignore", invalid="ignore"):
-        return _run(problem, gram, settings, watch)
+        if start is not None:
+            run.begin_with(start)
+        return _until_gap(run, gram)
 
 
-def _run(problem: KernelSVMProblem, gram: np.ndarray, settings: SMOSettings, watch: Watch) -> GapPoint:
-    best = empty_point(problem)
-    run = KernelAscent(problem, settings, watch, best)
-    rise, fall = run.slopes()
-    violation = float(rise.max(initial=-math.inf)) - float(fall.min(initial=math.inf))
-    near_end = NEAR_END * violation
+def _until_gap(run: KernelAscent, gram: np.ndarray) -> GapPoint:
+    problem, settings, best, targets = run.problem, run.settings, run.best, run.problem.shape.targets
+    residuals = targets - run.scores
+    duals = Duals(run.beta, residuals, run.lower, run.upper, problem.shape.epsilon)
+    violation = math.inf
     while True:
+        blocks = Blocks(
+            size=BLOCK,
+            kept=KEPT,
+            share=SHARE,
+            most=BLOCKS_PER_LOOK,
+            max_steps=int(min(STEPS_PER_LOOK, max(1, settings.gap.max_iter - best.n_steps))),
+            violation=PROGRESS * min(violation, 2.0 * float(np.abs(targets).max())) if problem.hard else 0.0,
+            gap=-1.0 if problem.hard else SAFETY * settings.gap.tol,
+        )
+        n_steps, violation = ascend_blocks(gram, duals, targets, blocks)
+        best.n_steps += n_steps
+        run.scores = targets - residuals
         run.offer()
-        status = best.why_stop(settings.gap, watch, "block")
-        if status is None and (violation <= 0.0 or run.stalled >= PATIENCE):
+        status = best.why_stop(settings.gap, run.watch, "block")
+        if status is None and (n_steps == 0 or run.stalled >= PATIENCE):
             status = Status.STALLED
         if status is not None:
             best.status = status
             return best
-        residuals = problem.shape.targets - run.scores
-        duals = Duals(run.beta, residuals, run.lower, run.upper, problem.shape.epsilon)
-        most = int(min(STEPS_PER_LOOK, max(1, settings.gap.max_iter - best.n_steps)))
-        goal = violation * (PROGRESS if violation > near_end else PROGRESS_NEAR_END)
-        n_steps, violation = ascend_blocks(gram, duals, goal, Blocks(BLOCK, BLOCKS_PER_LOOK, most, SHARE))
-        best.n_steps += n_steps
-        run.scores = problem.shape.targets - residuals
-        if n_steps == 0 and violation > 0.0:
-            run.stalled = PATIENCE
