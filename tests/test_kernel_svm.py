@@ -14,6 +14,7 @@ from sklearn.preprocessing import scale
 from sklearn.svm import SVC as LibsvmSVC  # noqa: N811
 from sklearn.svm import SVR as LibsvmSVR  # noqa: N811
 
+from lecture_smo import smo as smo_of_the_lecture
 from maxmargin import SVC, SVR, CertificateError, LimitWarning, MarginBracket, NotSeparableError, Status, certify
 from maxmargin.data import ClassPairs
 from maxmargin.loops.exponential import exponentiate, store_exponentials
@@ -35,22 +36,6 @@ KERNELS = [
     {"kernel": "poly", "gamma": "auto"},
 ]
 kernels = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: "-".join(map(str, kernel.values())))
-
-
-def lecture_smo(K, y, C, tol=1e-10):
-    """SMO as the lecture has it: the most violating pair, moved on the line that keeps sum alpha y, into the box."""
-    alpha = np.zeros(len(y))
-    while True:
-        slope = y - K @ (alpha * y)
-        up = ((y > 0) & (alpha < C)) | ((y < 0) & (alpha > 0))
-        down = ((y > 0) & (alpha > 0)) | ((y < 0) & (alpha < C))
-        i, j = np.argmax(np.where(up, slope, -np.inf)), np.argmin(np.where(down, slope, np.inf))
-        if slope[i] - slope[j] <= tol:
-            return alpha
-        t = (slope[i] - slope[j]) / max(K[i, i] + K[j, j] - 2 * K[i, j], 1e-12)
-        t = min(t, C - alpha[i] if y[i] > 0 else alpha[i], alpha[j] if y[j] > 0 else C - alpha[j])
-        alpha[i] += y[i] * t
-        alpha[j] -= y[j] * t
 
 
 def dual_value(K, targets, beta, epsilon=0.0):
@@ -121,7 +106,7 @@ def test_predict_is_the_argmax_of_the_decision_function():
 def test_the_lectures_smo_finds_the_same_duals(C):
     X, y = random_set(4, n=80, d=3)
     K = rbf_kernel(X, gamma=0.5)
-    alpha = lecture_smo(K, y.astype(float), C)
+    alpha = smo_of_the_lecture(K, y.astype(float), C)
     model = SVC(C=C, gamma=0.5, tol=1e-9).fit(X, y)
     best = dual_value(K, y, alpha * y)
     assert dual_value(K, y, betas(model, 80)) == pytest.approx(best, rel=1e-8)

@@ -13,6 +13,8 @@ OURS = "maxmargin"
 # The relative distance from the best known dual value that is good enough, unless the rival came nearer; and what
 # counts as no distance at all.
 GOOD, NOTHING = 1e-3, 1e-7
+# Rivals without a target are ended after so many times the slowest of the others, and so many seconds.
+PATIENCE, GRACE = 1.5, 5.0
 WANTED = {"LIBSVM": 5.0, "oneDAL": 2.0}
 
 
@@ -34,7 +36,7 @@ class Fit(Part):
     def measure(self, dataset, solvers, settings):
         """Yield a row a machine."""
         data = settings.load(dataset)
-        ours, *rivals = sorted(solvers, key=lambda tool: tool.name != OURS)
+        ours, *rivals = sorted(solvers, key=lambda tool: (tool.name != OURS, tool.name not in WANTED))
         with ExitStack() as stack:
             own = stack.enter_context(Child(ours, data))
             for machine in dataset.machines:
@@ -45,13 +47,13 @@ class Fit(Part):
 
     def _row(self, name, machine, own, others, settings):
         """Run the rivals, then climb our ladder until all of them are matched."""
-        theirs = {
-            rival: Timing(child, Stop(machine, child.tool.tolerances[0]), settings.cap)
-            for rival, child in others.items()
-        }
+        theirs, slowest = {}, 0.0
+        for rival, child in others.items():
+            cap = settings.cap if rival in WANTED else min(settings.cap, PATIENCE * slowest + GRACE)
+            theirs[rival] = Timing(child, Stop(machine, child.tool.tolerances[0]), cap)
+            if theirs[rival].run():
+                slowest = max(slowest, theirs[rival].seconds)
         rungs = [Timing(own, Stop(machine, tol), 4.0 * settings.cap) for tol in own.tool.tolerances]
-        for timing in theirs.values():
-            timing.run()
         climbed = []
         for rung in rungs:
             if not rung.run():
@@ -78,11 +80,11 @@ class Fit(Part):
             if timing.runs:
                 row[rival] = f"{duration(timing.seconds)} ({distance(timing, best):.0e})"
             else:
-                row[rival] = f"> {settings.cap:g} s" if others[rival].waited else f"failed: {others[rival].failure}"
+                row[rival] = f"> {duration(timing.cap)}" if others[rival].waited else f"failed: {others[rival].failure}"
             row[f"ours for {rival}"] = "-" if rung is None else f"{duration(rung.seconds)} ({rung.stop.tolerance:.0e})"
             ratios[rival] = None
             if rung is not None and (timing.runs or others[rival].waited):
-                ratios[rival] = (timing.seconds if timing.runs else settings.cap) / rung.seconds
+                ratios[rival] = (timing.seconds if timing.runs else timing.cap) / rung.seconds
             text = "-" if ratios[rival] is None else f"{'' if timing.runs else '> '}{ratios[rival]:.2f}"
             row[f"{rival} / ours"] = text if ratios[rival] is not None and ratios[rival] >= 1.0 else f"**{text}**"
         return Finding(name, ratios, row)
