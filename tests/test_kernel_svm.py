@@ -19,6 +19,7 @@ from maxmargin import SVC, SVR, CertificateError, LimitWarning, MarginBracket, N
 from maxmargin.data import ClassPairs
 from maxmargin.loops.exponential import exponentiate, store_exponentials
 from maxmargin.loops.smo import Duals, ascend_pairs
+from maxmargin.problems.expansion import RowBlock, expansion_scores
 from maxmargin.problems.kernels import RadialBasis
 from maxmargin.problems.linear_svm import hinge
 from maxmargin.problems.pairs import PairProblems
@@ -329,8 +330,8 @@ def test_kernel_values_beyond_single_precision_are_kept_in_double():
 def test_exponentials_are_those_of_the_library():
     values = -np.geomspace(1e-12, 700.0, 4000).reshape(40, 100)
     zeros, exact = np.zeros(100), np.exp(values)
-    double = values.copy()
-    exponentiate(double, zeros[:40], zeros)
+    double = np.empty_like(values)
+    exponentiate(values / 2.0, 2.0, zeros[:40], zeros, double)
     np.testing.assert_allclose(double, exact, rtol=2.0**-51)
     single, stored = values.astype(np.float32), np.zeros((40, 120), dtype=np.float32)
     terms = zeros[:40].astype(np.float32), zeros.astype(np.float32)
@@ -340,7 +341,7 @@ def test_exponentials_are_those_of_the_library():
     assert (stored[:, :20] == 0.0).all()
     # Rounding may make the exponent of equal points positive, and far ones leave the range.
     ends = np.array([[1e-9, -1e4]])
-    exponentiate(ends, np.zeros(1), np.zeros(2))
+    exponentiate(ends, 1.0, np.zeros(1), np.zeros(2), ends)
     assert ends[0, 0] == 1.0
     assert 0.0 <= ends[0, 1] < 1e-300
 
@@ -418,3 +419,15 @@ def test_no_hard_margin_is_told_with_its_proof_and_leaves_the_model():
         SVC(C=math.inf, kernel="sigmoid").fit(X, y)
     with pytest.raises(ValueError, match="C must be between"):
         SVR(C=math.inf).fit(X, y)
+
+
+def test_whole_numbers_are_multiplied_in_single_precision_and_nothing_is_lost():
+    rng = np.random.default_rng(0)
+    X, Z, coefficients = rng.integers(0, 9, (700, 60)), rng.integers(-9, 9, (300, 60)), rng.standard_normal((300, 2))
+    exact = rbf_kernel(X, Z, gamma=0.01) @ coefficients
+    whole = expansion_scores(RadialBasis(0.01), X.astype(np.float64), Z.astype(np.float64), coefficients)
+    np.testing.assert_allclose(whole, exact, rtol=1e-12, atol=1e-12)
+    assert RowBlock(X).in_single is not None
+    # Not whole, and so large that a sum of products would be rounded.
+    assert RowBlock(X + 0.5).in_single is None
+    assert RowBlock(X * 1000.0).in_single is None

@@ -13,8 +13,8 @@ OURS = "maxmargin"
 # The relative distance from the best known dual value that is good enough, unless the rival came nearer; and what
 # counts as no distance at all.
 GOOD, NOTHING = 1e-3, 1e-7
-# Rivals without a target are ended after so many times the slowest of the others, and so many seconds.
-PATIENCE, GRACE = 1.5, 5.0
+# Rivals without a target are ended after this share of the slowest of the others, and so many seconds.
+PATIENCE, GRACE = 0.3, 5.0
 WANTED = {"LIBSVM": 5.0, "oneDAL": 2.0}
 
 

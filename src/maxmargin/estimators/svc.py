@@ -53,9 +53,14 @@ class SVC(KernelSVM, CertifiedClassifier):
     .. math:: \max_\alpha \sum_i \alpha_i - \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j\, k(x_i, x_j), \qquad
               0 \le \alpha_i \le C, \quad \sum_i \alpha_i y_i = 0
 
-    More than two classes are learned one against one. Training time grows with the square of the number of rows: beyond
-    some 100,000 of them put scikit-learn's ``Nystroem`` or ``RBFSampler`` before :class:`LinearSVC` in a pipeline. For
-    probabilities wrap the model in scikit-learn's ``CalibratedClassifierCV``.
+    More than two classes are learned one against one; pairs whose kernel matrices fit into the cache share the values
+    within a class. Training time grows with the square of the number of rows: beyond some 100,000 of them put
+    scikit-learn's ``Nystroem`` or ``RBFSampler`` before :class:`LinearSVC` in a pipeline, as
+    ``examples/approximate_kernels.py`` does. For probabilities wrap the model in scikit-learn's
+    ``CalibratedClassifierCV``.
+
+    Kernel values are kept in single precision where that is enough for ``tol``; the proof is computed in double, and
+    where it falls short the solver goes on in double, too.
 
     Parameters
     ----------
@@ -130,6 +135,19 @@ class SVC(KernelSVM, CertifiedClassifier):
     >>> model = SVC().fit(X, y)
     >>> model.score(X, y), model.certificate_.relative <= 1e-3
     (1.0, True)
+
+    Probabilities, from the scores of models that did not see the rows:
+
+    >>> from sklearn.calibration import CalibratedClassifierCV
+    >>> calibrated = CalibratedClassifierCV(SVC(), cv=3).fit(X, y)
+    >>> calibrated.predict_proba(X).shape
+    (200, 2)
+
+    The hard margin in feature space, with its bracket:
+
+    >>> hard = SVC(C=float("inf"), gamma=2.0).fit(X, y)
+    >>> hard.certificate_.separates, hard.certificate_.relative <= 1e-3
+    (True, True)
     """
 
     _takes_hard_margin = True

@@ -97,17 +97,17 @@ def _exponential_of_single(x):
 
 
 @jit
-def exponentiate(values, of_rows, of_columns):
-    """Replace every value of a block by the exponential of its sum with its row's and its column's term."""
+def exponentiate(values, factor, of_rows, of_columns, results):
+    """The exponentials of a block's values times a factor, plus their row's and their column's term, in float64."""
     for i in range(values.shape[0]):
-        row, term = values[i], of_rows[i]
+        row, result, term = values[i], results[i], of_rows[i]
         for j in range(row.size):
-            row[j] = exponential(row[j] + term + of_columns[j])
+            result[j] = exponential(factor * np.float64(row[j]) + term + of_columns[j])
 
 
 @jit
 def store_exponentials(values, terms, slots, first, stored):
-    """Put the same, one row a slot, into the columns from ``first`` on; ``terms`` are those of rows and columns."""
+    """Put the exponentials of values plus terms of rows and columns, one row a slot, into columns from ``first`` on."""
     of_rows, of_columns = terms
     for k in range(slots.size):
         source, term = values[k], of_rows[k]

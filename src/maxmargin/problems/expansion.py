@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,40 @@ ZEROS_TO_ONE = 40.0
 DENSE_ENTRIES = 1 << 25
 
 
+# Sums of products of whole numbers are exact in single precision up to this.
+LARGEST_EXACT = 2.0**24
+
+
+class RowBlock:
+    """Some rows in float64, and what several sums over different supports want to know of them.
+
+    Parameters
+    ----------
+    rows : array or sparse matrix
+    """
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows.astype(np.float64, copy=False)
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """||x||² of every row."""
+        return squared_norms(self.rows)
+
+    @cached_property
+    def dense(self) -> np.ndarray:
+        """The rows as an array."""
+        return self.rows.toarray() if sp.issparse(self.rows) else self.rows
+
+    @cached_property
+    def in_single(self) -> np.ndarray | None:
+        """The rows in single precision, where their inner products are exact in it: whole numbers, and not large."""
+        if not float(self.squares.max(initial=0.0)) <= LARGEST_EXACT:
+            return None
+        single = self.dense.astype(np.float32)
+        return single if np.array_equal(single, np.rint(self.dense)) else None
+
+
 class KernelSums:
     """Sums of kernels with the same support, times coefficients of shape (s, k), for blocks of rows, in float64.
 
@@ -35,56 +71,54 @@ class KernelSums:
     def __init__(self, kernel: Kernel | None, support: Any, coefficients: np.ndarray) -> None:
         self._kernel, self._coefficients = kernel, coefficients
         self.in_threads = not (kernel is None or isinstance(kernel, UserFunction))
-        self._support = support
         if not self.in_threads:
+            self._places = support
             return
         entries = support.shape[0] * support.shape[1]
         stored = support.nnz if sp.issparse(support) else entries
         self._dense = entries <= max(DENSE_ENTRIES, stored) and entries <= ZEROS_TO_ONE * max(1, stored)
-        support = support.astype(np.float64, copy=False)
-        self._squares = squared_norms(support)
-        if self._dense and sp.issparse(support):
-            support = support.toarray()
-        # -gamma ||x - z||² = 2 gamma x·z - gamma ||x||² - gamma ||z||²
-        self._gamma = kernel.gamma if self._dense and isinstance(kernel, RadialBasis) else None
-        if self._gamma is not None:
-            support = support * (2.0 * self._gamma)
-        self._support = support
+        self._support = RowBlock(support)
 
-    def of(self, rows: Any) -> np.ndarray:
+    def of(self, block: RowBlock) -> np.ndarray:
         """The sums of some rows, (r, k)."""
         if self._kernel is None:
-            return np.asarray(rows[:, self._support], dtype=np.float64) @ self._coefficients
+            return np.asarray(block.rows[:, self._places], dtype=np.float64) @ self._coefficients
         if not self.in_threads:
-            return self._kernel.gram(rows, self._support) @ self._coefficients
-        rows = rows.astype(np.float64, copy=False)
-        squares = squared_norms(rows)
-        if self._dense and sp.issparse(rows):
-            rows = rows.toarray()
-        return self._of_kernel(rows, squares) if self._gamma is None else self._of_exponents(rows, squares)
-
-    def _of_kernel(self, rows: Any, squares: np.ndarray) -> np.ndarray:
+            return self._kernel.gram(block.rows, self._places) @ self._coefficients
+        if self._dense and isinstance(self._kernel, RadialBasis):
+            return self._of_exponents(block, self._kernel.gamma)
+        rows = block.dense if self._dense else block.rows
+        support = self._support.dense if self._dense else self._support.rows
         total = np.zeros((rows.shape[0], self._coefficients.shape[1]))
-        for first in range(0, self._coefficients.shape[0], SUPPORT_PER_BLOCK):
-            part = slice(first, first + SUPPORT_PER_BLOCK)
-            gram = self._kernel.gram(rows, self._support[part], (squares, self._squares[part]))  # type: ignore[union-attr]
-            total += gram @ self._coefficients[part]
+        for part in _parts(self._coefficients.shape[0]):
+            squares = block.squares, self._support.squares[part]
+            total += self._kernel.gram(rows, support[part], squares) @ self._coefficients[part]
         return total
 
-    def _of_exponents(self, rows: np.ndarray, squares: np.ndarray) -> np.ndarray:
-        assert self._gamma is not None
+    def _of_exponents(self, block: RowBlock, gamma: float) -> np.ndarray:
+        """-gamma ||x - z||² = 2 gamma x·z - gamma ||x||² - gamma ||z||², then the exponentials' sums."""
+        rows, support = block.in_single, self._support.in_single
+        if rows is None or support is None:
+            rows, support = block.dense, self._support.dense
         n_rows, n_support = rows.shape[0], self._coefficients.shape[0]
-        of_rows, of_columns = -self._gamma * squares, -self._gamma * self._squares
+        of_rows, of_columns = -gamma * block.squares, -gamma * self._support.squares
         total = np.zeros((n_rows, self._coefficients.shape[1]))
         # One array for all blocks: fresh memory for each would cost as much as the exponentials.
-        room = np.empty(n_rows * min(n_support, SUPPORT_PER_BLOCK))
-        for first in range(0, n_support, SUPPORT_PER_BLOCK):
-            part = slice(first, min(n_support, first + SUPPORT_PER_BLOCK))
-            gram = room[: n_rows * (part.stop - first)].reshape(n_rows, part.stop - first)
-            np.matmul(rows, self._support[part].T, out=gram)
-            exponentiate(gram, of_rows, of_columns[part])
+        entries = n_rows * min(n_support, SUPPORT_PER_BLOCK)
+        room = np.empty(entries)
+        products = room if rows.dtype == np.float64 else np.empty(entries, dtype=np.float32)
+        for part in _parts(n_support):
+            shape = n_rows, part.stop - part.start
+            inner, gram = (array[: shape[0] * shape[1]].reshape(shape) for array in (products, room))
+            np.matmul(rows, support[part].T, out=inner)
+            exponentiate(inner, 2.0 * gamma, of_rows, of_columns[part], gram)
             total += gram @ self._coefficients[part]
         return total
+
+
+def _parts(n_support: int) -> list[slice]:
+    starts = range(0, n_support, SUPPORT_PER_BLOCK)
+    return [slice(start, min(n_support, start + SUPPORT_PER_BLOCK)) for start in starts]
 
 
 def expansion_scores(kernel: Kernel | None, matrix: Any, support: Any, coefficients: np.ndarray) -> np.ndarray:
@@ -99,7 +133,7 @@ def expansion_scores(kernel: Kernel | None, matrix: Any, support: Any, coefficie
     sums = KernelSums(kernel, support, coefficients)
 
     def fill(part: slice) -> None:
-        scores[part] = sums.of(matrix[part])
+        scores[part] = sums.of(RowBlock(matrix[part]))
 
     each_block(matrix.shape[0], fill, cpu_count() if sums.in_threads else 1)
     return scores
@@ -107,7 +141,9 @@ def expansion_scores(kernel: Kernel | None, matrix: Any, support: Any, coefficie
 
 def each_block(n_rows: int, work: Callable[[slice], None], n_threads: int) -> None:
     """Call ``work`` for every block of the rows, in threads."""
-    parts = [slice(first, min(n_rows, first + ROWS_PER_BLOCK)) for first in range(0, n_rows, ROWS_PER_BLOCK)]
+    n_blocks = -(-n_rows // ROWS_PER_BLOCK)
+    cuts = [n_rows * k // n_blocks for k in range(n_blocks + 1)]
+    parts = [slice(first, last) for first, last in pairwise(cuts)]
     with one_blas_thread():
         if min(n_threads, len(parts)) <= 1:
             for part in parts:

@@ -4,7 +4,7 @@ import numpy as np
 from joblib import cpu_count
 
 from maxmargin.data import ClassPair, ClassPairs
-from maxmargin.problems.expansion import KernelSums, each_block
+from maxmargin.problems.expansion import KernelSums, RowBlock, each_block
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel
 from maxmargin.problems.linear_svm import hinge, weights_of
@@ -61,7 +61,7 @@ class PairProblems:
         totals = np.empty((len(others), rows.size))
 
         def fill(part: slice) -> None:
-            block = matrix[rows[part]]
+            block = RowBlock(matrix[rows[part]])
             totals[:, part] = within.of(block).T
             for k, sums in enumerate(across):
                 totals[k, part] += sums.of(block)[:, 0]
