@@ -20,7 +20,7 @@ class KernelSVM(Objective):
         return (
             f"A time is the median of {settings.repeats} runs where a run takes less than 1 s, of "
             f"{min(3, settings.repeats)} below 5 s, one run above; runs take turns. Every tool has a process of its "
-            "own, which has touched and freed two gigabytes before and keeps them: on a virtual machine the first use "
+            "own, which has touched and freed 1.3 gigabytes before and keeps them: on a virtual machine the first use "
             "of memory costs more than the kernel values that are put there."
         )
 

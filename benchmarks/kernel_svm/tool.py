@@ -11,7 +11,7 @@ from kernel_svm.stops import Machine, Stop
 from suite import Solver
 
 CACHE_MEGABYTES = 1000
-HELD_BYTES = 1 << 31
+HELD_BYTES = 5 << 28
 # Parameters of the C library's mallopt.
 TRIM_THRESHOLD, MMAP_MAX = -1, -4
 

@@ -106,7 +106,7 @@ class KernelSVM(SupportVectorMachine):
             left = None if self.max_time is None else began + self.max_time - time.perf_counter()
             stalled = any(solution.status is Status.STALLED for solution in solutions)
             in_double = attempt.settings.dtype_for(whole) is np.float64
-            if not stalled or in_double or (left is not None and left <= 0.0):
+            if not stalled or in_double or whole.may_be_indefinite or (left is not None and left <= 0.0):
                 return solutions
             attempt = Attempt(replace(attempt.settings, exact=True), left, solutions)
 

@@ -12,7 +12,7 @@ from maxmargin.problems.kernels import Kernel, kernel_by_name
 KERNEL_CONSTRAINTS: dict = {
     "kernel": [StrOptions({"rbf", "linear", "poly", "sigmoid", "precomputed"}), callable],
     "degree": [Interval(Integral, 0, None, closed="left")],
-    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="neither")],
+    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],
     "cache_size": [Interval(Real, 0.0, None, closed="left")],
 }

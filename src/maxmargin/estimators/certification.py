@@ -11,7 +11,7 @@ from maxmargin.estimators._base import CertifiedModel
 def certify(estimator: CertifiedModel, X: Any, y: Any, sample_weight: Any = None) -> Certificate | PerClass:
     """Compute what a fitted model proves, from the data and the vectors that the model holds.
 
-    Nothing that the solver measured is used, and no jitted code. Compare with what the model claims by
+    Nothing that the solver measured is used, and none of its loops. Compare with what the model claims by
     ``model.certificate_.check(certify(model, X, y))``, which raises CertificateError where the claim is more.
 
     Parameters

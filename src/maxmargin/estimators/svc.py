@@ -43,8 +43,9 @@ from maxmargin.problems.pairs import PairProblems
 from maxmargin.solvers import Status, Watch, ctrl_c_asks
 from maxmargin.solvers.pairs import PairSolver
 
-# With C = inf, a margin that is proven to be below this share of the longest phi(x) is taken for none.
+# With C = inf, a margin that is proven to be below this share of the longest phi(x), or below this, is taken for none.
 NOTHING_LEFT = 2.0 * NO_MARGIN
+NOTHING = 1e-300
 
 
 class SVC(KernelSVM, CertifiedClassifier):
@@ -219,6 +220,7 @@ class SVC(KernelSVM, CertifiedClassifier):
             self._refuse_extreme_prices(labelled)
             refuse_bad_gram(self, labelled.points)
             self._kernel = make_kernel(self, labelled.points)
+            self._refuse_weightless_classes(labelled)
             pairs = ClassPairs(labelled)
             problems = PairProblems(pairs, self._kernel, self.C)
             per_class = compute_class_weight(self.class_weight, classes=labelled.classes, y=labelled.labels())
@@ -231,7 +233,7 @@ class SVC(KernelSVM, CertifiedClassifier):
                     self._keep(labelled, pairs, [solution.beta for solution in solutions])
                     return solutions
 
-                solutions = self._solve_proven(labelled, problems.of_all_points(), solve)
+                solutions = self._solve_proven(labelled, problems.of_all_points, solve)
                 self.shape_fit_ = shape_of(X, labelled.points)
                 self.class_weight_ = np.asarray(per_class, dtype=np.float64)
                 self.n_iter_ = np.array([solution.n_steps for solution in solutions], dtype=np.int32)
@@ -272,7 +274,7 @@ class SVC(KernelSVM, CertifiedClassifier):
         return scores if self.decision_function_shape == "ovo" else self._class_scores(scores)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict labels: of two classes by the sign, of more by the pairs' votes, ties by their confidences.
+        """Predict labels: of two classes the second where f(x) >= 0, of more by votes of pairs and their confidences.
 
         Parameters
         ----------
@@ -286,7 +288,7 @@ class SVC(KernelSVM, CertifiedClassifier):
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         scores = self._pair_scores(X)
         if len(self.classes_) == 2:
-            return self.classes_[(scores[:, 0] > 0.0).astype(np.intp)]
+            return self.classes_[(scores[:, 0] >= 0.0).astype(np.intp)]
         return self.classes_[self._class_scores(scores).argmax(axis=1)]
 
     def _pair_scores(self, X: Any) -> np.ndarray:
@@ -312,6 +314,16 @@ class SVC(KernelSVM, CertifiedClassifier):
                 place += 1
         return columns
 
+    def _refuse_weightless_classes(self, labelled: LabelledPoints) -> None:
+        """A street has two sides."""
+        if math.isinf(self.C) and labelled.weights is not None:
+            total = np.bincount(labelled.codes, labelled.weights, minlength=len(labelled.classes))
+            if not total.all():
+                name = labelled.classes[int(np.argmin(total))]
+                raise ValueError(
+                    f"sample_weight is zero for all rows of class {name}: C=inf needs rows on both sides."
+                )
+
     def _solve_pairs(self, problems: PairProblems, attempt: Attempt, stop_asked: Event) -> list[Any]:
         with one_blas_thread():
             solver = PairSolver(problems, attempt.settings)
@@ -333,7 +345,7 @@ class SVC(KernelSVM, CertifiedClassifier):
                 continue
             proof = measure_kernel_gap(problems.problem(pair), solution.beta, solution.intercept)
             assert isinstance(proof, MarginBracket)
-            if proof.separates or not proof.upper <= NOTHING_LEFT * proof.radius:
+            if proof.separates or math.isinf(proof.upper) or proof.upper > max(NOTHING_LEFT * proof.radius, NOTHING):
                 solution.status = Status.STALLED
                 continue
             which = "" if len(solutions) == 1 else f"{name}: "

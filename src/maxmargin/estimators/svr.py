@@ -132,7 +132,7 @@ class SVR(RegressorMixin, KernelSVM):
                     before = attempt.before_of(0)
 
                     def solve_values(_task: int, _values: TargetPoints, _seed: int, watch: Watch) -> Any:
-                        return smo.solve(problem, attempt.settings, watch, None if before is None else before.beta)
+                        return smo.solve(problem, attempt.settings, watch, before)
 
                     solutions = self._solve_tasks(
                         data, solve_values, stop_asked, steps=None, at_once=1, seconds=attempt.seconds

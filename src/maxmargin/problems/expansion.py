@@ -15,15 +15,14 @@ from maxmargin.data.points import squared_norms
 from maxmargin.loops.exponential import exponentiate
 from maxmargin.problems.kernels import Kernel, RadialBasis, UserFunction
 
-# The kernel's values of a block of rows with a block of the support.
+# The kernel's values of a block of rows with a block of the support; fewer of them where rows are long.
 ROWS_PER_BLOCK = 512
 SUPPORT_PER_BLOCK = 1024
-# Sparse rows are multiplied as dense ones where no more than this many of their entries are zeros to one that is not,
-# and the support has no more entries than that.
+ENTRIES_PER_BLOCK = 1 << 22
+# Sparse rows are multiplied as dense ones where no more than this many of their entries are zeros to one that is not.
 ZEROS_TO_ONE = 40.0
-DENSE_ENTRIES = 1 << 25
-
-
+# A support of so many entries is kept as it is multiplied; a larger one is made ready block by block, every time.
+KEPT_ENTRIES = 1 << 23
 # Sums of products of whole numbers are exact in single precision up to this.
 LARGEST_EXACT = 2.0**24
 
@@ -54,8 +53,7 @@ class RowBlock:
         """The rows in single precision, where their inner products are exact in it: whole numbers, and not large."""
         if not float(self.squares.max(initial=0.0)) <= LARGEST_EXACT:
             return None
-        single = self.dense.astype(np.float32)
-        return single if np.array_equal(single, np.rint(self.dense)) else None
+        return self.dense.astype(np.float32) if np.array_equal(self.dense, np.rint(self.dense)) else None
 
 
 class KernelSums:
@@ -64,84 +62,101 @@ class KernelSums:
     Parameters
     ----------
     kernel : Kernel, or None for a gram matrix
-    support : matrix of s rows; or, where ``kernel`` is None, columns of the gram matrix
+    matrix : matrix, of which some rows are the support; not used where ``kernel`` is None
+    places : ndarray of int, the rows of the support; where ``kernel`` is None, columns of the gram matrix
     coefficients : ndarray of shape (s, k)
     """
 
-    def __init__(self, kernel: Kernel | None, support: Any, coefficients: np.ndarray) -> None:
-        self._kernel, self._coefficients = kernel, coefficients
+    def __init__(self, kernel: Kernel | None, matrix: Any, places: np.ndarray, coefficients: np.ndarray) -> None:
+        self._kernel, self._matrix, self._places, self._coefficients = kernel, matrix, places, coefficients
         self.in_threads = not (kernel is None or isinstance(kernel, UserFunction))
-        if not self.in_threads:
-            self._places = support
-            return
-        entries = support.shape[0] * support.shape[1]
-        stored = support.nnz if sp.issparse(support) else entries
-        self._dense = entries <= max(DENSE_ENTRIES, stored) and entries <= ZEROS_TO_ONE * max(1, stored)
-        self._support = RowBlock(support)
+        n_columns = matrix.shape[1]
+        stored = matrix.nnz if sp.issparse(matrix) else matrix.shape[0] * n_columns
+        self._dense = matrix.shape[0] * n_columns <= ZEROS_TO_ONE * max(1, stored)
+        size = max(16, min(SUPPORT_PER_BLOCK, ENTRIES_PER_BLOCK // max(1, n_columns)))
+        starts = range(0, places.size, size)
+        self._parts = [slice(start, min(places.size, start + size)) for start in starts]
+        self._kept: list[RowBlock] | None = None
+        if self.in_threads and places.size * n_columns <= KEPT_ENTRIES:
+            self._kept = [RowBlock(matrix[places[part]]) for part in self._parts]
 
     def of(self, block: RowBlock) -> np.ndarray:
         """The sums of some rows, (r, k)."""
+        total = np.zeros((block.rows.shape[0], self._coefficients.shape[1]))
         if self._kernel is None:
-            return np.asarray(block.rows[:, self._places], dtype=np.float64) @ self._coefficients
+            total += np.asarray(block.rows[:, self._places], dtype=np.float64) @ self._coefficients
+            return total
+        room = _Room()
+        for k, part in enumerate(self._parts):
+            support = RowBlock(self._matrix[self._places[part]]) if self._kept is None else self._kept[k]
+            total += self._values(block, support, room) @ self._coefficients[part]
+        return total
+
+    def _values(self, block: RowBlock, support: RowBlock, room: "_Room") -> np.ndarray:
+        assert self._kernel is not None
         if not self.in_threads:
-            return self._kernel.gram(block.rows, self._places) @ self._coefficients
+            return self._kernel.gram(block.rows, support.rows)
         if self._dense and isinstance(self._kernel, RadialBasis):
-            return self._of_exponents(block, self._kernel.gamma)
-        rows = block.dense if self._dense else block.rows
-        support = self._support.dense if self._dense else self._support.rows
-        total = np.zeros((rows.shape[0], self._coefficients.shape[1]))
-        for part in _parts(self._coefficients.shape[0]):
-            squares = block.squares, self._support.squares[part]
-            total += self._kernel.gram(rows, support[part], squares) @ self._coefficients[part]
-        return total
-
-    def _of_exponents(self, block: RowBlock, gamma: float) -> np.ndarray:
-        """-gamma ||x - z||² = 2 gamma x·z - gamma ||x||² - gamma ||z||², then the exponentials' sums."""
-        rows, support = block.in_single, self._support.in_single
-        if rows is None or support is None:
-            rows, support = block.dense, self._support.dense
-        n_rows, n_support = rows.shape[0], self._coefficients.shape[0]
-        of_rows, of_columns = -gamma * block.squares, -gamma * self._support.squares
-        total = np.zeros((n_rows, self._coefficients.shape[1]))
-        # One array for all blocks: fresh memory for each would cost as much as the exponentials.
-        entries = n_rows * min(n_support, SUPPORT_PER_BLOCK)
-        room = np.empty(entries)
-        products = room if rows.dtype == np.float64 else np.empty(entries, dtype=np.float32)
-        for part in _parts(n_support):
-            shape = n_rows, part.stop - part.start
-            inner, gram = (array[: shape[0] * shape[1]].reshape(shape) for array in (products, room))
-            np.matmul(rows, support[part].T, out=inner)
-            exponentiate(inner, 2.0 * gamma, of_rows, of_columns[part], gram)
-            total += gram @ self._coefficients[part]
-        return total
+            return _of_exponents(block, support, self._kernel.gamma, room)
+        rows, others = (block.dense, support.dense) if self._dense else (block.rows, support.rows)
+        return self._kernel.gram(rows, others, (block.squares, support.squares))
 
 
-def _parts(n_support: int) -> list[slice]:
-    starts = range(0, n_support, SUPPORT_PER_BLOCK)
-    return [slice(start, min(n_support, start + SUPPORT_PER_BLOCK)) for start in starts]
+class _Room:
+    """Arrays that serve block after block: fresh memory for each would cost as much as the exponentials."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[Any, np.ndarray] = {}
+
+    def array(self, shape: tuple[int, int], dtype: Any) -> np.ndarray:
+        """An array of that shape, with anything in it."""
+        size, array = shape[0] * shape[1], self._arrays.get(dtype)
+        if array is None or array.size < size:
+            array = self._arrays[dtype] = np.empty(size, dtype=dtype)
+        return array[:size].reshape(shape)
 
 
-def expansion_scores(kernel: Kernel | None, matrix: Any, support: Any, coefficients: np.ndarray) -> np.ndarray:
+def _of_exponents(block: RowBlock, support: RowBlock, gamma: float, room: _Room) -> np.ndarray:
+    """-gamma ||x - z||² = 2 gamma x·z - gamma ||x||² - gamma ||z||², then the exponentials."""
+    rows, others = block.in_single, support.in_single
+    if rows is None or others is None:
+        rows, others = block.dense, support.dense
+    shape = rows.shape[0], others.shape[0]
+    gram = room.array(shape, np.float64)
+    inner = gram if rows.dtype == np.float64 else room.array(shape, np.float32)
+    np.matmul(rows, others.T, out=inner)
+    exponentiate(inner, 2.0 * gamma, -gamma * block.squares, -gamma * support.squares, gram)
+    return gram
+
+
+def expansion_scores(
+    kernel: Kernel | None, matrix: Any, support: Any, coefficients: np.ndarray, places: np.ndarray | None = None
+) -> np.ndarray:
     """The sums of all rows' kernels with the support, times coefficients (s, k), in float64.
 
-    ``support`` are rows; or, where ``kernel`` is None, the columns of a gram matrix. Blocks run in threads; every row's
-    sum is made in the same order.
+    ``support`` is a matrix, and ``places`` are the rows of it that count, all if None; where ``kernel`` is None, the
+    matrix is a gram matrix and ``support`` its columns. Blocks run in threads; every row's sum is made in the same
+    order.
     """
     scores = np.zeros((matrix.shape[0], coefficients.shape[1]))
     if coefficients.shape[0] == 0:
         return scores
-    sums = KernelSums(kernel, support, coefficients)
+    if kernel is None:
+        sums = KernelSums(None, matrix, np.asarray(support), coefficients)
+    else:
+        sums = KernelSums(kernel, support, np.arange(support.shape[0]) if places is None else places, coefficients)
 
     def fill(part: slice) -> None:
         scores[part] = sums.of(RowBlock(matrix[part]))
 
-    each_block(matrix.shape[0], fill, cpu_count() if sums.in_threads else 1)
+    each_block(matrix.shape, fill, cpu_count() if sums.in_threads else 1)
     return scores
 
 
-def each_block(n_rows: int, work: Callable[[slice], None], n_threads: int) -> None:
+def each_block(shape: tuple[int, int], work: Callable[[slice], None], n_threads: int) -> None:
     """Call ``work`` for every block of the rows, in threads."""
-    n_blocks = -(-n_rows // ROWS_PER_BLOCK)
+    n_rows, n_columns = shape
+    n_blocks = -(-n_rows // max(16, min(ROWS_PER_BLOCK, ENTRIES_PER_BLOCK // max(1, n_columns))))
     cuts = [n_rows * k // n_blocks for k in range(n_blocks + 1)]
     parts = [slice(first, last) for first, last in pairwise(cuts)]
     with one_blas_thread():

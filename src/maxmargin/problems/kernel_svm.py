@@ -10,12 +10,16 @@ import scipy.sparse as sp
 
 from maxmargin.data import Points
 from maxmargin.problems.expansion import expansion_scores
-from maxmargin.problems.kernels import Kernel, Sigmoid, UserFunction
+from maxmargin.problems.kernels import Kernel, Polynomial, Sigmoid, UserFunction
 from maxmargin.problems.linear_svm import DualShape, LinearSVMProblem
 
 # No plane is said to separate the classes where none can have a margin above this share of the longest phi(x): rounding
 # in sums of kernel values leaves hardly more to see.
 NO_MARGIN = 1e-6
+# Gram matrices of at most so many rows are put to the test whether they are positive semidefinite, up to this error of
+# an entry relative to the largest.
+MOST_ROWS_TO_TEST = 3000
+ROUNDING = 2.0**-46
 # Kernel values above this overflow when they are squared or added up.
 LARGEST_VALUE = 1e140
 
@@ -38,12 +42,15 @@ class KernelSVMProblem:
         Of the rows of this problem.
     rows : ndarray of int, or None
         The places of this problem's rows among the points, where it is about a part of them.
+    whole : KernelSVMProblem or None
+        A problem of all points, where there is one: what it knows of the kernel is true of its parts.
     """
 
     points: Points
     kernel: Kernel | None
     shape: DualShape
     rows: np.ndarray | None = None
+    whole: "KernelSVMProblem | None" = None
 
     @property
     def n_rows(self) -> int:
@@ -84,6 +91,8 @@ class KernelSVMProblem:
     @cached_property
     def diagonal(self) -> np.ndarray:
         """k(x_i, x_i)"""
+        if self.whole is not None:
+            return self._of_rows(self.whole.diagonal)
         if self.kernel is None:
             return self._of_rows(np.asarray(np.diagonal(self.points.matrix), dtype=np.float64))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -95,10 +104,23 @@ class KernelSVMProblem:
             raise ValueError("kernel gives values too large to be squared: rescale X, or lower gamma, degree or coef0.")
         return diagonal
 
-    @property
+    @cached_property
     def may_be_indefinite(self) -> bool:
-        """Whether the kernel is known not to be one of a feature space in general: then nothing is proven."""
-        return isinstance(self.kernel, Sigmoid)
+        """Whether the kernel need not be one of a feature space: then nothing is proven.
+
+        A gram matrix, or a user's function, is put to the test where there are not too many rows, and believed else.
+        """
+        if self.whole is not None:
+            return self.whole.may_be_indefinite
+        if isinstance(self.kernel, Polynomial):
+            return self.kernel.coef0 < 0.0
+        if self.kernel is not None and not isinstance(self.kernel, UserFunction):
+            return isinstance(self.kernel, Sigmoid)
+        if self.n_rows > MOST_ROWS_TO_TEST:
+            return False
+        rows = self.matrix_of(slice(None))
+        gram = rows[:, self.columns_of(np.arange(self.n_rows))] if self.kernel is None else self.kernel.gram(rows, rows)
+        return not is_semidefinite(np.asarray(gram, dtype=np.float64))
 
     @property
     def hard(self) -> bool:
@@ -108,8 +130,10 @@ class KernelSVMProblem:
     @property
     def hopeless(self) -> float:
         """The dual value from which on there is no margin worth the name."""
-        longest = math.sqrt(float(self.diagonal.max(initial=0.0)))
-        return 0.5 / (NO_MARGIN * longest) ** 2 if self.hard and longest > 0.0 else math.inf
+        longest = math.sqrt(max(0.0, float(self.diagonal.max(initial=0.0))))
+        if not self.hard:
+            return math.inf
+        return 0.5 / (NO_MARGIN * longest) ** 2 if longest > 0.0 else 0.0
 
     def margin_values(self, beta: np.ndarray, scores: np.ndarray) -> tuple[float, float, float]:
         """For C = inf, the values of the plane and of the duals when they are scaled best, and the plane's intercept.
@@ -137,12 +161,26 @@ class KernelSVMProblem:
     def part(self, places: np.ndarray) -> "KernelSVMProblem":
         """The problem of some rows alone; nothing is copied but their targets and weights."""
         shape = self.shape._replace(targets=self.shape.targets[places], weights=self.shape.weights[places])
-        return KernelSVMProblem(self.points, self.kernel, shape, self.columns_of(places))
+        whole = self if self.rows is None else self.whole
+        return KernelSVMProblem(self.points, self.kernel, shape, self.columns_of(places), whole)
 
     def scores_of(self, places: Any, support: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
         """The sums of some rows' kernels with the support, times coefficients."""
-        others = self.columns_of(support) if self.kernel is None else self.matrix_of(support)
-        return expansion_scores(self.kernel, self.matrix_of(places), others, coefficients[:, None])[:, 0]
+        columns, rows = self.columns_of(support), self.matrix_of(places)
+        if self.kernel is None:
+            return expansion_scores(None, rows, columns, coefficients[:, None])[:, 0]
+        return expansion_scores(self.kernel, rows, self.points.matrix, coefficients[:, None], columns)[:, 0]
 
     def _of_rows(self, values: np.ndarray) -> np.ndarray:
         return values if self.rows is None else values[self.rows]
+
+
+def is_semidefinite(gram: np.ndarray) -> bool:
+    """Whether a symmetric matrix has no negative eigenvalue, up to rounding: with a little more it can be factored."""
+    largest = float(np.abs(gram).max(initial=0.0))
+    shifted = gram + gram.shape[0] * ROUNDING * largest * np.eye(gram.shape[0])
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        return False
+    return True

@@ -1,5 +1,8 @@
 """All classes one against one, in the feature space of a kernel: problems that share their kernel values."""
 
+from dataclasses import replace
+from functools import cached_property
+
 import numpy as np
 from joblib import cpu_count
 
@@ -27,8 +30,12 @@ class PairProblems:
     def problem(self, pair: ClassPair) -> KernelSVMProblem:
         """The problem of a pair."""
         weights = self._weights if pair.rows is None else self._weights[pair.rows]
-        return KernelSVMProblem(self.pairs.points, self.kernel, hinge(pair.signs, weights, self._C), pair.rows)
+        shape = hinge(pair.signs, weights, self._C)
+        if pair.rows is None:
+            return replace(self.of_all_points, shape=shape)
+        return replace(self.of_all_points, shape=shape, rows=pair.rows, whole=self.of_all_points)
 
+    @cached_property
     def of_all_points(self) -> KernelSVMProblem:
         """A problem that holds all points, for their kernel values."""
         signs = np.ones(self.pairs.points.n_rows)
@@ -66,12 +73,11 @@ class PairProblems:
             for k, sums in enumerate(across):
                 totals[k, part] += sums.of(block)[:, 0]
 
-        each_block(rows.size, fill, cpu_count() if within.in_threads else 1)
+        each_block((rows.size, matrix.shape[1]), fill, cpu_count() if within.in_threads else 1)
         return totals
 
     def _sums(self, of_class: int, betas: np.ndarray) -> KernelSums:
         """Sums over the rows of a class that have a dual in any column."""
         used = betas.any(axis=1)
         support = self.pairs.rows_of_class[of_class][used]
-        others = support if self.kernel is None else self.pairs.points.matrix[support]
-        return KernelSums(self.kernel, others, betas[used])
+        return KernelSums(self.kernel, self.pairs.points.matrix, support, betas[used])

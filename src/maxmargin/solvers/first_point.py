@@ -6,6 +6,8 @@ import numpy as np
 
 from maxmargin.problems.linear_svm import LinearSVMProblem
 
+# A slope no larger than this share of all weights is one of zero, up to the rounding of their sum.
+FLAT = 1e-12
 MOST_HALVINGS = 200
 
 
@@ -95,8 +97,12 @@ def _weighted_median(kinks: np.ndarray, weights: np.ndarray, above: np.ndarray) 
     """The smallest sum of losses that are not squared.
 
     The loss is convex and piecewise linear in b: it falls up to r - epsilon for every row that counts above, and rises
-    from r + epsilon for every row that counts below. The smallest is where as much rises as still falls.
+    from r + epsilon for every row that counts below. The smallest is where as much rises as still falls; where that is
+    an interval, its middle is taken, which treats both sides alike.
     """
     order = np.argsort(kinks)
-    slope = -float(weights.sum(where=above)) + np.cumsum(weights[order])
-    return float(kinks[order[min(int(np.searchsorted(slope, 0.0)), order.size - 1)]])
+    total = float(weights.sum(where=above))
+    slope = np.cumsum(weights[order]) - total
+    place = min(int(np.searchsorted(slope, -FLAT * total)), order.size - 1)
+    end = min(int(np.searchsorted(slope, FLAT * total, side="right")), order.size - 1)
+    return 0.5 * float(kinks[order[place]] + kinks[order[end]])

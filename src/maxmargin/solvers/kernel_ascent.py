@@ -18,6 +18,7 @@ LARGEST_SINGLE = 1e15
 WIDEST_SINGLE = 50.0
 # A gap that is not smaller than this share of the last has not shrunk.
 PROGRESS = 0.99
+SLOWEST = 1e-2
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,12 @@ class SMOSettings:
         return np.float32 if coarse and not (self.exact or problem.hard) else np.float64
 
 
-def empty_point(problem: KernelSVMProblem) -> GapPoint:
-    """What is known before the first step."""
-    return GapPoint(np.empty(0), 0.0, np.zeros(problem.n_rows), hopeless=problem.hopeless)
+def empty_point(problem: KernelSVMProblem, before: GapPoint | None = None) -> GapPoint:
+    """What is known before the first step; a run that is gone on with has been at work already."""
+    point = GapPoint(np.empty(0), 0.0, np.zeros(problem.n_rows), hopeless=problem.hopeless)
+    if before is not None:
+        point.n_steps, point.history = before.n_steps, list(before.history)
+    return point
 
 
 class KernelAscent:
@@ -91,5 +95,6 @@ class KernelAscent:
     def _count_stalls(self, primal: float, dual: float) -> None:
         best, gap = self.best, (primal - dual) / primal if math.isfinite(primal) and primal > 0.0 else math.inf
         shrunk = gap < PROGRESS * best.relative_gap
-        grown = math.isinf(gap) and dual * PROGRESS > best.dual
+        # Slow, but more than rounding: the dual's value takes a share of what is missing.
+        grown = dual * PROGRESS > best.dual if math.isinf(gap) else dual - best.dual > SLOWEST * (primal - dual)
         self.stalled = 0 if shrunk or grown else self.stalled + 1

@@ -9,13 +9,16 @@ import scipy.sparse as sp
 from maxmargin.loops.exponential import store_exponentials
 from maxmargin.loops.smo import store_block
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.problems.kernels import Kernel, RadialBasis, UserFunction
+from maxmargin.problems.kernels import RadialBasis, UserFunction
 
-# Columns are made in blocks of this many, which stay in a core's cache.
+# Columns are made in blocks of this many, which stay in a core's cache; fewer where rows are long.
 COLUMNS_PER_BLOCK = 1024
-# Sparse rows are made dense where the array takes no more bytes than this, or than so many times the rows' own.
-DENSE_BYTES = 1 << 27
-DENSE_TIMES = 3.0
+ENTRIES_PER_BLOCK = 1 << 22
+# A copy of the rows in the solver's precision, sparse ones made dense, is kept where it takes no more bytes than this;
+# else a block is converted when it is needed.
+COPY_BYTES = 96 << 20
+# Sparse rows are made dense where no more than this many of their entries are zeros to one that is not.
+ZEROS_TO_ONE = 40.0
 
 
 class KernelBlocks:
@@ -29,9 +32,17 @@ class KernelBlocks:
 
     def __init__(self, problem: KernelSVMProblem, dtype: type) -> None:
         self._kernel, self._dtype = problem.kernel, dtype
-        self._columns = problem.columns_of(np.arange(problem.n_rows)) if problem.kernel is None else None
-        self._matrix = rows_for_products(problem, dtype)
+        self._matrix, self._rows = problem.points.matrix, problem.rows
+        self._dense = not sp.issparse(self._matrix) or (
+            self._matrix.shape[0] * self._matrix.shape[1] <= ZEROS_TO_ONE * max(1, self._matrix.nnz)
+        )
         self._squares: np.ndarray = problem.squared_norms.astype(dtype)
+        n_columns = self._matrix.shape[1]
+        self.most_rows = max(16, ENTRIES_PER_BLOCK // max(1, n_columns))
+        small = problem.n_rows * n_columns * np.dtype(dtype).itemsize <= COPY_BYTES
+        as_it_is = problem.rows is None and not sp.issparse(self._matrix) and self._matrix.dtype == dtype
+        if self.in_threads and self._dense and small and not as_it_is:
+            self._matrix, self._rows = self._converted(slice(None)), None
         # -gamma ||x - z||² = 2 gamma x·z - gamma ||x||² - gamma ||z||²
         self._gamma = problem.kernel.gamma if isinstance(problem.kernel, RadialBasis) else None
         self._terms: np.ndarray | None = (
@@ -45,14 +56,22 @@ class KernelBlocks:
         return self._kernel is not None and not isinstance(self._kernel, UserFunction)
 
     def prepare(self, rows: np.ndarray) -> Any:
-        """Make some rows ready to be multiplied by all the others."""
+        """Make some rows, no more than ``most_rows``, ready to be multiplied by all the others."""
         if not self.in_threads:
             return rows
-        others = self._matrix[rows]
+        others = self._converted(rows)
         others = others.toarray() if sp.issparse(others) else others
         if self._gamma is None or self._terms is None:
             return others, self._squares[rows]
         return others * self._dtype(2.0 * self._gamma), self._terms[rows]
+
+    def fill(self, rows: np.ndarray, columns: np.ndarray, stored: np.ndarray, first: int) -> None:
+        """Put the kernel values of some rows with others into the first lines of ``stored``, from a column on."""
+        for start in range(0, rows.size, self.most_rows):
+            slots = np.arange(start, min(rows.size, start + self.most_rows))
+            prepared = self.prepare(rows[slots])
+            for left in range(0, columns.size, self.most_rows):
+                self.store(prepared, columns[left : left + self.most_rows], slots, first + left, stored)
 
     def store(self, prepared: Any, columns: slice | np.ndarray, slots: np.ndarray, first: int, stored: Any) -> None:
         """Put the kernel values of prepared rows with others into ``stored``, one row a slot, from ``first`` on."""
@@ -61,7 +80,7 @@ class KernelBlocks:
             stored[slots, first : first + values.shape[1]] = values
             return
         others, of_rows = prepared
-        matrix = self._matrix[columns]
+        matrix = self._converted(columns)
         if sp.issparse(matrix):
             inner = np.ascontiguousarray((matrix @ np.ascontiguousarray(others.T)).T)
         else:
@@ -74,11 +93,20 @@ class KernelBlocks:
 
     def _known_values(self, rows: np.ndarray, columns: slice | np.ndarray) -> np.ndarray:
         """Values of a gram matrix, or of a user's function."""
-        kernel: Kernel | None = self._kernel
-        if kernel is None:
-            assert self._columns is not None
-            return self._matrix[np.ix_(self._columns[rows], self._columns[columns])]
-        return kernel.gram(self._matrix[rows], self._matrix[columns])
+        if self._kernel is None:
+            return self._matrix[np.ix_(self._places(rows), self._places(columns))]
+        return self._kernel.gram(self._matrix[self._places(rows)], self._matrix[self._places(columns)])
+
+    def _places(self, rows: slice | np.ndarray) -> np.ndarray:
+        """Where rows of the problem are among all points."""
+        return np.arange(self._squares.size)[rows] if self._rows is None else self._rows[rows]
+
+    def _converted(self, rows: slice | np.ndarray) -> Any:
+        """Some rows of the problem in the solver's precision."""
+        part = self._matrix[rows if self._rows is None else self._rows[rows]]
+        if sp.issparse(part) and self._dense:
+            return part.astype(self._dtype).toarray()
+        return part.astype(self._dtype, copy=False)
 
     def _room(self, n_rows: int, n_columns: int) -> np.ndarray:
         """An array of this thread's own: fresh memory for every block would cost more than the products."""
@@ -87,19 +115,3 @@ class KernelBlocks:
         if room is None or room.size < size:
             room = self._rooms.array = np.empty(size, dtype=self._dtype)
         return room[:size].reshape(n_rows, n_columns)
-
-
-def rows_for_products(problem: KernelSVMProblem, dtype: type) -> Any:
-    """The rows in the kernel's precision, dense where that is not much larger: then BLAS multiplies them."""
-    matrix = problem.points.matrix
-    if problem.kernel is None:
-        return matrix
-    if problem.rows is not None:
-        matrix = matrix[problem.rows]
-    if isinstance(problem.kernel, UserFunction):
-        return matrix
-    if sp.issparse(matrix):
-        own = 12 * matrix.nnz
-        if np.dtype(dtype).itemsize * matrix.shape[0] * matrix.shape[1] <= max(DENSE_BYTES, DENSE_TIMES * own):
-            return matrix.astype(dtype).toarray()
-    return matrix.astype(dtype, copy=False)

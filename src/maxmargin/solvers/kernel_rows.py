@@ -1,5 +1,7 @@
 """Rows of a kernel matrix, kept up to a bound of memory."""
 
+from typing import Any
+
 import numpy as np
 
 from maxmargin.problems.kernel_svm import KernelSVMProblem
@@ -55,16 +57,18 @@ class KernelRows:
         if self._room.size < rows.size**2:
             self._room = np.empty(rows.size**2)
         values = self._room[: rows.size**2].reshape(rows.size, rows.size)
-        self._kernel_blocks.store(self._kernel_blocks.prepare(rows), rows, np.arange(rows.size), 0, values)
+        self._kernel_blocks.fill(rows, rows, values, 0)
         return values
 
     def _make(self, rows: np.ndarray, slots: np.ndarray) -> None:
-        prepared = self._kernel_blocks.prepare(rows)
+        blocks, most_rows = self._kernel_blocks, self._kernel_blocks.most_rows
+        size = min(COLUMNS_PER_BLOCK, most_rows)
+        most = self._n_columns // size if blocks.in_threads else 1
+        for begin in range(0, rows.size, most_rows):
+            prepared, few = blocks.prepare(rows[begin : begin + most_rows]), slots[begin : begin + most_rows]
 
-        def make_block(first: int, last: int) -> None:
-            for start in range(first, last, COLUMNS_PER_BLOCK):
-                part = slice(start, min(last, start + COLUMNS_PER_BLOCK))
-                self._kernel_blocks.store(prepared, part, slots, start, self.stored)
+            def make_block(first: int, last: int, prepared: Any = prepared, few: np.ndarray = few) -> None:
+                for start in range(first, last, size):
+                    blocks.store(prepared, slice(start, min(last, start + size)), few, start, self.stored)
 
-        most = self._n_columns // COLUMNS_PER_BLOCK if self._kernel_blocks.in_threads else 1
-        self._blocks.each(self._n_columns, make_block, max(1, most))
+            self._blocks.each(self._n_columns, make_block, max(1, most))

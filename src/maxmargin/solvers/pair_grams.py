@@ -57,7 +57,7 @@ class PairGrams:
         size, cut = rows.size + others.size, rows.size
         gram = self._room(size)
         gram[:cut, :cut], gram[cut:, cut:] = self._within[first], self._within[second]
-        self._blocks.store(self._blocks.prepare(rows), others, np.arange(cut), cut, gram)
+        self._blocks.fill(rows, others, gram, cut)
         gram[cut:, :cut] = gram[:cut, cut:].T
         return gram
 
@@ -65,7 +65,7 @@ class PairGrams:
         made = []
         for rows in self._pairs.rows_of_class[first:last]:
             gram: np.ndarray = np.empty((rows.size, rows.size), dtype=self._dtype)
-            self._blocks.store(self._blocks.prepare(rows), rows, np.arange(rows.size), 0, gram)
+            self._blocks.fill(rows, rows, gram, 0)
             made.append(gram)
         return made
 

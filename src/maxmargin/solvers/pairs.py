@@ -26,7 +26,7 @@ class PairSolver:
     def __init__(self, problems: PairProblems, settings: SMOSettings) -> None:
         self._problems, self._settings = problems, settings
         self._grams: PairGrams | None = None
-        pairs, whole = problems.pairs, problems.of_all_points()
+        pairs, whole = problems.pairs, problems.of_all_points
         self.at_once = pairs_at_once(pairs, whole, settings) if pairs.n_tasks > 1 else 0
         if self.at_once:
             self._grams = PairGrams(pairs, whole, settings)
@@ -34,9 +34,8 @@ class PairSolver:
 
     def solve(self, task: int, pair: ClassPair, watch: Watch, before: GapPoint | None) -> GapPoint:
         """Run until the pair's gap is small, from where a run ended before that fell short of it, if there was one."""
-        start = None if before is None else before.beta
         problem = self._problems.problem(pair)
         if self._grams is None:
-            return smo.solve(problem, self._settings, watch, start)
+            return smo.solve(problem, self._settings, watch, before)
         gram = self._grams.of(*self._problems.pairs.pairs[task])
-        return whole_smo.solve(problem, gram, self._settings, watch, start)
+        return whole_smo.solve(problem, gram, self._settings, watch, before)

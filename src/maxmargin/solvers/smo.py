@@ -53,19 +53,19 @@ PATIENCE = 60
 VISITS = 20.0
 
 
-def solve(problem: KernelSVMProblem, settings: SMOSettings, watch: Watch, start: np.ndarray | None = None) -> GapPoint:
+def solve(problem: KernelSVMProblem, settings: SMOSettings, watch: Watch, before: GapPoint | None = None) -> GapPoint:
     """Run until the relative gap is at most ``tol``. There is no w: the duals are the plane.
 
-    ``start`` are feasible duals to begin with.
+    ``before`` is where a run ended that is to be gone on with.
     """
     blocks = RowBlocks(ENTRIES_PER_SCORE, settings.gap.n_threads)
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), blocks:
         if whole_smo.fits(problem.n_rows, settings):
             rows = KernelRows(problem, settings.cache_size, blocks, settings.dtype_for(problem))
             rows.slots(np.arange(problem.n_rows))
-            return whole_smo.solve(problem, rows.stored, settings, watch, start)
-        best = empty_point(problem)
-        SMORun(problem, settings, watch, best, blocks).until_gap(start)
+            return whole_smo.solve(problem, rows.stored, settings, watch, before)
+        best = empty_point(problem, before)
+        SMORun(problem, settings, watch, best, blocks).until_gap(None if before is None else before.beta)
     return best
 
 

@@ -39,16 +39,16 @@ def solve(
     gram: np.ndarray,
     settings: SMOSettings,
     watch: Watch,
-    start: np.ndarray | None = None,
+    before: GapPoint | None = None,
 ) -> GapPoint:
     """Run until the relative gap is at most ``tol``, given the kernel matrix of the problem's rows.
 
-    ``start`` are feasible duals to begin with.
+    ``before`` is where a run ended that is to be gone on with.
     """
-    run = KernelAscent(problem, settings, watch, empty_point(problem))
+    run = KernelAscent(problem, settings, watch, empty_point(problem, before))
     with np.errstate(over="ignore", invalid="ignore"):
-        if start is not None:
-            run.begin_with(start)
+        if before is not None:
+            run.beta[:], run.scores[:] = before.beta, gram @ before.beta
         return _until_gap(run, gram)
 
 
