@@ -31,6 +31,9 @@ _HOME_OF = {
     "StreetGap": "certificates",
     "TubeGap": "certificates",
     "mistake_bound": "certificates",
+    "ModelFileError": "files",
+    "load": "files",
+    "save": "files",
     "LimitWarning": "solvers",
     "Status": "solvers",
     "HullDistance": "separability",
@@ -72,6 +75,7 @@ if TYPE_CHECKING:
         certify,
         svm_path,
     )
+    from maxmargin.files import ModelFileError, load, save
     from maxmargin.problems import C_from_lambda, Margins, incremental_search_bound, margin_perceptron_bound, margins
     from maxmargin.separability import HullDistance, Separation, hull_distance, separate
     from maxmargin.solvers import LimitWarning, Status

@@ -7,7 +7,14 @@ from rich.console import Console
 from rich.markup import escape
 
 from maxmargin import __version__
+from maxmargin.cli.convert import convert
 from maxmargin.cli.demo import demo
+from maxmargin.cli.evaluate import evaluate
+from maxmargin.cli.info import info
+from maxmargin.cli.predict import predict
+from maxmargin.cli.separate import separate
+from maxmargin.cli.train import train
+from maxmargin.cli.verify import verify
 
 app = typer.Typer(
     name="maxmargin",
@@ -31,7 +38,8 @@ def options(
     """Large-margin classification in which every answer carries its proof."""
 
 
-app.command()(demo)
+for subcommand in (train, predict, evaluate, verify, separate, info, convert, demo):
+    app.command()(subcommand)
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.data import Points
 from maxmargin.estimators._base import TrainingData, one_or_all
@@ -52,7 +53,7 @@ class KernelSVM(SupportVectorMachine):
 
     support_: np.ndarray
     support_vectors_: Any
-    dual_coef_: np.ndarray
+    _duals: np.ndarray
     intercept_: np.ndarray
     _kernel: Kernel | None
 
@@ -68,6 +69,16 @@ class KernelSVM(SupportVectorMachine):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
+
+    @property
+    def dual_coef_(self) -> Any:
+        """The duals of the support vectors, sparse after a fit to sparse rows, as scikit-learn's are."""
+        check_is_fitted(self)
+        return sp.csr_matrix(self._duals) if sp.issparse(self.support_vectors_) else self._duals
+
+    @dual_coef_.setter
+    def dual_coef_(self, duals: Any) -> None:
+        self._duals = duals.toarray() if sp.issparse(duals) else duals
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -112,19 +123,24 @@ class KernelSVM(SupportVectorMachine):
 
     def _support_of(self, points: Points, support: np.ndarray) -> Any:
         """The rows that are kept to predict with; a gram matrix is looked up by their places."""
-        return np.empty((0, 0)) if self._kernel is None else points.matrix[support]
+        if self._kernel is None:
+            return np.empty((0, 0))
+        vectors = points.matrix[support]
+        return sp.csr_matrix(vectors) if sp.issparse(vectors) else vectors
 
     def _expansion(self, points: Points, coefficients: np.ndarray) -> np.ndarray:
         """Sums of the kernel with the support vectors, times coefficients (s, k), in blocks of rows."""
         support = self.support_ if self._kernel is None else self.support_vectors_
         return expansion_scores(self._kernel, points.matrix, support, coefficients)
 
-    def _coef_of(self, coefficients: np.ndarray) -> np.ndarray:
+    def _coef_of(self, coefficients: np.ndarray) -> Any:
         """The planes' w, for the linear kernel."""
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
         vectors = self.support_vectors_
-        coef = coefficients @ (vectors.toarray() if sp.issparse(vectors) else vectors)
+        if sp.issparse(vectors):
+            return sp.csr_matrix(coefficients @ vectors)
+        coef = coefficients @ vectors
         coef.flags.writeable = False
         return coef
 

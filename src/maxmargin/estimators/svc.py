@@ -108,7 +108,7 @@ class SVC(KernelSVM, CertifiedClassifier):
     support_vectors_ : array or sparse matrix of shape (n_support, d)
         Those rows; empty for a precomputed kernel.
     n_support_ : ndarray of int32, one entry a class
-    dual_coef_ : ndarray of shape (n_classes - 1, n_support)
+    dual_coef_ : ndarray of shape (n_classes - 1, n_support), or csr_matrix after a fit to sparse rows
         y_i alpha_i in the pairs with every other class, laid out as scikit-learn's.
     coef_ : ndarray of shape (n_pairs, d), for the linear kernel
     intercept_ : ndarray of shape (n_pairs,)
@@ -252,7 +252,7 @@ class SVC(KernelSVM, CertifiedClassifier):
         return self._n_support
 
     @property
-    def coef_(self) -> np.ndarray:
+    def coef_(self) -> Any:
         """The planes of the linear kernel, one a pair of classes."""
         check_is_fitted(self)
         return self._coef_of(self._pair_coefficients().T)
@@ -302,7 +302,7 @@ class SVC(KernelSVM, CertifiedClassifier):
         """The coefficients of all support vectors in every pair, (n_support, n_pairs)."""
         n_classes = len(self.classes_)
         if n_classes == 2:
-            return self.dual_coef_.T
+            return self._duals.T
         ends = np.cumsum(self._n_support)
         columns = np.zeros((self.support_.size, n_classes * (n_classes - 1) // 2))
         place = 0
@@ -310,7 +310,7 @@ class SVC(KernelSVM, CertifiedClassifier):
             for second in range(first + 1, n_classes):
                 for own, other in ((first, second), (second, first)):
                     part = slice(ends[own] - self._n_support[own], ends[own])
-                    columns[part, place] = self.dual_coef_[other if other < own else other - 1, part]
+                    columns[part, place] = self._duals[other if other < own else other - 1, part]
                 place += 1
         return columns
 
@@ -320,9 +320,7 @@ class SVC(KernelSVM, CertifiedClassifier):
             total = np.bincount(labelled.codes, labelled.weights, minlength=len(labelled.classes))
             if not total.all():
                 name = labelled.classes[int(np.argmin(total))]
-                raise ValueError(
-                    f"sample_weight is zero for all rows of class {name}: C=inf needs rows on both sides."
-                )
+                raise ValueError(f"sample_weight is zero for all rows of class {name}: C=inf needs rows on both sides.")
 
     def _solve_pairs(self, problems: PairProblems, attempt: Attempt, stop_asked: Event) -> list[Any]:
         with one_blas_thread():
@@ -368,7 +366,7 @@ class SVC(KernelSVM, CertifiedClassifier):
         used = np.flatnonzero(whole.any(axis=0))
         self.support_ = used[np.argsort(labelled.codes[used], kind="stable")].astype(np.int32)
         self._n_support = np.bincount(labelled.codes[used], minlength=n_classes).astype(np.int32)
-        self.dual_coef_ = whole[:, self.support_]
+        self._duals = whole[:, self.support_]
         self.support_vectors_ = self._support_of(labelled.points, self.support_)
         self._n_rows = n_rows
 
@@ -380,7 +378,7 @@ class SVC(KernelSVM, CertifiedClassifier):
         so_far = type(self)(**self.get_params())
         so_far._kernel, so_far.classes_ = self._kernel, labelled.labelled.classes
         so_far._keep(labelled.labelled, labelled, betas)
-        names = ("classes_", "support_", "support_vectors_", "dual_coef_", "_n_support", "_kernel")
+        names = ("classes_", "support_", "support_vectors_", "_duals", "_n_support", "_kernel")
         intercept = np.array([0.0 if result is None else result[1] for result in results])
         return {"intercept_": intercept, **{name: getattr(so_far, name) for name in names}}
 

@@ -39,7 +39,7 @@ class SVR(RegressorMixin, KernelSVM):
         Rows with a dual that is not zero.
     support_vectors_ : array or sparse matrix of shape (n_support, d)
     n_support_ : ndarray of int32 of shape (1,)
-    dual_coef_ : ndarray of shape (1, n_support)
+    dual_coef_ : ndarray of shape (1, n_support), or csr_matrix after a fit to sparse rows
     coef_ : ndarray of shape (1, d), for the linear kernel
     intercept_ : ndarray of shape (1,)
     fit_status_ : 0 where it is solved to ``tol``, else 1
@@ -153,10 +153,10 @@ class SVR(RegressorMixin, KernelSVM):
         return np.array([self.support_.size], dtype=np.int32)
 
     @property
-    def coef_(self) -> np.ndarray:
+    def coef_(self) -> Any:
         """The plane of the linear kernel."""
         check_is_fitted(self)
-        return self._coef_of(self.dual_coef_)
+        return self._coef_of(self._duals)
 
     def predict(self, X: Any) -> np.ndarray:
         """Compute f(x), in blocks of rows.
@@ -170,11 +170,11 @@ class SVR(RegressorMixin, KernelSVM):
         ndarray of shape (n,)
         """
         check_is_fitted(self)
-        return self._expansion(validate_points(self, X), self.dual_coef_.T)[:, 0] + self.intercept_[0]
+        return self._expansion(validate_points(self, X), self._duals.T)[:, 0] + self.intercept_[0]
 
     def _keep(self, data: TargetPoints, beta: np.ndarray) -> None:
         self.support_ = np.flatnonzero(beta).astype(np.int32)
-        self.dual_coef_ = beta[self.support_][None, :]
+        self._duals = beta[self.support_][None, :]
         self.support_vectors_ = self._support_of(data.points, self.support_)
         self._n_rows = data.points.n_rows
 
@@ -187,14 +187,14 @@ class SVR(RegressorMixin, KernelSVM):
         so_far = type(self)(**self.get_params())
         so_far._kernel = self._kernel
         so_far._keep(data, beta)
-        names = ("support_", "support_vectors_", "dual_coef_", "_kernel")
+        names = ("support_", "support_vectors_", "_duals", "_kernel")
         intercept = np.array([0.0 if results[0] is None else results[0][1]])
         return {"intercept_": intercept, **{name: getattr(so_far, name) for name in names}}
 
     def _prove(self, data: TargetPoints) -> Certificate:
         refuse_other_rows(data.points.n_rows, self._n_rows)
         beta = np.zeros(data.points.n_rows)
-        beta[self.support_] = self.dual_coef_[0]
+        beta[self.support_] = self._duals[0]
         return measure_kernel_gap(self._problem(data), beta, float(self.intercept_[0]))
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:

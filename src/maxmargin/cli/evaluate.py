@@ -1,0 +1,71 @@
+"""``maxmargin evaluate``: how good a model is on labelled rows."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from maxmargin.cli.console import JSON, ZERO_BASED, tell, working
+
+
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    data: Annotated[str, typer.Argument(help="Labelled rows in any format that train reads.")],
+    target: Annotated[str | None, typer.Option(help="The column of a table that holds the labels.")] = None,
+    zero_based: bool = ZERO_BASED,
+    as_json: bool = JSON,
+) -> None:
+    """Print accuracy, confusion and margins of a model on labelled rows.
+
+    Example: maxmargin evaluate a9a.model a9a.t.svm
+    """
+    from maxmargin.cli.files import load_model
+    from maxmargin.cli.models import is_regression
+    from maxmargin.files import read_data
+
+    machine = load_model(model)
+    with working(f"reading {data}"):
+        rows = read_data(data, target=target, like=machine, zero_based=zero_based)
+    if rows.y is None:
+        raise ValueError(f"{data} has no column {target!r} with the labels.")
+    with working("predicting"):
+        found = rows.quietly(machine.predict)(rows.X)
+        answer = _of_values(found, rows.y) if is_regression(machine) else _of_labels(machine, rows, found)
+    tell({"model": repr(machine), "rows": f"{len(found):,}", **answer}, as_json)
+
+
+def _of_values(found: Any, y: Any) -> dict[str, Any]:
+    import numpy as np
+    from sklearn.metrics import r2_score
+
+    errors = np.abs(found - y)
+    return {
+        "R²": float(r2_score(y, found)),
+        "mean error": float(errors.mean()),
+        "largest error": float(errors.max()),
+    }
+
+
+def _of_labels(machine: Any, rows: Any, found: Any) -> dict[str, Any]:
+    import numpy as np
+    from sklearn.metrics import confusion_matrix
+
+    labels = np.unique(np.concatenate([machine.classes_.astype(found.dtype), rows.y.astype(found.dtype)]))
+    table = confusion_matrix(rows.y.astype(found.dtype), found, labels=labels)
+    answer: dict[str, Any] = {
+        "accuracy": float((found == rows.y).mean()),
+        "confusion (rows: true, columns: found)": [
+            ["", *map(str, labels)],
+            *([str(label), *map(int, counts)] for label, counts in zip(labels, table, strict=True)),
+        ],
+    }
+    if len(machine.classes_) == 2 and np.isin(rows.y, machine.classes_).all():
+        scores = rows.quietly(machine.decision_function)(rows.X)
+        functional = np.where(rows.y == machine.classes_[1], scores, -scores)
+        answer["y f(x)"] = {
+            "smallest": float(functional.min()),
+            "5 % quantile": float(np.quantile(functional, 0.05)),
+            "median": float(np.median(functional)),
+            "share above 1": float((functional >= 1.0).mean()),
+        }
+    return answer

@@ -1,0 +1,163 @@
+"""``maxmargin train``: from a file to a model with its proof."""
+
+import time
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from maxmargin.cli.console import JSON, ZERO_BASED, tell, working
+from maxmargin.cli.models import MODELS, is_regression, make_model, number_or_name
+
+# Prices that --search tries, and factors on gamma.
+PRICES = tuple(10.0**k for k in range(-3, 4))
+WIDTHS = tuple(4.0**k for k in range(-2, 3))
+SEARCH_FOLDS = 5
+
+
+def train(
+    data: Annotated[str, typer.Argument(help="svmlight text (also .gz .bz2 .xz .zst), .csv or .parquet; - for stdin.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
+    model: Annotated[str, typer.Option("-m", "--model", help=" | ".join(MODELS))] = "linear-svc",
+    C: Annotated[float | None, typer.Option("-C", help="The price of slack; inf for the hard margin.")] = None,
+    loss: Annotated[str | None, typer.Option(help="hinge, squared_hinge, epsilon_insensitive, ...")] = None,
+    kernel: Annotated[str | None, typer.Option(help="rbf, linear, poly, sigmoid.")] = None,
+    gamma: Annotated[str | None, typer.Option(help="Of the kernel: a number, scale or auto.")] = None,
+    degree: Annotated[int | None, typer.Option(help="Of the polynomial kernel.")] = None,
+    coef0: Annotated[float | None, typer.Option(help="Of the polynomial and the sigmoid kernel.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Half the width of a regression's tube.")] = None,
+    tol: Annotated[float | None, typer.Option(help="The relative gap at which to stop.")] = None,
+    class_weight: Annotated[str | None, typer.Option(help="balanced.")] = None,
+    cache_size: Annotated[float | None, typer.Option(help="Megabytes for kernel rows.")] = None,
+    max_iter: Annotated[int | None, typer.Option(help="The most passes or steps.")] = None,
+    max_time: Annotated[float | None, typer.Option(help="The most seconds to train.")] = None,
+    jobs: Annotated[int | None, typer.Option("-j", "--jobs", help="Threads; the result does not depend on it.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of random orders.")] = None,
+    target: Annotated[str | None, typer.Option(help="The column of a table that is to be predicted.")] = None,
+    test: Annotated[str | None, typer.Option(help="Data to measure the model on.")] = None,
+    cv: Annotated[int | None, typer.Option(min=2, help="Folds of a cross-validation before training.")] = None,
+    search: Annotated[bool, typer.Option("--search", help="Choose C (and gamma) by cross-validation.")] = False,
+    zero_based: bool = ZERO_BASED,
+    as_json: bool = JSON,
+) -> None:
+    """Train a model on a file, print its accuracy and its certificate, and write it.
+
+    Example: maxmargin train a9a.svm -o a9a.model -C 0.1 --test a9a.t.svm
+    """
+    options: dict[str, Any] = {
+        "C": C,
+        "loss": loss,
+        "kernel": kernel,
+        "gamma": number_or_name(gamma),
+        "degree": degree,
+        "coef0": coef0,
+        "epsilon": epsilon,
+        "tol": tol,
+        "class_weight": class_weight,
+        "cache_size": cache_size,
+        "max_iter": max_iter,
+        "max_time": max_time,
+        "n_jobs": jobs,
+        "random_state": seed,
+    }
+    machine = make_model(model, options)
+    from maxmargin.files import read_data, save
+
+    began = time.perf_counter()
+    with working(f"reading {data}"):
+        rows = read_data(data, target=target, values=is_regression(machine), zero_based=zero_based)
+    answer: dict[str, Any] = {
+        "data": f"{data}: {rows.X.shape[0]:,} rows of {rows.X.shape[1]:,} columns",
+        "reading": time.perf_counter() - began,
+    }
+    if search:
+        with working("searching by cross-validation"):
+            machine, answer["chosen"] = _search(machine, rows.X, rows.y, given_c=C, given_gamma=gamma)
+    if cv is not None:
+        with working(f"{cv} folds"):
+            answer[f"{_score_name(machine)} in {cv} folds"] = _cross_validate(machine, rows.X, rows.y, cv)
+    began = time.perf_counter()
+    with working("training"), warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        machine.fit(rows.X, rows.y)
+        rows.name_features(machine)
+    answer["training"] = time.perf_counter() - began
+    answer["model"] = repr(machine)
+    answer[_score_name(machine)] = float(rows.quietly(machine.score)(rows.X, rows.y))
+    if test is not None:
+        with working(f"testing on {test}"):
+            new = read_data(test, target=target, like=machine, zero_based=zero_based)
+            answer[f"{_score_name(machine)} on {test}"] = float(new.quietly(machine.score)(new.X, new.y))
+    answer["status"] = str(machine.status_)
+    answer["certificate"] = str(machine.certificate_)
+    with working("writing"):
+        save(machine, output)
+    answer["written"] = str(output)
+    for warning in told:
+        if not as_json:
+            typer.echo(f"warning: {warning.message}", err=True)
+    tell(answer, as_json)
+
+
+def _score_name(machine: Any) -> str:
+    return "R²" if is_regression(machine) else "accuracy"
+
+
+def _cross_validate(machine: Any, X: Any, y: Any, folds: int) -> str:
+    from sklearn.model_selection import cross_val_score
+
+    scores = cross_val_score(machine, X, y, cv=folds)
+    return f"{scores.mean():.6g} ± {scores.std():.2g}"
+
+
+def _search(machine: Any, X: Any, y: Any, *, given_c: float | None, given_gamma: str | None) -> tuple[Any, dict]:
+    """Try prices, and widths of a kernel; the linear machines go from price to price without starting anew."""
+    from sklearn.base import clone
+
+    parameters = machine.get_params()
+    if "C" not in parameters:
+        raise ValueError("--search chooses C, which this model does not have: leave it out.")
+    grid: dict[str, Any] = {}
+    if given_c is None:
+        grid["C"] = PRICES
+    if "gamma" in parameters and parameters["kernel"] not in ("linear", "precomputed") and given_gamma is None:
+        grid["gamma"] = [width / (X.shape[1] * _variance(X)) for width in WIDTHS]
+    if not grid:
+        raise ValueError("--search has nothing to choose: leave out -C or --gamma.")
+    best, score = _best_of_paths(machine, X, y) if "gamma" not in parameters else _best_of_grid(machine, grid, X, y)
+    chosen = clone(machine).set_params(**best)
+    return chosen, {**best, "score": score}
+
+
+def _variance(X: Any) -> float:
+    import scipy.sparse as sp
+
+    if sp.issparse(X):
+        mean = X.mean()
+        return float(X.multiply(X).mean() - mean * mean) or 1.0
+    return float(X.var()) or 1.0
+
+
+def _best_of_grid(machine: Any, grid: dict[str, Any], X: Any, y: Any) -> tuple[dict[str, Any], float]:
+    from sklearn.model_selection import GridSearchCV
+
+    found = GridSearchCV(machine, {name: list(values) for name, values in grid.items()}, cv=SEARCH_FOLDS, refit=False)
+    found.fit(X, y)
+    return dict(found.best_params_), float(found.best_score_)
+
+
+def _best_of_paths(machine: Any, X: Any, y: Any) -> tuple[dict[str, Any], float]:
+    """Every fold is a path over all prices, each from where the last one ended."""
+    import numpy as np
+    from sklearn.base import clone
+    from sklearn.model_selection import check_cv
+
+    folds = check_cv(SEARCH_FOLDS, y, classifier=not is_regression(machine))
+    scores = np.zeros(len(PRICES))
+    for rows, others in folds.split(X, y):
+        model = clone(machine).set_params(warm_start=True)
+        for k, price in enumerate(PRICES):
+            scores[k] += model.set_params(C=price).fit(X[rows], y[rows]).score(X[others], y[others]) / SEARCH_FOLDS
+    best = int(np.argmax(scores))
+    return {"C": PRICES[best]}, float(scores[best])

@@ -1,0 +1,39 @@
+"""``maxmargin verify``: is what a model file claims true?"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maxmargin.cli.console import JSON, ZERO_BASED, tell, working
+
+
+def verify(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    data: Annotated[str, typer.Argument(help="The rows that it was trained on.")],
+    target: Annotated[str | None, typer.Option(help="The column of a table that holds the labels.")] = None,
+    zero_based: bool = ZERO_BASED,
+    as_json: bool = JSON,
+) -> None:
+    """Compute a model's certificate anew from the data and the file alone; exit code 1 if the file claims more.
+
+    Example: maxmargin verify a9a.model a9a.svm
+    """
+    from maxmargin import CertificateError, certify
+    from maxmargin.cli.files import load_model
+    from maxmargin.files import read_data
+
+    machine = load_model(model)
+    if not hasattr(machine, "certificate_"):
+        raise ValueError(f"{model} holds no certificate: only models that maxmargin trained do.")
+    with working(f"reading {data}"):
+        rows = read_data(data, target=target, like=machine, zero_based=zero_based)
+    with working("proving"):
+        proof = rows.quietly(certify)(machine, rows.X, rows.y)
+    answer = {"claimed": str(machine.certificate_), "proven": str(proof)}
+    try:
+        machine.certificate_.check(proof)
+    except CertificateError as error:
+        tell({**answer, "true": False, "why": str(error)}, as_json)
+        raise typer.Exit(1) from error
+    tell({**answer, "true": True}, as_json)

@@ -1,0 +1,51 @@
+"""Reading and writing: model files and data, one format a module, loaded when first used."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_HOME_OF = {
+    "written_atomically": "atomic",
+    "write_onnx": "onnx_model",
+    "store_text": "store",
+    "write_store": "store",
+    "open_store": "store",
+    "StoreError": "store",
+    "read_data": "reading",
+    "DataFile": "reading",
+    "ModelFileError": "errors",
+    "SvmlightError": "svmlight",
+    "load": "model",
+    "read_liblinear_model": "liblinear_model",
+    "read_libsvm_model": "libsvm_model",
+    "read_svmlight": "svmlight",
+    "read_svmlight_blocks": "svmlight",
+    "save": "model",
+    "write_liblinear_model": "liblinear_model",
+    "write_libsvm_model": "libsvm_model",
+    "write_svmlight": "svmlight",
+}
+
+__all__ = sorted(_HOME_OF)
+
+if TYPE_CHECKING:
+    from maxmargin.files.atomic import written_atomically
+    from maxmargin.files.errors import ModelFileError
+    from maxmargin.files.liblinear_model import read_liblinear_model, write_liblinear_model
+    from maxmargin.files.libsvm_model import read_libsvm_model, write_libsvm_model
+    from maxmargin.files.model import load, save
+    from maxmargin.files.onnx_model import write_onnx
+    from maxmargin.files.reading import DataFile, read_data
+    from maxmargin.files.store import StoreError, open_store, store_text, write_store
+    from maxmargin.files.svmlight import SvmlightError, read_svmlight, read_svmlight_blocks, write_svmlight
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'maxmargin.files' has no attribute {name!r}")
+    value = getattr(import_module(f"maxmargin.files.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

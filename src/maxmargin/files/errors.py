@@ -1,0 +1,23 @@
+"""What is raised where a model file cannot be believed."""
+
+import os
+
+
+class ModelFileError(ValueError):
+    """A model file cannot be read, or a model cannot be written: names the file, the line of a text, and the reason.
+
+    Parameters
+    ----------
+    path : str or path
+    reason : str
+    line : int, optional
+        The number of the line, from 1, for formats that are text.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], reason: str, line: int | None = None) -> None:
+        where = os.fspath(path) if line is None else f"{os.fspath(path)}, line {line}"
+        super().__init__(f"{where}: {reason}")
+        self.path, self.reason, self.line = os.fspath(path), reason, line
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, int | None]]:
+        return type(self), (self.path, self.reason, self.line)

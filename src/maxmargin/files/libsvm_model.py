@@ -1,0 +1,216 @@
+"""Kernel machines as LIBSVM's model text, both ways.
+
+LIBSVM decides for ``label[0]`` where its score is positive, and subtracts ``rho`` where this package adds an intercept.
+For two classes a positive score means the greater label here, so the greater label is written first; for more, pairs
+are laid out alike. A row for which the votes of three classes or more tie gets LIBSVM's first label there, and the one
+with the greatest confidence here.
+"""
+
+import os
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin.estimators import SVC, SVR
+from maxmargin.files.atomic import written_atomically
+from maxmargin.files.errors import ModelFileError
+from maxmargin.files.model_text import LARGEST_INT, Head, ModelText, exactly, whole_labels
+from maxmargin.problems.kernels import Linear, Polynomial, RadialBasis, Sigmoid, kernel_by_name
+
+MACHINES = {"c_svc": SVC, "epsilon_svr": SVR}
+# LIBSVM's name for a kernel, and the numbers that it has there.
+KERNELS: dict[str, tuple[str, type, tuple[str, ...]]] = {
+    "linear": ("linear", Linear, ()),
+    "polynomial": ("poly", Polynomial, ("degree", "gamma", "coef0")),
+    "rbf": ("rbf", RadialBasis, ("gamma",)),
+    "sigmoid": ("sigmoid", Sigmoid, ("gamma", "coef0")),
+}
+ENTRIES = (
+    "svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label", "probA", "probB",
+    "prob_density_marks", "nr_sv",
+)  # fmt: skip
+
+
+def write_libsvm_model(model: SVC | SVR, path: str | os.PathLike[str]) -> None:
+    """Write a fitted kernel machine as a model file of LIBSVM, for ``svm-predict``.
+
+    The certificate and C have no place in it: :func:`maxmargin.save` keeps them.
+
+    Parameters
+    ----------
+    model : SVC or SVR
+        With the linear, polynomial, RBF or sigmoid kernel; the labels of an SVC have to be whole numbers.
+    path : str or path
+
+    Raises
+    ------
+    ModelFileError
+        Where the format cannot hold the model.
+    """
+    if type(model) not in MACHINES.values():
+        raise ModelFileError(path, f"{type(model).__name__} is not SVC or SVR")
+    check_is_fitted(model)
+    coefficients, order = model._duals, np.arange(model.support_.size)
+    head = [f"svm_type {'c_svc' if isinstance(model, SVC) else 'epsilon_svr'}", *_kernel_lines(model, path)]
+    # Zero is written as 0, not as -0.
+    rho = f"rho {' '.join(exactly(0.0 - intercept) for intercept in model.intercept_)}"
+    if isinstance(model, SVC):
+        labels, counts = whole_labels(model.classes_, path), model.n_support_.tolist()
+        if len(labels) == 2:
+            labels, counts = labels[::-1], counts[::-1]
+            order = np.concatenate([order[counts[1] :], order[: counts[1]]])
+        head += [f"nr_class {len(labels)}", f"total_sv {order.size}", rho]
+        head += [f"label {' '.join(map(str, labels))}", f"nr_sv {' '.join(map(str, counts))}"]
+    else:
+        head += ["nr_class 2", f"total_sv {order.size}", rho]
+    with written_atomically(path) as file:
+        file.write(("\n".join([*head, "SV"]) + "\n").encode("ascii"))
+        rows = sp.csr_array(model.support_vectors_)
+        for row in order:
+            own = slice(rows.indptr[row], rows.indptr[row + 1])
+            entries = zip(rows.indices[own].tolist(), rows.data[own].tolist(), strict=True)
+            words = [exactly(coefficient) for coefficient in coefficients[:, row]]
+            words += [f"{column + 1}:{exactly(value)}" for column, value in entries if value != 0.0]
+            file.write((" ".join(words) + " \n").encode("ascii"))
+
+
+def _kernel_lines(model: Any, path: str | os.PathLike[str]) -> list[str]:
+    for name, (_, kind, numbers) in KERNELS.items():
+        if type(model._kernel) is kind:
+            values = {number: getattr(model._kernel, number) for number in numbers}
+            return [
+                f"kernel_type {name}",
+                *(
+                    f"{number} {int(value) if number == 'degree' else exactly(value)}"
+                    for number, value in values.items()
+                ),
+            ]
+    raise ModelFileError(path, "only the linear, polynomial, RBF and sigmoid kernels can be written in this format")
+
+
+def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = None) -> SVC | SVR:
+    """Read a model file of LIBSVM's ``svm-train`` as a fitted estimator.
+
+    The file says neither C nor epsilon, nor which rows were the support vectors: these parameters are at their
+    defaults, and ``support_`` counts the support vectors themselves. Nothing is proven, and there is no certificate.
+    Probabilities are not read.
+
+    Parameters
+    ----------
+    path : str or path
+        A file of type ``c_svc`` or ``epsilon_svr``.
+    n_features : int, optional
+        The columns of X, which the file does not say; by default the greatest index that occurs in it.
+
+    Returns
+    -------
+    SVC or SVR
+
+    Raises
+    ------
+    ModelFileError
+        Where the text is not such a model; with the line.
+    """
+    text = ModelText(path)
+    lines = text.lines()
+    head = Head(text, lines, ENTRIES, last="SV")
+    machine = head.choice("svm_type", MACHINES)
+    parameters = _kernel_parameters(head)
+    model = machine(**parameters)
+    labels = head.labels() if machine is SVC else None
+    n_support = head.wholes("total_sv", 1)[0]
+    if labels is None:
+        n_coefficients, n_pairs, counts = 1, 1, [n_support]
+    else:
+        n_coefficients, n_pairs = len(labels) - 1, len(labels) * (len(labels) - 1) // 2
+        counts = head.wholes("nr_sv", len(labels))
+        if sum(counts) != n_support:
+            text.refuse(f"nr_sv does not add up to total_sv {n_support}", head.line("nr_sv"))
+    rho = np.array(head.reals("rho", n_pairs))
+    coefficients, rows = _support(text, lines, n_support, n_coefficients)
+    if n_features is not None:
+        if n_features < rows.shape[1]:
+            raise ModelFileError(path, f"n_features is {n_features}, but the file has the index {rows.shape[1]}")
+        rows.resize((n_support, n_features))
+    model._duals, model.intercept_, model.support_vectors_ = coefficients, 0.0 - rho, rows
+    if labels is not None:
+        _arrange(model, labels, counts)
+    model.support_ = np.arange(n_support, dtype=np.int32)
+    model.n_features_in_ = model.support_vectors_.shape[1]
+    model._n_rows = n_support
+    model._kernel = kernel_by_name(**{"name": model.kernel, "gamma": 1.0, **_numbers(parameters)})
+    return model
+
+
+def _kernel_parameters(head: Head) -> dict[str, Any]:
+    kernel, _, numbers = head.choice("kernel_type", KERNELS)
+    parameters: dict[str, Any] = {"kernel": kernel}
+    for number in numbers:
+        read = head.wholes if number == "degree" else head.reals
+        parameters[number] = read(number, 1)[0]
+    if "gamma" in numbers and parameters["gamma"] < 0.0:
+        head.text.refuse("gamma is negative", head.line("gamma"))
+    return parameters
+
+
+def _numbers(parameters: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if name != "kernel"}
+
+
+def _support(text: ModelText, lines: Any, n_support: int, n_coefficients: int) -> tuple[np.ndarray, Any]:
+    """Coefficients (n_coefficients, n_support) and support vectors, from the lines after the head."""
+    coefficients: list[list[float]] = []
+    offsets, columns, values = [0], [], []
+    for words in lines:
+        if len(coefficients) == n_support:
+            text.refuse(f"there are more lines than total_sv {n_support}")
+        if len(words) < n_coefficients:
+            text.refuse(f"the line has {len(words)} coefficients instead of {n_coefficients}")
+        coefficients.append([text.real(word) for word in words[:n_coefficients]])
+        before = 0
+        for word in words[n_coefficients:]:
+            index, colon, value = word.partition(":")
+            column = text.whole(index, least=1)
+            if not colon or column <= before:
+                text.refuse(f"{word[:40]!r} is not an entry index:value with a greater index than the one before")
+            before = column
+            columns.append(column - 1)
+            values.append(text.real(value))
+        offsets.append(len(columns))
+    if len(coefficients) < n_support:
+        text.refuse(f"the file ends after {len(coefficients)} of {n_support} support vectors")
+    shape = n_support, max(columns, default=0) + 1
+    indices = np.array(columns, dtype=np.int32)
+    offset_type = np.int32 if len(columns) <= LARGEST_INT else np.int64
+    rows = sp.csr_matrix((np.array(values, dtype=np.float64), indices, np.array(offsets, offset_type)), shape=shape)
+    return np.array(coefficients).reshape(n_support, n_coefficients).T.copy(), rows
+
+
+def _arrange(model: SVC, labels: list[int], counts: list[int]) -> None:
+    """Bring classes, support vectors and pairs from the file's order into that of sorted labels."""
+    ranks = np.argsort(labels)  # the places in the file of the sorted labels
+    ends = np.cumsum(counts)
+    parts = [np.arange(ends[place] - counts[place], ends[place]) for place in ranks]
+    model.classes_ = np.array(labels)[ranks]
+    model._n_support = np.array(counts, dtype=np.int32)[ranks]
+    from_file, rho = model._duals, model.intercept_
+    if len(labels) == 2:
+        # A positive score means label[0] in the file, and the greater label here.
+        sign = 1.0 if labels[0] > labels[1] else -1.0
+        dual_coef, intercept = sign * from_file, sign * rho
+    else:
+        dual_coef, intercept = np.zeros_like(from_file), np.zeros_like(rho)
+        pair_of_file = {pair: number for number, pair in enumerate(combinations(range(len(labels)), 2))}
+        for pair, (first, second) in enumerate(combinations(range(len(labels)), 2)):
+            own, other = int(ranks[first]), int(ranks[second])
+            # A positive score means the pair's first class, in the file and here.
+            sign = 1.0 if own < other else -1.0
+            intercept[pair] = sign * rho[pair_of_file[min(own, other), max(own, other)]]
+            dual_coef[second - 1, parts[first]] = sign * from_file[other - (other > own), parts[first]]
+            dual_coef[first, parts[second]] = sign * from_file[own - (own > other), parts[second]]
+    order = np.concatenate(parts)
+    model._duals, model.intercept_ = dual_coef[:, order], intercept
+    model.support_vectors_ = model.support_vectors_[order]

@@ -1,0 +1,196 @@
+"""Models as ONNX graphs, which other programs run: planes and kernels out of plain operators, in double precision.
+
+(The operators ``SVMClassifier`` and ``LinearClassifier`` of ONNX are of single precision, and vote otherwise.)
+"""
+
+import os
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import is_regressor
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin.files.atomic import written_atomically
+from maxmargin.problems.kernels import Linear, Polynomial, RadialBasis, Sigmoid
+
+OPSET = 17
+# What the file format of that operator set is called.
+IR_VERSION = 8
+
+
+def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model as an ONNX graph.
+
+    Its input is ``X``, rows of float64. Its outputs are ``label`` and ``scores``, which are those of ``predict`` and
+    ``decision_function`` up to rounding; or ``value`` for a regression.
+
+    Parameters
+    ----------
+    model : fitted estimator of this package
+        With a kernel by name; functions and gram matrices cannot be written.
+    path : str or Path
+    """
+    check_is_fitted(model)
+    graph = _Graph()
+    scores = (
+        _plane_scores(graph, model)
+        if hasattr(model, "coef_") and not _has_kernel(model)
+        else _kernel_scores(graph, model)
+    )
+    if is_regressor(model):
+        graph.node("Squeeze", [scores, graph.constant(np.array([1]))], "value")
+        outputs = {"value": _kinds()["value"]}
+    else:
+        outputs = _label(graph, model, scores)
+    with written_atomically(path) as file:
+        file.write(graph.finished(int(model.n_features_in_), outputs).SerializeToString())
+
+
+def _has_kernel(model: Any) -> bool:
+    return hasattr(model, "support_vectors_")
+
+
+def _votes_by_pairs(model: Any) -> bool:
+    return hasattr(model, "_pair_coefficients")
+
+
+class _Graph:
+    """Nodes and constants, with names that count up."""
+
+    def __init__(self) -> None:
+        self._onnx = _import_onnx()
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+
+    def constant(self, values: np.ndarray) -> str:
+        """Add an array, and return its name."""
+        name = f"constant_{len(self._constants)}"
+        if values.dtype.kind in "US":
+            kind = self._onnx.TensorProto.STRING
+            tensor = self._onnx.helper.make_tensor(name, kind, values.shape, [str(value).encode() for value in values])
+        else:
+            tensor = self._onnx.numpy_helper.from_array(np.ascontiguousarray(values), name)
+        self._constants.append(tensor)
+        return name
+
+    def node(self, operator: str, inputs: list[str], name: str | None = None, **attributes: Any) -> str:
+        """Add an operator, and return the name of its output."""
+        name = name or f"node_{len(self._nodes)}"
+        self._nodes.append(self._onnx.helper.make_node(operator, inputs, [name], **attributes))
+        return name
+
+    def finished(self, n_features: int, outputs: dict[str, tuple[Any, list[Any]]]) -> Any:
+        """The model, after a check."""
+        helper, types = self._onnx.helper, self._onnx.TensorProto
+        graph = helper.make_graph(
+            self._nodes,
+            "maxmargin",
+            [helper.make_tensor_value_info("X", types.DOUBLE, ["n", n_features])],
+            [
+                helper.make_tensor_value_info(name, getattr(types, kind), shape)
+                for name, (kind, shape) in outputs.items()
+            ],
+            self._constants,
+        )
+        model = helper.make_model(
+            graph, producer_name="maxmargin", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION
+        )
+        self._onnx.checker.check_model(model)
+        return model
+
+
+def _kinds() -> dict[str, tuple[str, list[Any]]]:
+    return {
+        "value": ("DOUBLE", ["n"]),
+        "scores": ("DOUBLE", ["n", "k"]),
+        "number": ("INT64", ["n"]),
+        "text": ("STRING", ["n"]),
+    }
+
+
+def _plane_scores(graph: _Graph, model: Any) -> str:
+    coef = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
+    intercept = np.broadcast_to(np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64)), (coef.shape[0],))
+    products = graph.node("MatMul", ["X", graph.constant(coef.T)])
+    return graph.node("Add", [products, graph.constant(np.array(intercept))])
+
+
+def _kernel_scores(graph: _Graph, model: Any) -> str:
+    coefficients = model._pair_coefficients() if _votes_by_pairs(model) else model.dual_coef_.T
+    values = graph.node("MatMul", [_kernel_values(graph, model), graph.constant(np.array(coefficients))])
+    return graph.node("Add", [values, graph.constant(np.array(model.intercept_, dtype=np.float64))])
+
+
+def _kernel_values(graph: _Graph, model: Any) -> str:
+    """The kernel of the input with the support vectors."""
+    kernel, vectors = model._kernel, model.support_vectors_
+    if not isinstance(kernel, (Linear, Polynomial, RadialBasis, Sigmoid)):
+        raise ValueError("kernel must be one of those with a name: functions and gram matrices cannot be written.")
+    vectors = np.asarray(vectors.toarray() if sp.issparse(vectors) else vectors, dtype=np.float64)
+    if isinstance(kernel, Linear):
+        return graph.node("MatMul", ["X", graph.constant(vectors.T)])
+    if isinstance(kernel, RadialBasis):
+        # -gamma ||x - z||² = 2 gamma x·z - gamma ||x||² - gamma ||z||²
+        products = graph.node("MatMul", ["X", graph.constant(2.0 * kernel.gamma * vectors.T)])
+        squares = graph.node("ReduceSumSquare", ["X"], axes=[1], keepdims=1)
+        own = graph.node("Mul", [squares, graph.constant(np.array(-kernel.gamma))])
+        others = graph.constant(-kernel.gamma * np.vecdot(vectors, vectors))
+        exponents = graph.node("Add", [graph.node("Add", [products, own]), others])
+        return graph.node("Exp", [graph.node("Min", [exponents, graph.constant(np.array(0.0))])])
+    inner = graph.node("MatMul", ["X", graph.constant(kernel.gamma * vectors.T)])
+    shifted = graph.node("Add", [inner, graph.constant(np.array(float(kernel.coef0)))])
+    if isinstance(kernel, Sigmoid):
+        return graph.node("Tanh", [shifted])
+    return graph.node("Pow", [shifted, graph.constant(np.array(float(kernel.degree)))])
+
+
+def _label(graph: _Graph, model: Any, scores: str) -> dict[str, tuple[str, list[Any]]]:
+    """The class with the largest score; of two, the second where its score is positive."""
+    n_classes = len(model.classes_)
+    if n_classes == 2:
+        positive = graph.node("GreaterOrEqual", [scores, graph.constant(np.array(0.0))])
+        place = graph.node("Squeeze", [graph.node("Cast", [positive], to=7), graph.constant(np.array([1]))])
+        graph.node("Identity", [scores], "scores")
+    else:
+        if _votes_by_pairs(model):
+            scores = _votes(graph, n_classes, scores)
+        graph.node("Identity", [scores], "scores")
+        place = graph.node("ArgMax", [scores], axis=1, keepdims=0)
+    classes = np.asarray(model.classes_)
+    if classes.dtype.kind in "iub":
+        classes = classes.astype(np.int64)
+    elif classes.dtype.kind not in "US":
+        classes = classes.astype(str)
+    graph.node("Gather", [graph.constant(classes), place], "label", axis=0)
+    kinds = _kinds()
+    return {"label": kinds["number" if classes.dtype.kind == "i" else "text"], "scores": kinds["scores"]}
+
+
+def _votes(graph: _Graph, n_classes: int, scores: str) -> str:
+    """One score a class from one a pair: the votes, and less than half a vote for the confidences' sum."""
+    pairs = [(first, second) for first in range(n_classes) for second in range(first + 1, n_classes)]
+    for_first, for_second = np.zeros((len(pairs), n_classes)), np.zeros((len(pairs), n_classes))
+    for k, (first, second) in enumerate(pairs):
+        for_first[k, first] = for_second[k, second] = 1.0
+    lost = graph.node("Cast", [graph.node("Less", [scores, graph.constant(np.array(0.0))])], to=11)
+    won = graph.node("Sub", [graph.constant(np.array(1.0)), lost])
+    votes = graph.node(
+        "Add",
+        [
+            graph.node("MatMul", [won, graph.constant(for_first)]),
+            graph.node("MatMul", [lost, graph.constant(for_second)]),
+        ],
+    )
+    sums = graph.node("MatMul", [scores, graph.constant(for_first - for_second)])
+    size = graph.node("Add", [graph.node("Abs", [sums]), graph.constant(np.array(1.0))])
+    share = graph.node("Div", [sums, graph.node("Mul", [size, graph.constant(np.array(3.0))])])
+    return graph.node("Add", [votes, share])
+
+
+def _import_onnx() -> Any:
+    try:
+        import onnx
+    except ImportError as error:
+        raise ValueError("ONNX files are written by the package onnx: pip install 'maxmargin[onnx]'.") from error
+    return onnx

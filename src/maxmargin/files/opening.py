@@ -1,0 +1,183 @@
+"""Files as streams of bytes, plain or compressed.
+
+The end of the name says which: ``.gz``, ``.bz2``, ``.xz`` or ``.zst``. Standard input (``-``) has no name, and is told
+by its first bytes.
+"""
+
+import bz2
+import contextlib
+import gzip
+import io
+import lzma
+import os
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+STANDARD_INPUT = "-"
+
+# How files of each kind begin.
+FIRST_BYTES = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
+LONGEST_FIRST_BYTES = max(map(len, FIRST_BYTES.values()))
+
+# So little compressed text becomes at most some ten megabytes: a hostile file cannot fill the memory at once.
+PIECE = 1 << 10
+
+
+def name_of(path: str | os.PathLike[str]) -> str:
+    """Name a file in messages."""
+    return "standard input" if path == STANDARD_INPUT else os.fspath(path)
+
+
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """Return the suffix that says how a file is compressed; empty for a plain one."""
+    suffix = Path(path).suffix.lower()
+    return suffix if suffix in FIRST_BYTES else ""
+
+
+@contextlib.contextmanager
+def open_bytes(path: str | os.PathLike[str]) -> Iterator[io.RawIOBase]:
+    """Open a file for reading; its bytes come out decompressed.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``-`` is standard input.
+
+    Yields
+    ------
+    stream : with ``readinto`` and ``read``
+        They raise ``ValueError`` with the file's name where its compressed bytes are damaged or end too early.
+    """
+    with contextlib.ExitStack() as opened:
+        if path == STANDARD_INPUT:
+            source = sys.stdin.buffer
+            head = source.read(LONGEST_FIRST_BYTES)
+            kind = next((kind for kind, first in FIRST_BYTES.items() if head.startswith(first)), "")
+            plain = cast(BinaryIO, io.BufferedReader(_Rejoined(head, source)))
+        else:
+            kind = kind_of(path)
+            plain = opened.enter_context(open(path, "rb", buffering=0))
+        yield _Named(_DECOMPRESSED[kind](plain), name_of(path))
+
+
+@contextlib.contextmanager
+def compressed(stream: BinaryIO, kind: str) -> Iterator[BinaryIO]:
+    """Compress what is written, as the suffix ``kind`` says, into a stream that stays open."""
+    if not kind:
+        yield stream
+        return
+    if kind == ".gz":
+        # Neither a name nor a time: the same data give the same file.
+        writer: Any = gzip.GzipFile("", "wb", 6, stream, 0)
+    elif kind == ".bz2":
+        writer = bz2.BZ2File(stream, "wb")
+    elif kind == ".xz":
+        writer = lzma.LZMAFile(stream, "wb")  # noqa: SIM115 - entered below
+    elif _zstandard().__name__ == "zstandard":
+        writer = _zstandard().ZstdCompressor().stream_writer(stream, closefd=False)
+    else:
+        writer = _zstandard().ZstdFile(stream, "wb")
+    with writer:
+        yield writer
+
+
+def _zstandard() -> Any:
+    """Return Python's own module (from 3.14 on), or else the package."""
+    for module in ("compression.zstd", "zstandard"):
+        with contextlib.suppress(ImportError):
+            return import_module(module)
+    raise ImportError("Files that end in .zst need the package zstandard: pip install zstandard (or Python 3.14).")
+
+
+def _open_zstandard(plain: BinaryIO) -> Any:
+    module = _zstandard()
+    return _Frames(plain, module) if module.__name__ == "zstandard" else module.ZstdFile(plain)
+
+
+_DECOMPRESSED: dict[str, Callable[[BinaryIO], Any]] = {
+    "": lambda plain: plain,
+    ".gz": lambda plain: gzip.GzipFile(fileobj=plain, mode="rb"),
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+    ".zst": _open_zstandard,
+}
+
+
+class _Rejoined(io.RawIOBase):
+    """Bytes that were read ahead, and the stream that they came from."""
+
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        self._head = head
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._head[: len(buffer)] or self._rest.read(len(buffer))
+        self._head = self._head[len(piece) :]
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+class _Frames(io.RawIOBase):
+    """The frames of a Zstandard file, one after the other.
+
+    The package's own reader ends without a word where a file was cut off.
+    """
+
+    def __init__(self, plain: BinaryIO, module: Any) -> None:
+        self._plain = plain
+        self._module = module
+        self._frame: Any = None
+        self._left = b""
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            piece = self._left or self._plain.read(PIECE)
+            self._left = b""
+            if not piece:
+                if self._frame is not None:
+                    raise EOFError("Compressed file ended before the end-of-stream marker was reached")
+                return 0
+            if self._frame is None:
+                self._frame = self._module.ZstdDecompressor().decompressobj()
+            try:
+                self._ready = memoryview(self._frame.decompress(piece))
+            except self._module.ZstdError as error:
+                raise zlib.error(str(error)) from error
+            if self._frame.eof:
+                self._left, self._frame = self._frame.unused_data, None
+        size = min(len(buffer), len(self._ready))
+        buffer[:size], self._ready = self._ready[:size], self._ready[size:]
+        return size
+
+
+class _Named(io.RawIOBase):
+    """A stream whose errors name the file."""
+
+    def __init__(self, stream: Any, name: str) -> None:
+        self._stream = stream
+        self._name = name
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            return self._stream.readinto(buffer)
+        except (EOFError, zlib.error, lzma.LZMAError) as error:
+            raise ValueError(f"{self._name} is not a whole compressed file: {error}") from error
+        except OSError as error:
+            # An error of the system has a number; those of the decompressors have none.
+            if error.errno is not None:
+                raise
+            raise ValueError(f"{self._name} is not a whole compressed file: {error}") from error

@@ -1,0 +1,291 @@
+"""Data on disk as arrays that are opened, not read: a folder with one file an array and a manifest.
+
+The arrays are mapped into memory, so that the system reads the pages that are used and drops them when memory is short:
+what is trained on may be larger than the memory. Opening checks the sizes, which takes milliseconds; ``check=True``
+reads everything once and compares the checksums.
+"""
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.files.reading import DataFile, are_whole
+
+MANIFEST = "manifest.json"
+FORMAT, VERSION = "maxmargin store", 1
+LARGEST_MANIFEST = 1 << 26
+PIECE = 1 << 22
+ROWS_PER_BLOCK = 1 << 15
+MOST_COLUMNS = (1 << 31) - 1
+SPARSE = {"data": ("float32", "float64"), "indices": ("int32", "int64"), "indptr": ("int64",)}
+DENSE = {"X": ("float32", "float64")}
+TARGETS = ("float64", "int64")
+
+
+class StoreError(ValueError):
+    """A folder that is not a store, or a damaged one."""
+
+
+def is_store(path: str | Path) -> bool:
+    """Whether there is a store of that name."""
+    return (Path(path) / MANIFEST).is_file()
+
+
+def write_store(path: str | Path, blocks: Iterable[tuple[Any, np.ndarray]], names: list[str] | None = None) -> None:
+    """Write blocks of rows, one after the other, so that never more than one is in memory.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder to make; one that is a store already is replaced when all is written.
+    blocks : iterable of (X, y)
+        All sparse or all dense, with as many columns.
+    names : list of str, optional
+        Names of the columns.
+    """
+    with _folder_in_place_of(Path(path)) as folder, _Writer(folder) as writer:
+        for X, y in blocks:
+            writer.add(X, y)
+        writer.finish(names)
+
+
+def open_store(path: str | Path, *, check: bool = False) -> DataFile:
+    """Open a store: X and y are read from the disk when they are used.
+
+    Parameters
+    ----------
+    path : str or Path
+    check : bool, default=False
+        Read everything, and compare the checksums.
+
+    Returns
+    -------
+    DataFile
+    """
+    folder = Path(path)
+    manifest = _manifest(folder)
+    shape, arrays = tuple(manifest["shape"]), manifest["arrays"]
+    wanted = {**(SPARSE if manifest["sparse"] else DENSE), "y": TARGETS}
+    if set(arrays) != set(wanted):
+        raise StoreError(f"{path}: the arrays are {', '.join(sorted(arrays))}, not {', '.join(sorted(wanted))}.")
+    opened = {name: _open_array(folder, name, arrays[name], dtypes) for name, dtypes in wanted.items()}
+    if check:
+        for name in opened:
+            if _checksum(folder / f"{name}.bin") != arrays[name]["checksum"]:
+                raise StoreError(f"{path}: {name}.bin is not what was written: its checksum is another one.")
+    _refuse_other_sizes(path, manifest, opened)
+    if not manifest["sparse"]:
+        return DataFile(opened["X"].reshape(shape), opened["y"], manifest["names"])
+    # The ends of the rows are few and steer all reading: they are looked at in any case.
+    indptr = opened["indptr"]
+    if indptr[0] != 0 or indptr[-1] != opened["data"].size or (np.diff(indptr) < 0).any():
+        raise StoreError(f"{path}: indptr.bin is damaged.")
+    X = sp.csr_matrix(shape, dtype=opened["data"].dtype)
+    X.data, X.indices, X.indptr = opened["data"], opened["indices"], _narrow(indptr, opened["indices"].dtype)
+    return DataFile(X, opened["y"], manifest["names"])
+
+
+class _Writer:
+    """Appends blocks to the files of the arrays."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[str, BinaryIO] = {}
+        self._sums: dict[str, Any] = {}
+        self._sizes: dict[str, int] = {}
+        self._dtypes: dict[str, np.dtype] = {}
+        self._n_rows, self._n_columns, self._n_entries = 0, 0, 0
+        self._sparse: bool | None = None
+
+    def __enter__(self) -> "_Writer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def add(self, X: Any, y: np.ndarray) -> None:
+        """Append some rows."""
+        sparse = sp.issparse(X)
+        if self._sparse is None:
+            self._sparse, self._n_columns = sparse, X.shape[1]
+        if sparse != self._sparse or X.shape[1] != self._n_columns:
+            raise ValueError("all blocks must be sparse or all dense, and have as many columns.")
+        if np.asarray(y).dtype.kind not in "fiub":
+            raise ValueError("y must hold numbers: a store keeps labels as such.")
+        targets = np.asarray(y)
+        self._append("y", targets.astype(np.float64 if targets.dtype.kind == "f" else np.int64))
+        if sparse:
+            X = X.tocsr()
+            X.sum_duplicates()
+            self._append("data", X.data if X.dtype == np.float32 else X.data.astype(np.float64))
+            self._append("indices", X.indices.astype(np.int32 if self._n_columns < 2**31 else np.int64))
+            offsets = X.indptr.astype(np.int64) + self._n_entries
+            self._append("indptr", offsets if self._n_rows == 0 else offsets[1:])
+            self._n_entries += X.nnz
+        else:
+            self._append("X", np.ascontiguousarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64))
+        self._n_rows += X.shape[0]
+
+    def finish(self, names: list[str] | None) -> None:
+        """Write the manifest, when all arrays are on the disk."""
+        if self._n_rows == 0:
+            raise ValueError("there are no rows to store.")
+        if names is not None and len(names) != self._n_columns:
+            raise ValueError(f"names has {len(names)} entries for {self._n_columns} columns.")
+        for file in self._files.values():
+            file.flush()
+            os.fsync(file.fileno())
+        arrays = {
+            name: {
+                "dtype": self._dtypes[name].name,
+                "size": self._sizes[name],
+                "checksum": self._sums[name].hexdigest(),
+            }
+            for name in self._files
+        }
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "sparse": bool(self._sparse),
+            "shape": [self._n_rows, self._n_columns],
+            "names": names,
+            "arrays": arrays,
+        }
+        with (self._folder / MANIFEST).open("wb") as last:
+            last.write(json.dumps(manifest).encode())
+            last.flush()
+            os.fsync(last.fileno())
+
+    def _append(self, name: str, values: np.ndarray) -> None:
+        if name not in self._files:
+            self._files[name] = (self._folder / f"{name}.bin").open("wb")
+            self._sums[name], self._sizes[name], self._dtypes[name] = blake2b(digest_size=16), 0, values.dtype
+        if values.dtype != self._dtypes[name]:
+            raise ValueError(f"all blocks must be of one type; {name} is {self._dtypes[name]}, then {values.dtype}.")
+        raw: Any = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        self._files[name].write(raw)
+        self._sums[name].update(raw)
+        self._sizes[name] += values.size
+
+
+@contextmanager
+def _folder_in_place_of(path: Path) -> Iterator[Path]:
+    """A folder beside the path that takes its place at the end; an error or a crash leaves the old one."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not is_store(target):
+        raise StoreError(f"{path} is there already and is not a store: give another name.")
+    unique = secrets.token_hex(8)
+    folder = target.with_name(f".{target.name}.{unique}.part")
+    old = target.with_name(f".{target.name}.{unique}.old")
+    folder.mkdir()
+    try:
+        yield folder
+        if target.exists():
+            os.rename(target, old)
+        os.rename(folder, target)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise StoreError(f"{folder} is not a store: there is no {MANIFEST} in it.")
+    if path.stat().st_size > LARGEST_MANIFEST:
+        raise StoreError(f"{path} is too large.")
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        kind, version = manifest["format"], manifest["version"]
+        names, shape, arrays = manifest["names"], manifest["shape"], manifest["arrays"]
+        sound = (
+            isinstance(manifest["sparse"], bool)
+            and len(shape) == 2
+            and all(isinstance(size, int) and size >= 0 for size in shape)
+            and (names is None or (len(names) == shape[1] and all(isinstance(name, str) for name in names)))
+            and isinstance(arrays, dict)
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path} is damaged: {error!r}.") from error
+    if kind != FORMAT or version != VERSION or not sound:
+        raise StoreError(f"{path} is not the manifest of a store that this version reads.")
+    return manifest
+
+
+def _open_array(folder: Path, name: str, entry: Any, dtypes: tuple[str, ...]) -> np.ndarray:
+    path = folder / f"{name}.bin"
+    try:
+        dtype, size = entry["dtype"], entry["size"]
+    except (KeyError, TypeError) as error:
+        raise StoreError(f"{folder}: the manifest is damaged: {error!r}.") from error
+    if dtype not in dtypes or not isinstance(size, int) or size < 0:
+        raise StoreError(f"{folder}: {name} is of type {dtype!r}, not {' or '.join(dtypes)}.")
+    width = np.dtype(dtype).itemsize
+    if not path.is_file() or path.stat().st_size != width * size:
+        raise StoreError(f"{path} should have {width * size:,} bytes: the store is damaged.")
+    if size == 0:
+        return np.empty(0, dtype=dtype)
+    return np.memmap(path, dtype=dtype, mode="r", shape=(size,))
+
+
+def _refuse_other_sizes(path: str | Path, manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    n_rows, n_columns = manifest["shape"]
+    sound = arrays["y"].size == n_rows
+    if manifest["sparse"]:
+        sound = sound and arrays["indptr"].size == n_rows + 1 and arrays["indices"].size == arrays["data"].size
+    else:
+        sound = sound and arrays["X"].size == n_rows * n_columns
+    if not sound:
+        raise StoreError(f"{path}: the sizes of the arrays do not fit the shape {n_rows} × {n_columns}.")
+
+
+def _narrow(indptr: np.ndarray, dtype: Any) -> np.ndarray:
+    """The ends of rows in the type of the indices, where they fit."""
+    return indptr.astype(dtype) if int(indptr[-1]) <= np.iinfo(dtype).max else np.asarray(indptr)
+
+
+def _checksum(path: Path) -> str:
+    total = blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            total.update(piece)
+    return total.hexdigest()
+
+
+def store_text(
+    source: str | Path, path: str | Path, *, zero_based: bool = False, rows_per_block: int = ROWS_PER_BLOCK
+) -> None:
+    """Write svmlight text into a store, in blocks of rows: memory stays bounded whatever the size of the text.
+
+    The text is read twice, first for the number of columns.
+
+    Parameters
+    ----------
+    source : str or Path
+    path : str or Path
+    zero_based : bool, default=False
+        Whether columns are counted from zero.
+    rows_per_block : int
+    """
+    from maxmargin.files.svmlight import read_svmlight_blocks
+
+    if str(source) == "-":
+        raise ValueError("standard input cannot be read twice: write it to a file first.")
+    n_columns, whole = 1, True
+    for X, y in read_svmlight_blocks(
+        source, rows_per_block=rows_per_block, n_features=MOST_COLUMNS, zero_based=zero_based
+    ):
+        n_columns = max(n_columns, int(X.indices.max(initial=-1)) + 1)
+        whole = whole and are_whole(y)
+    again = read_svmlight_blocks(source, rows_per_block=rows_per_block, n_features=n_columns, zero_based=zero_based)
+    write_store(path, ((X, y.astype(np.int64) if whole else y) for X, y in again))

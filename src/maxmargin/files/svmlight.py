@@ -1,0 +1,364 @@
+"""The svmlight format, also of LIBSVM: ``label index:value index:value ... # comment``, one row a line."""
+
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import cpu_count, effective_n_jobs
+
+from maxmargin.files.atomic import written_atomically
+from maxmargin.files.line_blocks import LineBlocks
+from maxmargin.files.opening import STANDARD_INPUT, compressed, kind_of, name_of, open_bytes
+from maxmargin.files.svmlight_pieces import LARGEST_INDEX, Expected, Fault, Piece, Reading, parse_block, take_block
+
+ROWS_PER_BLOCK = 1 << 14
+
+
+class SvmlightError(ValueError):
+    """A line that is not svmlight text, or not what was asked for.
+
+    Attributes
+    ----------
+    path : str
+    line : int
+        The number of the line, from 1 on.
+    reason : str
+    """
+
+    def __init__(self, path: str, line: int, reason: str, excerpt: str) -> None:
+        super().__init__(path, line, reason, excerpt)
+        self.path = path
+        self.line = line
+        self.reason = reason
+        self.excerpt = excerpt
+
+    def __str__(self) -> str:
+        return f"{self.path}, line {self.line}: {self.reason}: {self.excerpt}"
+
+
+def read_svmlight(
+    path: str | os.PathLike[str],
+    *,
+    n_features: int | None = None,
+    zero_based: bool | str = "auto",
+    dtype: Any = np.float64,
+    n_jobs: int | None = None,
+    query_id: bool = False,
+) -> tuple[Any, ...]:
+    """Read rows and labels, in several threads.
+
+    What is returned equals what ``sklearn.datasets.load_svmlight_file`` returns, except that indices are of 32 bits.
+    Numbers are rounded as Python's ``float`` rounds them. What is not clear is refused: several labels in a line,
+    values that are not finite, indices that do not rise, a query in some lines only.
+
+    Parameters
+    ----------
+    path : str or Path
+        Decompressed if its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``. ``-`` is standard input.
+    n_features : int or None, default=None
+        The number of columns; None takes the largest index. A larger index is an error.
+    zero_based : bool or "auto", default="auto"
+        Whether the first column's index is 0 or 1; "auto" says 1 if no index 0 occurs in the file.
+    dtype : numpy.float64 or numpy.float32, default=numpy.float64
+    n_jobs : int or None, default=None
+        The number of threads; None is one a core. The result does not depend on it.
+    query_id : bool, default=False
+        Whether to return the numbers behind ``qid:`` too; each line must then have one.
+
+    Returns
+    -------
+    X : scipy.sparse.csr_matrix
+    y : ndarray of float64
+    queries : ndarray of int64, only with ``query_id``
+
+    Raises
+    ------
+    SvmlightError
+        With the number of the first line that is wrong.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "rows.svm"
+    ...     _ = path.write_text("+1 1:0.5 3:2\\n-1 2:1e3  # the second row\\n")
+    ...     X, y = read_svmlight(path)
+    >>> X.toarray()
+    array([[5.e-01, 0.e+00, 2.e+00],
+           [0.e+00, 1.e+03, 0.e+00]])
+    >>> y
+    array([ 1., -1.])
+    """
+    if not isinstance(zero_based, (bool, np.bool_)) and zero_based != "auto":
+        raise ValueError(f"zero_based must be True, False or 'auto'; it is {zero_based!r}.")
+    expected = Expected(
+        _feature_count(n_features),
+        None if zero_based == "auto" else bool(zero_based),
+        _value_type(dtype),
+        bool(query_id),
+    )
+    n_threads = _thread_count(n_jobs)
+    try:
+        with open_bytes(path) as stream:
+            pieces = Reading(LineBlocks(stream), expected).run(n_threads)
+        return _joined(pieces, expected, n_threads)
+    except Fault as fault:
+        raise _error(path, fault) from None
+
+
+def read_svmlight_blocks(
+    path: str | os.PathLike[str],
+    *,
+    n_features: int | None = None,
+    zero_based: bool = False,
+    rows_per_block: int = ROWS_PER_BLOCK,
+    dtype: Any = np.float64,
+) -> Iterator[tuple[Any, np.ndarray]]:
+    """Read a file of any size, some rows at a time.
+
+    The memory needed is that of ``rows_per_block`` rows. The first rows are out before the last are read, so that
+    neither the number of columns nor whether indices begin with 0 can be taken from the file: both are to be given.
+    Indices that contradict them, 0 or one that is too large, are errors.
+
+    Parameters
+    ----------
+    path : str or Path
+        As for ``read_svmlight``.
+    n_features : int or None, default=None
+        The number of columns, as of the model that the rows are for; None takes the largest index of each block, so
+        that blocks may differ in it.
+    zero_based : bool, default=False
+        Whether the first column's index is 0 or 1; 1 is the rule, and what ``write_svmlight`` writes.
+    rows_per_block : int, default=16384
+    dtype : numpy.float64 or numpy.float32, default=numpy.float64
+
+    Yields
+    ------
+    X : scipy.sparse.csr_matrix
+        With ``rows_per_block`` rows; fewer in the last block.
+    y : ndarray of float64
+
+    Raises
+    ------
+    SvmlightError
+        When the block with the line that is wrong is reached.
+    """
+    if not isinstance(zero_based, (bool, np.bool_)):
+        raise ValueError(f"zero_based must be True or False where a file is read by blocks; it is {zero_based!r}.")
+    expected = Expected(_feature_count(n_features), bool(zero_based), _value_type(dtype))
+    return _blocks(path, expected, _count("rows_per_block", rows_per_block, LARGEST_INDEX))
+
+
+def write_svmlight(
+    path: str | os.PathLike[str],
+    X: Any,
+    y: Any,
+    *,
+    zero_based: bool = False,
+    query_id: Any = None,
+    comment: str | None = None,
+) -> None:
+    """Write rows and labels, so that reading them gives the same bits.
+
+    The file is complete or is not there: it is written beside its place and then put there.
+
+    Parameters
+    ----------
+    path : str or Path
+        Compressed if its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``.
+    X : sparse matrix or array of shape (n_rows, n_features)
+        Zeros that a sparse matrix stores are written; those of an array are not.
+    y : array of n_rows numbers
+    zero_based : bool, default=False
+        Whether the first column is 0 or 1. From 1 on, ``zero_based="auto"`` reads every file rightly.
+    query_id : array of n_rows integers or None, default=None
+    comment : str or None, default=None
+        Lines to write at the beginning.
+    """
+    # Imports scikit-learn, for which reading need not wait.
+    from maxmargin.data.blocks import row_blocks
+
+    if path == STANDARD_INPUT:
+        raise ValueError("path is '-', which is standard input: write to a file.")
+    matrix, labels, queries = _writable(X, y, query_id)
+    with written_atomically(path) as file, compressed(file, kind_of(path)) as stream:
+        for line in (comment or "").splitlines():
+            stream.write(f"# {line}\n".encode())
+        n_rows = matrix.shape[0]
+        for rows in row_blocks(n_rows, matrix.nnz / max(1, n_rows)):
+            stream.write(_text_of(matrix, labels, queries, rows, first=0 if zero_based else 1).encode("ascii"))
+
+
+def _joined(pieces: list[Piece], expected: Expected, n_threads: int) -> tuple[Any, ...]:
+    """Put pieces together, in several threads; the list is emptied, so that memory is needed only once."""
+    n_entries = sum(piece.indices.size for piece in pieces)
+    n_rows = sum(piece.labels.size for piece in pieces)
+    smallest = min((piece.smallest for piece in pieces if piece.indices.size), default=0)
+    largest = max((piece.largest for piece in pieces if piece.indices.size), default=0)
+    first = int(smallest > 0) if expected.zero_based is None else int(not expected.zero_based)
+    if first == 0:
+        _refuse_too_large(pieces)
+    n_features = expected.n_features or (largest - first + 1 if n_entries else 1)
+    index_type = np.int32 if n_entries <= LARGEST_INDEX else np.int64
+    labels, queries = np.empty(n_rows), np.empty(n_rows if expected.query_id else 0, dtype=np.int64)
+    values, columns = np.empty(n_entries, dtype=expected.dtype), np.empty(n_entries, dtype=index_type)
+    offsets = np.zeros(n_rows + 1, dtype=index_type)
+    rows_before = list(accumulate((piece.labels.size for piece in pieces), initial=0))
+    entries_before = list(accumulate((piece.indices.size for piece in pieces), initial=0))
+    waiting: list[Piece | None] = list(pieces)
+    pieces.clear()
+
+    def place(number: int) -> None:
+        piece, waiting[number] = waiting[number], None
+        assert piece is not None
+        rows, entries = rows_before[number], entries_before[number]
+        labels[rows : rows + piece.labels.size] = piece.labels
+        queries[rows : rows + piece.queries.size] = piece.queries
+        values[entries : entries + piece.values.size] = piece.values
+        np.subtract(piece.indices, first, out=columns[entries : entries + piece.indices.size], casting="same_kind")
+        np.add(piece.ends, entries, out=offsets[rows + 1 : rows + 1 + piece.ends.size], casting="same_kind")
+
+    if n_threads == 1 or len(waiting) == 1:
+        for number in range(len(waiting)):
+            place(number)
+    else:
+        with ThreadPoolExecutor(n_threads) as pool:
+            list(pool.map(place, range(len(waiting))))
+    X = _matrix(values, columns, offsets, n_features)
+    return (X, labels, queries) if expected.query_id else (X, labels)
+
+
+def _refuse_too_large(pieces: Iterable[Piece]) -> None:
+    lines_before = 0
+    for piece in pieces:
+        if piece.too_large is not None:
+            piece.too_large.line += lines_before
+            raise piece.too_large
+        lines_before += piece.n_lines
+
+
+def _matrix(values: np.ndarray, columns: np.ndarray, offsets: np.ndarray, n_features: int) -> Any:
+    X = sp.csr_matrix((values, columns, offsets), shape=(offsets.size - 1, n_features))
+    # Known from the parser; else SciPy would look again.
+    X.has_sorted_indices = X.has_canonical_format = True
+    return X
+
+
+def _blocks(path: str | os.PathLike[str], expected: Expected, rows_per_block: int) -> Iterator[tuple[Any, np.ndarray]]:
+    lines_before = 0
+    with open_bytes(path) as stream:
+        blocks = LineBlocks(stream)
+        held: list[Piece] = []
+        n_held = 0
+        try:
+            while (block := take_block(blocks)) is not None:
+                piece = parse_block(block, expected)
+                lines_before += piece.n_lines
+                held.append(piece)
+                n_held += piece.labels.size
+                if n_held >= rows_per_block:
+                    X, y = _joined(held, expected, 1)
+                    stop = n_held - n_held % rows_per_block
+                    for start in range(0, stop, rows_per_block):
+                        yield X[start : start + rows_per_block], y[start : start + rows_per_block]
+                    held = [_tail(X, y, stop, expected)]
+                    n_held -= stop
+        except Fault as fault:
+            fault.line += lines_before
+            raise _error(path, fault) from None
+        if n_held:
+            X, y = _joined(held, expected, 1)
+            yield X, y
+
+
+def _tail(X: Any, y: np.ndarray, start: int, expected: Expected) -> Piece:
+    """Return the rows from one on as a piece, with the indices as the file has them."""
+    rest = X[start:]
+    indices = rest.indices + (0 if expected.zero_based else 1)
+    largest = int(indices.max(initial=0))
+    return Piece(y[start:].copy(), rest.indptr[1:], np.empty(0, np.int64), indices, rest.data, 0, 0, largest, None)
+
+
+def _writable(X: Any, y: Any, query_id: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Check what is to be written."""
+    X = X if sp.issparse(X) else np.asarray(X)
+    if X.ndim != 2 or X.dtype.kind not in "iufb":
+        raise ValueError(f"X must be a matrix of numbers; it has the shape {X.shape} and the type {X.dtype}.")
+    if X.dtype.kind == "f" and X.dtype.itemsize > 8:
+        raise ValueError(f"X must be of float64 or shorter: {X.dtype} would be rounded.")
+    matrix = sp.csr_array(X)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    y = np.asarray(y)
+    if y.shape != (matrix.shape[0],) or y.dtype.kind not in "iufb":
+        raise ValueError(f"y must be {matrix.shape[0]} numbers; it has the shape {y.shape} and the type {y.dtype}.")
+    for name, values in (("X", matrix.data), ("y", y)):
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} has values that are not finite: svmlight files have no place for them.")
+    if query_id is None:
+        return matrix, y, None
+    queries = np.asarray(query_id)
+    if queries.shape != y.shape or queries.dtype.kind not in "iu" or np.abs(queries).max(initial=0) >= 10**18:
+        raise ValueError(f"query_id must be {len(y)} integers of at most 18 digits.")
+    return matrix, y, queries
+
+
+def _text_of(matrix: Any, labels: np.ndarray, queries: np.ndarray | None, rows: slice, first: int) -> str:
+    offsets = matrix.indptr[rows.start : rows.stop + 1].tolist()
+    begin, end = offsets[0], offsets[-1]
+    columns = (matrix.indices[begin:end].astype(np.int64) + first).tolist()
+    pattern, values = _numbers(matrix.data[begin:end])
+    entries = list(map(f" %d:{pattern}".__mod__, zip(columns, values, strict=True)))
+    pattern, written = _numbers(labels[rows])
+    heads = list(map(pattern.__mod__, written))
+    if queries is not None:
+        heads = [f"{head} qid:{query}" for head, query in zip(heads, queries[rows].tolist(), strict=True)]
+    lines = []
+    for head, start, stop in zip(heads, offsets, offsets[1:], strict=False):
+        lines += [head, *entries[start - begin : stop - begin], "\n"]
+    return "".join(lines)
+
+
+def _numbers(values: np.ndarray) -> tuple[str, list[Any]]:
+    """Return a pattern that writes numbers exactly, and the numbers: whole ones without a point, if all are whole."""
+    if values.dtype.kind in "iub":
+        return "%d", values.astype(np.int64 if values.dtype.kind != "u" else np.uint64).tolist()
+    values = values.astype(np.float64)
+    whole = np.abs(values) < 2**53
+    whole &= np.trunc(values) == values
+    whole &= ~((values == 0.0) & np.signbit(values))
+    return ("%d", values.astype(np.int64).tolist()) if whole.all() else ("%r", values.tolist())
+
+
+def _error(path: str | os.PathLike[str], fault: Fault) -> SvmlightError:
+    return SvmlightError(name_of(path), fault.line + 1, fault.reason, fault.excerpt)
+
+
+def _count(name: str, number: Any, largest: int) -> int:
+    is_integer = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+    if not is_integer or not 1 <= number <= largest:
+        raise ValueError(f"{name} must be an integer between 1 and {largest}; it is {number!r}.")
+    return int(number)
+
+
+def _feature_count(n_features: Any) -> int | None:
+    return None if n_features is None else _count("n_features", n_features, LARGEST_INDEX)
+
+
+def _value_type(dtype: Any) -> np.dtype:
+    value_type = np.dtype(dtype)
+    if value_type not in (np.float64, np.float32):
+        raise ValueError(f"dtype must be float64 or float32; it is {value_type}.")
+    return value_type
+
+
+def _thread_count(n_jobs: Any) -> int:
+    if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be None or an integer other than 0; it is {n_jobs!r}.")
+    return cpu_count() if n_jobs is None else effective_n_jobs(n_jobs)

@@ -1,0 +1,242 @@
+"""The command on files: train, predict, evaluate, verify, separate, info, convert."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.preprocessing import scale
+from typer.testing import CliRunner
+
+from maxmargin import SVC, CertificateError, LinearSVC, certify, load
+from maxmargin.cli.app import app
+from maxmargin.files import open_store, read_data, save, store_text, write_svmlight
+
+runner = CliRunner()
+
+
+def run(*arguments, code=0):
+    """Run the command; return what it prints."""
+    result = runner.invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, (result.output, result.exception)
+    return result
+
+
+def told(*arguments):
+    """Run the command with --json; return the object."""
+    return json.loads(run(*arguments, "--json").stdout)
+
+
+@pytest.fixture
+def cancer(tmp_path):
+    """A file of two classes."""
+    X, y = load_breast_cancer(return_X_y=True)
+    path = tmp_path / "cancer.svm"
+    write_svmlight(path, scale(X), np.where(y == 1, 1, -1))
+    return path
+
+
+@pytest.fixture
+def iris(tmp_path):
+    """A file of three classes."""
+    path = tmp_path / "iris.svm.gz"
+    write_svmlight(path, *load_iris(return_X_y=True))
+    return path
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--model", "linear-svc", "-C", "0.1"],
+        ["--model", "svc", "--gamma", "0.05"],
+        ["--model", "perceptron", "--max-iter", "50", "--seed", "3"],
+        ["--model", "svc", "--kernel", "poly", "--degree", "2", "--coef0", "1"],
+    ],
+    ids=lambda options: "-".join(options[1:4]),
+)
+def test_train_verify_predict_evaluate(cancer, tmp_path, options):
+    model = tmp_path / "cancer.model"
+    answer = told("train", cancer, "-o", model, "--test", cancer, *options)
+    assert answer["accuracy"] > 0.95
+    assert answer[f"accuracy on {cancer}"] == answer["accuracy"]
+    assert told("verify", model, cancer)["true"] is True
+    assert "certificate" in told("info", model)
+    labels = tmp_path / "labels.txt"
+    run("predict", model, cancer, "-o", labels)
+    data, machine = read_data(cancer), load(model)
+    np.testing.assert_array_equal(np.loadtxt(labels), machine.predict(data.X))
+    assert run("predict", model, cancer).stdout == labels.read_text()
+    found = told("evaluate", model, cancer)
+    assert found["accuracy"] == answer["accuracy"]
+    assert sum(found["confusion (rows: true, columns: found)"][1][1:]) == int((data.y == -1).sum())
+    assert found["y f(x)"]["smallest"] <= found["y f(x)"]["median"]
+
+
+def test_a_false_claim_is_found(cancer, tmp_path):
+    path = tmp_path / "model"
+    data = read_data(cancer)
+    model = LinearSVC().fit(data.X, data.y)
+    model.coef_ = 1.1 * model.coef_
+    save(model, path)
+    with pytest.raises(CertificateError):
+        load(path).certificate_.check(certify(load(path), data.X, data.y))
+    result = run("verify", path, cancer, code=1)
+    assert "true" in result.output
+    assert "no" in result.output
+
+
+def test_many_classes_scores_and_cross_validation(iris, tmp_path):
+    model = tmp_path / "iris.model"
+    answer = told("train", iris, "-o", model, "--model", "svc", "--cv", "3")
+    assert "±" in answer["accuracy in 3 folds"]
+    lines = run("predict", model, iris, "--scores").stdout.splitlines()
+    data, machine = read_data(iris), load(model)
+    scores = np.array([line.split("\t")[1:] for line in lines], dtype=float)
+    np.testing.assert_array_equal(scores, machine.decision_function(data.X))
+    assert told("evaluate", model, iris)["accuracy"] == answer["accuracy"]
+
+
+@pytest.mark.parametrize("model", ["linear-svc", "svc"])
+def test_search_finds_a_price(cancer, tmp_path, model):
+    answer = told("train", cancer, "-o", tmp_path / "model", "--model", model, "--search")
+    assert 0.001 <= answer["chosen"]["C"] <= 1000
+    assert answer["chosen"]["score"] > 0.95
+
+
+def test_regressions(tmp_path):
+    X, y = load_diabetes(return_X_y=True)
+    path, model = tmp_path / "values.svm", tmp_path / "model"
+    write_svmlight(path, X, y)
+    for name in ("linear-svr", "svr"):
+        answer = told("train", path, "-o", model, "--model", name, "-C", 100, "--epsilon", 1)
+        assert answer["R²"] > 0.2
+        assert told("evaluate", model, path)["R²"] == pytest.approx(answer["R²"])
+        assert told("verify", model, path)["true"] is True
+
+
+def test_a_table_with_categories_keeps_its_vocabulary_in_the_model(tmp_path):
+    table, new, model = tmp_path / "fruit.csv", tmp_path / "new.csv", tmp_path / "fruit.model"
+    rows = ["size,colour,fruit"]
+    rows += [
+        f"{size},{colour},{'plum' if colour == 'blue' else 'pear'}" for size in range(5) for colour in ("blue", "green")
+    ]
+    table.write_text("\n".join(rows) + "\n")
+    answer = told("train", table, "-o", model, "--target", "fruit")
+    assert answer["accuracy"] == 1.0
+    assert told("info", model)["names"] == "size, colour=blue, colour=green"
+    # Other order, no target, and a colour that was never seen.
+    new.write_text("colour,size\ngreen,1\nblue,2\nred,3\n")
+    assert run("predict", model, new).stdout.split()[:2] == ["pear", "plum"]
+    assert told("verify", model, table, "--target", "fruit")["true"] is True
+    for text, why in (
+        ("size,colour,fruit\n1,,plum\n", "colour"),
+        ("size,fruit\n1,plum\n", "colour"),
+        ("size,colour,fruit\nx,blue,plum\n", "size"),
+    ):
+        new.write_text(text)
+        result = runner.invoke(app, ["evaluate", str(model), str(new), "--target", "fruit"])
+        assert result.exit_code != 0
+        assert why in str(result.exception)
+
+
+def test_parquet_and_missing_values(tmp_path):
+    import pandas as pd
+
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    path, model = tmp_path / "iris.parquet", tmp_path / "model"
+    pd.concat([X, y], axis=1).to_parquet(path)
+    assert told("train", path, "-o", model, "--target", "target")["accuracy"] > 0.9
+    X.iloc[3, 2] = np.nan
+    pd.concat([X, y], axis=1).to_parquet(path)
+    with pytest.raises(ValueError, match="petal length"):
+        read_data(path, target="target")
+    with pytest.raises(ValueError, match="target"):
+        read_data(path)
+
+
+def test_a_store_holds_the_same_and_tells_of_damage(cancer, tmp_path):
+    store, model = tmp_path / "cancer.store", tmp_path / "model"
+    run("convert", cancer, store)
+    text, mapped = read_data(cancer), open_store(store, check=True)
+    assert isinstance(mapped.X.data, np.memmap)
+    assert (text.X != mapped.X).nnz == 0
+    np.testing.assert_array_equal(text.y, mapped.y)
+    assert told("train", store, "-o", model)["accuracy"] > 0.95
+    assert told("verify", model, cancer)["true"] is True
+    np.testing.assert_array_equal(load(model).coef_, LinearSVC().fit(text.X, text.y).coef_)
+    assert run("predict", model, store).stdout == run("predict", model, cancer).stdout
+    back = tmp_path / "back.svm"
+    run("convert", store, back)
+    assert (read_data(back).X != text.X).nnz == 0
+    values = (store / "data.bin").read_bytes()
+    (store / "data.bin").write_bytes(values[:-1] + bytes([values[-1] ^ 1]))
+    with pytest.raises(ValueError, match="checksum"):
+        open_store(store, check=True)
+    (store / "data.bin").write_bytes(values[:-8])
+    with pytest.raises(ValueError, match="damaged"):
+        open_store(store)
+    (store / "manifest.json").write_text("{}")
+    with pytest.raises(ValueError, match="damaged"):
+        open_store(store)
+    with pytest.raises(ValueError, match="not a store"):
+        store_text(cancer, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["maxmargin", "libsvm", "onnx"])
+def test_models_are_converted(iris, tmp_path, kind):
+    data = read_data(iris)
+    machine = SVC().fit(data.X, data.y)
+    source, other = tmp_path / "source", tmp_path / "other"
+    save(machine, source)
+    run("convert", source, other, "--to", kind)
+    if kind == "onnx":
+        runtime = pytest.importorskip("onnxruntime")
+        labels, scores = runtime.InferenceSession(str(other)).run(None, {"X": data.X.toarray()})
+        np.testing.assert_array_equal(labels, machine.predict(data.X))
+        np.testing.assert_allclose(scores, machine.decision_function(data.X), atol=1e-12)
+    else:
+        assert run("predict", other, iris).stdout == run("predict", source, iris).stdout
+
+
+def test_errors_are_one_line_and_exit_codes(cancer, tmp_path):
+    environment = {**os.environ, "NO_COLOR": "1"}
+
+    def failing(*arguments):
+        command = [sys.executable, "-m", "maxmargin.cli.app", *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+        assert done.returncode == 1, done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+        return done.stderr
+
+    bad = tmp_path / "bad.svm"
+    bad.write_text("1 1:0.5\n-1 1:x\n")
+    assert "line 2" in failing("train", bad, "-o", tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+    assert "No such file" in failing("predict", tmp_path / "none", bad)
+    assert "--kernel" in failing("train", cancer, "-o", tmp_path / "m", "--kernel", "rbf")
+    assert "none of" in failing("train", cancer, "-o", tmp_path / "m", "--model", "forest")
+    bad.write_bytes(b"\x00" * 40)
+    assert "bad.svm" in failing("info", bad)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_killed_conversion_leaves_nothing_under_the_final_name(tmp_path):
+    rows = "".join(
+        f"{1 if k % 2 else -1} " + " ".join(f"{j}:{(k * j) % 97}" for j in range(1, 60)) + "\n" for k in range(3000)
+    )
+    text, store = tmp_path / "rows.svm", tmp_path / "rows.store"
+    text.write_text(rows * 10)
+    process = subprocess.Popen([sys.executable, "-m", "maxmargin.cli.app", "convert", str(text), str(store)])
+    try:
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline and not list(tmp_path.glob(".rows.store.*")):
+            time.sleep(0.001)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert not store.exists() or (open_store(store, check=True) and process.returncode == 0)
