@@ -22,6 +22,9 @@ def test_demo_shows_every_theorem_beside_its_run():
     assert result.exit_code == 0, result.output
     tables = json.loads(result.stdout)
     assert len(tables["perceptrons"]) == 16
+    assert tables["files"]["verified"]
+    assert tables["files"]["tampered_refused"]
+    assert tables["files"]["test_accuracy"] > 0.95
     for row in tables["support_vector_machines"]:
         assert row["status"] == "solved"
         assert row["no_plane_below"] <= row["objective"] <= row["no_plane_below"] * (1 + 1.01e-4)

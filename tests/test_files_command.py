@@ -9,6 +9,8 @@ import time
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.preprocessing import scale
 from typer.testing import CliRunner
@@ -240,3 +242,22 @@ def test_a_killed_conversion_leaves_nothing_under_the_final_name(tmp_path):
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert not store.exists() or (open_store(store, check=True) and process.returncode == 0)
+
+
+@given(
+    name=st.sampled_from(["train", "predict", "evaluate", "verify", "info", "separate", "convert"]),
+    content=st.one_of(st.binary(max_size=200), st.text("01:-+.e #\n\tqidnaf,", max_size=200).map(str.encode)),
+    options=st.lists(
+        st.sampled_from(["--json", "-C", "1", "inf", "--model", "svc", "--scores", "--zero-based", "-"]), max_size=3
+    ),
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_the_files_hold_the_command_ends_with_a_code(tmp_path, name, content, options):
+    path = tmp_path / "rows.svm"
+    path.write_bytes(content)
+    arguments = {"train": [path, "-o", tmp_path / "out"], "convert": [path, tmp_path / "out.svm"]}
+    arguments |= {"info": [path], "separate": [path], "predict": [path, path]}
+    result = runner.invoke(app, [name, *map(str, arguments.get(name, [path, path])), *options], input=content)
+    # What main() prints as one line, or a usage error.
+    assert result.exit_code in (0, 1, 2)
+    assert result.exception is None or isinstance(result.exception, (ValueError, OSError, SystemExit)), result.exception

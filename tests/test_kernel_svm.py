@@ -227,6 +227,46 @@ def test_limits_are_told_with_the_gap():
         SVC(max_time=1e-9).fit(X, y)
 
 
+@pytest.mark.parametrize("C", [0.01, 1e-4])
+def test_the_intercept_lies_in_the_middle_of_those_that_are_as_good(C):
+    generator = np.random.default_rng(0)
+    X, y = generator.normal(size=(100, 2)) + np.repeat([[-2.0], [2.0]], 50, axis=0), np.arange(100) // 50
+    ours, rival = SVC(C=C).fit(X, y), LibsvmSVC(C=C).fit(X, y)
+    np.testing.assert_allclose(ours.intercept_, rival.intercept_, atol=1e-5)
+    assert (ours.predict(X) == rival.predict(X)).all()
+    constant = SVR(epsilon=1.0).fit(X, np.linspace(2.0, 3.0, 100))
+    assert constant.predict(X[:1]) == pytest.approx(2.5)
+
+
+def test_kernels_that_are_not_semidefinite_claim_nothing_and_run_once():
+    X, y = random_set(3, n=40, d=2)
+    odd = np.random.default_rng(0).standard_normal((40, 40))
+    machines = [(SVC(kernel="poly", degree=2, coef0=-1.0, gamma=1.0), X), (SVC(kernel="precomputed"), odd + odd.T)]
+    for machine, rows in machines:
+        with pytest.warns(LimitWarning):
+            machine.fit(rows, y)
+        assert machine.certificate_.dual == -math.inf
+        assert machine.n_iter_[0] > 0
+    with pytest.warns(LimitWarning):
+        SVC(kernel="precomputed", C=math.inf).fit(odd + odd.T, y)
+
+
+def test_nearly_whole_numbers_are_not_taken_for_whole():
+    X = np.array([[2.0000000129597906, 1.0000000233846327], [1.0000000268167375, 2.000000011606377]])
+    assert RowBlock(X).in_single is None
+    assert RowBlock(np.full((2, 2), 1e-50)).in_single is None
+
+
+def test_sparse_fits_have_scikit_learns_types():
+    X, y = load_iris(return_X_y=True)
+    ours, rival = (machine(kernel="linear").fit(sp.csr_matrix(X), y) for machine in (SVC, LibsvmSVC))
+    for name in ("dual_coef_", "support_vectors_", "coef_"):
+        assert type(getattr(ours, name)) is type(getattr(rival, name))
+        assert getattr(ours, name).shape[0] == getattr(rival, name).shape[0]
+    with pytest.raises(ValueError, match="sample_weight is zero"):
+        SVC(C=math.inf).fit(X, y, np.where(y == 2, 0.0, 1.0))
+
+
 def test_a_perturbed_model_is_refused():
     X, y = load("heart_scale")
     model = SVC().fit(X, y)

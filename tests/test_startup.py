@@ -57,3 +57,9 @@ def test_the_second_process_loads_what_the_first_one_compiled(tmp_path):
     second = run(FIT, NUMBA_CACHE_DIR=str(tmp_path))
     assert second.stdout == first.stdout
     assert {path.name: path.stat().st_mtime_ns for path in Path(tmp_path).rglob("*.nbc")} == compiled
+
+
+def test_the_command_imports_only_what_a_subcommand_uses():
+    heavy = "numba sklearn scipy numpy pyarrow onnx safetensors matplotlib"
+    result = run(f"import sys, maxmargin.cli.app; print([name for name in '{heavy}'.split() if name in sys.modules])")
+    assert result.stdout.strip() == "[]", result.stderr

@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from maxmargin.cli.demo_files import run_on_files
+
 
 @dataclass(frozen=True)
 class Row:
@@ -73,9 +75,12 @@ def demo(as_json: bool = typer.Option(False, "--json", help="Print one JSON obje
                 progress.update(task, description=f"{machine} on {data}")
                 svm_rows.append(_solved(data, machine, model, split))
                 progress.advance(task)
+            progress.update(task, description="train, verify and predict on files")
+            on_files = run_on_files()
     if as_json:
         tables: dict[str, list[Any]] = {"perceptrons": rows, "support_vector_machines": svm_rows}
-        console.print_json(json.dumps({name: [asdict(row) for row in table] for name, table in tables.items()}))
+        answer: dict[str, Any] = {name: [asdict(row) for row in table] for name, table in tables.items()}
+        console.print_json(json.dumps({**answer, "files": asdict(on_files)}))
         return
     console.print(_table(rows))
     console.print(
@@ -89,8 +94,17 @@ def demo(as_json: bool = typer.Option(False, "--json", help="Print one JSON obje
     console.print(
         "objective: of the textbook's problem, C = 1, intercept not penalised.\n"
         "gap: no plane whatever has an objective that is less by more than this share.\n"
-        "score: accuracy, or R² for the regression, on rows held out.",
+        "score: accuracy, or R² for the regression, on rows held out.\n",
         highlight=False,
+    )
+    train, verify, predict = on_files.commands
+    console.print(
+        f"The same from the shell, on files:\n"
+        f"$ {train}\n  {on_files.trained}\n"
+        f"$ {verify}\n  true; a changed model file is refused: {'yes' if on_files.tampered_refused else 'no'}\n"
+        f"$ {predict}\n  {100 * on_files.test_accuracy:.1f} % of new rows are right",
+        highlight=False,
+        soft_wrap=True,
     )
 
 

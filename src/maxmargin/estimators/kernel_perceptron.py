@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certificates import Certificate, PerClass, UpdateRule, bound_mistakes
+from maxmargin.certificates import Certificate, CertificateError, PerClass, UpdateRule, bound_mistakes
 from maxmargin.certificates.kernel_scene import feature_space_scores, kernel_scene
 from maxmargin.data import (
     Dataset,
@@ -30,6 +30,9 @@ from maxmargin.problems.expansion import expansion_scores
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.solvers import PassSettings, Solution, Watch, ctrl_c_asks
 from maxmargin.solvers.kernel_perceptron import KernelColumns, solve
+
+# The intercept is a sum of duals; that it was added up in another order is no difference.
+SAME_INTERCEPT = 1e-9
 
 
 class KernelPerceptron(CertifiedClassifier):
@@ -300,6 +303,12 @@ class KernelPerceptron(CertifiedClassifier):
         refuse_other_rows(labelled.points.n_rows, self._n_seen)
 
         any_task = self._problem(next(labelled.tasks()))
+        of_duals = self.dual_coef_.sum(axis=1) * any_task.intercept_step
+        sizes = 1.0 + np.abs(self.dual_coef_).sum(axis=1)
+        if not (np.abs(self.intercept_ - of_duals) <= SAME_INTERCEPT * sizes).all():
+            raise CertificateError(
+                "intercept_ is not the one that the duals make: this is not what the algorithm found."
+            )
         scores = feature_space_scores(any_task, self.support_, self.dual_coef_)
         rule = UpdateRule(passes=self.n_iter_, smallest_step=self.eta0, largest_step=self.eta0)
 

@@ -40,8 +40,9 @@ class RowBlock:
 
     @cached_property
     def squares(self) -> np.ndarray:
-        """||x||² of every row."""
-        return squared_norms(self.rows)
+        """||x||² of every row; infinite where that overflows."""
+        with np.errstate(over="ignore"):
+            return squared_norms(self.rows)
 
     @cached_property
     def dense(self) -> np.ndarray:
