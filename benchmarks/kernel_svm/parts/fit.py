@@ -27,7 +27,7 @@ class Fit(Part):
         "RBF kernel, dense float64 rows, `cache_size=1000` for all (ThunderSVM has no such setting), the rivals at "
         "their default tolerances. The dual value of every model is computed outside in float64 from its duals alone; "
         "distances are relative to the best known one. Our time, certificate included, is that of the coarsest `tol` "
-        f"of 1e-3, 1e-4, 1e-5 whose distance is at most {GOOD:g} and at most that of the rival ({NOTHING:g} "
+        f"of 1e-3, 1e-4, 1e-5, 1e-6 whose distance is at most {GOOD:g} and at most that of the rival ({NOTHING:g} "
         "counts as none), so that it may differ from rival to rival; `tol=1e-3` is our default. A ratio is the rival's "
         "time divided by ours. `>` stands before the time after which a rival was ended. Wanted: against LIBSVM a "
         "geometric mean of 5 and never below 1, against oneDAL one of 2 and never below 1."
@@ -86,7 +86,12 @@ class Fit(Part):
             if rung is not None and (timing.runs or others[rival].waited):
                 ratios[rival] = (timing.seconds if timing.runs else timing.cap) / rung.seconds
             text = "-" if ratios[rival] is None else f"{'' if timing.runs else '> '}{ratios[rival]:.2f}"
-            row[f"{rival} / ours"] = text if ratios[rival] is not None and ratios[rival] >= 1.0 else f"**{text}**"
+            if not timing.runs and ratios[rival] is not None and ratios[rival] < 1.0:
+                # Ended before our time was over: that says nothing.
+                ratios[rival] = None
+            elif ratios[rival] is None or ratios[rival] < 1.0:
+                text = f"**{text}**"
+            row[f"{rival} / ours"] = text
         return Finding(name, ratios, row)
 
     def conclusion(self, runs):
