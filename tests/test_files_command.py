@@ -261,3 +261,47 @@ def test_whatever_the_files_hold_the_command_ends_with_a_code(tmp_path, name, co
     # What main() prints as one line, or a usage error.
     assert result.exit_code in (0, 1, 2)
     assert result.exception is None or isinstance(result.exception, (ValueError, OSError, SystemExit)), result.exception
+
+
+def test_separate_writes_a_witness(cancer, tmp_path):
+    witness = tmp_path / "witness.npz"
+    answer = told("separate", cancer, "-o", witness)
+    data = read_data(cancer)
+    with np.load(witness) as arrays:
+        if answer["separable"]:
+            scores = data.X @ arrays["coef"] + arrays["intercept"]
+            assert (np.where(data.y == 1, scores, -scores) > 0).all()
+        else:
+            weights = arrays["hull_weights"]
+            difference = data.X.T @ np.where(data.y == 1, weights, -weights)
+            assert np.abs(difference).max() < 1e-6
+    assert "margin" in answer["certificate"]
+
+
+def test_a_store_is_made_beside_the_text_on_request(cancer, tmp_path):
+    first = told("train", cancer, "-o", tmp_path / "a", "--store")
+    store = tmp_path / "cancer.svm.store"
+    made = (store / "manifest.json").stat().st_mtime_ns
+    second = told("train", cancer, "-o", tmp_path / "b", "--store")
+    assert (store / "manifest.json").stat().st_mtime_ns == made
+    assert first["certificate"] == second["certificate"]
+    np.testing.assert_array_equal(load(tmp_path / "a").coef_, load(tmp_path / "b").coef_)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")
+def test_a_full_disk_is_one_line(cancer, tmp_path):
+    told("train", cancer, "-o", tmp_path / "model")
+    command = [
+        sys.executable,
+        "-m",
+        "maxmargin.cli.app",
+        "predict",
+        str(tmp_path / "model"),
+        str(cancer),
+        "-o",
+        "/dev/full",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines() == [done.stderr.strip()]
+    assert "No space left" in done.stderr

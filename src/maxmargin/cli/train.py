@@ -37,6 +37,9 @@ def train(
     target: Annotated[str | None, typer.Option(help="The column of a table that is to be predicted.")] = None,
     test: Annotated[str | None, typer.Option(help="Data to measure the model on.")] = None,
     cv: Annotated[int | None, typer.Option(min=2, help="Folds of a cross-validation before training.")] = None,
+    store: Annotated[
+        bool, typer.Option("--store", help="Train from DATA.store, which is made beside the text if need be.")
+    ] = False,
     search: Annotated[bool, typer.Option("--search", help="Choose C (and gamma) by cross-validation.")] = False,
     zero_based: bool = ZERO_BASED,
     as_json: bool = JSON,
@@ -66,6 +69,8 @@ def train(
 
     began = time.perf_counter()
     with working(f"reading {data}"):
+        if store:
+            data, zero_based = _stored(data, zero_based), False
         rows = read_data(data, target=target, values=is_regression(machine), zero_based=zero_based)
     answer: dict[str, Any] = {
         "data": f"{data}: {rows.X.shape[0]:,} rows of {rows.X.shape[1]:,} columns",
@@ -98,6 +103,20 @@ def train(
         if not as_json:
             typer.echo(f"warning: {warning.message}", err=True)
     tell(answer, as_json)
+
+
+def _stored(data: str, zero_based: bool) -> str:
+    """The store beside a text, made anew where it is missing or older than the text."""
+    from maxmargin.files import store_text
+    from maxmargin.files.reading import table_format
+    from maxmargin.files.store import MANIFEST, is_store
+
+    text, path = Path(data), Path(f"{data}.store")
+    if is_store(text) or table_format(data) is not None:
+        raise ValueError(f"--store is for svmlight text, and {data} is none.")
+    if not is_store(path) or (path / MANIFEST).stat().st_mtime < text.stat().st_mtime:
+        store_text(text, path, zero_based=zero_based)
+    return str(path)
 
 
 def _score_name(machine: Any) -> str:
