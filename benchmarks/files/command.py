@@ -4,10 +4,13 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
-from typing import Any
 
 from suite import Solver
+
+# Seconds after which a program is ended.
+CAP = 100.0
 
 
 class Command(Solver):
@@ -30,19 +33,24 @@ class Command(Solver):
 
     def run(self, _stop):
         """Start the program and wait for it."""
-        self.peak = peak_of(self.command())
+        self.peak, self.ended = peak_of(self.command())
 
     def get_result(self):
-        """Return the peak of its resident memory, and the size of the model."""
-        return {"peak": self.peak, "model": self.model.stat().st_size}
+        """Return the peak of its resident memory, and whether it was ended."""
+        return {"peak": self.peak, "ended": self.ended}
 
 
-def peak_of(command: list[str], **options: Any) -> int:
-    """Run a program; return the peak of its resident memory in bytes."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **options) as process:
-        errors = process.stderr.read()
+def peak_of(command: list[str]) -> tuple[int, bool]:
+    """Run a program, for at most ``CAP`` seconds; return the peak of its resident memory, and whether it was ended."""
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        clock = threading.Timer(CAP, process.kill)
+        clock.start()
         _, status, usage = os.wait4(process.pid, 0)
+        ended = not clock.is_alive()
+        clock.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"{command[0]} failed: {errors.decode()[-500:]}")
-    return usage.ru_maxrss * 1024
+        if process.returncode != 0 and not ended:
+            errors.seek(0)
+            sys.exit(f"{command[0]} failed: {errors.read().decode()[-500:]}")
+    return usage.ru_maxrss * 1024, ended

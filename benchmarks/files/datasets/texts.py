@@ -62,5 +62,5 @@ class CovtypeTenTimes(Covtype):
     """The same rows ten times over."""
 
     name = "covtype × 10"
-    parts = ("end_to_end", "store")
+    parts = ("end_to_end",)
     times = 10
