@@ -72,9 +72,8 @@ class KernelSums:
         self._kernel, self._matrix, self._places, self._coefficients = kernel, matrix, places, coefficients
         self.in_threads = not (kernel is None or isinstance(kernel, UserFunction))
         n_columns = matrix.shape[1]
-        stored = matrix.nnz if sp.issparse(matrix) else matrix.shape[0] * n_columns
-        self._dense = matrix.shape[0] * n_columns <= ZEROS_TO_ONE * max(1, stored)
-        size = max(16, min(SUPPORT_PER_BLOCK, ENTRIES_PER_BLOCK // max(1, n_columns)))
+        self._dense = pays_dense(matrix)
+        size = min(SUPPORT_PER_BLOCK, rows_at_once(n_columns))
         starts = range(0, places.size, size)
         self._parts = [slice(start, min(places.size, start + size)) for start in starts]
         self._kept: list[RowBlock] | None = None
@@ -154,10 +153,20 @@ def expansion_scores(
     return scores
 
 
+def pays_dense(matrix: Any) -> bool:
+    """Whether BLAS multiplies the rows faster as an array than they are multiplied as they are."""
+    return not sp.issparse(matrix) or matrix.shape[0] * matrix.shape[1] <= ZEROS_TO_ONE * max(1, matrix.nnz)
+
+
+def rows_at_once(n_columns: int) -> int:
+    """How many rows of that length make a block that takes some ten megabytes."""
+    return max(16, ENTRIES_PER_BLOCK // max(1, n_columns))
+
+
 def each_block(shape: tuple[int, int], work: Callable[[slice], None], n_threads: int) -> None:
     """Call ``work`` for every block of the rows, in threads."""
     n_rows, n_columns = shape
-    n_blocks = -(-n_rows // max(16, min(ROWS_PER_BLOCK, ENTRIES_PER_BLOCK // max(1, n_columns))))
+    n_blocks = -(-n_rows // min(ROWS_PER_BLOCK, rows_at_once(n_columns)))
     cuts = [n_rows * k // n_blocks for k in range(n_blocks + 1)]
     parts = [slice(first, last) for first, last in pairwise(cuts)]
     with one_blas_thread():

@@ -8,17 +8,15 @@ import scipy.sparse as sp
 
 from maxmargin.loops.exponential import store_exponentials
 from maxmargin.loops.smo import store_block
+from maxmargin.problems.expansion import pays_dense, rows_at_once
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import RadialBasis, UserFunction
 
 # Columns are made in blocks of this many, which stay in a core's cache; fewer where rows are long.
 COLUMNS_PER_BLOCK = 1024
-ENTRIES_PER_BLOCK = 1 << 22
 # A copy of the rows in the solver's precision, sparse ones made dense, is kept where it takes no more bytes than this;
 # else a block is converted when it is needed.
 COPY_BYTES = 96 << 20
-# Sparse rows are made dense where no more than this many of their entries are zeros to one that is not.
-ZEROS_TO_ONE = 40.0
 
 
 class KernelBlocks:
@@ -33,12 +31,10 @@ class KernelBlocks:
     def __init__(self, problem: KernelSVMProblem, dtype: type) -> None:
         self._kernel, self._dtype = problem.kernel, dtype
         self._matrix, self._rows = problem.points.matrix, problem.rows
-        self._dense = not sp.issparse(self._matrix) or (
-            self._matrix.shape[0] * self._matrix.shape[1] <= ZEROS_TO_ONE * max(1, self._matrix.nnz)
-        )
+        self._dense = pays_dense(self._matrix)
         self._squares: np.ndarray = problem.squared_norms.astype(dtype)
         n_columns = self._matrix.shape[1]
-        self.most_rows = max(16, ENTRIES_PER_BLOCK // max(1, n_columns))
+        self.most_rows = rows_at_once(n_columns)
         small = problem.n_rows * n_columns * np.dtype(dtype).itemsize <= COPY_BYTES
         as_it_is = problem.rows is None and not sp.issparse(self._matrix) and self._matrix.dtype == dtype
         if self.in_threads and self._dense and small and not as_it_is:
