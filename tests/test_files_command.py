@@ -144,6 +144,39 @@ def test_a_table_with_categories_keeps_its_vocabulary_in_the_model(tmp_path):
         result = runner.invoke(app, ["evaluate", str(model), str(new), "--target", "fruit"])
         assert result.exit_code != 0
         assert why in str(result.exception)
+        assert runner.invoke(app, ["predict", str(model), str(new)]).exit_code != 0
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_tables_are_predicted_in_blocks(tmp_path, ending):
+    import pandas as pd
+
+    from maxmargin.files import tables
+
+    n = 200_000
+    rng = np.random.default_rng(0)
+    # Whole numbers first, others later; categories that look like numbers.
+    frame = pd.DataFrame(
+        {
+            "size": np.where(np.arange(n) < n // 2, rng.integers(9, size=n), rng.random(n)),
+            "round": rng.random(n) < 0.5,
+            "kind": rng.choice(["7", "8", "x"], size=n),
+        }
+    )
+    frame["fruit"] = np.where((frame["kind"] == "7") | frame["round"], "plum", "pear")
+    path, model = tmp_path / f"fruit.{ending}", tmp_path / "fruit.model"
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
+    assert told("train", path, "-o", model, "--target", "fruit")["accuracy"] == 1.0
+    assert told("evaluate", model, path, "--target", "fruit")["accuracy"] == 1.0
+    blocks = list(tables.read_table_blocks(path, list(load(model).feature_names_in_)))
+    assert len(blocks) > 3
+    whole = read_data(path, target="fruit", like=load(model)).X
+    assert sum(block.X.shape[0] for block in blocks) == n
+    assert (abs(whole[: blocks[0].X.shape[0]] - blocks[0].X)).max() == 0
+    assert run("predict", model, path).stdout.split() == frame["fruit"].tolist()
+    sevens = frame[frame["kind"] == "7"].drop(columns="fruit")
+    sevens.to_csv(path, index=False) if ending == "csv" else sevens.to_parquet(path)
+    assert set(run("predict", model, path, "--target", "fruit").stdout.split()) == {"plum"}
 
 
 def test_parquet_and_missing_values(tmp_path):

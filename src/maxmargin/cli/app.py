@@ -1,6 +1,8 @@
 """The command's entry point."""
 
 import sys
+from collections.abc import Callable
+from functools import wraps
 
 import typer
 from rich.console import Console
@@ -12,6 +14,7 @@ from maxmargin.cli.demo import demo
 from maxmargin.cli.evaluate import evaluate
 from maxmargin.cli.info import info
 from maxmargin.cli.predict import predict
+from maxmargin.cli.quick_start import collect_garbage_rarely, import_scikit_learn
 from maxmargin.cli.separate import separate
 from maxmargin.cli.train import train
 from maxmargin.cli.verify import verify
@@ -38,12 +41,23 @@ def options(
     """Large-margin classification in which every answer carries its proof."""
 
 
-for subcommand in (train, predict, evaluate, verify, separate, info, convert, demo):
-    app.command()(subcommand)
+def _started_fast(subcommand: Callable[..., None]) -> Callable[..., None]:
+    @wraps(subcommand)
+    def run(*arguments: object, **options: object) -> None:
+        import_scikit_learn()
+        subcommand(*arguments, **options)
+
+    return run
+
+
+for subcommand in (train, predict, evaluate, verify, separate, info, convert):
+    app.command()(_started_fast(subcommand))
+app.command()(demo)
 
 
 def main() -> None:
     """Run the command; an error is one line on standard error and exit code 1, Ctrl-C is exit code 130."""
+    collect_garbage_rarely()
     try:
         app()
     except KeyboardInterrupt:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,18 +14,40 @@ JSON = typer.Option(False, "--json", help="Print one JSON object, for machines."
 
 
 @contextmanager
-def working(description: str) -> Iterator[None]:
-    """Show on standard error what takes time, with a clock; nothing where that is not a terminal."""
+def working(description: str, steps: int | None = None) -> Iterator[Callable[[], None]]:
+    """Show a bar on standard error for what takes time; nothing where that is not a terminal.
+
+    Files that are read and models that are fitted inside move it; or else, where the number of ``steps`` is given, each
+    call of what is yielded.
+    """
     errors = Console(stderr=True)
     if not errors.is_terminal:
-        yield
+        yield lambda: None
         return
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    text = (TextColumn(f"{{task.{name}}}") for name in ("description", "fields[found]"))
+    columns = SpinnerColumn(), next(text), BarColumn(), TimeElapsedColumn(), next(text)
     with Progress(*columns, console=errors, transient=True) as progress:
-        progress.add_task(description, total=None)
-        yield
+        task = progress.add_task(description, total=steps, found="")
+        if steps is not None:
+            yield lambda: progress.advance(task)
+            return
+        from maxmargin.files.opening import bytes_listener
+        from maxmargin.solvers import step_listener
+
+        def on_bytes(read: int, size: int | None) -> None:
+            progress.update(task, completed=read, total=size, found=f"{read / 1e6:.0f} MB")
+
+        def on_step(share: float, found: str) -> None:
+            progress.update(task, completed=share, total=1.0, found=found)
+
+        heard = bytes_listener.set(on_bytes), step_listener.set(on_step)
+        try:
+            yield lambda: None
+        finally:
+            bytes_listener.reset(heard[0])
+            step_listener.reset(heard[1])
 
 
 def tell(answer: dict[str, Any], as_json: bool) -> None:

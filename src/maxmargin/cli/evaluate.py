@@ -20,7 +20,7 @@ def evaluate(
     Example: maxmargin evaluate a9a.model a9a.t.svm
     """
     from maxmargin.cli.files import load_model
-    from maxmargin.cli.models import is_regression
+    from maxmargin.cli.models import is_regression, score_name, score_of
     from maxmargin.files import read_data
 
     machine = load_model(model)
@@ -31,16 +31,15 @@ def evaluate(
     with working("predicting"):
         found = rows.quietly(machine.predict)(rows.X)
         answer = _of_values(found, rows.y) if is_regression(machine) else _of_labels(machine, rows, found)
-    tell({"model": repr(machine), "rows": f"{len(found):,}", **answer}, as_json)
+    overall = {score_name(machine): score_of(machine, found, rows.y)}
+    tell({"model": repr(machine), "rows": f"{len(found):,}", **overall, **answer}, as_json)
 
 
 def _of_values(found: Any, y: Any) -> dict[str, Any]:
     import numpy as np
-    from sklearn.metrics import r2_score
 
     errors = np.abs(found - y)
     return {
-        "R²": float(r2_score(y, found)),
         "mean error": float(errors.mean()),
         "largest error": float(errors.max()),
     }
@@ -48,12 +47,11 @@ def _of_values(found: Any, y: Any) -> dict[str, Any]:
 
 def _of_labels(machine: Any, rows: Any, found: Any) -> dict[str, Any]:
     import numpy as np
-    from sklearn.metrics import confusion_matrix
 
     labels = np.unique(np.concatenate([machine.classes_.astype(found.dtype), rows.y.astype(found.dtype)]))
-    table = confusion_matrix(rows.y.astype(found.dtype), found, labels=labels)
+    table = np.zeros((labels.size, labels.size), dtype=np.int64)
+    np.add.at(table, (np.searchsorted(labels, rows.y.astype(found.dtype)), np.searchsorted(labels, found)), 1)
     answer: dict[str, Any] = {
-        "accuracy": float((found == rows.y).mean()),
         "confusion (rows: true, columns: found)": [
             ["", *map(str, labels)],
             *([str(label), *map(int, counts)] for label, counts in zip(labels, table, strict=True)),

@@ -19,12 +19,19 @@ def load_model(path: Path) -> Any:
 
 
 def blocks_of(machine: Any, data: str, *, target: str | None, zero_based: bool) -> Iterator[Any]:
-    """Rows of a file for a model: text and stores a block at a time, tables as a whole."""
-    from maxmargin.files.reading import DataFile, read_data, table_format
+    """Rows of a file for a model, a block at a time."""
+    from maxmargin.files.reading import DataFile, names_of, read_data, table_format
     from maxmargin.files.store import is_store
 
     if table_format(data) is not None:
-        yield read_data(data, target=target, like=machine)
+        if zero_based:
+            raise ValueError(f"--zero-based is about svmlight text, and {data} is none.")
+        from maxmargin.files.tables import read_table_blocks
+
+        names = names_of(machine, data)
+        if target is not None and target in names:
+            raise ValueError(f"--target {target} is a column that the model predicts from.")
+        yield from read_table_blocks(data, names)
         return
     if target is not None:
         raise ValueError(f"--target names a column of a table, and {data} is none.")

@@ -3,12 +3,15 @@
 import time
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maxmargin.cli.console import JSON, ZERO_BASED, tell, working
-from maxmargin.cli.models import MODELS, is_regression, make_model, number_or_name
+from maxmargin.cli.models import MODELS, is_regression, make_model, number_or_name, score, score_name
+
+if TYPE_CHECKING:
+    from maxmargin.files import DataFile
 
 # Prices that --search tries, and factors on gamma.
 PRICES = tuple(10.0**k for k in range(-3, 4))
@@ -77,11 +80,13 @@ def train(
         "reading": time.perf_counter() - began,
     }
     if search:
-        with working("searching by cross-validation"):
-            machine, answer["chosen"] = _search(machine, rows.X, rows.y, given_c=C, given_gamma=gamma)
+        grid = _grid(machine, rows.X, given_c=C, given_gamma=gamma)
+        chosen, best = _best_of(grid, _scores(machine, rows, SEARCH_FOLDS, grid, "searching"))
+        machine.set_params(**chosen)
+        answer["chosen"] = {**chosen, "score": best}
     if cv is not None:
-        with working(f"{cv} folds"):
-            answer[f"{_score_name(machine)} in {cv} folds"] = _cross_validate(machine, rows.X, rows.y, cv)
+        scores = _scores(machine, rows, cv, [{}], "cross-validation")
+        answer[f"{score_name(machine)} in {cv} folds"] = f"{scores.mean():.6g} ± {scores.std():.2g}"
     began = time.perf_counter()
     with working("training"), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -89,11 +94,11 @@ def train(
         rows.name_features(machine)
     answer["training"] = time.perf_counter() - began
     answer["model"] = repr(machine)
-    answer[_score_name(machine)] = float(rows.quietly(machine.score)(rows.X, rows.y))
+    answer[score_name(machine)] = score(machine, rows)
     if test is not None:
         with working(f"testing on {test}"):
             new = read_data(test, target=target, like=machine, zero_based=zero_based)
-            answer[f"{_score_name(machine)} on {test}"] = float(new.quietly(machine.score)(new.X, new.y))
+            answer[f"{score_name(machine)} on {test}"] = score(machine, new)
     answer["status"] = str(machine.status_)
     answer["certificate"] = str(machine.certificate_)
     with working("writing"):
@@ -119,34 +124,17 @@ def _stored(data: str, zero_based: bool) -> str:
     return str(path)
 
 
-def _score_name(machine: Any) -> str:
-    return "R²" if is_regression(machine) else "accuracy"
-
-
-def _cross_validate(machine: Any, X: Any, y: Any, folds: int) -> str:
-    from sklearn.model_selection import cross_val_score
-
-    scores = cross_val_score(machine, X, y, cv=folds)
-    return f"{scores.mean():.6g} ± {scores.std():.2g}"
-
-
-def _search(machine: Any, X: Any, y: Any, *, given_c: float | None, given_gamma: str | None) -> tuple[Any, dict]:
-    """Try prices, and widths of a kernel; the linear machines go from price to price without starting anew."""
-    from sklearn.base import clone
-
+def _grid(machine: Any, X: Any, *, given_c: float | None, given_gamma: str | None) -> list[dict[str, Any]]:
+    """The prices to try, and for a kernel the widths: for each width the prices in rising order."""
     parameters = machine.get_params()
     if "C" not in parameters:
         raise ValueError("--search chooses C, which this model does not have: leave it out.")
-    grid: dict[str, Any] = {}
-    if given_c is None:
-        grid["C"] = PRICES
-    if "gamma" in parameters and parameters["kernel"] not in ("linear", "precomputed") and given_gamma is None:
-        grid["gamma"] = [width / (X.shape[1] * _variance(X)) for width in WIDTHS]
-    if not grid:
+    prices = [{"C": price} for price in PRICES] if given_c is None else [{}]
+    has_width = "gamma" in parameters and parameters["kernel"] not in ("linear", "precomputed")
+    widths = [width / (X.shape[1] * _variance(X)) for width in WIDTHS] if has_width and given_gamma is None else []
+    if given_c is not None and not widths:
         raise ValueError("--search has nothing to choose: leave out -C or --gamma.")
-    best, score = _best_of_paths(machine, X, y) if "gamma" not in parameters else _best_of_grid(machine, grid, X, y)
-    chosen = clone(machine).set_params(**best)
-    return chosen, {**best, "score": score}
+    return [{**price, "gamma": width} for width in widths for price in prices] if widths else prices
 
 
 def _variance(X: Any) -> float:
@@ -158,25 +146,29 @@ def _variance(X: Any) -> float:
     return float(X.var()) or 1.0
 
 
-def _best_of_grid(machine: Any, grid: dict[str, Any], X: Any, y: Any) -> tuple[dict[str, Any], float]:
-    from sklearn.model_selection import GridSearchCV
-
-    found = GridSearchCV(machine, {name: list(values) for name, values in grid.items()}, cv=SEARCH_FOLDS, refit=False)
-    found.fit(X, y)
-    return dict(found.best_params_), float(found.best_score_)
-
-
-def _best_of_paths(machine: Any, X: Any, y: Any) -> tuple[dict[str, Any], float]:
-    """Every fold is a path over all prices, each from where the last one ended."""
+def _scores(machine: Any, rows: "DataFile", n_folds: int, grid: list[dict[str, Any]], description: str) -> Any:
+    """A score for every fold and every entry of the grid; linear machines go on from price to price."""
     import numpy as np
     from sklearn.base import clone
     from sklearn.model_selection import check_cv
 
-    folds = check_cv(SEARCH_FOLDS, y, classifier=not is_regression(machine))
-    scores = np.zeros(len(PRICES))
-    for rows, others in folds.split(X, y):
-        model = clone(machine).set_params(warm_start=True)
-        for k, price in enumerate(PRICES):
-            scores[k] += model.set_params(C=price).fit(X[rows], y[rows]).score(X[others], y[others]) / SEARCH_FOLDS
-    best = int(np.argmax(scores))
-    return {"C": PRICES[best]}, float(scores[best])
+    from maxmargin.files import DataFile
+
+    X, y = rows.X, rows.y
+    folds = check_cv(n_folds, y, classifier=not is_regression(machine))
+    warm = {"warm_start": True} if "warm_start" in machine.get_params() and len(grid) > 1 else {}
+    scores = np.zeros((n_folds, len(grid)))
+    with working(description, steps=scores.size) as advance:
+        for fold, (seen, unseen) in enumerate(folds.split(X, y)):
+            model, held_out = clone(machine).set_params(**warm), DataFile(X[unseen], y[unseen])
+            for k, parameters in enumerate(grid):
+                model.set_params(**parameters).fit(X[seen], y[seen])
+                scores[fold, k] = score(model, held_out)
+                advance()
+    return scores
+
+
+def _best_of(grid: list[dict[str, Any]], scores: Any) -> tuple[dict[str, Any], float]:
+    means = scores.mean(axis=0)
+    best = int(means.argmax())
+    return grid[best], float(means[best])

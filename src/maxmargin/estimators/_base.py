@@ -27,7 +27,7 @@ from maxmargin.data import (
     validate_points,
     validate_training_data,
 )
-from maxmargin.solvers import LimitWarning, Solution, Status, StepReport, Watch
+from maxmargin.solvers import LimitWarning, Solution, Status, StepReport, Watch, step_listener
 
 # solve(number of the task, its data, the seed, its watch)
 SolveTask = Callable[[int, Any, int, Watch], Any]
@@ -213,7 +213,7 @@ class LinearPlanes(CertifiedClassifier):
 
 
 class FitProgress:
-    """Tells scikit-learn's callbacks, and with ``verbose`` the terminal, how a fit goes on."""
+    """Tells scikit-learn's callbacks, a listener and, with ``verbose``, the terminal how a fit goes on."""
 
     def __init__(self, estimator: Any, labelled: TrainingData, steps: int | None) -> None:
         self._estimator = estimator
@@ -221,6 +221,8 @@ class FitProgress:
         self._steps = steps
         self._n_tasks = labelled.n_tasks
         self._results: dict[int, Callable[[], Any]] = {}
+        self._listener = step_listener.get()
+        self._shares = [0.0] * self._n_tasks
         self._heard = bool(getattr(estimator, "_skl_callbacks", None)) or hasattr(estimator, "_parent_callback_ctx")
         self._root: CallbackContext | None = None
         self._started = time.perf_counter()
@@ -245,11 +247,12 @@ class FitProgress:
         if context is not None and self._n_tasks > 1:
             context = context.subcontext(task_name=self._labelled.names()[task], task_id=task, max_subtasks=self._steps)
             context.call_on_fit_task_begin(estimator=self._estimator, **self._data())
-        if context is None and not self._estimator.verbose:
+        if context is None and self._listener is None and not self._estimator.verbose:
             return None, lambda: None
 
         def on_step(report: StepReport) -> bool:
             self._results[task] = report.result
+            self._tell_listener(task, report.share, f"{report.step} {report.number}: {report.summary}")
             if self._estimator.verbose:
                 which = f"{self._labelled.names()[task]}, " if self._n_tasks > 1 else ""
                 seconds = time.perf_counter() - self._started
@@ -266,10 +269,16 @@ class FitProgress:
             )
 
         def done() -> None:
+            self._tell_listener(task, 1.0, "")
             if context is not None and self._n_tasks > 1:
                 context.call_on_fit_task_end(estimator=self._estimator, **self._data())
 
         return on_step, done
+
+    def _tell_listener(self, task: int, share: float, found: str) -> None:
+        self._shares[task] = share
+        if self._listener is not None:
+            self._listener(sum(self._shares) / self._n_tasks, found)
 
     def _data(self) -> dict[str, Any]:
         labelled = self._labelled

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -348,6 +347,9 @@ class Perceptron(LinearPlanes):
         if n_held_out >= codes.size:
             raise ValueError(f"validation_fraction={self.validation_fraction} leaves no row to train on: lower it.")
         stratified = counts.min() > 1 and classes.size <= n_held_out <= codes.size - classes.size
+        # Imported here, since it takes half a second and few fits need it.
+        from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+
         splitter = StratifiedShuffleSplit if stratified else ShuffleSplit
         split = splitter(test_size=self.validation_fraction, random_state=check_random_state(self.random_state))
         kept, held_out = next(split.split(np.zeros((codes.size, 1)), codes))

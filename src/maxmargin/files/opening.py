@@ -13,6 +13,7 @@ import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -25,6 +26,10 @@ LONGEST_FIRST_BYTES = max(map(len, FIRST_BYTES.values()))
 
 # So little compressed text becomes at most some ten megabytes: a hostile file cannot fill the memory at once.
 PIECE = 1 << 10
+
+
+# Who is told, while files are read, how many bytes of how many were; the size of a pipe is not known.
+bytes_listener: ContextVar[Callable[[int, int | None], None] | None] = ContextVar("bytes_listener", default=None)
 
 
 def name_of(path: str | os.PathLike[str]) -> str:
@@ -61,6 +66,10 @@ def open_bytes(path: str | os.PathLike[str]) -> Iterator[io.RawIOBase]:
         else:
             kind = kind_of(path)
             plain = opened.enter_context(open(path, "rb", buffering=0))
+        listener = bytes_listener.get()
+        if listener is not None:
+            size = None if path == STANDARD_INPUT else os.path.getsize(path) or None
+            plain = cast(BinaryIO, _Counted(plain, size, listener))
         yield _Named(_DECOMPRESSED[kind](plain), name_of(path))
 
 
@@ -122,6 +131,25 @@ class _Rejoined(io.RawIOBase):
         self._head = self._head[len(piece) :]
         buffer[: len(piece)] = piece
         return len(piece)
+
+
+class _Counted(io.RawIOBase):
+    """A stream that tells how far it was read."""
+
+    def __init__(self, stream: BinaryIO, size: int | None, tell: Callable[[int, int | None], None]) -> None:
+        self._stream = stream
+        self._size = size
+        self._tell = tell
+        self._n_read = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        size = self._stream.readinto(buffer)  # type: ignore[attr-defined]
+        self._n_read += size
+        self._tell(self._n_read, self._size)
+        return size
 
 
 class _Frames(io.RawIOBase):

@@ -85,7 +85,7 @@ def read_data(
     if table:
         from maxmargin.files.tables import read_table
 
-        found = read_table(path, target=target, names=_names_of(like, path))
+        found = read_table(path, target=target, names=None if like is None else names_of(like, path))
     elif is_store(path):
         found = open_store(path)
         _refuse_other_columns(found, like, path)
@@ -123,9 +123,8 @@ def _refuse_other_columns(found: DataFile, model: Any, path: str | Path) -> None
         raise ValueError(f"{path} has columns of other names than the model was trained with.")
 
 
-def _names_of(model: Any, path: str | Path) -> list[str] | None:
-    if model is None:
-        return None
+def names_of(model: Any, path: str | Path) -> list[str]:
+    """The columns that a model was trained with, to find them in a table."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         raise ValueError(f"{path} is a table, but the model was not trained on one: it does not know columns' names.")

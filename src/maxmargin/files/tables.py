@@ -1,5 +1,7 @@
 """CSV and Parquet through pyarrow: numbers as they are, text as one column for every value."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from maxmargin.files.reading import DataFile, table_format
 
 # More different values than this in a text column are hardly categories.
 MOST_VALUES = 10_000
+ROWS_PER_BLOCK = 1 << 14
 
 
 def read_table(path: str | Path, *, target: str | None, names: list[str] | None = None) -> DataFile:
@@ -29,38 +32,129 @@ def read_table(path: str | Path, *, target: str | None, names: list[str] | None 
     DataFile
         X is an array, or sparse rows where there are categorical columns.
     """
-    table = _open(path)
+    table = _open(path, names)
     columns = table.column_names
-    if len(set(columns)) < len(columns):
-        raise ValueError(f"{path}: two columns have the same name.")
+    _refuse_repeated(columns, path)
     if target is None and names is None:
         raise ValueError(f"{path}: name the column to be predicted by target; there are {', '.join(columns)}.")
     if target is not None and target not in columns and names is None:
         raise ValueError(f"{path}: there is no column {target!r}; there are {', '.join(columns)}.")
     if table.num_rows == 0:
         raise ValueError(f"{path}: the table has no rows.")
+    return _rows_of(table, target, names, path)
+
+
+def read_table_blocks(path: str | Path, names: list[str]) -> Iterator[DataFile]:
+    """Read a table for a model some rows at a time, as :func:`read_table` would read it whole, without targets.
+
+    Parameters
+    ----------
+    path : str or Path
+    names : list of str
+        The columns that the model was trained with.
+
+    Yields
+    ------
+    DataFile
+    """
+    with _arrow_errors(path), _opened_blocks(path, names) as blocks:
+        n_rows = 0
+        for block in blocks:
+            if block.num_rows:
+                n_rows += block.num_rows
+                yield _rows_of(block, None, names, path)
+        if n_rows == 0:
+            raise ValueError(f"{path}: the table has no rows.")
+
+
+def _rows_of(table: Any, target: str | None, names: list[str] | None, path: str | Path) -> DataFile:
     y = None
-    if target is not None and target in columns:
+    if target is not None and target in table.column_names:
         y = _target(table[target], target, path)
-    rest = {name: table[name] for name in columns if name != target}
+    rest = {name: table[name] for name in table.column_names if name != target}
     found, blocks = _encode(rest, path) if names is None else _encode_like(rest, names, path)
     if any(sp.issparse(block) for block in blocks):
         return DataFile(sp.csr_matrix(sp.hstack([sp.csr_matrix(block) for block in blocks])), y, found)
     return DataFile(np.ascontiguousarray(np.hstack(blocks)), y, found)
 
 
-def _open(path: str | Path) -> Any:
+def _refuse_repeated(columns: list[str], path: str | Path) -> None:
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"{path}: two columns have the same name.")
+
+
+@contextmanager
+def _arrow_errors(path: str | Path) -> Iterator[None]:
+    """What pyarrow finds wrong with a file, with its name."""
     try:
         import pyarrow as pa
-        from pyarrow import csv, parquet
     except ImportError as error:
         raise ValueError("Tables are read by pyarrow: install it with pip install 'maxmargin[files]'.") from error
     try:
+        yield
+    except pa.ArrowException as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _open(path: str | Path, names: list[str] | None) -> Any:
+    with _arrow_errors(path):
+        from pyarrow import csv, parquet
+
         if table_format(path) == ".parquet":
             return parquet.read_table(path)
-        return csv.read_csv(path)
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"{path}: {error}") from error
+        types = None if names is None else _known_types(_csv_schema(path), names, path)
+        return csv.read_csv(path, convert_options=_csv_options(column_types=types))
+
+
+@contextmanager
+def _opened_blocks(path: str | Path, names: list[str]) -> Iterator[Iterator[Any]]:
+    """Tables of some rows each, with the columns that a model knows."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    if table_format(path) == ".parquet":
+        with parquet.ParquetFile(path) as file:
+            _refuse_repeated(file.schema_arrow.names, path)
+            columns = list(_known_types(file.schema_arrow, names, path))
+            batches = file.iter_batches(ROWS_PER_BLOCK, columns=columns)
+            yield (pa.Table.from_batches([batch]) for batch in batches)
+        return
+    types = _known_types(_csv_schema(path), names, path)
+    with csv.open_csv(path, convert_options=_csv_options(column_types=types, include_columns=list(types))) as reader:
+        yield (pa.Table.from_batches([batch]) for batch in reader)
+
+
+def _csv_options(**options: Any) -> Any:
+    from pyarrow import csv
+
+    # An empty text is a missing value, too.
+    return csv.ConvertOptions(strings_can_be_null=True, **options)
+
+
+def _csv_schema(path: str | Path) -> Any:
+    from pyarrow import csv
+
+    with csv.open_csv(path, convert_options=_csv_options()) as reader:
+        _refuse_repeated(reader.schema.names, path)
+        return reader.schema
+
+
+def _known_types(schema: Any, names: list[str], path: str | Path) -> dict[str, Any]:
+    """The columns of a file that a model knows, and what to read them as.
+
+    A file's first rows do not tell: whole numbers may be followed by others, and digits may name categories.
+    """
+    import pyarrow as pa
+
+    types = {}
+    for field in schema:
+        if field.name in names:
+            if not (_is_numeric(field.type) or pa.types.is_null(field.type)):
+                raise ValueError(f"{path}: column {field.name!r} is not of numbers, as it was in training.")
+            types[field.name] = field.type if pa.types.is_boolean(field.type) else pa.float64()
+        elif any(name.startswith(f"{field.name}=") for name in names):
+            types[field.name] = pa.string()
+    return types
 
 
 def _target(column: Any, name: str, path: str | Path) -> np.ndarray:

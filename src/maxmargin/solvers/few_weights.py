@@ -6,7 +6,6 @@ independent, with a one added to each. (SciPy's ``nnls``, after Lawson and Hanso
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import nnls
 
 from maxmargin.data import Points
 
@@ -23,6 +22,9 @@ def few_weights(points: Points, weights: np.ndarray) -> np.ndarray:
     dense = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64)
     scale = float(np.abs(dense).max()) or 1.0
     system = np.vstack([dense.T / scale, np.ones(used.size)])
+    # Imported here: scipy.optimize takes a quarter of a second, and few runs need it.
+    from scipy.optimize import nnls
+
     try:
         found = nnls(system, system @ weights[used])[0]
     except RuntimeError:  # too many iterations

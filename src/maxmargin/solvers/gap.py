@@ -59,6 +59,12 @@ class GapPoint:
             return Status.NOT_SEPARABLE
         return Status.SOLVED if self.relative_gap <= settings.tol else None
 
+    def _share_of_the_way(self, tol: float) -> float:
+        """The digits of the gap that are gained, of those that are asked for."""
+        if not 0.0 < self.relative_gap < 1.0 or not 0.0 < tol < 1.0:
+            return 0.0
+        return min(1.0, math.log(self.relative_gap) / math.log(tol))
+
     def note(self, watch: Watch) -> None:
         """Write the history."""
         # Rounding can put the dual's value above the primal's by a digit: a history is not to contradict the theory.
@@ -77,6 +83,7 @@ class GapPoint:
                 step=step,
                 number=self.n_steps,
                 summary=f"gap {self.relative_gap:.3g}",
+                share=self._share_of_the_way(settings.tol),
                 result=lambda: (self.w, self.intercept, self.beta),
             )
         )

@@ -8,7 +8,6 @@ up to one, and where the value is zero the weighted y_i x_i, and y_i, add up to 
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linprog
 
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers.gap import GapPoint
@@ -36,6 +35,9 @@ def solve(problem: HardMarginProblem, watch: Watch) -> GapPoint:
     price = np.zeros(constraints.shape[1])
     price[-1] = -1.0
     options = {} if watch.seconds_left is None else {"time_limit": max(1e-3, watch.seconds_left)}
+    # Imported here: scipy.optimize takes a quarter of a second, and few runs need it.
+    from scipy.optimize import linprog
+
     found = linprog(price, A_ub=constraints, b_ub=np.zeros(rows.size), bounds=bounds, method="highs", options=options)
     w, b, beta = np.zeros(points.n_columns), 0.0, np.zeros(points.n_rows)
     best = GapPoint(w, b, beta)

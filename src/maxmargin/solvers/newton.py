@@ -141,6 +141,7 @@ class NewtonRun:
         self.system = FreeRowsSystem(problem, blocks)
         self.w, self.b, self.scores = first.w, first.b, first.scores
         self.centers, self.sigma = first.beta, first.sigma
+        self.kept = np.empty(0)
         self.reach = math.inf
         self.rho = problem.intercept_penalty if problem.has_intercept else 0.0
 
@@ -200,7 +201,7 @@ class NewtonRun:
         before = self.scores
         self.scores = np.empty(n_rows)
         self.blocks.each(n_rows, lambda first, last: see(self.rows, first, last, self.w, self.b, self.scores))
-        change = float(np.abs(self.scores - before).max())
+        change = self.furthest(self.scores, before)
         duals = whole.duals
         if active is not whole:
             duals[movable] = active.duals
@@ -215,6 +216,14 @@ class NewtonRun:
             self.offer_plane(self.scores)
             self.best.note(self.watch)
         return None if surprised else inner, status
+
+    def furthest(self, scores: np.ndarray, before: np.ndarray) -> float:
+        """How far the score that moved most has moved."""
+
+        def of_block(first: int, last: int) -> float:
+            return float(np.abs(scores[first:last] - before[first:last]).max(initial=0.0))
+
+        return max(self.blocks.each(scores.size, of_block))
 
     def _movable(self) -> np.ndarray:
         movable = np.ones(self.scores.size, dtype=bool)
@@ -251,9 +260,22 @@ class NewtonRun:
             # The hulls meet in one point: the dual has no bound.
             value = math.inf
         if value > self.best.dual:
-            beta = duals()
             self.best.dual = value
-            self.best.beta = np.where(beta > 0.0, multiple * up * beta, multiple * down * beta)
+            self._keep_duals(duals(), multiple * up, multiple * down)
+
+    def _keep_duals(self, beta: np.ndarray, up: float, down: float) -> None:
+        """Keep multiples of the duals above and below zero as the best ones, in place of those before them."""
+        if self.best.beta is not self.kept:
+            self.kept = np.empty_like(beta)
+            self.best.beta = self.kept
+
+        def of_block(first: int, last: int) -> None:
+            part, kept = beta[first:last], self.kept[first:last]
+            np.multiply(part, up, out=kept)
+            if down != up:
+                np.multiply(part, down, out=kept, where=part < 0.0)
+
+        self.blocks.each(beta.size, of_block)
 
 
 class ChosenRows:
@@ -293,7 +315,7 @@ class ChosenRows:
         run = self.run
         run.system.choose(self.chosen)
         self.changes = np.empty_like(self.scores)
-        start = self.scores.copy()
+        start = self.scores if background is None else self.scores.copy()
         factor = run.sigma / (1.0 + run.sigma * run.shape.curvature)
         for inner in range(INNER_STEPS + 1):
             if inner > 0 and background is not None:
@@ -301,7 +323,7 @@ class ChosenRows:
             elif inner > 0:
                 sums = self.look()
                 run.offer_plane(self.scores, float(sums.sums[LOST]))
-                run.offer_duals(sums, self.duals.copy)
+                run.offer_duals(sums, lambda: self.duals)
                 status = run.best.reached(run.settings)
                 if status is not None:
                     return inner, status, sums
@@ -311,7 +333,7 @@ class ChosenRows:
             enough = length <= 0.2 * math.sqrt(max(0.0, sums.sums[MOVED]))
             if inner == INNER_STEPS or (inner and enough):
                 break
-            if background is not None and np.abs(self.scores - start).max(initial=0.0) > SURPRISE * run.reach:
+            if background is not None and run.furthest(self.scores, start) > SURPRISE * run.reach:
                 break
             status = run.watch.must_stop()
             if status is None and run.best.n_steps >= run.settings.max_iter:

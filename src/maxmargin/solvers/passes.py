@@ -104,6 +104,7 @@ class PassRecord:
                 step="pass",
                 number=len(self.outcomes),
                 summary=f"{outcome.updates} mistakes, criterion {outcome.criterion:.6g}",
+                share=len(self.outcomes) / self._settings.max_iter,
                 result=self._run.result,
             )
         )

@@ -111,7 +111,8 @@ class SmoothRun:
         """What is known after a pass."""
         lower, upper = self.bracket()
         summary = f"margin {lower:.6g} of at most {upper:.6g}"
-        return StepReport(step="pass", number=self.n_passes, summary=summary, result=self.result)
+        share = max(0.0, lower) / upper if upper > 0.0 else 0.0
+        return StepReport(step="pass", number=self.n_passes, summary=summary, share=share, result=self.result)
 
     def _answer(self) -> np.ndarray:
         """The softmax of the points that are worst for the plane."""

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import FrameType
 
@@ -16,16 +17,22 @@ from maxmargin.solvers.solution import Status
 ENTRIES_PER_CALL = 1 << 26
 
 
+# Who is told, besides callbacks, how much of a fit is done, from 0 to 1, and what a step found.
+step_listener: ContextVar[Callable[[float, str], None] | None] = ContextVar("step_listener", default=None)
+
+
 @dataclass(frozen=True)
 class StepReport:
     """What is known after a pass or another step of a run.
 
-    ``step`` names the kind of step, ``summary`` is what a person would want to know, ``result`` gives w, b and alpha.
+    ``step`` names the kind of step, ``summary`` is what a person would want to know, ``share`` is how much of the way
+    is gone, as far as can be told, ``result`` gives w, b and alpha.
     """
 
     step: str
     number: int
     summary: str
+    share: float
     result: Callable[[], tuple[np.ndarray, float, np.ndarray]]
 
 
