@@ -6,18 +6,23 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.preprocessing import scale
 from typer.testing import CliRunner
 
-from maxmargin import SVC, CertificateError, LinearSVC, certify, load
+from maxmargin import SVC, CertificateError, LinearSVC, Perceptron, certify, load
 from maxmargin.cli.app import app
-from maxmargin.files import open_store, read_data, save, store_text, write_svmlight
+from maxmargin.files import open_store, read_data, read_svmlight, save, store_text, write_store, write_svmlight
+from maxmargin.files.opening import bytes_listener
+from maxmargin.solvers import step_listener
 
 runner = CliRunner()
 
@@ -275,6 +280,107 @@ def test_a_killed_conversion_leaves_nothing_under_the_final_name(tmp_path):
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert not store.exists() or (open_store(store, check=True) and process.returncode == 0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_killed_training_leaves_the_old_model_or_the_new_one(cancer, tmp_path):
+    model = tmp_path / "model"
+    run("train", cancer, "-o", model, "-C", "0.001")
+    old = load(model)
+    command = [sys.executable, "-m", "maxmargin.cli.app", "train", str(cancer), "-o", str(model), "-C", "7"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline and not list(tmp_path.glob(".model.*")):
+            time.sleep(0.0002)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert load(model).C in (old.C, 7.0)
+
+
+def test_ctrl_c_writes_the_model_that_was_found_so_far(cancer, tmp_path, monkeypatch):
+    whole = LinearSVC.fit
+
+    def interrupted(self, X, y):
+        whole(self, X, y)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LinearSVC, "fit", interrupted)
+    assert "certificate" in run("train", cancer, "-o", tmp_path / "model", code=130).stdout
+    assert told("verify", tmp_path / "model", cancer)["true"] is True
+
+    monkeypatch.setattr(LinearSVC, "fit", lambda self, X, y: signal.raise_signal(signal.SIGINT))  # noqa: ARG005
+    runner.invoke(app, ["train", str(cancer), "-o", str(tmp_path / "none")])
+    assert not (tmp_path / "none").exists()
+
+
+def test_bars_are_shown_on_a_terminal_only(cancer, tmp_path):
+    arguments = ["train", str(cancer), "-o", str(tmp_path / "model"), "--json", "--cv", "2"]
+    shown = runner.invoke(app, arguments, env={"FORCE_COLOR": "1", "COLUMNS": "120", "TERM": "xterm"})
+    assert all(name in shown.stderr for name in ("reading", "training", "cross-validation", "writing"))
+    assert json.loads(shown.stdout)["accuracy"] > 0.9
+    hidden = runner.invoke(app, arguments)
+    assert hidden.stderr == ""
+
+
+def test_listeners_hear_how_much_is_done(cancer, iris):
+    read, steps = [], []
+    heard = bytes_listener.set(lambda done, size: read.append((done, size)))
+    try:
+        X, y = read_svmlight(cancer)
+        read_svmlight(iris)
+    finally:
+        bytes_listener.reset(heard)
+    sizes = {cancer.stat().st_size, iris.stat().st_size}
+    assert {size for _, size in read} == sizes
+    assert sizes <= {done for done, _ in read}
+    heard = step_listener.set(lambda share, found: steps.append((share, found)))
+    try:
+        LinearSVC(tol=1e-8).fit(X, y)
+        n_steps = len(steps)
+        Perceptron(max_iter=20, tol=None).fit(X, y)
+    finally:
+        step_listener.reset(heard)
+    assert n_steps > 2
+    assert len(steps) > n_steps + 2
+    assert all(0.0 <= share <= 1.0 for share, _ in steps)
+    assert "gap" in steps[0][1]
+    assert steps[-1][0] == 1.0
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearSVC(C=1e-3, solver="newton", tol=1e-2),
+        LinearSVC(C=1e-3, solver="coordinate", max_iter=3),
+        Perceptron(max_iter=3),
+    ],
+    ids=repr,
+)
+def test_training_from_a_store_never_copies_it(tmp_path, model, sparse):
+    rng = np.random.default_rng(0)
+    n, d = 40_000, 400
+    X = rng.standard_normal((n, d))
+    y = np.where(X[:, :20].sum(axis=1) + 3.0 * rng.standard_normal(n) > 0.0, 1, -1)
+    write_store(tmp_path / "rows.store", [(sp.csr_matrix(X) if sparse else X, y)])
+    stored = open_store(tmp_path / "rows.store")
+    X = sp.csr_matrix(X) if sparse else X
+    size = X.data.nbytes
+    in_memory = clone(model).set_params(random_state=0).fit(X, y)
+    # Compiling for read-only arrays needs memory of its own.
+    clone(model).fit(stored.X[:500], stored.y[:500])
+    tracemalloc.start()
+    try:
+        mapped = clone(model).set_params(random_state=0).fit(stored.X, stored.y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < size / 2
+    np.testing.assert_array_equal(mapped.coef_, in_memory.coef_)
+    assert mapped.certificate_ == in_memory.certificate_
 
 
 @given(

@@ -63,3 +63,26 @@ def test_the_command_imports_only_what_a_subcommand_uses():
     heavy = "numba sklearn scipy numpy pyarrow onnx safetensors matplotlib"
     result = run(f"import sys, maxmargin.cli.app; print([name for name in '{heavy}'.split() if name in sys.modules])")
     assert result.stdout.strip() == "[]", result.stderr
+
+
+def test_training_from_the_shell_does_not_import_what_it_never_uses(tmp_path):
+    rows, model = tmp_path / "rows.svm", tmp_path / "model"
+    rows.write_text("".join(f"{1 if k % 2 else -1} 1:{k} 2:{k % 5}\n" for k in range(40)))
+    never = "pandas scipy.stats._distn_infrastructure scipy.optimize sklearn.metrics sklearn.model_selection matplotlib"
+    code = f"""
+import sys
+from maxmargin.cli.app import main
+sys.argv = ["maxmargin", "train", {str(rows)!r}, "-o", {str(model)!r}]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+print("loaded", [name for name in {never!r}.split() if name in sys.modules])
+import pandas, scipy.stats
+from sklearn.utils.fixes import _mode
+print("later", round(scipy.stats.norm.cdf(0.0), 3), _mode([3, 3, 1]).mode, pandas.DataFrame is not None)
+"""
+    result = run(code)
+    assert "loaded []" in result.stdout, result.stdout + result.stderr
+    assert "later 0.5 [3] True" in result.stdout or "later 0.5 3 True" in result.stdout, result.stdout + result.stderr
+    assert model.exists()

@@ -64,8 +64,10 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(141)
-    except (ValueError, OSError) as error:
-        Console(stderr=True).print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+    except (ValueError, OSError, MemoryError) as error:
+        Console(stderr=True).print(
+            f"[bold red]error:[/] {escape(str(error) or 'out of memory')}", highlight=False, soft_wrap=True
+        )
         sys.exit(1)
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 PRICES = tuple(10.0**k for k in range(-3, 4))
 WIDTHS = tuple(4.0**k for k in range(-2, 3))
 SEARCH_FOLDS = 5
+# The exit code of a run that Ctrl-C has ended.
+INTERRUPTED = 130
 
 
 def train(
@@ -90,8 +92,7 @@ def train(
     began = time.perf_counter()
     with working("training"), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        machine.fit(rows.X, rows.y)
-        rows.name_features(machine)
+        interrupted = _fit_or_stop(machine, rows)
     answer["training"] = time.perf_counter() - began
     answer["model"] = repr(machine)
     answer[score_name(machine)] = score(machine, rows)
@@ -108,6 +109,21 @@ def train(
         if not as_json:
             typer.echo(f"warning: {warning.message}", err=True)
     tell(answer, as_json)
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _fit_or_stop(machine: Any, rows: "DataFile") -> bool:
+    """Train; where Ctrl-C ends that early, say so, and keep what was found with its certificate."""
+    interrupted = False
+    try:
+        machine.fit(rows.X, rows.y)
+    except KeyboardInterrupt:
+        if not hasattr(machine, "certificate_"):
+            raise
+        interrupted = True
+    rows.name_features(machine)
+    return interrupted
 
 
 def _stored(data: str, zero_based: bool) -> str:
