@@ -10,7 +10,7 @@ class Files(Objective):
     """The command beside other programs."""
 
     title = "Files: from text to a saved model"
-    part_order = ("reading", "end_to_end")
+    part_order = ("reading", "end_to_end", "store")
     packages = ("scikit-learn",)
     picture_text = "Seconds from a text file to a saved model"
 
