@@ -2,8 +2,9 @@
 
 The arrays are mapped into memory, so that the system reads the pages that are used and drops them when memory is short:
 what is trained on may be larger than the memory. What the linear machines and perceptrons need besides is some twenty
-numbers a row and a few times the square of the columns, so that rows should have forty entries or more. Opening checks the sizes, which takes milliseconds; ``check=True``
-reads everything once and compares the checksums.
+numbers a row and a few times the square of the columns, so that rows should have forty entries or more.
+
+Opening checks the sizes, which takes milliseconds; ``check=True`` reads everything once and compares the checksums.
 """
 
 import json
