@@ -15,8 +15,14 @@ MODELS = {
 }
 
 
+ALL_CORES = -1
+
+
 def make_model(name: str, options: dict[str, Any]) -> Any:
-    """Make a model with the options that were given; one that it does not have is refused."""
+    """Make a model with the options that were given; one that it does not have is refused.
+
+    All cores are used unless a number is given: a command has the machine to itself more often than a library.
+    """
     import maxmargin
 
     if name not in MODELS:
@@ -27,6 +33,8 @@ def make_model(name: str, options: dict[str, Any]) -> Any:
     for option in given:
         if option not in known:
             raise ValueError(f"--model {name} has no option {flag_of(option)}: leave it out.")
+    if "n_jobs" in known:
+        given.setdefault("n_jobs", ALL_CORES)
     return maker(**given)
 
 

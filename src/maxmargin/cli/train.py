@@ -37,7 +37,10 @@ def train(
     cache_size: Annotated[float | None, typer.Option(help="Megabytes for kernel rows.")] = None,
     max_iter: Annotated[int | None, typer.Option(help="The most passes or steps.")] = None,
     max_time: Annotated[float | None, typer.Option(help="The most seconds to train.")] = None,
-    jobs: Annotated[int | None, typer.Option("-j", "--jobs", help="Threads; the result does not depend on it.")] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("-j", "--jobs", help="Threads, by default one a core; the result does not depend on it."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Of random orders.")] = None,
     target: Annotated[str | None, typer.Option(help="The column of a table that is to be predicted.")] = None,
     test: Annotated[str | None, typer.Option(help="Data to measure the model on.")] = None,
