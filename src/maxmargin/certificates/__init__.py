@@ -2,8 +2,10 @@
 
 from maxmargin.certificates.base import Certificate, CertificateError, PerClass, PerPair
 from maxmargin.certificates.duality_gap import DualityGap, StreetGap, TubeGap, measure_gap
+from maxmargin.certificates.gap import Gap
 from maxmargin.certificates.hulls import bracket_hard_margin, has_no_margin
 from maxmargin.certificates.kernel_gap import measure_kernel_gap, measure_pair_gaps
+from maxmargin.certificates.logistic_gap import LogisticGap, measure_logistic_gap
 from maxmargin.certificates.margin_bracket import MarginBracket, NotSeparableError, bracket_margin
 from maxmargin.certificates.mistakes import MistakeBound, UpdateRule, bound_mistakes, mistake_bound
 from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multiclass_gap
@@ -13,6 +15,8 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "DualityGap",
+    "Gap",
+    "LogisticGap",
     "MarginBracket",
     "MistakeBound",
     "MulticlassGap",
@@ -30,6 +34,7 @@ __all__ = [
     "linear_scene",
     "measure_gap",
     "measure_kernel_gap",
+    "measure_logistic_gap",
     "measure_multiclass_gap",
     "measure_pair_gaps",
     "mistake_bound",

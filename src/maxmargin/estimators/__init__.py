@@ -4,6 +4,7 @@ from maxmargin.estimators.certification import certify
 from maxmargin.estimators.kernel_perceptron import KernelPerceptron
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svr import LinearSVR
+from maxmargin.estimators.logistic_regression import LogisticRegression
 from maxmargin.estimators.margin_perceptron import MarginPerceptron
 from maxmargin.estimators.perceptron import Perceptron
 from maxmargin.estimators.regularisation_path import svm_path
@@ -16,6 +17,7 @@ __all__ = [
     "KernelPerceptron",
     "LinearSVC",
     "LinearSVR",
+    "LogisticRegression",
     "MarginPerceptron",
     "Perceptron",
     "certify",

@@ -45,6 +45,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     # To stall is what the tolerance of a perceptron asks for; where it is a failure, this says what to do.
     _advice_when_stalled: str | None = None
+    _advice_when_separable: str | None = None
     _advice_when_not_separable = "no plane has the margin asked for: lower it, or use a soft margin"
 
     def __sklearn_tags__(self):
@@ -106,6 +107,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             Status.TIME_LIMIT: "max_time was reached: raise it to go on",
             Status.NOT_SEPARABLE: self._advice_when_not_separable,
             Status.STALLED: self._advice_when_stalled,
+            Status.SEPARABLE: self._advice_when_separable,
         }.get(self.status_)
         if advice is not None:
             warnings.warn(
@@ -334,6 +336,7 @@ def worst(statuses: Sequence[Status]) -> Status:
     order = [
         Status.SOLVED,
         Status.STALLED,
+        Status.SEPARABLE,
         Status.NOT_SEPARABLE,
         Status.ITERATION_LIMIT,
         Status.TIME_LIMIT,

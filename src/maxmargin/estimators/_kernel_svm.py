@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.data import Points
 from maxmargin.estimators._base import TrainingData, one_or_all
 from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS
-from maxmargin.estimators._support_vector_machine import SupportVectorMachine
+from maxmargin.estimators._priced_model import PricedModel
 from maxmargin.problems.expansion import expansion_scores
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel
@@ -40,7 +40,7 @@ class Attempt(NamedTuple):
         return None if self.before is None else self.before[task]
 
 
-class KernelSVM(SupportVectorMachine):
+class KernelSVM(PricedModel):
     """Parameters, the kernel's expansion, and what has no meaning."""
 
     # Whether C = inf, no point in the street, has a meaning.

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.estimators._base import TrainingData, one_or_all
-from maxmargin.estimators._support_vector_machine import SupportVectorMachine
+from maxmargin.estimators._priced_model import PricedModel
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers import Watch, ctrl_c_asks
 from maxmargin.solvers.coordinate import SELECTIONS
@@ -18,7 +18,7 @@ from maxmargin.solvers.gap import GapPoint, GapSettings
 from maxmargin.solvers.linear_svm import SOLVERS, solve
 
 
-class LinearSVM(SupportVectorMachine):
+class LinearSVM(PricedModel):
     """The one fit of linear support vector machines, from problems to attributes."""
 
     loss: str

@@ -6,9 +6,9 @@ from maxmargin.data import Points
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers import coordinate, newton
 from maxmargin.solvers.gap import GapPoint, GapSettings
-from maxmargin.solvers.newton_system import LARGEST_DIRECT
 from maxmargin.solvers.solution import Status
 from maxmargin.solvers.watch import Watch
+from maxmargin.solvers.weighted_rows import LARGEST_DIRECT
 
 SOLVERS = ("auto", "coordinate", "newton")
 # With so many rows for every column a sample of them is the better start.

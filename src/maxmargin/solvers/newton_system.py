@@ -10,20 +10,21 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from maxmargin.data.rows import rows_of
-from maxmargin.loops.newton import curvature_times, diagonal_of_curvature, see, update_gram
+from maxmargin.loops.newton import see
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.row_blocks import RowBlocks
+from maxmargin.solvers.weighted_rows import (
+    CONJUGATE_STEPS,
+    FASTER_BY_BLAS,
+    LARGEST_DIRECT,
+    SLIGHT,
+    WeightedRows,
+    gram_parts,
+    solved,
+)
 
-# Matrices up to this size are factorised.
-LARGEST_DIRECT = 2048
-# Rows are gathered for BLAS in pieces of this many entries.
-GATHERED_ENTRIES = 1 << 20
-# The most floats that the blocks' own matrices may take together.
-MATRIX_ENTRIES = 1 << 22
-CONJUGATE_STEPS = 300
 # In the space of the rows the residual has to fall much further before the plane is near.
 FINE_FORCING = 1e-8
 # Below this factor, times the square of a row's length, the columns' space has no condition to speak of.
@@ -33,11 +34,8 @@ ROW_BLOCKS = 8
 DENSE_SHARE = 0.1
 # They end when the residual has fallen to this share: a Newton step need not be exact.
 FORCING = 1e-2
-# How many steps to expect before any were made, and how much faster BLAS multiplies than a loop does.
+# How many steps to expect before any were made.
 FEW_CONJUGATE_STEPS = 15
-FASTER_BY_BLAS = 12.0
-# A singular system is that of an intercept that no free row holds; this keeps its step finite.
-SLIGHT = 1e-12
 
 
 class FreeRowsSystem:
@@ -69,7 +67,8 @@ class FreeRowsSystem:
     ) -> tuple[np.ndarray, float]:
         """Return the steps of w and b, given which of the chosen rows are free."""
         if self._by_columns and self._matrix_pays(free):
-            return self._split(self._through_columns(free, factor, self._whole(gradient, gradient_b)))
+            system = self._weighted(self._chosen, factor)
+            return self._split(system.factorised(self._whole(gradient, gradient_b), self._updated_gram(free)))
         chosen = self._chosen[free]
         if chosen.size <= min(LARGEST_DIRECT, self._points.n_columns) // 2 or self._rows_pay(chosen, factor):
             return self._through_rows(chosen, factor, gradient, gradient_b)
@@ -99,16 +98,8 @@ class FreeRowsSystem:
         rho = self._problem.intercept_penalty
         return np.append(np.ones(self._points.n_columns), rho if self._problem.has_intercept else 1.0)
 
-    def _through_columns(self, free: np.ndarray, factor: float, gradient: np.ndarray) -> np.ndarray:
-        gram = self._updated_gram(free)
-        matrix = factor * gram
-        if not self._problem.has_intercept:
-            matrix[-1, :-1] = 0.0
-            matrix[-1, -1] = 0.0
-        places = np.diag_indices_from(matrix)
-        matrix[places] += self._diagonal()
-        matrix[-1, -1] += SLIGHT * (1.0 + factor)
-        return -_solved(matrix, gradient)
+    def _weighted(self, chosen: np.ndarray, factor: float) -> WeightedRows:
+        return WeightedRows(self._points, chosen, self._weights, self._diagonal(), factor, self._problem.has_intercept)
 
     def _updated_gram(self, free: np.ndarray) -> np.ndarray:
         """The lower triangle of sum weights_i (x_i, 1)(x_i, 1)^T over the free rows."""
@@ -122,39 +113,11 @@ class FreeRowsSystem:
         # Rows that join come first, those that leave last.
         changed = changed[np.argsort(-signs, kind="stable")]
         chosen, n_joining = self._chosen[changed], int(np.count_nonzero(signs > 0.0))
-        of_block = self._sparse_gram if sp.issparse(self._points.matrix) else self._dense_gram
-        parts = self._blocks.each(
-            chosen.size,
-            lambda first, last: of_block(chosen[first:last], max(0, n_joining - first)),
-            max(1, min(8, MATRIX_ENTRIES // size**2, 2 * chosen.size // size)),
-        )
+        parts = gram_parts(self._points, self._blocks, chosen, self._weights, n_joining)
         for part in parts:
             gram += part
         self._held = free.copy()
         return gram
-
-    def _sparse_gram(self, chosen: np.ndarray, n_joining: int) -> np.ndarray:
-        part = np.zeros((self._points.n_columns + 1,) * 2)
-        update_gram(self._points.rows, chosen, self._weights, n_joining, part)
-        return part
-
-    def _dense_gram(self, chosen: np.ndarray, n_joining: int) -> np.ndarray:
-        """The same through BLAS, on rows gathered in pieces."""
-        total = np.zeros((self._points.n_columns + 1,) * 2)
-        size = max(1, GATHERED_ENTRIES // max(1, self._points.n_columns))
-        for rows, sign in ((chosen[:n_joining], 1.0), (chosen[n_joining:], -1.0)):
-            for start in range(0, rows.size, size):
-                part = rows[start : start + size]
-                root = np.sqrt(self._weights[part])
-                gathered = np.empty((part.size, self._points.n_columns + 1))
-                np.multiply(self._points.matrix[part], root[:, None], out=gathered[:, :-1])
-                gathered[:, -1] = root
-                product = gathered.T @ gathered
-                if sign > 0.0:
-                    total += product
-                else:
-                    total -= product
-        return total
 
     def _through_rows(
         self, chosen: np.ndarray, factor: float, gradient: np.ndarray, gradient_b: float
@@ -186,7 +149,7 @@ class FreeRowsSystem:
             product = rows @ rows.T
             product = product.toarray() if sp.issparse(product) else product
             product[np.diag_indices_from(product)] += 1.0
-            return lambda right: _solved(product, right)
+            return lambda right: solved(product, right)
         rows = sp.csr_array(rows)
         own, transposed = rows_of(rows), rows_of(sp.csr_array(rows.T))
 
@@ -201,40 +164,8 @@ class FreeRowsSystem:
         return lambda right: _conjugate(times, right)
 
     def _conjugate_gradients(self, chosen: np.ndarray, factor: float, gradient: np.ndarray) -> np.ndarray:
-        rows, weights, has_intercept = self._points.rows, self._weights, self._problem.has_intercept
-        of_free = np.zeros(gradient.size)
-        diagonal_of_curvature(rows, chosen, weights, of_free)
-        if not has_intercept:
-            of_free[-1] = 0.0
-        own = self._diagonal()
-        preconditioner = 1.0 / (own + factor * of_free + SLIGHT)
-
-        def times(direction: np.ndarray) -> np.ndarray:
-            def of_block(first: int, last: int) -> np.ndarray:
-                part = np.zeros(direction.size)
-                curvature_times(rows, chosen[first:last], weights, direction[:-1], direction[-1], part)
-                return part
-
-            image = np.add.reduce(self._blocks.each(chosen.size, of_block, 4))
-            if not has_intercept:
-                image[-1] = 0.0
-            return own * direction + factor * image
-
-        solution, residual = np.zeros_like(gradient), -gradient
-        scaled = preconditioner * residual
-        direction, square = scaled.copy(), float(residual @ scaled)
-        goal = FORCING**2 * square
-        for n_steps in range(CONJUGATE_STEPS):
-            if not goal < square < math.inf:
-                break
-            self._n_conjugate = max(FEW_CONJUGATE_STEPS, n_steps)
-            image = times(direction)
-            length = square / float(direction @ image)
-            solution += length * direction
-            residual -= length * image
-            scaled = preconditioner * residual
-            square, before = float(residual @ scaled), square
-            direction = scaled + (square / before) * direction
+        solution, n_steps = self._weighted(chosen, factor).conjugate_gradients(gradient, self._blocks, FORCING)
+        self._n_conjugate = max(FEW_CONJUGATE_STEPS, n_steps)
         return solution
 
 
@@ -253,16 +184,3 @@ def _conjugate(times: Callable[[np.ndarray], np.ndarray], right: np.ndarray) -> 
         square, before = float(residual @ residual), square
         direction = residual + (square / before) * direction
     return solution
-
-
-def _solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Cholesky on the lower triangle; where rounding has made it indefinite, with a little more on the diagonal."""
-    extra = 0.0
-    for _ in range(12):
-        try:
-            shifted = matrix + extra * np.eye(len(matrix)) if extra else matrix
-            # LAPACK reads by columns: the lower triangle is the upper one to it.
-            return cho_solve(cho_factor(shifted.T, lower=False, check_finite=False), right, check_finite=False)
-        except LinAlgError:
-            extra = max(10.0 * extra, 1e-12 * float(np.trace(matrix)))
-    return right / np.maximum(1.0, np.diag(matrix))

@@ -14,9 +14,9 @@ from maxmargin.data import Dataset
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers import hard_margin
 from maxmargin.solvers.gap import GapSettings
-from maxmargin.solvers.newton_system import LARGEST_DIRECT
 from maxmargin.solvers.solution import Status
 from maxmargin.solvers.watch import Watch
+from maxmargin.solvers.weighted_rows import LARGEST_DIRECT
 
 # A Newton step reads the rows in order, which takes as long as so many passes of the perceptron, at most; and its
 # matrix is made so much faster than one entry at a time.

@@ -14,6 +14,8 @@ class Status(StrEnum):
     """What was asked for was reached: no mistake left, or the margin or gap that was wanted."""
     NOT_SEPARABLE = "not separable"
     """No plane has the margin that was asked for: the certificate's upper bound is below it."""
+    SEPARABLE = "separable"
+    """A plane separates the classes, so that a loss without a price on the plane's length has no minimum."""
     ITERATION_LIMIT = "iteration limit"
     """``max_iter`` passes were made."""
     TIME_LIMIT = "time limit"

@@ -1,4 +1,4 @@
-"""What linear and kernel support vector machines share: the range of their prices, and how a fit is judged."""
+"""What models with a price C share: the range of prices, and how a fit is judged."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ SMALLEST_FACTOR, LARGEST_FACTOR = 1e-100, 1e100
 NEGLIGIBLE_LOSS = 1e-9
 
 
-class SupportVectorMachine(CertifiedModel):
+class PricedModel(CertifiedModel):
     """A model with a price C that is solved to a proven gap ``tol``."""
 
     C: float

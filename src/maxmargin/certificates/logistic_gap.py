@@ -1,0 +1,124 @@
+"""How far a plane can be from the best one of logistic regression (theory D1)."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from maxmargin.certificates.base import Certificate, not_above
+from maxmargin.certificates.duality_gap import cost_of_balance
+from maxmargin.certificates.gap import Gap
+from maxmargin.certificates.rounding import SMALLEST, UNIT, down, gamma, length_at_most, sum_at_least, sum_at_most, up
+from maxmargin.certificates.row_lengths import longest_row_at_most
+from maxmargin.problems.logistic import LogisticProblem, reach_of
+
+# What exponentials, logarithms and the few operations around them are off by, relative to their results.
+OF_FUNCTIONS = 2.0**-46
+
+
+@dataclass(frozen=True)
+class LogisticGap(Gap):
+    r"""Proves that no plane (or none up to a length) has an objective below ``dual``.
+
+    With a finite C the probabilities of the other class, at the intercept that balances them, are a point of the dual.
+    With C = inf weak duality bounds the planes up to a length: for every p with sum c_i p_i y_i = 0
+
+    .. math:: \sum_i c_i \log(1 + e^{-y_i f(x_i)}) \ge \sum_i c_i H(p_i)
+              - \lVert w \rVert \Big\lVert \sum_i c_i p_i y_i x_i \Big\rVert.
+
+    Attributes
+    ----------
+    primal, dual : float
+    reach : float
+        The length of w up to which the bound holds; infinity where C is finite.
+    margin : float
+        With C = inf, a positive margin y f/||w|| of all points, if they have one: the loss then falls to zero along w
+        and has no minimum. Else zero.
+    """
+
+    reach: float
+    margin: float
+
+    _rivals: ClassVar[str] = "no plane has"
+
+    def __str__(self) -> str:
+        if self.margin > 0.0:
+            return (
+                f"the plane separates the classes with a margin of at least {self.margin:.6g}: along it the loss, "
+                f"{self.primal:.6g} here, falls to zero and has no minimum"
+            )
+        return super().__str__()
+
+    def _more_to_say(self) -> str:
+        return "" if math.isinf(self.reach) else f" among all planes up to the length {self.reach:.3g}"
+
+    def check(self, proven: Certificate) -> None:
+        """Raise CertificateError where a value is better than what the data prove."""
+        super().check(proven)
+        assert isinstance(proven, LogisticGap)
+        self._refuse_unless(
+            self.reach == proven.reach or not_above(self.reach, proven.reach, abs(proven.reach)),
+            f"reach {self.reach!r} is more than {proven.reach!r}",
+        )
+        self._refuse_unless(
+            not_above(self.margin, proven.margin, abs(proven.margin)),
+            f"margin {self.margin!r} is more than {proven.margin!r}",
+        )
+
+
+def measure_logistic_gap(problem: LogisticProblem, w: np.ndarray, b: float) -> LogisticGap:
+    """State what a plane proves about the problem."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        linear = problem.points.scores(w)
+        length = length_at_most(w)
+        terms = problem.points.longest_row + 4
+        error = gamma(terms) * (longest_row_at_most(problem.points) * length + abs(b)) + terms * SMALLEST
+        primal = _primal_at_most(problem, length, linear + b, error)
+        reach = math.inf if problem.is_penalised else reach_of(length, problem.points.typical_norm)
+        dual = _dual_at_least(problem, linear, reach)
+        margin = 0.0 if problem.is_penalised else _margin_at_least(problem, length, linear + b, error)
+    primal = math.inf if math.isnan(primal) else primal
+    return LogisticGap(primal, -math.inf if math.isnan(dual) else min(dual, primal), reach, margin)
+
+
+def _primal_at_most(problem: LogisticProblem, length: float, scores: np.ndarray, error: float) -> float:
+    # The loss changes by no more than the score does.
+    lost = sum_at_most(problem.losses(scores) * (1.0 + OF_FUNCTIONS) + SMALLEST)
+    lost = up(lost + up(sum_at_most(problem.weights) * error))
+    of_length = up(0.5 * up(length * length)) if problem.is_penalised else 0.0
+    return up(of_length + up(problem.price * lost))
+
+
+def _dual_at_least(problem: LogisticProblem, linear: np.ndarray, reach: float) -> float:
+    if problem.fit_intercept:
+        linear = linear + problem.balancing_intercept(linear)
+    others = problem.others(linear)
+    counts = problem.price * problem.weights
+    gains = counts * entropy(others)
+    # Never above what the entropies are in exact arithmetic.
+    gained = sum_at_least(gains * (1.0 - OF_FUNCTIONS))
+    pulls = counts * problem.signs * others
+    total = sum_at_most(np.abs(pulls))
+    radius = longest_row_at_most(problem.points)
+    length = up(length_at_most(problem.points.combination(pulls)) + gamma(pulls.size + 4) * radius * total)
+    if problem.fit_intercept:
+        # The heavier side is scaled down: the entropy, concave and zero at zero, loses no more than that share.
+        share, moved = cost_of_balance(pulls, radius, rounded=4.0 * UNIT * total)
+        gained, length = gained - up(share * sum_at_most(gains) * (1.0 + OF_FUNCTIONS)), up(length + moved)
+    if not problem.is_penalised:
+        return down(gained - up(reach * length))
+    return down(gained - up(0.5 * up(length * length)))
+
+
+def entropy(p: np.ndarray) -> np.ndarray:
+    """-p log p - (1 - p) log(1 - p), zero at both ends."""
+    inside = (p > 0.0) & (p < 1.0)
+    safe = np.where(inside, p, 0.5)
+    return np.where(inside, -safe * np.log(safe) - (1.0 - safe) * np.log1p(-safe), 0.0)
+
+
+def _margin_at_least(problem: LogisticProblem, length: float, scores: np.ndarray, error: float) -> float:
+    margins = (problem.signs * scores)[problem.weights > 0.0]
+    smallest = down(float(margins.min(initial=math.inf)) - error)
+    return down(smallest / length) if 0.0 < smallest < math.inf and length > 0.0 else 0.0

@@ -1,0 +1,240 @@
+"""Logistic regression as a scikit-learn classifier."""
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from maxmargin.certificates import Certificate, PerClass, measure_logistic_gap
+from maxmargin.data import Dataset, LabelledPoints, validate_labels, validate_training_data
+from maxmargin.estimators._base import LinearPlanes, kept_on_error, one_or_all
+from maxmargin.estimators._priced_model import PricedModel
+from maxmargin.problems.linear_svm import weights_of
+from maxmargin.problems.logistic import LogisticProblem, sigmoid
+from maxmargin.solvers import Watch, ctrl_c_asks, logistic_gradient, logistic_newton
+from maxmargin.solvers.gap import GapPoint, GapSettings
+
+
+class LogisticRegression(LinearPlanes, PricedModel):
+    r"""Logistic regression: the soft version of the perceptron, solved to a proven gap (theory D1).
+
+    .. math:: \min_{w, b} \sum_i \log(1 + e^{-y_i (w \cdot x_i + b)})
+
+    as in the lecture, with P(y = 1 | x) = 1/(1 + exp(-f(x))); or, with a finite C, C times that sum plus ||w||²/2. The
+    intercept b is not penalised. More than two classes are learned one against the rest.
+
+    Where a plane separates the classes, the sum alone has no minimum: it falls to zero along that plane. Then the fit
+    ends with ``status_`` "separable", a warning, and the plane, whose margin the certificate proves. A finite C always
+    has one solution.
+
+    Parameters
+    ----------
+    C : float, default=inf
+        The price of a loss. scikit-learn's default is 1.
+    fit_intercept : bool, default=True
+    tol : float, default=1e-4
+        The relative duality gap at which to stop.
+    solver : {"auto", "newton", "gradient"}, default="auto"
+        "newton" makes few steps, each with a linear system; "gradient" is the lecture's step, many and simple ones;
+        "auto" is Newton's method.
+    step_size : float or None, default=None
+        The size of gradient steps; None is one that is safe, one over a bound on the curvature.
+    max_iter : int or None, default=None
+        The most steps.
+    max_time : float or None, default=None
+        The most seconds.
+    class_weight : dict or "balanced", default=None
+    n_jobs : int or None, default=None
+        Threads; None is one a core. The result does not depend on it.
+    warm_start : bool, default=False
+        Begin with the planes of the last fit.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, d), or (n_classes, d) for more than two classes
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of labels
+    objective_ : float, or a list of one a class
+        The value of the model, rounded up.
+    history_ : list of (seconds, primal, dual), or a list of those
+    n_iter_ : int
+    status_ : Status
+    certificate_ : LogisticGap, or PerClass of them
+
+    References
+    ----------
+    Lecture 001 on logistic regression; Lin, Weng, Keerthi, "Trust region Newton method for large-scale logistic
+    regression", 2008; Yu, Huang, Lin, "Dual coordinate descent methods for logistic regression and maximum entropy
+    models", 2011, for the dual.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from maxmargin import LogisticRegression
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LogisticRegression(C=1.0).fit(scale(X), y)
+    >>> model.certificate_.relative <= 1e-4
+    True
+    >>> model.predict_proba(scale(X)[:1]).round(3)
+    array([[1., 0.]])
+    """
+
+    _parameter_constraints: dict = {
+        "C": [Interval(Real, 0.0, None, closed="right")],
+        "fit_intercept": ["boolean"],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "solver": [StrOptions({"auto", "newton", "gradient"})],
+        "step_size": [Interval(Real, 0.0, None, closed="neither"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "n_jobs": [Integral, None],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+    }
+
+    random_state = None
+
+    _advice_when_separable = (
+        "a plane separates the classes, so that the loss has no minimum; coef_ is that plane. Give a finite C"
+    )
+
+    def __init__(
+        self,
+        C=math.inf,
+        *,
+        fit_intercept=True,
+        tol=1e-4,
+        solver="auto",
+        step_size=None,
+        max_iter=None,
+        max_time=None,
+        class_weight=None,
+        n_jobs=None,
+        warm_start=False,
+        verbose=0,
+    ):
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.solver = solver
+        self.step_size = step_size
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LogisticRegression":
+        """Learn until the relative duality gap is at most ``tol``.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of labels of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Factors on the losses: a weight of 2 is the same as the row given twice.
+
+        Returns
+        -------
+        self
+        """
+        if not math.isinf(self.C):
+            self._refuse_extreme("C")
+        if self.step_size is not None and self.solver != "gradient":
+            raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
+        with kept_on_error(self):
+            labelled = validate_labels(
+                validate_training_data(self, X, y, sample_weight=sample_weight, class_weight=self.class_weight)
+            )
+            self._refuse_extreme_prices(labelled)
+            starts = self._starts(labelled)
+            n_threads = self._n_threads()
+            per_task = max(1, n_threads // min(n_threads, labelled.n_tasks))
+
+            def run(task: int, dataset: Dataset, seed: int, watch: Watch) -> GapPoint:
+                settings = GapSettings(self.tol, self.max_iter or math.inf, "random", seed, per_task)
+                problem = self._problem(dataset)
+                if self.solver == "gradient":
+                    return logistic_gradient.solve(problem, settings, watch, starts[task], self.step_size)
+                return logistic_newton.solve(problem, settings, watch, starts[task])
+
+            with ctrl_c_asks() as stop_asked:
+                solutions = self._solve_tasks(labelled, run, stop_asked, steps=self.max_iter)
+                self._conclude(labelled, solutions)
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Compute the probabilities of the classes; those of one class against the rest are scaled to sum to one.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([sigmoid(-scores), sigmoid(scores)])
+        # Where all classes are improbable beyond the smallest float, their logarithms still tell them apart.
+        logarithms = -np.logaddexp(0.0, -scores)
+        shares = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Compute the logarithms of the probabilities.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return -np.logaddexp(0.0, np.column_stack([scores, -scores]))
+        logarithms = -np.logaddexp(0.0, -scores)
+        return logarithms - np.logaddexp.reduce(logarithms, axis=1, keepdims=True)
+
+    def _problem(self, dataset: Dataset) -> LogisticProblem:
+        weights = weights_of(dataset.points, dataset.weights)
+        return LogisticProblem(dataset.points, dataset.signs, weights, float(self.C), self.fit_intercept)
+
+    def _starts(self, labelled: LabelledPoints) -> list[GapPoint | None]:
+        if not (self.warm_start and hasattr(self, "coef_")):
+            return [None] * labelled.n_tasks
+        if not np.array_equal(self.classes_, labelled.classes) or self.coef_.shape[1] != labelled.points.n_columns:
+            raise ValueError("warm_start=True needs the classes and the columns of the last fit; X or y has others.")
+        return [GapPoint(w, float(b), np.empty(0)) for w, b in zip(self.coef_, self.intercept_, strict=True)]
+
+    def _conclude(self, labelled: LabelledPoints, solutions: Sequence[GapPoint]) -> None:
+        self.classes_ = labelled.classes
+        self.coef_ = np.array([solution.w for solution in solutions])
+        self.intercept_ = np.array([solution.intercept for solution in solutions])
+        self.n_iter_ = max(1, *(solution.n_steps for solution in solutions))
+        self.history_ = one_or_all([solution.history for solution in solutions])
+        self.certificate_ = self._prove(labelled)
+        proof: Any = self.certificate_
+        self.objective_ = one_or_all([one.primal for one in ([proof] if len(solutions) == 1 else proof.values())])
+        self._believe_only_proofs(solutions)
+        self._tell(solutions)
+
+    def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
+        return self._certificates(
+            lambda task, dataset: measure_logistic_gap(
+                self._problem(dataset), self.coef_[task], float(self.intercept_[task])
+            ),
+            labelled,
+        )

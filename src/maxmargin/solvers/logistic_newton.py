@@ -1,0 +1,166 @@
+"""Newton's method for logistic regression: few steps, each a system of weighted rows.
+
+After Lin, Weng, Keerthi, "Trust region Newton method for large-scale logistic regression", 2008, with a search along
+the step in place of a trust region: the loss along a line needs the rows' scores only. Where rows are many and columns
+few, the first plane is that of a sample.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.data import Points
+from maxmargin.data.blas import one_blas_thread
+from maxmargin.loops.logistic import along
+from maxmargin.problems.logistic import LogisticProblem
+from maxmargin.solvers.gap import GapPoint, GapSettings
+from maxmargin.solvers.logistic_run import LogisticRun
+from maxmargin.solvers.row_blocks import RowBlocks
+from maxmargin.solvers.solution import Status
+from maxmargin.solvers.watch import Watch
+from maxmargin.solvers.weighted_rows import FASTER_BY_BLAS, LARGEST_DIRECT, SLIGHT, WeightedRows, gram_parts
+
+# One of so many rows goes into the sample, if that leaves enough of them for every column and of every class.
+STRIDE = 16
+ROWS_PER_COLUMN = 12
+ROWS_PER_CLASS = 50
+# A sample's plane is not nearer to that of all rows than this.
+GAP_OF_SAMPLE = 1e-2
+# Along a step the slope has to fall to this share of what it was.
+SLOPE_SHARE = 0.1
+SEARCH_STEPS = 30
+# How many steps of conjugate gradients to expect, and how exact they are: a step that is far from the end need not be.
+CONJUGATE_STEPS = 25
+COARSE, FINE = 0.1, 1e-3
+
+
+def solve(problem: LogisticProblem, settings: GapSettings, watch: Watch, start: GapPoint | None = None) -> GapPoint:
+    """Run until the relative gap is at most ``tol``, or a plane separates where the length of w has no price."""
+    with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
+        n_steps = 0
+        if start is None:
+            start = zero_plane(problem)
+            sample = sample_of(problem)
+            if sample is not None:
+                coarse = replace(settings, tol=max(settings.tol, GAP_OF_SAMPLE))
+                part = _run(sample, coarse, Watch(watch.seconds_left, None, watch.stop_asked), zero_plane(sample))
+                n_steps = part.n_steps
+                if part.status is not Status.SEPARABLE:
+                    start = GapPoint(part.w, part.intercept, np.empty(0))
+        start.n_steps = n_steps
+        return _run(problem, settings, watch, start)
+
+
+def zero_plane(problem: LogisticProblem) -> GapPoint:
+    """Where runs begin."""
+    return GapPoint(np.zeros(problem.points.n_columns), 0.0, np.empty(0))
+
+
+def sample_of(problem: LogisticProblem) -> LogisticProblem | None:
+    """The problem of every sixteenth row, with C raised so that it has the same solution on average."""
+    points = problem.points
+    if points.n_rows < STRIDE * ROWS_PER_COLUMN * (points.n_columns + 1):
+        return None
+    every = slice(None, None, STRIDE)
+    signs, weights = problem.signs[every].copy(), problem.weights[every].copy()
+    if any(np.count_nonzero((signs == side) & (weights > 0.0)) < ROWS_PER_CLASS for side in (-1.0, 1.0)):
+        return None
+    scale = float(problem.weights.sum()) / float(weights.sum())
+    return replace(problem, points=Points(points.matrix[every]), signs=signs, weights=weights, C=scale * problem.C)
+
+
+def _run(problem: LogisticProblem, settings: GapSettings, watch: Watch, start: GapPoint) -> GapPoint:
+    with RowBlocks(problem.points.entries_per_row, settings.n_threads) as blocks:
+        run = NewtonRun(problem, settings, watch, blocks, start)
+        start.status = run.until_gap()
+    return run.best
+
+
+class NewtonRun(LogisticRun):
+    """Newton steps, each with a search along it."""
+
+    def until_gap(self) -> Status:
+        """Make steps until there is a reason to stop."""
+        while True:
+            self.balance()
+            status = self.judge("step")
+            if status is not None:
+                return status
+            step, step_b = self._newton_step()
+            self._move(step, step_b)
+            self.best.n_steps += 1
+
+    def _newton_step(self) -> tuple[np.ndarray, float]:
+        problem = self.problem
+        points, size = problem.points, self.w.size
+        everything = np.arange(points.n_rows, dtype=np.uint32)
+        own = np.full(size + 1, 1.0 if problem.is_penalised else SLIGHT * (1.0 + points.typical_norm**2))
+        own[-1] = 0.0 if problem.fit_intercept else 1.0
+        system = WeightedRows(points, everything, self.curvatures, own, problem.price, problem.fit_intercept)
+        gradient = np.append(self.gradient, self.gradient_b)
+        if self._matrix_pays():
+            gram = np.add.reduce(gram_parts(points, self.blocks, everything, self.curvatures, everything.size))
+            step = system.factorised(gradient, gram)
+        else:
+            step, _ = system.conjugate_gradients(gradient, self.blocks, self._forcing())
+        return step[:-1].copy(), float(step[-1]) if problem.fit_intercept else 0.0
+
+    def _matrix_pays(self) -> bool:
+        """Whether the matrix is less work than conjugate gradients."""
+        points, size = self.problem.points, self.w.size + 1
+        if size > LARGEST_DIRECT:
+            return False
+        entries = points.entries_per_row
+        per_row = 0.5 * entries * (entries if sp.issparse(points.matrix) else size / FASTER_BY_BLAS)
+        return points.n_rows * per_row + size**3 / FASTER_BY_BLAS <= 4.0 * points.n_rows * entries * CONJUGATE_STEPS
+
+    def _forcing(self) -> float:
+        """How far the residual has to fall, so that this step can be the last one, but not further."""
+        wanted = math.sqrt(2.0 * self.settings.tol * max(0.0, self.best.primal))
+        return min(COARSE, max(FINE, 0.3 * wanted / max(float(np.linalg.norm(self.gradient)), 1e-300)))
+
+    def _move(self, step: np.ndarray, step_b: float) -> None:
+        """Go along the step to where the slope has nearly vanished."""
+        problem = self.problem
+        changes = np.empty_like(self.scores)
+        self.fill_scores(step, changes)
+        if step_b != 0.0:
+            changes += step_b
+        scores = self.scores + self.b
+        penalty = 1.0 if problem.is_penalised else 0.0
+        own_slope, own_bend = penalty * float(self.w @ step), penalty * float(step @ step)
+
+        def slope_and_bend(t: float) -> tuple[float, float]:
+            parts = self.blocks.each(
+                scores.size,
+                lambda first, last: along(first, last, problem.signs, problem.weights, scores, changes, t),
+            )
+            slope = own_slope + t * own_bend - problem.price * sum(part[0] for part in parts)
+            return slope, own_bend + problem.price * sum(part[1] for part in parts)
+
+        at_start = float(self.gradient @ step) + self.gradient_b * step_b
+        t = _flat_place(slope_and_bend, at_start)
+        self.w = self.w + t * step
+        self.b += t * step_b
+        changes *= t
+        if step_b != 0.0:
+            changes -= t * step_b
+        self.scores += changes
+
+
+def _flat_place(slope_and_bend: Callable[[float], tuple[float, float]], at_start: float) -> float:
+    """Where a convex function's slope, ``at_start`` at zero, has fallen to a small share; begins at one."""
+    low, high, t = 0.0, math.inf, 1.0
+    for _ in range(SEARCH_STEPS):
+        slope, bend = slope_and_bend(t)
+        if abs(slope) <= SLOPE_SHARE * abs(at_start):
+            return t
+        low, high = (t, high) if slope < 0.0 else (low, t)
+        new = t - slope / bend if bend > 0.0 else math.inf
+        if not low < new < high:
+            new = 2.0 * low if math.isinf(high) else 0.5 * (low + high)
+        t = min(new, 8.0 * t)
+    return low

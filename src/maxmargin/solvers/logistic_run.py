@@ -1,0 +1,122 @@
+"""What all runs of logistic regression share: the plane, its scores, and what they say of the gap (theory D1)."""
+
+import math
+
+import numpy as np
+
+from maxmargin.loops.logistic import combine, lean, look
+from maxmargin.loops.newton import see
+from maxmargin.problems.logistic import LogisticProblem, balanced, reach_of
+from maxmargin.solvers.gap import GapPoint, GapSettings
+from maxmargin.solvers.row_blocks import RowBlocks
+from maxmargin.solvers.solution import Status
+from maxmargin.solvers.watch import Watch
+
+# Steps in a row that better neither the plane nor the gap before a run is called stalled.
+PATIENCE = 4
+# So many blocks of rows have a vector of their own when rows are added up.
+BLOCKS_OF_SUMS = 8
+
+
+class LogisticRun:
+    """A plane with the scores of its rows, and how far it is from the best one.
+
+    With an intercept that is best for w, the pulls balance, the probabilities are a point of the dual, and the gap is
+    half the square of the gradient's length. Without a price on the length of w, the gap holds for planes up to a
+    length: the sum of the losses is at least sum c_i H(p_i) - ||w|| ||sum of the pulls||.
+
+    Parameters
+    ----------
+    problem : LogisticProblem
+    settings : GapSettings
+    watch : Watch
+    blocks : RowBlocks
+    best : GapPoint, the plane to begin with
+    """
+
+    def __init__(
+        self, problem: LogisticProblem, settings: GapSettings, watch: Watch, blocks: RowBlocks, best: GapPoint
+    ) -> None:
+        self.problem, self.settings, self.watch, self.blocks, self.best = problem, settings, watch, blocks, best
+        n_rows = problem.points.n_rows
+        self.w, self.b = best.w.copy(), best.intercept
+        self.scores = np.empty(n_rows)
+        self.pulls, self.curvatures = np.empty(n_rows), np.empty(n_rows)
+        self.gradient, self.gradient_b = np.empty(0), 0.0
+        self.smallest_margin = -math.inf
+        self._idle = 0
+        self.fill_scores(self.w, self.scores)
+
+    def fill_scores(self, w: np.ndarray, scores: np.ndarray) -> None:
+        """X w"""
+        rows = self.problem.points.rows
+        self.blocks.each(scores.size, lambda first, last: see(rows, first, last, w, 0.0, scores))
+
+    def balance(self) -> None:
+        """Move the intercept to where it is best for w."""
+        problem = self.problem
+
+        def sums(b: float) -> tuple[float, float]:
+            parts = self.blocks.each(
+                self.scores.size,
+                lambda first, last: lean(first, last, problem.signs, problem.weights, self.scores, b),
+            )
+            return sum(part[0] for part in parts), sum(part[1] for part in parts)
+
+        if problem.fit_intercept:
+            self.b = balanced(sums, self.b)
+
+    def judge(self, step: str) -> Status | None:
+        """Take the losses and their gradient at the plane; return why to stop, if there is reason to."""
+        problem = self.problem
+        parts = self.blocks.each(
+            self.scores.size,
+            lambda first, last: look(
+                first, last, problem.signs, problem.weights, self.scores, self.b, self.pulls, self.curvatures
+            ),
+        )
+        lost = math.fsum(part[0] for part in parts)
+        self.smallest_margin = min(part[1] for part in parts)
+        pulled = self._combined()
+        self.gradient_b = -problem.price * float(self.pulls.sum()) if problem.fit_intercept else 0.0
+        length = float(np.linalg.norm(self.w))
+        if problem.is_penalised:
+            self.gradient = self.w - problem.price * pulled
+            primal = 0.5 * length * length + problem.price * lost
+            gap = 0.5 * float(self.gradient @ self.gradient) + self._of_intercept()
+        else:
+            self.gradient = -pulled
+            primal = lost
+            gap = reach_of(length, problem.points.typical_norm) * float(np.linalg.norm(pulled)) - float(self.w @ pulled)
+            gap += self._of_intercept()
+        return self._why_stop(primal, primal - gap, step)
+
+    def _why_stop(self, primal: float, dual: float, step: str) -> Status | None:
+        best = self.best
+        idle = not (primal < best.primal or dual > best.dual)
+        self._idle = self._idle + 1 if idle else 0
+        best.offer_plane(primal, self.w, self.b)
+        best.dual = max(best.dual, dual) if self.problem.is_penalised else dual
+        if not self.problem.is_penalised and self.smallest_margin > 0.0:
+            # The plane that separates is the answer, whatever others lose.
+            best.w, best.intercept = self.w.copy(), self.b
+            best.note(self.watch)
+            return Status.SEPARABLE
+        status = best.why_stop(self.settings, self.watch, step)
+        return Status.STALLED if status is None and self._idle >= PATIENCE else status
+
+    def _of_intercept(self) -> float:
+        """About what the best intercept for w would still gain, and its gap be larger."""
+        bend = self.problem.price * float(self.curvatures.sum())
+        return self.gradient_b**2 / bend if bend > 0.0 else 0.0
+
+    def _combined(self) -> np.ndarray:
+        """The sum of the pulls, each times its row."""
+        rows, size = self.problem.points.rows, self.w.size
+
+        def of_block(first: int, last: int) -> np.ndarray:
+            part = np.zeros(size)
+            combine(rows, first, last, self.pulls, part)
+            return part
+
+        return np.add.reduce(self.blocks.each(self.pulls.size, of_block, BLOCKS_OF_SUMS))
