@@ -30,6 +30,8 @@ MODES = [
     maxmargin.LinearSVR(solver="coordinate", epsilon=0.1),
     maxmargin.LinearSVC(multi_class="crammer_singer"),
     maxmargin.MarginPerceptron(accelerated=True, max_iter=200),
+    maxmargin.LogisticRegression(C=1.0),
+    maxmargin.LogisticRegression(C=1.0, solver="gradient"),
     maxmargin.SVC(kernel="linear", tol=1e-9),
     maxmargin.SVC(kernel="precomputed"),
 ]

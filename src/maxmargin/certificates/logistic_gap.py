@@ -75,7 +75,7 @@ def measure_logistic_gap(problem: LogisticProblem, w: np.ndarray, b: float) -> L
         terms = problem.points.longest_row + 4
         error = gamma(terms) * (longest_row_at_most(problem.points) * length + abs(b)) + terms * SMALLEST
         primal = _primal_at_most(problem, length, linear + b, error)
-        reach = math.inf if problem.is_penalised else reach_of(length, problem.points.typical_norm)
+        reach = math.inf if problem.is_penalised else reach_of(length, problem.typical_norm)
         dual = _dual_at_least(problem, linear, reach)
         margin = 0.0 if problem.is_penalised else _margin_at_least(problem, length, linear + b, error)
     primal = math.inf if math.isnan(primal) else primal

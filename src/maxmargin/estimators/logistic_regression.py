@@ -16,7 +16,8 @@ from maxmargin.estimators._priced_model import PricedModel
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
 from maxmargin.solvers import Watch, ctrl_c_asks, logistic_gradient, logistic_newton
-from maxmargin.solvers.gap import GapPoint, GapSettings
+from maxmargin.solvers.gap import GapSettings
+from maxmargin.solvers.logistic_run import LogisticPoint, plane_at
 
 
 class LogisticRegression(LinearPlanes, PricedModel):
@@ -27,8 +28,9 @@ class LogisticRegression(LinearPlanes, PricedModel):
     as in the lecture, with P(y = 1 | x) = 1/(1 + exp(-f(x))); or, with a finite C, C times that sum plus ||w||²/2. The
     intercept b is not penalised. More than two classes are learned one against the rest.
 
-    Where a plane separates the classes, the sum alone has no minimum: it falls to zero along that plane. Then the fit
-    ends with ``status_`` "separable", a warning, and the plane, whose margin the certificate proves. A finite C always
+    Where a plane has no point on its wrong side and some on its right one, the sum alone has no minimum: it falls for
+    ever along that plane. Where such a plane is found, the fit ends with ``status_`` "separable", a warning and the
+    plane; if it separates all points, ``coef_`` is that plane, and the certificate proves its margin. A finite C always
     has one solution.
 
     Parameters
@@ -59,6 +61,8 @@ class LogisticRegression(LinearPlanes, PricedModel):
     coef_ : ndarray of shape (1, d), or (n_classes, d) for more than two classes
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of labels
+    separating_coef_, separating_intercept_ : ndarrays like ``coef_`` and ``intercept_``
+        Planes with no point on their wrong side, only where ``status_`` is "separable"; zero for other classes.
     objective_ : float, or a list of one a class
         The value of the model, rounded up.
     history_ : list of (seconds, primal, dual), or a list of those
@@ -102,7 +106,7 @@ class LogisticRegression(LinearPlanes, PricedModel):
     random_state = None
 
     _advice_when_separable = (
-        "a plane separates the classes, so that the loss has no minimum; coef_ is that plane. Give a finite C"
+        "a plane, separating_coef_, has no point on its wrong side, so that the loss has no minimum: give a finite C"
     )
 
     def __init__(
@@ -160,7 +164,7 @@ class LogisticRegression(LinearPlanes, PricedModel):
             n_threads = self._n_threads()
             per_task = max(1, n_threads // min(n_threads, labelled.n_tasks))
 
-            def run(task: int, dataset: Dataset, seed: int, watch: Watch) -> GapPoint:
+            def run(task: int, dataset: Dataset, seed: int, watch: Watch) -> LogisticPoint:
                 settings = GapSettings(self.tol, self.max_iter or math.inf, "random", seed, per_task)
                 problem = self._problem(dataset)
                 if self.solver == "gradient":
@@ -212,24 +216,35 @@ class LogisticRegression(LinearPlanes, PricedModel):
         weights = weights_of(dataset.points, dataset.weights)
         return LogisticProblem(dataset.points, dataset.signs, weights, float(self.C), self.fit_intercept)
 
-    def _starts(self, labelled: LabelledPoints) -> list[GapPoint | None]:
+    def _starts(self, labelled: LabelledPoints) -> list[LogisticPoint | None]:
         if not (self.warm_start and hasattr(self, "coef_")):
             return [None] * labelled.n_tasks
         if not np.array_equal(self.classes_, labelled.classes) or self.coef_.shape[1] != labelled.points.n_columns:
             raise ValueError("warm_start=True needs the classes and the columns of the last fit; X or y has others.")
-        return [GapPoint(w, float(b), np.empty(0)) for w, b in zip(self.coef_, self.intercept_, strict=True)]
+        return [plane_at(w, float(b)) for w, b in zip(self.coef_, self.intercept_, strict=True)]
 
-    def _conclude(self, labelled: LabelledPoints, solutions: Sequence[GapPoint]) -> None:
+    def _conclude(self, labelled: LabelledPoints, solutions: Sequence[LogisticPoint]) -> None:
         self.classes_ = labelled.classes
         self.coef_ = np.array([solution.w for solution in solutions])
         self.intercept_ = np.array([solution.intercept for solution in solutions])
         self.n_iter_ = max(1, *(solution.n_steps for solution in solutions))
         self.history_ = one_or_all([solution.history for solution in solutions])
+        self._keep_separating(solutions)
         self.certificate_ = self._prove(labelled)
         proof: Any = self.certificate_
         self.objective_ = one_or_all([one.primal for one in ([proof] if len(solutions) == 1 else proof.values())])
         self._believe_only_proofs(solutions)
         self._tell(solutions)
+
+    def _keep_separating(self, solutions: Sequence[LogisticPoint]) -> None:
+        planes = [solution.separating for solution in solutions]
+        for name in ("separating_coef_", "separating_intercept_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if any(plane is not None for plane in planes):
+            nothing = np.zeros(self.coef_.shape[1]), 0.0
+            self.separating_coef_ = np.array([(plane or nothing)[0] for plane in planes])
+            self.separating_intercept_ = np.array([(plane or nothing)[1] for plane in planes])
 
     def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
         return self._certificates(

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -53,6 +54,12 @@ class LogisticProblem:
     def is_penalised(self) -> bool:
         """Whether the length of w has a price."""
         return not math.isinf(self.C)
+
+    @cached_property
+    def typical_norm(self) -> float:
+        """The root of the mean of ||x_i||², rows counted by their weights."""
+        total = float(self.weights.sum())
+        return math.sqrt(float(self.weights @ self.points.squared_norms) / total) if total > 0.0 else 0.0
 
     def losses(self, scores: np.ndarray) -> np.ndarray:
         """c_i log(1 + exp(-y_i f_i)), without overflow."""

@@ -15,9 +15,9 @@ import scipy.sparse as sp
 from maxmargin.data import Points
 from maxmargin.data.blocks import row_blocks
 from maxmargin.problems.logistic import LogisticProblem
-from maxmargin.solvers.gap import GapPoint, GapSettings
+from maxmargin.solvers.gap import GapSettings
 from maxmargin.solvers.logistic_newton import zero_plane
-from maxmargin.solvers.logistic_run import LogisticRun
+from maxmargin.solvers.logistic_run import LogisticPoint, LogisticRun
 from maxmargin.solvers.row_blocks import RowBlocks
 from maxmargin.solvers.solution import Status
 from maxmargin.solvers.watch import Watch
@@ -27,9 +27,9 @@ def solve(
     problem: LogisticProblem,
     settings: GapSettings,
     watch: Watch,
-    start: GapPoint | None = None,
+    start: LogisticPoint | None = None,
     step_size: float | None = None,
-) -> GapPoint:
+) -> LogisticPoint:
     """Make steps of ``step_size``, or of a safe size, until the relative gap is at most ``tol``."""
     best = start or zero_plane(problem)
     with (

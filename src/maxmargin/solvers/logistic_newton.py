@@ -8,6 +8,7 @@ few, the first plane is that of a sample.
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,12 +16,14 @@ import scipy.sparse as sp
 from maxmargin.data import Points
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.loops.logistic import along
+from maxmargin.loops.newton import diagonal_of_curvature
 from maxmargin.problems.logistic import LogisticProblem
-from maxmargin.solvers.gap import GapPoint, GapSettings
-from maxmargin.solvers.logistic_run import LogisticRun
+from maxmargin.solvers.gap import GapSettings
+from maxmargin.solvers.logistic_run import LogisticPoint, LogisticRun, plane_at
 from maxmargin.solvers.row_blocks import RowBlocks
 from maxmargin.solvers.solution import Status
 from maxmargin.solvers.watch import Watch
+from maxmargin.solvers.weak_separation import weakly_separating
 from maxmargin.solvers.weighted_rows import FASTER_BY_BLAS, LARGEST_DIRECT, SLIGHT, WeightedRows, gram_parts
 
 # One of so many rows goes into the sample, if that leaves enough of them for every column and of every class.
@@ -35,9 +38,15 @@ SEARCH_STEPS = 30
 # How many steps of conjugate gradients to expect, and how exact they are: a step that is far from the end need not be.
 CONJUGATE_STEPS = 25
 COARSE, FINE = 0.1, 1e-3
+# Without a price on the length of w the matrix may be singular: this share of its diagonal is added (Marquardt).
+DAMPING = 1e-6
+# Newton steps that have not ended after so many may run off to where there is no minimum.
+SUSPICIOUS = 8
 
 
-def solve(problem: LogisticProblem, settings: GapSettings, watch: Watch, start: GapPoint | None = None) -> GapPoint:
+def solve(
+    problem: LogisticProblem, settings: GapSettings, watch: Watch, start: LogisticPoint | None = None
+) -> LogisticPoint:
     """Run until the relative gap is at most ``tol``, or a plane separates where the length of w has no price."""
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         n_steps = 0
@@ -49,14 +58,14 @@ def solve(problem: LogisticProblem, settings: GapSettings, watch: Watch, start: 
                 part = _run(sample, coarse, Watch(watch.seconds_left, None, watch.stop_asked), zero_plane(sample))
                 n_steps = part.n_steps
                 if part.status is not Status.SEPARABLE:
-                    start = GapPoint(part.w, part.intercept, np.empty(0))
+                    start = plane_at(part.w, part.intercept)
         start.n_steps = n_steps
         return _run(problem, settings, watch, start)
 
 
-def zero_plane(problem: LogisticProblem) -> GapPoint:
+def zero_plane(problem: LogisticProblem) -> LogisticPoint:
     """Where runs begin."""
-    return GapPoint(np.zeros(problem.points.n_columns), 0.0, np.empty(0))
+    return plane_at(np.zeros(problem.points.n_columns), 0.0)
 
 
 def sample_of(problem: LogisticProblem) -> LogisticProblem | None:
@@ -72,7 +81,7 @@ def sample_of(problem: LogisticProblem) -> LogisticProblem | None:
     return replace(problem, points=Points(points.matrix[every]), signs=signs, weights=weights, C=scale * problem.C)
 
 
-def _run(problem: LogisticProblem, settings: GapSettings, watch: Watch, start: GapPoint) -> GapPoint:
+def _run(problem: LogisticProblem, settings: GapSettings, watch: Watch, start: LogisticPoint) -> LogisticPoint:
     with RowBlocks(problem.points.entries_per_row, settings.n_threads) as blocks:
         run = NewtonRun(problem, settings, watch, blocks, start)
         start.status = run.until_gap()
@@ -84,20 +93,31 @@ class NewtonRun(LogisticRun):
 
     def until_gap(self) -> Status:
         """Make steps until there is a reason to stop."""
-        while True:
+        step, step_b = np.empty(0), 0.0
+        for n_steps in count():
             self.balance()
             status = self.judge("step")
+            runs_off = not self.problem.is_penalised and n_steps >= SUSPICIOUS
+            if runs_off and (status is not None or n_steps % SUSPICIOUS == 0) and status is not Status.SEPARABLE:
+                self.best.separating = weakly_separating(self.problem, step, step_b)
+                status = status if self.best.separating is None else Status.SEPARABLE
             if status is not None:
                 return status
             step, step_b = self._newton_step()
             self._move(step, step_b)
             self.best.n_steps += 1
+        raise AssertionError
 
     def _newton_step(self) -> tuple[np.ndarray, float]:
         problem = self.problem
         points, size = problem.points, self.w.size
         everything = np.arange(points.n_rows, dtype=np.uint32)
-        own = np.full(size + 1, 1.0 if problem.is_penalised else SLIGHT * (1.0 + points.typical_norm**2))
+        own = np.ones(size + 1)
+        if not problem.is_penalised:
+            own[:] = 0.0
+            diagonal_of_curvature(points.rows, everything, self.curvatures, own)
+            own *= DAMPING
+            own += SLIGHT
         own[-1] = 0.0 if problem.fit_intercept else 1.0
         system = WeightedRows(points, everything, self.curvatures, own, problem.price, problem.fit_intercept)
         gradient = np.append(self.gradient, self.gradient_b)

@@ -1,6 +1,7 @@
 """What all runs of logistic regression share: the plane, its scores, and what they say of the gap (theory D1)."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +19,18 @@ PATIENCE = 4
 BLOCKS_OF_SUMS = 8
 
 
+@dataclass
+class LogisticPoint(GapPoint):
+    """The best plane of a run, and one that no point is on the wrong side of, where that was found."""
+
+    separating: tuple[np.ndarray, float] | None = None
+
+
+def plane_at(w: np.ndarray, b: float) -> LogisticPoint:
+    """Where a run begins."""
+    return LogisticPoint(w, b, np.empty(0))
+
+
 class LogisticRun:
     """A plane with the scores of its rows, and how far it is from the best one.
 
@@ -31,11 +44,11 @@ class LogisticRun:
     settings : GapSettings
     watch : Watch
     blocks : RowBlocks
-    best : GapPoint, the plane to begin with
+    best : LogisticPoint, the plane to begin with
     """
 
     def __init__(
-        self, problem: LogisticProblem, settings: GapSettings, watch: Watch, blocks: RowBlocks, best: GapPoint
+        self, problem: LogisticProblem, settings: GapSettings, watch: Watch, blocks: RowBlocks, best: LogisticPoint
     ) -> None:
         self.problem, self.settings, self.watch, self.blocks, self.best = problem, settings, watch, blocks, best
         n_rows = problem.points.n_rows
@@ -87,7 +100,7 @@ class LogisticRun:
         else:
             self.gradient = -pulled
             primal = lost
-            gap = reach_of(length, problem.points.typical_norm) * float(np.linalg.norm(pulled)) - float(self.w @ pulled)
+            gap = reach_of(length, problem.typical_norm) * float(np.linalg.norm(pulled)) - float(self.w @ pulled)
             gap += self._of_intercept()
         return self._why_stop(primal, primal - gap, step)
 
@@ -100,6 +113,7 @@ class LogisticRun:
         if not self.problem.is_penalised and self.smallest_margin > 0.0:
             # The plane that separates is the answer, whatever others lose.
             best.w, best.intercept = self.w.copy(), self.b
+            best.separating = best.w, best.intercept
             best.note(self.watch)
             return Status.SEPARABLE
         status = best.why_stop(self.settings, self.watch, step)
