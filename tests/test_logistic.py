@@ -1,0 +1,270 @@
+"""Logistic regression (theory D1): the gradient step, the dual, the gap, and data without a minimum."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.linear_model import LogisticRegression as Rival
+from sklearn.preprocessing import scale
+
+from maxmargin import CertificateError, LimitWarning, LogisticRegression, Status, certify
+from maxmargin.problems.logistic import sigmoid
+
+X, Y = load_breast_cancer(return_X_y=True)
+X = scale(X)
+SIGNS = np.where(Y == 1, 1.0, -1.0)
+
+
+def noisy(n=200, d=4, seed=0):
+    """Points that no plane separates."""
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((n, d))
+    return points, np.where(points @ np.arange(1, d + 1) + 3.0 * rng.standard_normal(n) > 0.3, 1, 0)
+
+
+def value(w, b, points, signs, C, weights=None):
+    """The objective, written as in the lecture."""
+    losses = np.logaddexp(0.0, -signs * (points @ w + b))
+    return 0.5 * w @ w + C * np.sum(losses if weights is None else weights * losses)
+
+
+@pytest.mark.parametrize("C", [1e-4, 1.0, 100.0])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+def test_it_agrees_with_scikit_learn(C, fit_intercept, make):
+    ours = LogisticRegression(C, fit_intercept=fit_intercept, tol=1e-10).fit(make(X), Y)
+    rival = Rival(C=C, fit_intercept=fit_intercept, tol=1e-10, max_iter=100_000, solver="newton-cholesky").fit(X, Y)
+    np.testing.assert_allclose(ours.coef_, rival.coef_, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(ours.intercept_, rival.intercept_, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(ours.predict_proba(X), rival.predict_proba(X), rtol=1e-4, atol=1e-6)
+    assert ours.objective_ == pytest.approx(value(ours.coef_[0], ours.intercept_[0], X, SIGNS, C), rel=1e-10)
+
+
+def test_without_a_price_it_agrees_with_a_general_minimiser():
+    points, labels = noisy()
+    signs = np.where(labels == 1, 1.0, -1.0)
+    ours = LogisticRegression(tol=1e-10).fit(points, labels)
+    found = minimize(
+        lambda v: np.logaddexp(0.0, -signs * (points @ v[:-1] + v[-1])).sum(), np.zeros(5), options={"gtol": 1e-8}
+    )
+    np.testing.assert_allclose(np.append(ours.coef_, ours.intercept_), found.x, rtol=1e-4, atol=1e-5)
+    assert ours.status_ is Status.SOLVED
+    assert ours.certificate_.reach > 9.0 * np.linalg.norm(ours.coef_)
+
+
+def test_the_gradient_step_is_the_lectures():
+    points, labels = noisy(40, 3)
+    signs, size = np.where(labels == 1, 1.0, -1.0), 0.01
+    w, b = np.zeros(3), 0.0
+    for _ in range(7):
+        pull = signs / (1.0 + np.exp(signs * (points @ w + b)))
+        w, b = w + size * pull @ points, b + size * pull.sum()
+    with pytest.warns(LimitWarning, match="max_iter"):
+        model = LogisticRegression(solver="gradient", step_size=size, max_iter=7).fit(points, labels)
+    np.testing.assert_allclose(model.coef_[0], w, rtol=1e-12)
+    np.testing.assert_allclose(model.intercept_[0], b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("C", [0.3, math.inf])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+def test_safe_steps_lower_the_objective_every_time(C, make):
+    points, labels = noisy(150, 5, seed=3)
+    points = points * [1.0, 10.0, 0.1, 3.0, 1.0] + 2.0
+    with pytest.warns(LimitWarning):
+        model = LogisticRegression(C, solver="gradient", max_iter=60).fit(make(points), labels)
+    values = [primal for _, primal, _ in model.history_]
+    assert len(values) > 50
+    assert (np.diff(values) <= 1e-12 * values[0]).all()
+
+
+def test_gradient_steps_reach_the_same_plane_as_newtons():
+    gradient = LogisticRegression(0.1, solver="gradient", tol=1e-8).fit(X, Y)
+    newton = LogisticRegression(0.1, tol=1e-11).fit(X, Y)
+    assert gradient.status_ is Status.SOLVED
+    assert gradient.n_iter_ > 20 * newton.n_iter_
+    np.testing.assert_allclose(gradient.coef_, newton.coef_, atol=1e-3)
+
+
+@pytest.mark.parametrize("scale_of_scores", [1.0, 1e3, 1e10])
+def test_nothing_overflows(scale_of_scores):
+    rng = np.random.default_rng(0)
+    points = scale_of_scores * rng.standard_normal((60, 3))
+    labels = rng.integers(2, size=60)
+    with np.errstate(over="raise"):
+        model = LogisticRegression(1.0, tol=1e-3).fit(points, labels)
+        chances = model.predict_proba(points)
+    assert np.isfinite(chances).all()
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(points)), chances, atol=1e-12)
+
+
+def test_weights_are_repetitions_and_zero_weights_are_absent():
+    points, labels = noisy(80, 3, seed=1)
+    counts = np.random.default_rng(0).integers(0, 4, size=80)
+    for C in (1.0, math.inf):
+        weighted = LogisticRegression(C, tol=1e-7).fit(points, labels, sample_weight=counts)
+        repeated = LogisticRegression(C, tol=1e-7).fit(np.repeat(points, counts, axis=0), np.repeat(labels, counts))
+        np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-6)
+        assert weighted.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=1e-9)
+
+
+def test_more_classes_one_against_the_rest():
+    points, labels = load_iris(return_X_y=True)
+    model = LogisticRegression(1.0).fit(points, labels)
+    assert set(model.certificate_) == {0, 1, 2}
+    assert model.certificate_.worst.relative <= 1e-4
+    for k in range(3):
+        alone = LogisticRegression(1.0).fit(points, labels == k)
+        np.testing.assert_allclose(model.coef_[k], alone.coef_[0], rtol=1e-9)
+    chances = model.predict_proba(points)
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    assert (model.classes_[chances.argmax(axis=1)] == model.predict(points)).all()
+
+
+def test_separable_data_have_no_minimum_and_get_their_plane():
+    points, labels = load_iris(return_X_y=True)
+    with pytest.warns(LimitWarning, match="no minimum"):
+        model = LogisticRegression().fit(points, labels == 0)
+    assert model.status_ is Status.SEPARABLE
+    scores = points @ model.coef_[0] + model.intercept_[0]
+    margins = np.where(labels == 0, scores, -scores) / np.linalg.norm(model.coef_)
+    assert 0.0 < model.certificate_.margin <= margins.min()
+    assert model.certificate_.margin == pytest.approx(margins.min(), rel=1e-9)
+    assert "separates" in str(model.certificate_)
+    np.testing.assert_array_equal(model.separating_coef_, model.coef_)
+
+
+def test_weakly_separable_data_have_no_minimum_either():
+    points, labels = noisy(300, 3, seed=5)
+    # A mark that only some points of one class carry.
+    marked = np.column_stack([points, (labels == 1) & (points[:, 0] > 0.0)]).astype(float)
+    with pytest.warns(LimitWarning, match="no minimum"):
+        model = LogisticRegression().fit(marked, labels)
+    assert model.status_ is Status.SEPARABLE
+    scores = marked @ model.separating_coef_[0] + model.separating_intercept_[0]
+    margins = np.where(labels == 1, scores, -scores)
+    assert margins.min() >= 0.0 < margins.max()
+    assert model.certificate_.margin == 0.0
+    # With a price there is a minimum, and a later fit does not keep the plane.
+    model.set_params(C=1.0).fit(marked, labels)
+    assert model.status_ is Status.SOLVED
+    assert not hasattr(model, "separating_coef_")
+
+
+def test_points_that_no_plane_separates_are_not_called_separable():
+    for seed in range(10):
+        model = LogisticRegression().fit(*noisy(60, 3, seed=seed))
+        assert model.status_ is Status.SOLVED
+        assert model.certificate_.relative <= 1e-4
+
+
+@given(seed=st.integers(0, 10_000), C=st.sampled_from([1e-3, 0.1, 1.0, 50.0]), intercept=st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_the_certificate_is_true_of_every_plane(seed, C, intercept):
+    rng = np.random.default_rng(seed)
+    points, labels = noisy(30, 2, seed=seed)
+    signs = np.where(labels == 1, 1.0, -1.0)
+    if abs(signs.sum()) == signs.size:
+        return
+    best = LogisticRegression(C, fit_intercept=intercept, tol=1e-12).fit(points, labels)
+    lowest = value(best.coef_[0], best.intercept_[0], points, signs, C)
+    # Any plane, good or bad: what is claimed of it holds.
+    model = LogisticRegression(C, fit_intercept=intercept).fit(points, labels)
+    model.coef_ = model.coef_ + rng.standard_normal(2) * rng.choice([0.0, 1e-6, 0.1, 10.0])
+    if intercept:
+        model.intercept_ = model.intercept_ + rng.standard_normal(1)
+    proof = certify(model, points, labels)
+    exact = value(model.coef_[0], model.intercept_[0], points, signs, C)
+    assert proof.dual <= lowest * (1.0 + 1e-13)
+    assert exact * (1.0 - 1e-13) <= proof.primal
+    assert proof.primal == pytest.approx(exact, rel=1e-9)
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=30, deadline=None)
+def test_without_a_price_the_bound_holds_up_to_its_reach(seed):
+    points, labels = noisy(40, 2, seed=seed)
+    signs = np.where(labels == 1, 1.0, -1.0)
+    rng = np.random.default_rng(seed)
+    model = LogisticRegression().fit(points, labels)
+    proof = model.certificate_
+    for _ in range(50):
+        direction = rng.standard_normal(2)
+        w = direction / np.linalg.norm(direction) * proof.reach * rng.random() ** 3
+        assert np.logaddexp(0.0, -signs * (points @ w + rng.standard_normal())).sum() >= proof.dual * (1.0 - 1e-13)
+
+
+def test_a_better_claim_than_the_data_prove_is_refused():
+    points, labels = noisy()
+    for C in (1.0, math.inf):
+        model = LogisticRegression(C, tol=0.3).fit(points, labels)
+        proven = certify(model, points, labels)
+        model.certificate_.check(proven)
+        claimed = model.certificate_
+        for change in ({"primal": 0.5 * (claimed.primal + claimed.dual)}, {"dual": claimed.primal}, {"margin": 0.5}):
+            better = type(claimed)(**{**vars(claimed), **change})
+            with pytest.raises(CertificateError):
+                better.check(proven)
+        model.coef_ = model.coef_ * 1.5
+        with pytest.raises(CertificateError):
+            claimed.check(certify(model, points, labels))
+
+
+def test_the_dual_value_is_a_lower_bound_in_rational_arithmetic():
+    # One point of each class, b = 0 by symmetry: the optimum is where w = C (p + p), known to many digits.
+    points, labels, C = np.array([[1.0], [-1.0]]), np.array([1, 0]), 1.0
+    proof = LogisticRegression(C, tol=1e-13).fit(points, labels).certificate_
+    low, high = Fraction(0), Fraction(2)
+    for _ in range(200):
+        w = (low + high) / 2
+        if float(w) < 2.0 / (1.0 + math.exp(float(w))):
+            low = w
+        else:
+            high = w
+    optimum = 0.5 * float(w) ** 2 + 2.0 * math.log1p(math.exp(-float(w)))
+    assert proof.dual <= optimum * (1.0 + 4e-16)
+    assert optimum * (1.0 - 4e-16) <= proof.primal
+    assert proof.relative < 1e-11
+
+
+def test_warm_starts_need_fewer_steps_and_the_same_columns():
+    model = LogisticRegression(1.0, warm_start=True, tol=1e-8).fit(X, Y)
+    cold = model.n_iter_
+    model.set_params(C=1.2).fit(X, Y)
+    assert model.n_iter_ < cold
+    with pytest.raises(ValueError, match="warm_start"):
+        model.fit(X[:, :3], Y)
+
+
+def test_the_result_does_not_depend_on_threads():
+    points, labels = noisy(40_000, 20, seed=2)
+    models = [LogisticRegression(1.0, n_jobs=n).fit(points, labels) for n in (1, 2, 3)]
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.coef_, models[0].coef_)
+        assert model.certificate_ == models[0].certificate_
+
+
+def test_limits_and_contradictions():
+    with pytest.warns(LimitWarning, match="max_iter"):
+        model = LogisticRegression(1.0, max_iter=1, tol=1e-10).fit(X, Y)
+    assert model.status_ is Status.ITERATION_LIMIT
+    assert model.certificate_.relative > 1e-10
+    with pytest.warns(LimitWarning, match="max_time"):
+        LogisticRegression(1.0, max_time=1e-9, tol=1e-10).fit(X, Y)
+    with pytest.raises(ValueError, match="step_size"):
+        LogisticRegression(step_size=0.1).fit(X, Y)
+    with pytest.raises(ValueError, match="C must"):
+        LogisticRegression(1e200).fit(X, Y)
+    with pytest.raises(ValueError, match="only one class"):
+        LogisticRegression().fit(X, np.ones(len(X)))
+
+
+def test_the_sigmoid_keeps_its_digits_at_both_ends():
+    scores = np.array([-800.0, -40.0, 0.0, 40.0, 800.0])
+    np.testing.assert_allclose(sigmoid(scores), [0.0, math.exp(-40.0), 0.5, 1.0, 1.0], rtol=1e-15)
