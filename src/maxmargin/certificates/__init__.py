@@ -2,23 +2,29 @@
 
 from maxmargin.certificates.base import Certificate, CertificateError, PerClass, PerPair
 from maxmargin.certificates.duality_gap import DualityGap, StreetGap, TubeGap, measure_gap
+from maxmargin.certificates.gap import Gap
 from maxmargin.certificates.hulls import bracket_hard_margin, has_no_margin
 from maxmargin.certificates.kernel_gap import measure_kernel_gap, measure_pair_gaps
+from maxmargin.certificates.lasso_gap import LassoGap, measure_lasso_gap
 from maxmargin.certificates.margin_bracket import MarginBracket, NotSeparableError, bracket_margin
 from maxmargin.certificates.mistakes import MistakeBound, UpdateRule, bound_mistakes, mistake_bound
 from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multiclass_gap
+from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.certificates.scene import Scene, linear_scene
 
 __all__ = [
     "Certificate",
     "CertificateError",
     "DualityGap",
+    "Gap",
+    "LassoGap",
     "MarginBracket",
     "MistakeBound",
     "MulticlassGap",
     "NotSeparableError",
     "PerClass",
     "PerPair",
+    "RidgeGap",
     "Scene",
     "StreetGap",
     "TubeGap",
@@ -30,7 +36,9 @@ __all__ = [
     "linear_scene",
     "measure_gap",
     "measure_kernel_gap",
+    "measure_lasso_gap",
     "measure_multiclass_gap",
     "measure_pair_gaps",
+    "measure_ridge_gap",
     "mistake_bound",
 ]

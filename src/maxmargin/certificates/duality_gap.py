@@ -6,7 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin.certificates.base import Certificate, not_above
+from maxmargin.certificates.base import Certificate
+from maxmargin.certificates.gap import Gap
 from maxmargin.certificates.rounding import SMALLEST, UNIT, down, gamma, length_at_most, sum_at_most, up
 from maxmargin.certificates.row_lengths import longest_row_at_most
 from maxmargin.problems.linear_svm import LinearSVMProblem, sums_of_sides
@@ -18,7 +19,7 @@ ON_EDGE = 1e-6
 
 
 @dataclass(frozen=True)
-class DualityGap(Certificate):
+class DualityGap(Gap):
     r"""Proves that no plane has an objective below ``dual``, while the model's has at most ``primal``.
 
     .. math:: \text{dual} \le \text{optimum} \le \text{value of the model} \le \text{primal}
@@ -34,47 +35,19 @@ class DualityGap(Certificate):
         free, of y f <= 1 where alpha is at its upper end.
     """
 
-    primal: float
-    dual: float
     complementarity: float
 
+    _rivals: ClassVar[str] = "no plane has"
     _kinds_of_points: ClassVar[dict[str, str]] = {}
 
-    def __post_init__(self) -> None:
-        self._refuse_unless(self.dual <= self.primal, f"dual {self.dual!r} <= primal {self.primal!r} does not hold")
-
-    @property
-    def gap(self) -> float:
-        """primal - dual: how far the model's value can be from the best one."""
-        return up(self.primal - self.dual) if self.primal > self.dual else 0.0
-
-    @property
-    def relative(self) -> float:
-        """The gap divided by the primal's value; at most 1 where the dual's value is not negative."""
-        if math.isinf(self.primal):
-            return math.inf
-        ratio = self.gap / self.primal if self.primal > 0.0 else 0.0
-        return min(1.0, ratio) if self.dual >= 0.0 else ratio
-
-    def __str__(self) -> str:
+    def _more_to_say(self) -> str:
         points = "".join(f", {getattr(self, name)} {where}" for name, where in self._kinds_of_points.items())
-        distance = f"within {self.relative:.2g} of" if self.dual > 0.0 else f"by at most {self.gap:.2g} above"
-        return (
-            f"objective {self.primal:.8g}, no plane has less than {self.dual:.8g}: {distance} the "
-            f"best{points and '; points: ' + points[2:]}"
-        )
+        return points and "; points: " + points[2:]
 
     def check(self, proven: Certificate) -> None:
         """Raise CertificateError where a value is better than what the data prove."""
-        self._same_kind(proven)
+        super().check(proven)
         assert isinstance(proven, DualityGap)
-        scale = abs(proven.primal)
-        self._refuse_unless(
-            not_above(-self.primal, -proven.primal, scale), f"primal {self.primal!r} is less than {proven.primal!r}"
-        )
-        self._refuse_unless(
-            not_above(self.dual, proven.dual, scale), f"dual {self.dual!r} is more than {proven.dual!r}"
-        )
         self._refuse_unless(
             math.isclose(self.complementarity, proven.complementarity, rel_tol=1e-6, abs_tol=1e-9),
             f"complementarity {self.complementarity!r} is not {proven.complementarity!r}",
