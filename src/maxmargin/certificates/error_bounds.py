@@ -10,6 +10,9 @@ from maxmargin.certificates.row_lengths import longest_row_at_most
 from maxmargin.data import Points
 from maxmargin.problems.squared_errors import SquaredErrors
 
+# So many numbers are added in float64 before their sum is added exactly.
+PIECE = 128
+
 
 class Dual(NamedTuple):
     r"""A dual point made from residuals, alpha_i = m_i r_i, and what is known of it.
@@ -51,7 +54,7 @@ def dual_of(errors: SquaredErrors, residuals: np.ndarray) -> Dual:
     alpha = errors.weighted(residuals)
     centre = errors.target_mean
     targets = errors.targets - centre
-    imbalance = abs(math.fsum(alpha)) * (1.0 + 4.0 * UNIT) if errors.has_intercept else 0.0
+    imbalance = _size_of_sum_at_most(alpha) if errors.has_intercept else 0.0
     # With a sum of zero, alpha·y is alpha·(y - c) for every c.
     products = np.abs(alpha) * np.abs(targets)
     off = up(gamma(alpha.size + 4) * sum_at_most(products)) + alpha.size * SMALLEST
@@ -60,6 +63,13 @@ def dual_of(errors: SquaredErrors, residuals: np.ndarray) -> Dual:
     # alpha_i is m_i r_i, rounded once: alpha_i²/m_i is alpha_i r_i but for that, and needs no division by m_i = 0.
     squares = sum_at_most(np.abs(alpha) * np.abs(residuals) * (1.0 + 8.0 * UNIT) + 2.0 * SMALLEST)
     return Dual(alpha, imbalance, gain - abs(gain) * 2.0 * UNIT, squares)
+
+
+def _size_of_sum_at_most(values: np.ndarray) -> float:
+    """|sum of all values|, at most: sums of short pieces are rounded little, and the sum of those not at all."""
+    pieces = np.add.reduceat(values, np.arange(0, values.size, PIECE))
+    off = gamma(PIECE) * sum_at_most(np.abs(values))
+    return up(up(abs(math.fsum(pieces)) * (1.0 + 4.0 * UNIT)) + up(off))
 
 
 def row_lengths_at_most(points: Points) -> np.ndarray:

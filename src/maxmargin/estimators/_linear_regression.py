@@ -92,7 +92,8 @@ class LinearRegression(RegressorMixin, CertifiedModel):
         self.coef_, self.intercept_ = solution.w, float(solution.intercept)
         self.n_iter_ = max(1, solution.n_steps)
         self.history_ = solution.history
-        self.certificate_ = proof = self._measure(errors)
+        proof = getattr(solution, "proof", None)
+        self.certificate_ = proof = self._measure(errors) if proof is None else proof
         self.objective_ = proof.primal
         nothing_lost = proof.primal <= NOTHING * float(errors.weighted(np.square(errors.targets)).sum())
         if nothing_lost and solution.status is Status.STALLED:

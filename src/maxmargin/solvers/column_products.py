@@ -19,7 +19,8 @@ def all_products(errors: SquaredErrors) -> np.ndarray:
     """Products of all columns."""
     matrix, means = errors.points.factor, errors.column_means
     if not sp.issparse(matrix):
-        return _dense_products(errors, matrix, slice(None), slice(None))
+        every = slice(None)
+        return _dense_products(errors, matrix, every, every)
     widened = matrix.astype(np.float64)
     products = (widened.T @ _times_weights(errors, widened)).toarray()
     return products - errors.total_weight * np.outer(means, means)

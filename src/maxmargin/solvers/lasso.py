@@ -23,6 +23,8 @@ from maxmargin.solvers.watch import ENTRIES_PER_CALL, Watch
 
 # The first working set, and what is small enough to be taken as a whole.
 FEW_COLUMNS = 128
+# A round that leaves more than this share of the gap calls for a working set of twice the size.
+SLOW = 0.3
 # What rounding leaves of a column's spread, relative to its length.
 NO_SPREAD = 1e-14
 # With the products at hand: passes between two tries to solve for the signs at hand, and the most tries.
@@ -36,10 +38,10 @@ ROUNDS_OF_SPARSE_SWEEPS = 1
 # Without products: rounds of one pass over the working set, and passes over its coefficients that are not zero.
 SWEEPS = 3
 PASSES_PER_SWEEP = 10
-# A sweep that lowers the objective by less than this share of the gap that is wanted ends the round.
+# What is wanted is small against the gap that is to be proven.
 NEGLIGIBLE = 0.1
 # Rounds without any progress after which rounding is all that is left.
-ROUNDS_IN_VAIN = 3
+ROUNDS_IN_VAIN = 5
 
 
 def solve(problem: LassoProblem, settings: GapSettings, watch: Watch, start: np.ndarray | None = None) -> GapPoint:
@@ -70,7 +72,7 @@ class LassoRun:
 
     def until_gap(self) -> None:
         """Make rounds until the goal, or a limit, is reached."""
-        in_vain, last_primal = 0, math.inf
+        in_vain, last_primal, last_gap = 0, math.inf, math.inf
         while True:
             self.measure()
             status = self.best.why_stop(self.settings, self.watch, "round")
@@ -78,14 +80,17 @@ class LassoRun:
                 self.best.status = status
                 return
             self.drop_useless()
+            gap = self.primal - self.dual
+            if gap > SLOW * last_gap:
+                self.size *= 2
             chosen = self.choose()
-            moved = self.primal < last_primal * (1.0 - 1e-15)
+            moved = self.primal < last_primal * (1.0 - 1e-15) or gap < 0.999 * last_gap
             same = chosen.size == self.last_chosen.size and bool((chosen == self.last_chosen).all())
             in_vain = 0 if moved or not same else in_vain + 1
             if in_vain >= ROUNDS_IN_VAIN or not chosen.size:
                 self.best.status = Status.STALLED
                 return
-            last_primal, self.last_chosen = self.primal, chosen
+            last_primal, last_gap, self.last_chosen = self.primal, min(gap, last_gap), chosen
             if self.best.n_steps >= self.patience and self.products.affordable(chosen):
                 self.solve_by_products(chosen)
             else:
@@ -128,10 +133,7 @@ class LassoRun:
             return alive
         distance = (self.lam - self.share * np.abs(self.slopes[alive])) / np.sqrt(self.spreads[alive])
         distance[used] = -math.inf
-        chosen = np.sort(alive[np.argpartition(distance, self.size)[: self.size]])
-        if chosen.size == self.last_chosen.size and (chosen == self.last_chosen).all():
-            self.size *= 2
-        return chosen
+        return np.sort(alive[np.argpartition(distance, self.size)[: self.size]])
 
     def solve_by_products(self, chosen: np.ndarray) -> None:
         """Solve for these columns alone, given their products."""
@@ -153,7 +155,8 @@ class LassoRun:
         residuals = self.residuals.copy() if roots is None else self.residuals * roots
         totals = self.errors.total_weight * self.tilts
         descent = Descent(self.w, residuals, np.zeros(1), self.spreads, self.tilts, totals, self.lam)
-        goal = NEGLIGIBLE * self.settings.tol * self.primal
+        # The gap is about as the root of what there still is to win.
+        goal = (NEGLIGIBLE * self.settings.tol) ** 2 * self.primal
         for _ in range(SWEEPS):
             fallen = self.visit(descent, chosen)
             used = chosen[self.w[chosen] != 0.0]
@@ -213,7 +216,9 @@ def jump(products: np.ndarray, slopes: np.ndarray, beta: np.ndarray, lam: float)
         try:
             factor = sl.cho_factor(products[np.ix_(used, used)], lower=True, check_finite=False)
         except sl.LinAlgError:
-            return
+            if used.size > CHEAP_SYSTEM or not drop_dependent(products, beta, used):
+                return
+            continue
         step = sl.cho_solve(factor, force, check_finite=False)
         crossing = np.flatnonzero(beta[used] * (beta[used] + step) < 0.0)
         shares = -beta[used][crossing] / step[crossing]
@@ -226,3 +231,22 @@ def jump(products: np.ndarray, slopes: np.ndarray, beta: np.ndarray, lam: float)
         if not crossing.size:
             return
         beta[used[crossing[shares == share]]] = 0.0
+
+
+def drop_dependent(products: np.ndarray, beta: np.ndarray, used: np.ndarray) -> bool:
+    """Where columns in use are combinations of others, move along what changes no residual until one is not in use.
+
+    Of all such ways the one is taken on which the sizes of the coefficients fall fastest. Returns whether there is one.
+    """
+    values, vectors = sl.eigh(products[np.ix_(used, used)], check_finite=False)
+    still = vectors[:, values <= used.size * np.finfo(np.float64).eps * values[-1]]
+    signs = np.sign(beta[used])
+    step = -still @ (still.T @ signs)
+    falling = np.flatnonzero(step * signs < 0.0)
+    if not falling.size or not float(step @ step) > NO_SPREAD * used.size:
+        return False
+    shares = -beta[used][falling] / step[falling]
+    share = float(shares.min())
+    beta[used] += share * step
+    beta[used[falling[shares == share]]] = 0.0
+    return True

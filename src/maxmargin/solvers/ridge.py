@@ -5,11 +5,13 @@ X enters centred, by its weighted column means; a sparse X is centred without be
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 
+from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
 from maxmargin.solvers.column_products import all_products, spreads_of_columns
 from maxmargin.solvers.gap import GapPoint, GapSettings
@@ -21,21 +23,28 @@ from maxmargin.solvers.watch import Watch
 LARGEST_DENSE, LARGEST_SPARSE = 10_000, 2_000
 # Steps of iterative refinement, for systems in which much cancels.
 MOST_REFINEMENTS = 3
-# Conjugate gradients: the gap costs as much as a step, and is measured after so many.
-STEPS_PER_CHECK = 5
+# Conjugate gradients: the gap costs as much as a step, and is measured when this share of all steps so far are new.
+SHARE_PER_CHECK = 0.3
 
 Inverse = Callable[[np.ndarray], np.ndarray]
 
 
-def solve(problem: RidgeProblem, settings: GapSettings, watch: Watch) -> GapPoint:
+@dataclass
+class RidgePoint(GapPoint):
+    """A point whose certificate was its only measurement."""
+
+    proof: RidgeGap | None = None
+
+
+def solve(problem: RidgeProblem, settings: GapSettings, watch: Watch) -> RidgePoint:
     """Solve directly where one side of X is short enough, else until the relative gap is at most ``tol``."""
     points = problem.errors.points
-    best = GapPoint(np.zeros(points.n_columns), problem.errors.target_mean, np.zeros(points.n_rows))
+    best = RidgePoint(np.zeros(points.n_columns), problem.errors.target_mean, np.zeros(0))
     run = RidgeRun(problem, settings, watch, best)
     with np.errstate(over="ignore", invalid="ignore"):
         largest = LARGEST_SPARSE if sp.issparse(points.factor) else LARGEST_DENSE
         if problem.lam == 0.0:
-            run.measure(least_squares(problem.errors))
+            run.prove(least_squares(problem.errors))
             best.status = Status.SOLVED
         elif min(points.n_rows, points.n_columns) <= largest:
             run.directly()
@@ -47,13 +56,26 @@ def solve(problem: RidgeProblem, settings: GapSettings, watch: Watch) -> GapPoin
 class RidgeRun:
     """Coefficients, and how they are measured and made better."""
 
-    def __init__(self, problem: RidgeProblem, settings: GapSettings, watch: Watch, best: GapPoint) -> None:
+    def __init__(self, problem: RidgeProblem, settings: GapSettings, watch: Watch, best: RidgePoint) -> None:
         self.problem, self.errors, self.lam = problem, problem.errors, problem.lam
         self.settings, self.watch, self.best = settings, watch, best
         self.targets = self.errors.targets - self.errors.target_mean
 
-    def measure(self, w: np.ndarray) -> np.ndarray:
-        """Keep coefficients if they are the best so far, with both values; return the downhill direction."""
+    def prove(self, w: np.ndarray) -> None:
+        """Keep coefficients if they are the best so far, with their certificate."""
+        best, b = self.best, self.errors.best_intercept(w)
+        proof = measure_ridge_gap(self.problem, w, b)
+        if best.proof is None or proof.gap < best.proof.gap:
+            best.w, best.intercept, best.primal, best.dual, best.proof = w, b, proof.primal, proof.dual, proof
+        best.n_steps += 1
+
+    def downhill(self, w: np.ndarray) -> np.ndarray:
+        """Half the negative gradient."""
+        residuals = self.errors.residuals(w, self.errors.best_intercept(w))
+        return centred_combination(self.errors, self.errors.weighted(residuals)) - self.lam * w
+
+    def measure(self, w: np.ndarray) -> None:
+        """Keep coefficients if they are the best so far, with both values, up to rounding."""
         errors, best = self.errors, self.best
         residuals = errors.targets - errors.points.scores(w)
         b = errors.mean(residuals)
@@ -65,9 +87,7 @@ class RidgeRun:
         curve = squares + (float(combination @ combination) / self.lam if self.lam > 0.0 else 0.0)
         dual = gain * gain / curve if gain > 0.0 else 0.0
         if not math.isfinite(best.primal) or primal - dual < best.primal - best.dual:
-            best.w, best.intercept, best.beta, best.primal, best.dual = w.copy(), b, duals, primal, dual
-        best.n_steps += 1
-        return combination - self.lam * w
+            best.w, best.intercept, best.primal, best.dual = w.copy(), b, primal, dual
 
     def directly(self) -> None:
         """Factorise once, and use the factors again where the first solution is not exact enough."""
@@ -77,12 +97,12 @@ class RidgeRun:
         else:
             w, inverse = solve_by_rows(self.errors, self.targets, self.lam)
         for _ in range(1 + MOST_REFINEMENTS):
-            downhill = self.measure(w)
+            self.prove(w)
             status = self.best.why_stop(self.settings, self.watch, "solution")
             if status is not None:
                 self.best.status = status
                 return
-            w = self.best.w + inverse(downhill)
+            w = self.best.w + inverse(self.downhill(self.best.w))
         self.best.status = Status.STALLED
 
     def by_conjugate_gradients(self) -> None:
@@ -94,12 +114,13 @@ class RidgeRun:
         diagonal = spreads_of_columns(errors)[1] + self.lam
         scaling = LinearOperator((d, d), matvec=lambda v: v / diagonal)
         right = centred_combination(errors, errors.weighted(self.targets))
-        taken = 0
+        taken, next_check = 0, 2
 
         def look(w: np.ndarray) -> None:
-            nonlocal taken
+            nonlocal taken, next_check
             taken += 1
-            if taken % STEPS_PER_CHECK == 0 or taken == 1:
+            if taken == next_check:
+                next_check = taken + 1 + int(SHARE_PER_CHECK * taken)
                 self.measure(w)
                 self.best.n_steps = taken
                 status = self.best.why_stop(self.settings, self.watch, "step")
