@@ -111,10 +111,10 @@ def test_both_ways_of_descending_reach_the_same_lasso(fit_intercept, weighted, f
     values = []
     for affordable in (True, False):
         monkeypatch.setattr("maxmargin.solvers.column_products.ColumnProducts.affordable", lambda *_, a=affordable: a)
-        model = Lasso(0.7, fit_intercept=fit_intercept, tol=1e-8).fit(FORMS[form](rows), y, weights)
+        model = Lasso(0.7, fit_intercept=fit_intercept, tol=1e-6).fit(FORMS[form](rows), y, weights)
         assert model.status_ is Status.SOLVED
         values.append(model.certificate_.primal)
-    assert values[0] == pytest.approx(values[1], rel=1e-8)
+    assert values[0] == pytest.approx(values[1], rel=1e-6)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -286,8 +286,7 @@ def test_certify_confirms_and_a_changed_model_is_refused(kind, weights):
     claimed = model.certificate_
     assert type(claimed) is of
     claimed.check(certify(model, X, Y, weights))
-    if kind != "bayesian":
-        claimed.check(certify(model, sp.csr_array(X), Y, weights))
+    claimed.check(certify(model, sp.csr_array(X), Y, weights))
     with pytest.raises(CertificateError):
         claimed.check(certify(model, X, Y[::-1].copy(), weights))
     for name in ("coef_", "intercept_"):
@@ -567,11 +566,10 @@ def test_intervals_cover_the_truth_as_often_as_they_say():
         (np.column_stack([X, X[:, 0] + X[:, 1]]), Y, "X has columns that are combinations of others"),
         (np.column_stack([X, np.full(len(Y), 0.3)]), Y, "X has columns that are constant, as the intercept is: 10"),
         (np.column_stack([X, np.zeros(len(Y))]), Y, "X has columns that are constant, as the intercept is: 10"),
-        (sp.csr_array(X), Y, "(?i)sparse"),
     ],
 )
 def test_where_there_is_no_posterior(rows, y, message):
-    with pytest.raises((ValueError, TypeError), match=message):
+    with pytest.raises(ValueError, match=message):
         BayesianRegression().fit(rows, y)
 
 
@@ -588,6 +586,12 @@ def test_bad_questions_to_the_posterior():
             model.sample(size)
     with pytest.raises(Exception, match="not fitted"):
         BayesianRegression().sample()
+
+
+def test_sparse_rows_have_the_same_posterior():
+    model, other = BayesianRegression().fit(X, Y, WEIGHTS), BayesianRegression().fit(sp.csr_array(X), Y, WEIGHTS)
+    np.testing.assert_allclose(other.credible_interval(), model.credible_interval(), rtol=1e-9)
+    np.testing.assert_allclose(other.predictive(sp.csr_array(X)).std(), model.predictive(X).std(), rtol=1e-9)
 
 
 def test_columns_of_very_different_size_are_no_obstacle():

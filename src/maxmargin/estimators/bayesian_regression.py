@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg as sl
+import scipy.sparse as sp
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -102,18 +103,14 @@ class BayesianRegression(RegressorMixin, CertifiedModel):
     def __init__(self, *, fit_intercept=True):
         self.fit_intercept = fit_intercept
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
-        return tags
-
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "BayesianRegression":
         """Compute the posterior.
 
         Parameters
         ----------
-        X : array of shape (n, d)
+        X : array or sparse matrix of shape (n, d)
+            Sparse rows are made dense: with more rows than columns there is little to save.
         y : array of numbers of shape (n,)
         sample_weight : array of shape (n,), optional
             How often each row was seen: a weight of 2 is the same as the row given twice, also in the degrees of
@@ -140,7 +137,7 @@ class BayesianRegression(RegressorMixin, CertifiedModel):
 
         Parameters
         ----------
-        X : array of shape (n, d)
+        X : array or sparse matrix of shape (n, d)
         return_std : bool, default=False
             Whether to return the predictive standard deviation of every row, too. It is infinite for two degrees of
             freedom or less.
@@ -163,7 +160,7 @@ class BayesianRegression(RegressorMixin, CertifiedModel):
 
         Parameters
         ----------
-        X : array of shape (n, d)
+        X : array or sparse matrix of shape (n, d)
 
         Returns
         -------
@@ -288,7 +285,7 @@ class BayesianRegression(RegressorMixin, CertifiedModel):
     def _find_posterior(self, errors: SquaredErrors, watch: Watch) -> GapPoint:  # noqa: ARG002
         roots = np.ones(errors.targets.size) if errors.weights is None else np.sqrt(errors.weights)
         counted = roots > 0.0
-        rows = (errors.points.matrix[counted] - errors.column_means) * roots[counted, None]
+        rows = (dense(errors.points.matrix[counted]) - errors.column_means) * roots[counted, None]
         targets = (roots * (errors.targets - errors.target_mean))[counted]
         # Columns of very different size are no reason to refuse: they are brought to one length.
         lengths = np.sqrt(np.square(rows).sum(axis=0))
@@ -324,8 +321,8 @@ class BayesianRegression(RegressorMixin, CertifiedModel):
         check_is_fitted(self)
         return np.append(self.coef_, self.intercept_) if self.fit_intercept else self.coef_
 
-    def _predictive_scales(self, rows: np.ndarray) -> np.ndarray:
-        spread = np.square((rows - self.column_means_) @ self.coef_factor_).sum(axis=1)
+    def _predictive_scales(self, rows: Any) -> np.ndarray:
+        spread = np.square((dense(rows) - self.column_means_) @ self.coef_factor_).sum(axis=1)
         if self.fit_intercept:
             spread += 1.0 / self.total_weight_
         return np.sqrt(self.s2_ * (1.0 + spread))
@@ -340,3 +337,8 @@ class BayesianRegression(RegressorMixin, CertifiedModel):
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
         return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)
+
+
+def dense(rows: Any) -> np.ndarray:
+    """The rows as an array."""
+    return rows.toarray() if sp.issparse(rows) else rows
