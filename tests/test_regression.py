@@ -26,6 +26,7 @@ from maxmargin import (
 )
 from maxmargin.certificates.ridge_gap import measure_ridge_gap
 from maxmargin.data import Points
+from maxmargin.files import write_onnx
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 from maxmargin.solvers import Watch, lasso, ridge
 from maxmargin.solvers.gap import GapSettings
@@ -470,6 +471,14 @@ def test_the_solver_alone_stops_where_it_is_told():
     watch = Watch()
     watch.stop_asked.set()
     assert lasso.solve(problem, GapSettings(), watch).status is Status.INTERRUPTED
+
+
+@pytest.mark.parametrize("model", [Ridge(0.1), Lasso(20.0), BayesianRegression()], ids=str)
+def test_other_programs_predict_the_same(model, tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    write_onnx(model.fit(X, Y), tmp_path / "model.onnx")
+    session = runtime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(session.run(["value"], {"X": X})[0], model.predict(X), rtol=1e-10)
 
 
 # The posterior.
