@@ -84,6 +84,20 @@ def test_train_verify_predict_evaluate(cancer, tmp_path, options):
     assert found["y f(x)"]["smallest"] <= found["y f(x)"]["median"]
 
 
+@pytest.mark.parametrize("name", ["ridge", "lasso", "bayesian-regression"])
+def test_linear_regressions(tmp_path, name):
+    path, model = tmp_path / "iris.svm", tmp_path / "iris.model"
+    X, _ = load_iris(return_X_y=True)
+    write_svmlight(path, X[:, :3], X[:, 3])
+    options = [] if name == "bayesian-regression" else ["--lam", "0.1"]
+    if name == "bayesian-regression":
+        run("train", path, "-o", model, "--model", name, "--lam", "0.1", code=1)
+    answer = told("train", path, "-o", model, "--model", name, *options)
+    assert answer["R²"] > 0.9
+    assert "no coefficients have less than" in answer["certificate"]
+    assert told("verify", model, path)["true"] is True
+
+
 def test_a_false_claim_is_found(cancer, tmp_path):
     path = tmp_path / "model"
     data = read_data(cancer)

@@ -25,13 +25,16 @@ import maxmargin
 from maxmargin import (
     SVC,
     SVR,
+    BayesianRegression,
     CertificateError,
     KernelPerceptron,
+    Lasso,
     LinearSVC,
     LinearSVR,
     MarginPerceptron,
     ModelFileError,
     Perceptron,
+    Ridge,
     certify,
     load,
     save,
@@ -72,7 +75,13 @@ REGRESSIONS = [
     LinearSVR(loss="squared_epsilon_insensitive", fit_intercept=False, epsilon=0.1),
     SVR(),
     SVR(kernel="linear", C=0.1),
+    Ridge(0.3),
+    Ridge(sigma2=2.0, tau2=3.0, fit_intercept=False),
+    Lasso(0.3),
+    BayesianRegression(),
+    BayesianRegression(fit_intercept=False),
 ]
+OF_VALUES = (LinearSVR, SVR, Ridge, Lasso, BayesianRegression)
 
 
 def name_of(model):
@@ -131,6 +140,16 @@ def test_regressions_come_back(model, tmp_path):
         there_and_back(clone(model).fit(data, VALUES), data, VALUES, path)
 
 
+def test_a_posterior_comes_back(tmp_path):
+    model = BayesianRegression().fit(X, VALUES)
+    again = there_and_back(model, X, VALUES, tmp_path / "model")
+    np.testing.assert_array_equal(again.credible_interval(), model.credible_interval())
+    np.testing.assert_array_equal(again.sample(3, 0).coef, model.sample(3, 0).coef)
+    model.s2_ = -1.0
+    with pytest.raises(ModelFileError, match="s2_ is infinite, or less than 0"):
+        save(model, tmp_path / "model")
+
+
 def clone(model):
     return type(model)(**model.get_params())
 
@@ -150,9 +169,9 @@ def test_labels_of_every_type(kind, n_classes, tmp_path):
         assert again.classes_.dtype == model.classes_.dtype
 
 
-@pytest.mark.parametrize("model", [Perceptron(max_iter=5), LinearSVC(), SVC(), LinearSVR(), SVR()], ids=name_of)
+@pytest.mark.parametrize("model", [Perceptron(max_iter=5), LinearSVC(), SVC(), *REGRESSIONS], ids=name_of)
 def test_weights(model, tmp_path):
-    labels = VALUES if "SVR" in type(model).__name__ else CODES
+    labels = VALUES if isinstance(model, OF_VALUES) else CODES
     fitted = clone(model).fit(X, labels, sample_weight=WEIGHTS)
     there_and_back(fitted, X, labels, tmp_path / "model", sample_weight=WEIGHTS)
 
@@ -160,8 +179,9 @@ def test_weights(model, tmp_path):
 @pytest.mark.parametrize("kind", [ENTRY_OF[name].kind for name in sorted(ENTRY_OF)])
 def test_names_of_columns(kind, tmp_path):
     frame = pd.DataFrame(X, columns=["width", "länge"])
-    labels = VALUES if kind in (SVR, LinearSVR) else CODES
-    again = there_and_back(kind(max_iter=5).fit(frame, labels), frame, labels, tmp_path / "model")
+    labels = VALUES if kind in OF_VALUES else CODES
+    model = kind() if kind is BayesianRegression else kind(max_iter=5)
+    again = there_and_back(model.fit(frame, labels), frame, labels, tmp_path / "model")
     assert list(again.feature_names_in_) == ["width", "länge"]
     with pytest.raises(ValueError, match="feature names"):
         again.predict(frame.rename(columns={"width": "depth"}))

@@ -5,10 +5,12 @@ from maxmargin.certificates.duality_gap import DualityGap, StreetGap, TubeGap, m
 from maxmargin.certificates.gap import Gap
 from maxmargin.certificates.hulls import bracket_hard_margin, has_no_margin
 from maxmargin.certificates.kernel_gap import measure_kernel_gap, measure_pair_gaps
+from maxmargin.certificates.lasso_gap import LassoGap, measure_lasso_gap
 from maxmargin.certificates.logistic_gap import LogisticGap, measure_logistic_gap
 from maxmargin.certificates.margin_bracket import MarginBracket, NotSeparableError, bracket_margin
 from maxmargin.certificates.mistakes import MistakeBound, UpdateRule, bound_mistakes, mistake_bound
 from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multiclass_gap
+from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.certificates.scene import Scene, linear_scene
 
 __all__ = [
@@ -16,6 +18,7 @@ __all__ = [
     "CertificateError",
     "DualityGap",
     "Gap",
+    "LassoGap",
     "LogisticGap",
     "MarginBracket",
     "MistakeBound",
@@ -23,6 +26,7 @@ __all__ = [
     "NotSeparableError",
     "PerClass",
     "PerPair",
+    "RidgeGap",
     "Scene",
     "StreetGap",
     "TubeGap",
@@ -34,8 +38,10 @@ __all__ = [
     "linear_scene",
     "measure_gap",
     "measure_kernel_gap",
+    "measure_lasso_gap",
     "measure_logistic_gap",
     "measure_multiclass_gap",
     "measure_pair_gaps",
+    "measure_ridge_gap",
     "mistake_bound",
 ]

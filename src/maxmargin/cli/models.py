@@ -12,6 +12,9 @@ MODELS = {
     "perceptron": "Perceptron",
     "margin-perceptron": "MarginPerceptron",
     "kernel-perceptron": "KernelPerceptron",
+    "ridge": "Ridge",
+    "lasso": "Lasso",
+    "bayesian-regression": "BayesianRegression",
 }
 
 

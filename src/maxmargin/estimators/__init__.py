@@ -1,25 +1,32 @@
 """The scikit-learn face of the package."""
 
+from maxmargin.estimators.bayesian_regression import BayesianRegression, PosteriorSample
 from maxmargin.estimators.certification import certify
 from maxmargin.estimators.kernel_perceptron import KernelPerceptron
+from maxmargin.estimators.lasso import Lasso
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svr import LinearSVR
 from maxmargin.estimators.logistic_regression import LogisticRegression
 from maxmargin.estimators.margin_perceptron import MarginPerceptron
 from maxmargin.estimators.perceptron import Perceptron
 from maxmargin.estimators.regularisation_path import svm_path
+from maxmargin.estimators.ridge import Ridge
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svr import SVR
 
 __all__ = [
     "SVC",
     "SVR",
+    "BayesianRegression",
     "KernelPerceptron",
+    "Lasso",
     "LinearSVC",
     "LinearSVR",
     "LogisticRegression",
     "MarginPerceptron",
     "Perceptron",
+    "PosteriorSample",
+    "Ridge",
     "certify",
     "svm_path",
 ]

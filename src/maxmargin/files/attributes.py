@@ -1,5 +1,6 @@
 """The kinds of fitted attributes: how each is laid into a model file, and checked and made again from it."""
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from itertools import combinations, pairwise
@@ -240,12 +241,15 @@ class FitShape(PlainAttribute):
 class OneAPlane(PlainAttribute):
     """A number for one plane, a list or an array of them for more.
 
-    ``or_one``: planes that were learned together may have one number in common.
+    ``or_one``: planes that were learned together may have one number in common. ``finite`` numbers are neither
+    infinite nor below ``at_least``.
     """
 
     of: type = float
     as_array: bool = False
     or_one: bool = False
+    finite: bool = False
+    at_least: float = -math.inf
 
     def pack(self, name: str, value: Any, parts: Parts) -> None:
         numbers = list(value) if isinstance(value, (list, np.ndarray)) else [value]
@@ -260,6 +264,8 @@ class OneAPlane(PlainAttribute):
             raise ValueError(f"{name} has {len(value)} numbers for {n_planes} planes")
         if any(number != number for number in value):
             raise ValueError(f"{name} is not a number")
+        if self.finite and not all(math.isfinite(number) and number >= self.at_least for number in value):
+            raise ValueError(f"{name} is infinite, or less than {self.at_least:g}")
         if len(value) == 1:
             return value[0]
         return np.array(value) if self.as_array else value

@@ -6,18 +6,21 @@ from typing import Any
 from maxmargin.certificates import (
     Certificate,
     DualityGap,
+    LassoGap,
     MarginBracket,
     MistakeBound,
     MulticlassGap,
     PerClass,
     PerPair,
+    RidgeGap,
     StreetGap,
     TubeGap,
 )
 
 # The only classes that a file can name.
 KINDS: dict[str, type[Certificate]] = {
-    kind.__name__: kind for kind in (DualityGap, StreetGap, TubeGap, MulticlassGap, MarginBracket, MistakeBound)
+    kind.__name__: kind
+    for kind in (DualityGap, StreetGap, TubeGap, MulticlassGap, MarginBracket, MistakeBound, RidgeGap, LassoGap)
 }
 COLLECTIONS: dict[str, type[PerClass]] = {kind.__name__: kind for kind in (PerClass, PerPair)}
 

@@ -10,8 +10,19 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from maxmargin.certificates import MarginBracket, MistakeBound, MulticlassGap, StreetGap, TubeGap
-from maxmargin.estimators import SVC, SVR, KernelPerceptron, LinearSVC, LinearSVR, MarginPerceptron, Perceptron
+from maxmargin.certificates import LassoGap, MarginBracket, MistakeBound, MulticlassGap, RidgeGap, StreetGap, TubeGap
+from maxmargin.estimators import (
+    SVC,
+    SVR,
+    BayesianRegression,
+    KernelPerceptron,
+    Lasso,
+    LinearSVC,
+    LinearSVR,
+    MarginPerceptron,
+    Perceptron,
+    Ridge,
+)
 from maxmargin.files.attributes import (
     INDICES,
     Array,
@@ -48,6 +59,11 @@ OF_KERNEL_MACHINES: dict[str, Attribute] = {
     "support_vectors_": SupportRows(),
     "fit_status_": Count(optional=True),
     "shape_fit_": FitShape(optional=True),
+}
+OF_LINEAR_REGRESSIONS: dict[str, Attribute] = {
+    **COLUMNS,
+    "coef_": Array(shape=("d",)),
+    "intercept_": OneAPlane(finite=True),
 }
 
 
@@ -160,6 +176,37 @@ ENTRIES = (
             "intercept_": Array(shape=(1,)),
             **ENDED,
             "certificate_": Proof(kinds=(TubeGap,), optional=True),
+        },
+    ),
+    Entry(
+        Ridge,
+        {
+            **OF_LINEAR_REGRESSIONS,
+            "objective_": OneAPlane(optional=True),
+            **ENDED,
+            "certificate_": Proof(kinds=(RidgeGap,), optional=True),
+        },
+    ),
+    Entry(
+        Lasso,
+        {
+            **OF_LINEAR_REGRESSIONS,
+            "objective_": OneAPlane(optional=True),
+            **ENDED,
+            "certificate_": Proof(kinds=(LassoGap,), optional=True),
+        },
+    ),
+    Entry(
+        BayesianRegression,
+        {
+            **OF_LINEAR_REGRESSIONS,
+            "column_means_": Array(shape=("d",)),
+            "coef_factor_": Array(shape=("d", "d")),
+            "s2_": OneAPlane(finite=True, at_least=0.0),
+            "degrees_of_freedom_": OneAPlane(finite=True, at_least=0.0),
+            "total_weight_": OneAPlane(finite=True, at_least=0.0),
+            "status_": StatusAttribute(optional=True),
+            "certificate_": Proof(kinds=(RidgeGap,), optional=True),
         },
     ),
 )

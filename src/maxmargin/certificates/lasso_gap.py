@@ -1,0 +1,112 @@
+"""How far coefficients can be from those of the best lasso, and which of those are zero (theory D3)."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.certificates.base import Certificate
+from maxmargin.certificates.error_bounds import Dual, dual_of, off_by_imbalance, squares_at_most
+from maxmargin.certificates.gap import Gap
+from maxmargin.certificates.rounding import SMALLEST, UNIT, down, gamma, length_at_most, sum_at_most, up
+from maxmargin.data import Points
+from maxmargin.data.blocks import row_blocks
+from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
+
+
+@dataclass(frozen=True)
+class LassoGap(Gap):
+    r"""The gap of a lasso, and how many columns are proven to be of no use.
+
+    The dual point is the residual times the weights, scaled so that no column's product with it exceeds lambda. The
+    best dual point is within sqrt(2 gap) of it: a column whose product stays below lambda everywhere there has a
+    coefficient of zero in every best model (Ndiaye, Fercoq, Gramfort, Salmon, "Gap safe screening rules for sparsity
+    enforcing penalties", 2017).
+
+    Attributes
+    ----------
+    primal, dual : float
+    unused : int
+        Columns that no best model uses. (There may be more: this is how many are proven.)
+    """
+
+    unused: int
+
+    _rivals: ClassVar[str] = "no coefficients have"
+
+    def _more_to_say(self) -> str:
+        return f"; {self.unused} columns are proven to be of no use"
+
+    def check(self, proven: Certificate) -> None:
+        """Raise CertificateError where a value is better than what the data prove."""
+        super().check(proven)
+        assert isinstance(proven, LassoGap)
+        self._refuse_unless(self.unused <= proven.unused, f"unused {self.unused!r} is more than {proven.unused!r}")
+
+
+def measure_lasso_gap(problem: LassoProblem, w: np.ndarray, b: float) -> LassoGap:
+    """State what coefficients and an intercept prove."""
+    errors, lam = problem.errors, problem.lam
+    with np.errstate(over="ignore", invalid="ignore"):
+        residuals = errors.residuals(w, b)
+        squares = squares_at_most(errors, w, b, residuals)
+        primal = up(0.5 * squares + up(lam * sum_at_most(np.abs(w))))
+        point = dual_of(errors, residuals)
+        products = _products_at_most(errors, point)
+        share = _best_share(point, lam, float(products.max(initial=0.0)))
+        dual = max(0.0, down(down(share * point.gain) - up(0.5 * up(up(share * share) * point.squares))))
+        if math.isnan(primal) or not math.isfinite(dual):
+            return LassoGap(math.inf if math.isnan(primal) else primal, 0.0, unused=0)
+        reach = up(math.sqrt(up(2.0 * up(primal - dual))))
+        farthest = share * products + reach * _column_spreads_at_most(errors)
+        unused = int(np.count_nonzero(farthest * (1.0 + 8.0 * UNIT) < lam))
+    return LassoGap(primal, dual, unused=unused)
+
+
+def _best_share(point: Dual, lam: float, largest: float) -> float:
+    """The s for which s alpha gains most, among those for which no product exceeds lambda."""
+    if not point.gain > 0.0:
+        return 0.0
+    share = point.gain / point.squares
+    return min(share, max(0.0, down(lam / largest))) if largest > 0.0 else share
+
+
+def _products_at_most(errors: SquaredErrors, point: Dual) -> np.ndarray:
+    """|x_j·alpha| of every column j, at most."""
+    points = errors.points
+    lengths = np.sqrt(
+        _squares_of_columns(points, None) * (1.0 + 2.0 * gamma(points.n_rows + 4)) + points.n_rows * SMALLEST
+    )
+    off = gamma(points.n_rows + 6) * lengths * length_at_most(point.alpha) + points.n_rows * SMALLEST
+    products = np.abs(points.combination(point.alpha)) + off + off_by_imbalance(errors, point)
+    return products * (1.0 + 4.0 * UNIT)
+
+
+def _column_spreads_at_most(errors: SquaredErrors) -> np.ndarray:
+    """The root of min over c of sum_i m_i (x_ij - c)² (c = 0 without an intercept) of every column j, at most."""
+    points, terms = errors.points, errors.points.n_rows + 8
+    squares = _squares_of_columns(points, errors.weights)
+    spread = squares
+    if errors.has_intercept:
+        total = errors.total_weight
+        means = errors.column_means
+        # The value of sum m (x - c)² at c = the computed mean is the best one's and what rounding makes of it.
+        spread = np.maximum(squares - total * np.square(means), 0.0)
+    return np.sqrt(spread + 8.0 * gamma(terms) * squares + terms * SMALLEST) * (1.0 + 4.0 * UNIT)
+
+
+def _squares_of_columns(points: Points, weights: np.ndarray | None) -> np.ndarray:
+    """sum_i m_i x_ij² of every column j."""
+    matrix = points.matrix
+    if sp.issparse(matrix):
+        squares = np.square(matrix.data, dtype=np.float64)
+        if weights is not None:
+            squares *= np.repeat(weights, np.diff(matrix.indptr))
+        return np.bincount(matrix.indices, squares, minlength=points.n_columns)
+    total = np.zeros(points.n_columns)
+    for part in row_blocks(points.n_rows, points.n_columns):
+        block = matrix[part].astype(np.float64, copy=False)
+        total += np.einsum("ij,ij->j", block, block) if weights is None else weights[part] @ np.square(block)
+    return total

@@ -1,0 +1,112 @@
+"""What the linear regressions with squared errors share."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin.certificates.gap import Gap
+from maxmargin.data import TargetPoints, validate_points, validate_targets
+from maxmargin.estimators._base import CertifiedModel, kept_on_error
+from maxmargin.problems.squared_errors import SquaredErrors
+from maxmargin.solvers import Status, Watch, ctrl_c_asks
+from maxmargin.solvers.gap import GapPoint
+
+# An objective that is no more than this share of the squares of the targets is nothing but rounding.
+NOTHING = 1e-20
+
+
+class LinearRegression(RegressorMixin, CertifiedModel):
+    """The one fit of linear regressions, from data to attributes."""
+
+    fit_intercept: bool
+    tol: float
+    max_iter: int | None
+    certificate_: Gap
+
+    # Nothing here is left to chance.
+    random_state = 0
+
+    _parameter_constraints: dict = {
+        "fit_intercept": ["boolean"],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
+        "verbose": ["verbose"],
+    }
+
+    _advice_when_stalled = "the gap stopped shrinking above tol: rescale the columns of X, raise lam, or raise tol"
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Compute f(x) = w·x + b.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        return validate_points(self, X).scores(self.coef_) + self.intercept_
+
+    @abstractmethod
+    def _solve(self, errors: SquaredErrors, watch: Watch, start: np.ndarray | None) -> GapPoint:
+        """Run the solver."""
+
+    @abstractmethod
+    def _measure(self, errors: SquaredErrors) -> Gap:
+        """Compute the certificate."""
+
+    def _refuse_contradictions(self) -> None:
+        """Refuse parameters that do not go together."""
+
+    def _fit_all(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self._refuse_contradictions()
+        with kept_on_error(self):
+            data = validate_targets(self, X, y, sample_weight=sample_weight)
+            start = self._start(data)
+            errors = SquaredErrors.of(data, self.fit_intercept)
+            with ctrl_c_asks() as stop_asked:
+                solutions = self._solve_tasks(
+                    data,
+                    lambda _task, _data, _seed, watch: self._solve(errors, watch, start),
+                    stop_asked,
+                    steps=self.max_iter,
+                )
+                self._conclude(errors, solutions[0])
+                self._tell(solutions)
+
+    def _start(self, data: TargetPoints) -> np.ndarray | None:  # noqa: ARG002
+        """Coefficients to begin with."""
+        return None
+
+    def _conclude(self, errors: SquaredErrors, solution: GapPoint) -> None:
+        """Keep the coefficients, and believe only what the certificate, with all rounding counted in, confirms."""
+        self.coef_, self.intercept_ = solution.w, float(solution.intercept)
+        self.n_iter_ = max(1, solution.n_steps)
+        self.history_ = solution.history
+        proof = getattr(solution, "proof", None)
+        self.certificate_ = proof = self._measure(errors) if proof is None else proof
+        self.objective_ = proof.primal
+        nothing_lost = proof.primal <= NOTHING * float(errors.weighted(np.square(errors.targets)).sum())
+        if nothing_lost and solution.status is Status.STALLED:
+            solution.status = Status.SOLVED
+        elif solution.status is Status.SOLVED and proof.relative > self.tol and not nothing_lost:
+            solution.status = Status.STALLED
+
+    def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
+        w, b, _ = (np.zeros(labelled.points.n_columns), 0.0, None) if results[0] is None else results[0]
+        return {"coef_": w, "intercept_": float(b)}
+
+    def _prove(self, data: TargetPoints) -> Gap:
+        return self._measure(SquaredErrors.of(data, self.fit_intercept))
+
+    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
+        return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)

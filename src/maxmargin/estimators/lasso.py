@@ -1,0 +1,157 @@
+"""The lasso as a scikit-learn regressor."""
+
+import math
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval
+
+from maxmargin.certificates.lasso_gap import LassoGap, measure_lasso_gap
+from maxmargin.data import TargetPoints
+from maxmargin.estimators._linear_regression import LinearRegression
+from maxmargin.estimators._prior import price_of
+from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
+from maxmargin.solvers import Watch
+from maxmargin.solvers.gap import GapPoint, GapSettings
+from maxmargin.solvers.lasso import solve
+
+
+class Lasso(LinearRegression):
+    r"""The lasso, solved to a proven gap.
+
+    .. math:: \min_{w, b} \tfrac12 \sum_i (y_i - w \cdot x_i - b)^2 + \lambda \lVert w \rVert_1
+
+    This is the most probable w where the targets have errors of variance sigma² and every coefficient was drawn from a
+    Laplace distribution of a given rate: y_i ~ N(w·x_i + b, sigma²), p(w_j) = rate/2 exp(-rate |w_j|), with
+    lambda = sigma² rate. The intercept b is not penalised: its prior is flat.
+
+    Parameters
+    ----------
+    lam : float, optional
+        The price lambda of a coefficient, one if nothing is given. (scikit-learn's alpha is lambda / n.)
+    sigma2, rate : float, optional
+        The variance of the errors and the rate of the prior, in place of ``lam``.
+    fit_intercept : bool, default=True
+    tol : float, default=1e-4
+        The relative duality gap at which to stop.
+    max_iter : int, optional
+        The most rounds, each of which solves the problem of a working set of columns.
+    max_time : float, optional
+        The most seconds.
+    warm_start : bool, default=False
+        Begin with the coefficients of the last fit: for a path, fit with one lambda after the other, from large to
+        small.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (d,)
+    intercept_ : float
+    objective_ : float
+        The value of the model, rounded up.
+    history_ : list of (seconds, primal, dual)
+    n_iter_ : int
+    status_ : Status
+    certificate_ : LassoGap
+        It also says how many columns are proven to be of no use.
+
+    References
+    ----------
+    Tibshirani, "Regression shrinkage and selection via the lasso", 1996.
+
+    Friedman, Hastie, Tibshirani, "Regularization paths for generalized linear models via coordinate descent", 2010.
+
+    Ndiaye, Fercoq, Gramfort, Salmon, "Gap safe screening rules for sparsity enforcing penalties", 2017.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from maxmargin import Lasso
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = Lasso(lam=100.0).fit(X, y)
+    >>> model.coef_.nonzero()[0]
+    array([1, 2, 3, 6, 8])
+    >>> model.certificate_.relative <= 1e-4, model.certificate_.unused
+    (True, 5)
+    """
+
+    _parameter_constraints: dict = {
+        **LinearRegression._parameter_constraints,
+        "lam": [Interval(Real, 0.0, None, closed="neither"), None],
+        "sigma2": [Interval(Real, 0.0, None, closed="neither"), None],
+        "rate": [Interval(Real, 0.0, None, closed="neither"), None],
+        "warm_start": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        lam=None,
+        *,
+        sigma2=None,
+        rate=None,
+        fit_intercept=True,
+        tol=1e-4,
+        max_iter=None,
+        max_time=None,
+        warm_start=False,
+        verbose=0,
+    ):
+        self.lam = lam
+        self.sigma2 = sigma2
+        self.rate = rate
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Lasso":
+        """Learn until the relative duality gap is at most ``tol``.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of numbers of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Factors on the squared errors: a weight of 2 is the same as the row given twice.
+
+        Returns
+        -------
+        self
+        """
+        self._fit_all(X, y, sample_weight)
+        return self
+
+    @property
+    def sparse_coef_(self) -> Any:
+        """The coefficients as a sparse row, of shape (1, d)."""
+        import scipy.sparse as sp
+
+        return sp.csr_array(self.coef_[None])
+
+    def _refuse_contradictions(self) -> None:
+        if self._price() == 0.0:
+            raise ValueError(
+                "lam, or what sigma2 and rate make of it, must be positive: Ridge(lam=0) is least squares."
+            )
+
+    def _price(self) -> float:
+        return price_of(self, "sigma2", "rate", lambda sigma2, rate: sigma2 * rate)
+
+    def _start(self, data: TargetPoints) -> np.ndarray | None:
+        if not (self.warm_start and hasattr(self, "coef_")):
+            return None
+        if self.coef_.shape != (data.points.n_columns,):
+            raise ValueError("warm_start=True needs as many columns as the last fit; X has others.")
+        return self.coef_
+
+    def _solve(self, errors: SquaredErrors, watch: Watch, start: np.ndarray | None) -> GapPoint:
+        settings = GapSettings(self.tol, self.max_iter or math.inf)
+        return solve(LassoProblem(errors, self._price()), settings, watch, start)
+
+    def _measure(self, errors: SquaredErrors) -> LassoGap:
+        return measure_lasso_gap(LassoProblem(errors, self._price()), self.coef_, self.intercept_)

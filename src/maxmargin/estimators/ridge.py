@@ -1,0 +1,129 @@
+"""Ridge regression as a scikit-learn regressor."""
+
+import math
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval
+
+from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
+from maxmargin.estimators._linear_regression import LinearRegression
+from maxmargin.estimators._prior import price_of
+from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
+from maxmargin.solvers import Watch
+from maxmargin.solvers.gap import GapPoint, GapSettings
+from maxmargin.solvers.ridge import solve
+
+
+class Ridge(LinearRegression):
+    r"""Ridge regression, with a proven gap.
+
+    .. math:: \min_{w, b} \sum_i (y_i - w \cdot x_i - b)^2 + \lambda \lVert w \rVert^2
+
+    This is the most probable w where the targets have errors of variance sigma² and w was drawn from a normal
+    distribution: y_i ~ N(w·x_i + b, sigma²), w ~ N(0, tau² I), with lambda = sigma²/tau². The intercept b is not
+    penalised: its prior is flat.
+
+    Parameters
+    ----------
+    lam : float, optional
+        The price lambda of the length of w, one if nothing is given. (scikit-learn calls it alpha.) Zero gives least
+        squares; of several w that are equally good, the shortest one.
+    sigma2, tau2 : float, optional
+        The two variances, in place of ``lam``.
+    fit_intercept : bool, default=True
+    tol : float, default=1e-6
+        The relative duality gap at which to stop. Only large sparse data are solved by iterations, for which this
+        matters; all others are solved directly.
+    max_iter : int, optional
+        The most iterations.
+    max_time : float, optional
+        The most seconds.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (d,)
+    intercept_ : float
+    objective_ : float
+        The value of the model, rounded up.
+    history_ : list of (seconds, primal, dual)
+    n_iter_ : int
+    status_ : Status
+    certificate_ : RidgeGap
+
+    References
+    ----------
+    Hoerl, Kennard, "Ridge regression: biased estimation for nonorthogonal problems", 1970.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from maxmargin import Ridge
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = Ridge(sigma2=3000.0, tau2=3e5).fit(X, y)
+    >>> model.certificate_.relative <= 1e-10
+    True
+    >>> bool(abs(Ridge(lam=0.01).fit(X, y).coef_ - model.coef_).max() < 1e-9)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **LinearRegression._parameter_constraints,
+        "lam": [Interval(Real, 0.0, None, closed="left"), None],
+        "sigma2": [Interval(Real, 0.0, None, closed="neither"), None],
+        "tau2": [Interval(Real, 0.0, None, closed="neither"), None],
+    }
+
+    def __init__(
+        self,
+        lam=None,
+        *,
+        sigma2=None,
+        tau2=None,
+        fit_intercept=True,
+        tol=1e-6,
+        max_iter=None,
+        max_time=None,
+        verbose=0,
+    ):
+        self.lam = lam
+        self.sigma2 = sigma2
+        self.tau2 = tau2
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Ridge":
+        """Solve for the coefficients, and prove how good they are.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of numbers of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Factors on the squared errors: a weight of 2 is the same as the row given twice.
+
+        Returns
+        -------
+        self
+        """
+        self._fit_all(X, y, sample_weight)
+        return self
+
+    def _refuse_contradictions(self) -> None:
+        self._price()
+
+    def _price(self) -> float:
+        return price_of(self, "sigma2", "tau2", lambda sigma2, tau2: sigma2 / tau2)
+
+    def _solve(self, errors: SquaredErrors, watch: Watch, start: np.ndarray | None) -> GapPoint:  # noqa: ARG002
+        return solve(RidgeProblem(errors, self._price()), GapSettings(self.tol, self.max_iter or math.inf), watch)
+
+    def _measure(self, errors: SquaredErrors) -> RidgeGap:
+        return measure_ridge_gap(RidgeProblem(errors, self._price()), self.coef_, self.intercept_)

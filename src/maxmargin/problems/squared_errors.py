@@ -1,0 +1,101 @@
+"""Linear models whose errors are squared: least squares, ridge and lasso (theory D2 to D4)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from maxmargin.data import Points, TargetPoints
+
+
+@dataclass(frozen=True)
+class SquaredErrors:
+    """What a linear model loses: sum m_i (y_i - w·x_i - b)².
+
+    Attributes
+    ----------
+    points : Points
+    targets : ndarray of shape (n,)
+    weights : ndarray of shape (n,), or None where every m_i is one
+        A row of weight 2 is a row given twice.
+    has_intercept : bool
+        Whether b is free; else it is zero.
+    """
+
+    points: Points
+    targets: np.ndarray
+    weights: np.ndarray | None
+    has_intercept: bool
+
+    @classmethod
+    def of(cls, data: TargetPoints, has_intercept: bool) -> "SquaredErrors":
+        """The errors on checked data."""
+        return cls(data.points, data.targets, data.weights, has_intercept)
+
+    @cached_property
+    def total_weight(self) -> float:
+        """The sum of all weights: the number of rows, where none are given."""
+        return float(self.targets.size if self.weights is None else self.weights.sum())
+
+    @cached_property
+    def target_mean(self) -> float:
+        """The weighted mean of the targets; zero without an intercept."""
+        return self.mean(self.targets)
+
+    @cached_property
+    def column_means(self) -> np.ndarray:
+        """The weighted mean of every column; zeros without an intercept."""
+        if not self.has_intercept:
+            return np.zeros(self.points.n_columns)
+        ones = np.ones(self.points.n_rows) if self.weights is None else self.weights
+        return self.points.combination(ones) / self.total_weight
+
+    def mean(self, values: np.ndarray) -> float:
+        """The weighted mean of one value a row; zero without an intercept."""
+        if not self.has_intercept:
+            return 0.0
+        total = values.sum() if self.weights is None else self.weights @ values
+        return float(total) / self.total_weight
+
+    def weighted(self, values: np.ndarray) -> np.ndarray:
+        """m_i v_i"""
+        return values if self.weights is None else self.weights * values
+
+    def best_intercept(self, w: np.ndarray) -> float:
+        """The b that loses least beside these coefficients."""
+        return self.target_mean - float(self.column_means @ w) if self.has_intercept else 0.0
+
+    def residuals(self, w: np.ndarray, b: float) -> np.ndarray:
+        """y_i - w·x_i - b"""
+        return self.targets - (self.points.scores(w) + b)
+
+
+@dataclass(frozen=True)
+class RidgeProblem:
+    r"""Squared errors, and a price lambda on the square of the length of w.
+
+    .. math:: \min_{w, b} \sum_i m_i (y_i - w \cdot x_i - b)^2 + \lambda \lVert w \rVert^2
+
+    with its dual, over alpha with sum alpha_i = 0 where there is an intercept,
+
+    .. math:: \max_\alpha 2 \alpha \cdot y - \sum_i \alpha_i^2 / m_i - \lVert X^T \alpha \rVert^2 / \lambda
+    """
+
+    errors: SquaredErrors
+    lam: float
+
+
+@dataclass(frozen=True)
+class LassoProblem:
+    r"""Half the squared errors, and a price lambda on the sum of the sizes of w.
+
+    .. math:: \min_{w, b} \tfrac12 \sum_i m_i (y_i - w \cdot x_i - b)^2 + \lambda \lVert w \rVert_1
+
+    with its dual, over alpha with sum alpha_i = 0 where there is an intercept,
+
+    .. math:: \max_\alpha \alpha \cdot y - \tfrac12 \sum_i \alpha_i^2 / m_i
+              \quad\text{where}\quad \lvert (X^T \alpha)_j \rvert \le \lambda
+    """
+
+    errors: SquaredErrors
+    lam: float

@@ -1,0 +1,130 @@
+"""Products of the columns of X with each other, x_j·x_k = sum_i m_i (x_ij - mean_j)(x_ik - mean_k), kept once made."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.data.blocks import row_blocks
+from maxmargin.problems.squared_errors import SquaredErrors
+
+# Products of more columns than this take more time and memory than descents without them.
+MOST_COLUMNS = 1000
+# A product of sparse columns costs so many times as much as a look at an entry may.
+LOOKS_PER_ENTRY = 50
+
+
+def all_products(errors: SquaredErrors) -> np.ndarray:
+    """Products of all columns."""
+    matrix, means = errors.points.factor, errors.column_means
+    if not sp.issparse(matrix):
+        every = slice(None)
+        return _dense_products(errors, matrix, every, every)
+    widened = matrix.astype(np.float64)
+    products = (widened.T @ _times_weights(errors, widened)).toarray()
+    return products - errors.total_weight * np.outer(means, means)
+
+
+def spreads_of_columns(errors: SquaredErrors) -> tuple[np.ndarray, np.ndarray]:
+    """sum_i m_i x_ij² of every column j, and the same around the column's mean."""
+    matrix, means = errors.points.matrix, errors.column_means
+    if sp.issparse(matrix):
+        entries = np.square(matrix.data, dtype=np.float64)
+        if errors.weights is not None:
+            entries *= np.repeat(errors.weights, np.diff(matrix.indptr))
+        squares = np.asarray(np.bincount(matrix.indices, entries, minlength=means.size), dtype=np.float64)
+    else:
+        squares = np.zeros(means.size)
+        for part in row_blocks(*matrix.shape):
+            rows = matrix[part].astype(np.float64, copy=False)
+            if errors.weights is None:
+                squares += np.einsum("ij,ij->j", rows, rows)
+            else:
+                squares += errors.weights[part] @ np.square(rows)
+    return squares, np.maximum(0.0, squares - errors.total_weight * np.square(means))
+
+
+class ColumnProducts:
+    """Products of the columns that were asked for, with room for more.
+
+    Parameters
+    ----------
+    errors : SquaredErrors
+    """
+
+    def __init__(self, errors: SquaredErrors) -> None:
+        self.errors = errors
+        self._matrix = errors.points.factor
+        self._is_sparse = sp.issparse(self._matrix)
+        self._place = np.full(errors.points.n_columns, -1)
+        self._members = np.empty(0, dtype=np.intp)
+        self._values = np.empty((0, 0))
+
+    @cached_property
+    def sparse_columns(self) -> Any:
+        """The columns of a sparse matrix, one after the other."""
+        return self.errors.points.matrix.tocsc()
+
+    def affordable(self, chosen: np.ndarray) -> bool:
+        """Whether the products of these columns cost less than they save."""
+        if chosen.size > MOST_COLUMNS:
+            return False
+        if not self._is_sparse or (self._place[chosen] >= 0).all():
+            return True
+        entries = np.bincount(self.sparse_columns[:, chosen].indices, minlength=1).astype(np.float64)
+        return float(entries @ entries) <= LOOKS_PER_ENTRY * float(entries.sum())
+
+    def among(self, chosen: np.ndarray) -> np.ndarray:
+        """Products of these columns."""
+        new = chosen[self._place[chosen] < 0]
+        if new.size:
+            if self._members.size + new.size > MOST_COLUMNS:
+                # Those of columns that are not asked for now are forgotten.
+                self._place[self._members] = -1
+                self._members, self._values, new = self._members[:0], np.empty((0, 0)), chosen
+            self._add(new)
+        places = self._place[chosen]
+        return self._values[np.ix_(places, places)]
+
+    def _add(self, new: np.ndarray) -> None:
+        old = self._members
+        values = np.empty((old.size + new.size,) * 2)
+        values[: old.size, : old.size] = self._values
+        values[old.size :, old.size :] = self._between(new, new)
+        if old.size:
+            values[: old.size, old.size :] = self._between(old, new)
+            values[old.size :, : old.size] = values[: old.size, old.size :].T
+        self._place[new] = np.arange(old.size, old.size + new.size)
+        self._members, self._values = np.concatenate([old, new]), values
+
+    def _between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        if not self._is_sparse:
+            return _dense_products(self.errors, self._matrix, left, right)
+        means, columns = self.errors.column_means, self.sparse_columns
+        widened = columns[:, right].astype(np.float64)
+        products = (columns[:, left].astype(np.float64).T @ _times_weights(self.errors, widened)).toarray()
+        return products - self.errors.total_weight * np.outer(means[left], means[right])
+
+
+def _dense_products(errors: SquaredErrors, matrix: np.ndarray, left: Any, right: Any) -> np.ndarray:
+    means, total = errors.column_means, np.zeros(())
+    for part in row_blocks(matrix.shape[0], matrix.shape[1]):
+        weights = None if errors.weights is None else np.sqrt(errors.weights[part])[:, None]
+        rows = _centred(errors, matrix[part], means, left, weights)
+        # One array, so that BLAS makes use of the symmetry.
+        others = rows if left is right else _centred(errors, matrix[part], means, right, weights)
+        total = total + rows.T @ others
+    return total
+
+
+def _centred(errors: SquaredErrors, rows: np.ndarray, means: np.ndarray, chosen: Any, weights: Any) -> np.ndarray:
+    rows = rows[:, chosen]
+    if errors.has_intercept:
+        rows = rows - means[chosen]
+    rows = rows.astype(np.float64, copy=False)
+    return rows if weights is None else rows * weights
+
+
+def _times_weights(errors: SquaredErrors, matrix: Any) -> Any:
+    return matrix if errors.weights is None else sp.diags_array(errors.weights) @ matrix

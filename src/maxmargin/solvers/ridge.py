@@ -1,0 +1,202 @@
+"""Ridge regression (theory D2): a linear system on the shorter side of X, or conjugate gradients on large sparse data.
+
+X enters centred, by its weighted column means; a sparse X is centred without being made dense.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as sl
+import scipy.sparse as sp
+
+from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
+from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
+from maxmargin.solvers.column_products import all_products, spreads_of_columns
+from maxmargin.solvers.gap import GapPoint, GapSettings
+from maxmargin.solvers.least_squares import least_squares
+from maxmargin.solvers.solution import Status
+from maxmargin.solvers.watch import Watch
+
+# The largest systems that are solved directly.
+LARGEST_DENSE, LARGEST_SPARSE = 10_000, 2_000
+# Steps of iterative refinement, for systems in which much cancels.
+MOST_REFINEMENTS = 3
+# Conjugate gradients: the gap costs as much as a step, and is measured when this share of all steps so far are new.
+SHARE_PER_CHECK = 0.3
+
+Inverse = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass
+class RidgePoint(GapPoint):
+    """A point whose certificate was its only measurement."""
+
+    proof: RidgeGap | None = None
+
+
+def solve(problem: RidgeProblem, settings: GapSettings, watch: Watch) -> RidgePoint:
+    """Solve directly where one side of X is short enough, else until the relative gap is at most ``tol``."""
+    points = problem.errors.points
+    best = RidgePoint(np.zeros(points.n_columns), problem.errors.target_mean, np.zeros(0))
+    run = RidgeRun(problem, settings, watch, best)
+    with np.errstate(over="ignore", invalid="ignore"):
+        largest = LARGEST_SPARSE if sp.issparse(points.factor) else LARGEST_DENSE
+        if problem.lam == 0.0:
+            run.prove(least_squares(problem.errors))
+            best.status = Status.SOLVED
+        elif min(points.n_rows, points.n_columns) <= largest:
+            run.directly()
+        else:
+            run.by_conjugate_gradients()
+    return best
+
+
+class RidgeRun:
+    """Coefficients, and how they are measured and made better."""
+
+    def __init__(self, problem: RidgeProblem, settings: GapSettings, watch: Watch, best: RidgePoint) -> None:
+        self.problem, self.errors, self.lam = problem, problem.errors, problem.lam
+        self.settings, self.watch, self.best = settings, watch, best
+        self.targets = self.errors.targets - self.errors.target_mean
+
+    def prove(self, w: np.ndarray) -> None:
+        """Keep coefficients if they are the best so far, with their certificate."""
+        best, b = self.best, self.errors.best_intercept(w)
+        proof = measure_ridge_gap(self.problem, w, b)
+        if best.proof is None or proof.gap < best.proof.gap:
+            best.w, best.intercept, best.primal, best.dual, best.proof = w, b, proof.primal, proof.dual, proof
+        best.n_steps += 1
+
+    def downhill(self, w: np.ndarray) -> np.ndarray:
+        """Half the negative gradient."""
+        residuals = self.errors.residuals(w, self.errors.best_intercept(w))
+        return centred_combination(self.errors, self.errors.weighted(residuals)) - self.lam * w
+
+    def measure(self, w: np.ndarray) -> None:
+        """Keep coefficients if they are the best so far, with both values, up to rounding."""
+        errors, best = self.errors, self.best
+        residuals = errors.targets - errors.points.scores(w)
+        b = errors.mean(residuals)
+        residuals -= b
+        duals = errors.weighted(residuals)
+        combination = errors.points.combination(duals)
+        squares, gain = float(duals @ residuals), float(duals @ self.targets)
+        primal = squares + self.lam * float(w @ w)
+        curve = squares + (float(combination @ combination) / self.lam if self.lam > 0.0 else 0.0)
+        dual = gain * gain / curve if gain > 0.0 else 0.0
+        if not math.isfinite(best.primal) or primal - dual < best.primal - best.dual:
+            best.w, best.intercept, best.primal, best.dual = w.copy(), b, primal, dual
+
+    def directly(self) -> None:
+        """Factorise once, and use the factors again where the first solution is not exact enough."""
+        points = self.errors.points
+        if points.n_columns <= points.n_rows:
+            w, inverse = solve_by_columns(self.errors, self.targets, self.lam)
+        else:
+            w, inverse = solve_by_rows(self.errors, self.targets, self.lam)
+        for _ in range(1 + MOST_REFINEMENTS):
+            self.prove(w)
+            status = self.best.why_stop(self.settings, self.watch, "solution")
+            if status is not None:
+                self.best.status = status
+                return
+            w = self.best.w + inverse(self.downhill(self.best.w))
+        self.best.status = Status.STALLED
+
+    def by_conjugate_gradients(self) -> None:
+        """Conjugate gradients on the normal equations, scaled by their diagonal."""
+        from scipy.sparse.linalg import LinearOperator, cg
+
+        errors, d = self.errors, self.errors.points.n_columns
+        system = LinearOperator((d, d), matvec=lambda v: normal_product(errors, v) + self.lam * v)
+        diagonal = spreads_of_columns(errors)[1] + self.lam
+        scaling = LinearOperator((d, d), matvec=lambda v: v / diagonal)
+        right = centred_combination(errors, errors.weighted(self.targets))
+        taken, next_check = 0, 2
+
+        def look(w: np.ndarray) -> None:
+            nonlocal taken, next_check
+            taken += 1
+            if taken == next_check:
+                next_check = taken + 1 + int(SHARE_PER_CHECK * taken)
+                self.measure(w)
+                self.best.n_steps = taken
+                status = self.best.why_stop(self.settings, self.watch, "step")
+                if status is not None:
+                    raise EndOfRunError(status)
+
+        try:
+            w, _ = cg(system, right, rtol=1e-15, maxiter=10 * d, M=scaling, callback=look)
+            self.measure(w)
+            self.best.status = self.best.reached(self.settings) or Status.STALLED
+        except EndOfRunError as end:
+            self.best.status = end.status
+        self.best.n_steps = taken
+
+
+class EndOfRunError(Exception):
+    """Leaves an iteration that is another library's."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+def solve_by_columns(errors: SquaredErrors, targets: np.ndarray, lam: float) -> tuple[np.ndarray, Inverse]:
+    """w = (X'MX + lam)^-1 X'M y."""
+    system = all_products(errors)
+    system.flat[:: system.shape[0] + 1] += lam
+    inverse = inverse_of(system)
+    return inverse(centred_combination(errors, errors.weighted(targets))), inverse
+
+
+def solve_by_rows(errors: SquaredErrors, targets: np.ndarray, lam: float) -> tuple[np.ndarray, Inverse]:
+    """w = Z'(ZZ' + lam)^-1 y, for the rows Z of X, centred, times the roots of their weights, and such targets."""
+    matrix, means = errors.points.factor, errors.column_means
+    roots = np.ones(targets.size) if errors.weights is None else np.sqrt(errors.weights)
+    if sp.issparse(matrix):
+        rows = sp.diags_array(roots) @ matrix.astype(np.float64)
+        heights = rows @ means
+        system = (rows @ rows.T).toarray() - np.outer(heights, roots) - np.outer(roots, heights)
+        system += float(means @ means) * np.outer(roots, roots)
+    else:
+        rows = (matrix - means if errors.has_intercept else matrix.astype(np.float64)) * roots[:, None]
+        system = rows @ rows.T
+    system.flat[:: system.shape[0] + 1] += lam
+    inverse = inverse_of(system)
+
+    def back(z: np.ndarray) -> np.ndarray:
+        return rows.T @ z - means * float(roots @ z) if sp.issparse(rows) else rows.T @ z
+
+    def forth(w: np.ndarray) -> np.ndarray:
+        return rows @ w - roots * float(means @ w) if sp.issparse(rows) else rows @ w
+
+    return back(inverse(roots * targets)), lambda v: (v - back(inverse(forth(v)))) / lam
+
+
+def inverse_of(system: np.ndarray) -> Inverse:
+    """Multiply by the inverse of a matrix that is positive definite, up to rounding."""
+    try:
+        factor = sl.cho_factor(system, lower=True, check_finite=False)
+    except sl.LinAlgError:
+        values, vectors = sl.eigh(system, check_finite=False)
+        smallest = values[-1] * system.shape[0] * np.finfo(np.float64).eps
+        scales = np.where(values > smallest, 1.0 / np.maximum(values, smallest), 0.0)
+        return lambda v: vectors @ (scales * (vectors.T @ v))
+    return lambda v: sl.cho_solve(factor, v, check_finite=False)
+
+
+def normal_product(errors: SquaredErrors, v: np.ndarray) -> np.ndarray:
+    """X'MX v, with X centred."""
+    scores = errors.points.scores(v)
+    if errors.has_intercept:
+        scores = scores - float(errors.column_means @ v)
+    return centred_combination(errors, errors.weighted(scores))
+
+
+def centred_combination(errors: SquaredErrors, coefficients: np.ndarray) -> np.ndarray:
+    """X'c, with X centred."""
+    combination = errors.points.combination(coefficients)
+    return combination - float(coefficients.sum()) * errors.column_means if errors.has_intercept else combination

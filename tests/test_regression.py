@@ -1,0 +1,610 @@
+"""Ridge, lasso and Bayesian regression: right, proven, and honest about bad input."""
+
+import dataclasses
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn.linear_model as rivals
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.datasets import load_diabetes
+
+from maxmargin import (
+    BayesianRegression,
+    CertificateError,
+    Lasso,
+    LassoGap,
+    LimitWarning,
+    Ridge,
+    RidgeGap,
+    Status,
+    certify,
+)
+from maxmargin.certificates.ridge_gap import measure_ridge_gap
+from maxmargin.data import Points
+from maxmargin.files import write_onnx
+from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
+from maxmargin.solvers import Watch, lasso, ridge
+from maxmargin.solvers.gap import GapSettings
+
+X, Y = load_diabetes(return_X_y=True)
+WEIGHTS = np.random.default_rng(0).uniform(0.0, 3.0, len(Y))
+WEIGHTS[:7] = 0.0
+FORMS = {"dense": np.asarray, "sparse": sp.csr_array, "csc": sp.csc_array}
+
+
+def random_regression(seed, n=20, d=5, noise=0.3):
+    generator = np.random.default_rng(seed)
+    rows = generator.standard_normal((n, d))
+    return rows, rows @ generator.standard_normal(d) + 2.0 + noise * generator.standard_normal(n)
+
+
+def ridge_value(model, rows, y, lam, weights=None):
+    residuals = y - rows @ model.coef_ - model.intercept_
+    weights = np.ones(len(y)) if weights is None else weights
+    return weights @ residuals**2 + lam * model.coef_ @ model.coef_
+
+
+def lasso_value(model, rows, y, lam, weights=None):
+    residuals = y - rows @ model.coef_ - model.intercept_
+    weights = np.ones(len(y)) if weights is None else weights
+    return 0.5 * weights @ residuals**2 + lam * np.abs(model.coef_).sum()
+
+
+# Agreement with scikit-learn.
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["even", "weighted"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("n", [len(Y), 9], ids=["tall", "wide"])
+@pytest.mark.parametrize("lam", [1e-3, 1.0, 1e3])
+def test_ridge_agrees_with_scikit_learn(form, weights, fit_intercept, n, lam):
+    rows, y = X[-n:], Y[-n:]
+    weights = None if weights is None else weights[-n:]
+    ours = Ridge(lam, fit_intercept=fit_intercept).fit(FORMS[form](rows), y, weights)
+    theirs = rivals.Ridge(alpha=lam, fit_intercept=fit_intercept).fit(rows, y, weights)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-8, atol=1e-8 * np.abs(theirs.coef_).max())
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-9)
+    np.testing.assert_allclose(ours.predict(FORMS[form](rows)), theirs.predict(rows), rtol=1e-8)
+    assert ours.status_ is Status.SOLVED
+    value = ridge_value(theirs, rows, y, lam, weights)
+    assert ours.certificate_.dual <= value * (1 + 1e-12)
+    assert ours.certificate_.relative < 1e-9
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["even", "weighted"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("n", [len(Y), 9], ids=["tall", "wide"])
+@pytest.mark.parametrize("lam", [3.0, 100.0, 1e5])
+def test_lasso_agrees_with_scikit_learn(form, weights, fit_intercept, n, lam):
+    rows, y = X[-n:], Y[-n:]
+    weights = None if weights is None else weights[-n:]
+    total = n if weights is None else weights.sum()
+    ours = Lasso(lam, fit_intercept=fit_intercept).fit(FORMS[form](rows), y, weights)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = rivals.Lasso(alpha=lam / total, fit_intercept=fit_intercept, tol=1e-13, max_iter=100_000)
+        theirs.fit(rows, y, weights)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-5, atol=1e-5 * max(1.0, np.abs(theirs.coef_).max()))
+    value = lasso_value(theirs, rows, y, lam, weights)
+    assert lasso_value(ours, rows, y, lam, weights) <= value * (1 + 1e-10)
+    assert ours.certificate_.dual <= value * (1 + 1e-12)
+    assert ours.certificate_.relative <= 1e-4
+    # What is proven to be of no use is not used by a better solution, either.
+    assert ours.certificate_.unused <= np.count_nonzero(np.abs(theirs.coef_) < 1e-6)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_both_ways_of_descending_reach_the_same_lasso(fit_intercept, weighted, form, monkeypatch):
+    """With the products of the columns, and without them."""
+    generator = np.random.default_rng(1)
+    rows = generator.standard_normal((80, 40)) * (generator.random((80, 40)) < 0.1) + 0.5 * (form == "dense")
+    y = rows @ generator.standard_normal(40) + generator.standard_normal(80) + 3.0
+    weights = generator.uniform(0.0, 2.0, 80) if weighted else None
+    values = []
+    for affordable in (True, False):
+        monkeypatch.setattr("maxmargin.solvers.column_products.ColumnProducts.affordable", lambda *_, a=affordable: a)
+        model = Lasso(0.7, fit_intercept=fit_intercept, tol=1e-6).fit(FORMS[form](rows), y, weights)
+        assert model.status_ is Status.SOLVED
+        values.append(model.certificate_.primal)
+    assert values[0] == pytest.approx(values[1], rel=1e-6)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["even", "weighted"])
+def test_conjugate_gradients_reach_the_direct_solution(fit_intercept, weights, monkeypatch):
+    direct = Ridge(0.5, fit_intercept=fit_intercept).fit(X, Y, weights)
+    monkeypatch.setattr(ridge, "LARGEST_DENSE", 0)
+    iterated = Ridge(0.5, fit_intercept=fit_intercept, tol=1e-12).fit(X, Y, weights)
+    np.testing.assert_allclose(iterated.coef_, direct.coef_, rtol=1e-4)
+    assert iterated.n_iter_ > 1
+    assert iterated.certificate_.primal == pytest.approx(direct.certificate_.primal, rel=1e-10)
+    with pytest.warns(LimitWarning, match="max_iter"):
+        stopped = Ridge(0.5, fit_intercept=fit_intercept, tol=1e-12, max_iter=2).fit(X, Y, weights)
+    assert stopped.status_ is Status.ITERATION_LIMIT
+    assert 1e-12 < stopped.certificate_.relative < 1.0
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("n", [len(Y), 6])
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_without_a_price_ridge_is_the_shortest_least_squares(fit_intercept, n, form, monkeypatch):
+    model = Ridge(0.0, fit_intercept=fit_intercept).fit(FORMS[form](X[:n]), Y[:n])
+    rows, y = X[:n] - fit_intercept * X[:n].mean(axis=0), Y[:n] - fit_intercept * Y[:n].mean()
+    np.testing.assert_allclose(model.coef_, np.linalg.pinv(rows, rcond=1e-13) @ y, rtol=1e-6)
+    assert model.status_ is Status.SOLVED
+    assert np.linalg.norm(model.coef_) < model.certificate_.radius < np.inf
+    monkeypatch.setattr("maxmargin.solvers.least_squares.SMALL", 0)
+    monkeypatch.setattr("maxmargin.data.points.DENSE_SHARE", 2.0)
+    iterated = Ridge(0.0, fit_intercept=fit_intercept).fit(FORMS[form](X[:n]), Y[:n])
+    np.testing.assert_allclose(iterated.coef_, model.coef_, rtol=1e-4)
+
+
+# What is proven.
+
+
+def exact_products(rows, y, w, b, weights):
+    """Residuals in rational arithmetic."""
+    w, b = [Fraction(float(entry)) for entry in w], Fraction(float(b))
+    rows = [[Fraction(float(entry)) for entry in row] for row in rows]
+    residuals = [
+        Fraction(float(t)) - b - sum(a * c for a, c in zip(row, w, strict=True)) for t, row in zip(y, rows, strict=True)
+    ]
+    return rows, w, residuals, [Fraction(float(entry)) for entry in weights]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    scale=st.sampled_from([1e-6, 1.0, 1e6]),
+    shift=st.sampled_from([0.0, 1e3]),
+    lam=st.sampled_from([0.0, 1e-3, 1.0, 1e4]),
+    fit_intercept=st.booleans(),
+    weighted=st.booleans(),
+)
+def test_ridge_gaps_are_true_in_rational_arithmetic(seed, scale, shift, lam, fit_intercept, weighted):
+    """The value of the model is at most ``primal``; the optimum, from exact normal equations, is at least ``dual``."""
+    rows, y = random_regression(seed, n=6, d=2)
+    rows = rows * scale + shift
+    weights = np.random.default_rng(seed).integers(0, 4, 6).astype(float) if weighted else np.ones(6)
+    weights[0] = 1.0
+    model = Ridge(lam, fit_intercept=fit_intercept, tol=1e-300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)
+        model.fit(rows, y, weights)
+    exact, w, residuals, m = exact_products(rows, y, model.coef_, model.intercept_, weights)
+    value = sum(a * r * r for a, r in zip(m, residuals, strict=True)) + Fraction(lam) * sum(c * c for c in w)
+    assert value <= Fraction(model.certificate_.primal)
+    best = exact_ridge_optimum(exact, [Fraction(float(t)) for t in y], m, Fraction(lam), fit_intercept)
+    if best is not None:
+        assert Fraction(model.certificate_.dual) <= best <= value
+
+
+def exact_ridge_optimum(rows, y, m, lam, fit_intercept):
+    """The least value, by Cramer's rule on the normal equations; None where they are singular."""
+    columns = [[row[j] for row in rows] for j in range(2)] + ([[Fraction(1)] * len(y)] if fit_intercept else [])
+    system = [[sum(a * u * v for a, u, v in zip(m, c, e, strict=True)) for e in columns] for c in columns]
+    for j in range(2):
+        system[j][j] += lam
+    right = [sum(a * u * t for a, u, t in zip(m, c, y, strict=True)) for c in columns]
+    whole = determinant(system)
+    if whole == 0:
+        return None
+    solution = [
+        determinant([[right[i] if k == j else system[i][k] for k in range(len(right))] for i in range(len(right))])
+        / whole
+        for j in range(len(right))
+    ]
+    return sum(a * t * t for a, t in zip(m, y, strict=True)) - sum(u * v for u, v in zip(solution, right, strict=True))
+
+
+def determinant(matrix):
+    if len(matrix) == 1:
+        return matrix[0][0]
+    return sum(
+        (-1) ** j * matrix[0][j] * determinant([row[:j] + row[j + 1 :] for row in matrix[1:]])
+        for j in range(len(matrix))
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    scale=st.sampled_from([1e-6, 1.0, 1e6]),
+    share=st.sampled_from([1e-3, 0.1, 0.9]),
+    fit_intercept=st.booleans(),
+    weighted=st.booleans(),
+    rounds=st.sampled_from([1, None]),
+)
+def test_lasso_gaps_are_true_in_rational_arithmetic(seed, scale, share, fit_intercept, weighted, rounds):
+    """A dual point that is feasible in exact arithmetic, made here, is not much better than the stated value."""
+    rows, y = random_regression(seed, n=8, d=3)
+    rows = rows * scale
+    weights = np.random.default_rng(seed).integers(0, 4, 8).astype(float) if weighted else np.ones(8)
+    weights[:2] = 1.0
+    lam = share * np.abs(rows.T @ (weights * (y - np.average(y, weights=weights)))).max()
+    model = Lasso(lam, fit_intercept=fit_intercept, tol=1e-12, max_iter=rounds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)
+        model.fit(rows, y, weights)
+    proof = model.certificate_
+    exact, w, residuals, m = exact_products(rows, y, model.coef_, model.intercept_, weights)
+    squares = sum(a * r * r for a, r in zip(m, residuals, strict=True))
+    value = squares / 2 + Fraction(lam) * sum(abs(c) for c in w)
+    assert value <= Fraction(proof.primal) <= value * (1 + Fraction(1, 10**9)) + Fraction(1, 10**200)
+    mean = sum(a * r for a, r in zip(m, residuals, strict=True)) / sum(m) if fit_intercept else 0
+    alpha = [a * (r - mean) for a, r in zip(m, residuals, strict=True)]
+    largest = max(abs(sum(a * row[j] for a, row in zip(alpha, exact, strict=True))) for j in range(3))
+    gain = sum(a * Fraction(float(t)) for a, t in zip(alpha, y, strict=True))
+    curve = sum(a * a / c for a, c in zip(alpha, m, strict=True) if c)
+    s = min(gain / curve if curve else Fraction(0), Fraction(lam) / largest if largest else gain / curve)
+    best = max(Fraction(0), s * gain - s * s * curve / 2)
+    assert Fraction(proof.dual) <= best
+    assert Fraction(proof.dual) >= best - abs(best) / 10**6 - Fraction(proof.primal) / 10**6
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_lasso_fulfils_its_conditions(seed):
+    rows, y = random_regression(seed, n=40, d=60)
+    model = Lasso(2.0, tol=1e-10).fit(rows, y)
+    slopes = rows.T @ (y - model.predict(rows))
+    used = model.coef_ != 0
+    assert used.any()
+    np.testing.assert_allclose(slopes[used], 2.0 * np.sign(model.coef_[used]), rtol=1e-5)
+    assert (np.abs(slopes[~used]) <= 2.0 * (1 + 1e-6)).all()
+    assert (y - model.predict(rows)).sum() == pytest.approx(0.0, abs=1e-9)
+    assert 0 < model.certificate_.unused <= np.count_nonzero(~used)
+    assert model.sparse_coef_.nnz == np.count_nonzero(used)
+
+
+def test_no_coefficient_from_the_largest_useful_price_on():
+    largest = np.abs(X.T @ (Y - Y.mean())).max()
+    assert not Lasso(1.000001 * largest).fit(X, Y).coef_.any()
+    assert np.count_nonzero(Lasso(0.99 * largest).fit(X, Y).coef_) == 1
+
+
+MODELS = {
+    "ridge": (Ridge(1.0), RidgeGap),
+    "least squares": (Ridge(0.0), RidgeGap),
+    "lasso": (Lasso(20.0), LassoGap),
+    "bayesian": (BayesianRegression(), RidgeGap),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["even", "weighted"])
+def test_certify_confirms_and_a_changed_model_is_refused(kind, weights):
+    model, of = MODELS[kind]
+    model.fit(X, Y, weights)
+    claimed = model.certificate_
+    assert type(claimed) is of
+    claimed.check(certify(model, X, Y, weights))
+    claimed.check(certify(model, sp.csr_array(X), Y, weights))
+    with pytest.raises(CertificateError):
+        claimed.check(certify(model, X, Y[::-1].copy(), weights))
+    for name in ("coef_", "intercept_"):
+        right = getattr(model, name)
+        setattr(model, name, right * 1.01)
+        with pytest.raises(CertificateError):
+            claimed.check(certify(model, X, Y, weights))
+        setattr(model, name, right)
+    for forged in (
+        {"dual": claimed.primal},
+        {"primal": (claimed.primal + claimed.dual) / 2 - 1e-6 * claimed.primal, "dual": 0.0},
+        {"unused": claimed.unused + 1} if of is LassoGap else {"radius": claimed.radius * 1.5},
+    ):
+        if kind == "ridge" and "radius" in forged:
+            continue
+        if "dual" in forged and claimed.relative < 1e-8 and forged["dual"] == claimed.primal:
+            forged["primal"] = claimed.primal * 1.1
+            forged["dual"] = claimed.primal * 1.05
+        with pytest.raises(CertificateError):
+            dataclasses.replace(claimed, **forged).check(certify(model, X, Y, weights))
+
+
+def test_certificates_say_what_they_prove():
+    assert "no coefficients have less than" in str(Ridge().fit(X, Y).certificate_)
+    assert "with coefficients of length" in str(Ridge(0.0).fit(X, Y).certificate_)
+    assert "5 columns are proven to be of no use" in str(Lasso(100.0).fit(X, Y).certificate_)
+
+
+def test_a_wrong_model_has_a_wide_but_true_gap():
+    errors = SquaredErrors(Points(X), Y, None, True)
+    best = Ridge(1.0).fit(X, Y).certificate_
+    for b in (0.0, 152.0, 1e6):
+        proof = measure_ridge_gap(RidgeProblem(errors, 1.0), np.full(10, 30.0), b)
+        assert 0.0 <= proof.dual <= best.primal <= proof.primal
+        assert proof.relative > 1e-3
+
+
+# Parameters, limits, weights, determinism.
+
+
+def test_the_price_comes_from_the_prior():
+    np.testing.assert_array_equal(Ridge(sigma2=3.0, tau2=2.0).fit(X, Y).coef_, Ridge(1.5).fit(X, Y).coef_)
+    np.testing.assert_array_equal(Lasso(sigma2=3.0, rate=4.0).fit(X, Y).coef_, Lasso(12.0).fit(X, Y).coef_)
+    np.testing.assert_array_equal(Ridge().fit(X, Y).coef_, Ridge(1.0).fit(X, Y).coef_)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (Ridge(1.0, sigma2=1.0), "lam is given, and so is sigma2"),
+        (Ridge(1.0, sigma2=1.0, tau2=1.0), "lam is given, and so is sigma2 and tau2"),
+        (Ridge(sigma2=1.0), "sigma2 is given without tau2"),
+        (Ridge(tau2=1.0), "tau2 is given without sigma2"),
+        (Ridge(sigma2=1.0, tau2=0.0), "tau2"),
+        (Ridge(-1.0), "lam"),
+        (Ridge(np.nan), "lam"),
+        (Ridge(np.inf), "lam"),
+        (Ridge("much"), "lam"),
+        (Ridge(1e-300), "lam"),
+        (Ridge(tol=0.0), "tol"),
+        (Lasso(0.0), "lam"),
+        (Lasso(rate=1.0), "rate is given without sigma2"),
+        (Lasso(1.0, rate=1.0), "lam is given, and so is rate"),
+        (Lasso(max_iter=0), "max_iter"),
+        (Lasso(max_time=-1.0), "max_time"),
+        (Lasso(fit_intercept="no"), "fit_intercept"),
+        (BayesianRegression(fit_intercept=2), "fit_intercept"),
+    ],
+    ids=str,
+)
+def test_bad_parameters(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, Y)
+
+
+def changed(value):
+    rows = X.copy()
+    rows[3, 2] = value
+    return rows
+
+
+@pytest.mark.parametrize("model", [Ridge, Lasso, BayesianRegression])
+@pytest.mark.parametrize(
+    ("rows", "y", "message"),
+    [
+        (changed(np.nan), Y, "Input X contains NaN"),
+        (changed(np.inf), Y, "Input X contains infinity"),
+        (changed(1e150), Y, "X has values too large"),
+        (X, np.where(Y > 100, np.nan, Y), "Input y contains NaN"),
+        (X, Y * 1e150, "y has values too large"),
+        (X[:-1], Y, "X and y must have as many rows"),
+        (X[0], Y, "Expected 2D array"),
+        (X[:0], Y[:0], "0 sample"),
+        (X, None, "y"),
+        (X, ["a"] * len(Y), "y"),
+        (X, np.column_stack([Y, Y]), "y should be a 1d array"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_bad_data(model, rows, y, message):
+    with pytest.raises(ValueError, match=message):
+        model().fit(rows, y)
+
+
+@pytest.mark.parametrize("model", [Ridge(0.0), Ridge(0.5), Lasso(0.5)], ids=str)
+def test_data_that_are_hardly_any(model):
+    one = model.fit([[1.0, 2.0]], [3.0])
+    assert one.predict([[1.0, 2.0]])[0] == pytest.approx(3.0)
+    assert not one.coef_.any()
+    zeros = model.fit(np.zeros((4, 2)), [1.0, 2.0, 3.0, 6.0])
+    assert zeros.intercept_ == pytest.approx(3.0)
+    assert not zeros.coef_.any()
+    assert zeros.certificate_.relative < 1e-12
+    constant = model.fit(np.column_stack([np.full(5, 0.1), np.arange(5.0)]), np.arange(5.0) ** 2)
+    assert constant.coef_[0] == pytest.approx(0.0, abs=1e-9)
+    assert constant.status_ is Status.SOLVED
+    flat = model.fit(X, np.full(len(Y), 7.0))
+    assert flat.intercept_ == pytest.approx(7.0)
+    np.testing.assert_allclose(flat.coef_, 0.0, atol=1e-12)
+    assert flat.status_ is Status.SOLVED
+
+
+@pytest.mark.parametrize("scale", [1e-45, 1e95])
+def test_extreme_scales(scale):
+    rows, y = random_regression(0)
+    for model, plain in ((Ridge(scale * scale), Ridge(1.0)), (Lasso(scale), Lasso(1.0))):
+        fitted = model.fit(rows * scale, y)
+        np.testing.assert_allclose(fitted.coef_ * scale, plain.fit(rows, y).coef_, rtol=1e-6)
+        assert fitted.certificate_.relative <= fitted.tol
+
+
+@pytest.mark.parametrize("model", [Ridge(3.0), Ridge(0.0), Lasso(3.0, tol=1e-9), BayesianRegression()], ids=str)
+def test_weights_are_repeated_rows(model):
+    counts = np.random.default_rng(1).integers(0, 4, len(Y))
+    weighted = type(model)(**model.get_params()).fit(X, Y, counts)
+    repeated = type(model)(**model.get_params()).fit(X.repeat(counts, axis=0), Y.repeat(counts))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-7)
+    assert weighted.intercept_ == pytest.approx(repeated.intercept_, rel=1e-10)
+    assert weighted.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=1e-9)
+
+
+def test_a_path_goes_on_from_model_to_model():
+    rows, y = random_regression(3, n=60, d=200)
+    walker = Lasso(warm_start=True, tol=1e-8)
+    for lam in (20.0, 10.0, 5.0):
+        walker.set_params(lam=lam).fit(rows, y)
+        assert walker.objective_ == pytest.approx(Lasso(lam, tol=1e-8).fit(rows, y).objective_, rel=1e-7)
+    again = walker.fit(rows, y)
+    assert again.n_iter_ == 1
+    with pytest.raises(ValueError, match="warm_start=True needs as many columns"):
+        walker.fit(rows[:, 1:], y)
+    assert walker.coef_.size == 200
+
+
+def test_limits_leave_a_true_certificate():
+    rows, y = random_regression(3, n=60, d=300)
+    best = Lasso(5.0).fit(rows, y).objective_
+    for limit in ({"max_iter": 1}, {"max_time": 1e-9}):
+        with pytest.warns(LimitWarning, match=next(iter(limit))):
+            model = Lasso(5.0, tol=1e-12, **limit).fit(rows, y)
+        assert model.certificate_.dual <= best
+        assert best * (1.0 - 1e-4) <= model.certificate_.primal
+
+
+def test_the_same_bits_every_time():
+    rows, y = random_regression(3, n=60, d=300)
+    for model in (Ridge(0.5), Lasso(5.0)):
+        first = model.fit(rows, y).coef_
+        np.testing.assert_array_equal(first, model.fit(rows, y).coef_)
+
+
+def test_progress_is_told(capsys):
+    rows, y = random_regression(3, n=60, d=300)
+    Lasso(5.0, verbose=1).fit(rows, y)
+    assert "[Lasso] round 1: gap" in capsys.readouterr().out
+
+
+def test_the_solver_alone_stops_where_it_is_told():
+    rows, y = random_regression(3, n=60, d=300)
+    problem = LassoProblem(SquaredErrors(Points(rows), y, None, True), 0.5)
+    watch = Watch()
+    watch.stop_asked.set()
+    assert lasso.solve(problem, GapSettings(), watch).status is Status.INTERRUPTED
+
+
+@pytest.mark.parametrize("model", [Ridge(0.1), Lasso(20.0), BayesianRegression()], ids=str)
+def test_other_programs_predict_the_same(model, tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    write_onnx(model.fit(X, Y), tmp_path / "model.onnx")
+    session = runtime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(session.run(["value"], {"X": X})[0], model.predict(X), rtol=1e-10)
+
+
+# The posterior.
+
+
+def test_the_posterior_has_its_closed_form():
+    model = BayesianRegression().fit(X, Y)
+    design = np.column_stack([X, np.ones(len(Y))])
+    beta, squares, _, _ = np.linalg.lstsq(design, Y)
+    np.testing.assert_allclose(np.append(model.coef_, model.intercept_), beta, rtol=1e-8)
+    nu = len(Y) - 11
+    assert model.degrees_of_freedom_ == nu
+    assert model.s2_ == pytest.approx(squares[0] / nu, rel=1e-12)
+    scale = model.s2_ * np.linalg.inv(design.T @ design)
+    np.testing.assert_allclose(model.posterior_scale_, scale, rtol=1e-6, atol=1e-9 * scale.max())
+    variance = model.posterior_sigma2_
+    assert variance.mean() == pytest.approx(nu * model.s2_ / (nu - 2), rel=1e-12)
+    for quantile in (0.1, 0.9):  # nu s²/sigma² has a chi-squared distribution
+        assert nu * model.s2_ / variance.ppf(quantile) == pytest.approx(stats.chi2(nu).isf(quantile), rel=1e-9)
+    joint = model.posterior_coef_
+    np.testing.assert_allclose(joint.loc, beta, rtol=1e-8)
+    assert joint.df == nu
+    for j in (0, 4, -1):
+        marginal = model.marginal(j)
+        assert marginal.mean() == pytest.approx(beta[j], rel=1e-8)
+        np.testing.assert_allclose(marginal.interval(0.9), model.credible_interval(0.9)[j], rtol=1e-9)
+    new = np.random.default_rng(0).standard_normal((3, 10))
+    ones = np.column_stack([new, np.ones(3)])
+    expected = model.s2_ * (1.0 + np.einsum("ij,jk,ik->i", ones, np.linalg.inv(design.T @ design), ones))
+    means, deviations = model.predict(new, return_std=True)
+    np.testing.assert_allclose(means, ones @ beta, rtol=1e-8)
+    np.testing.assert_allclose(deviations**2, expected * nu / (nu - 2), rtol=1e-6)
+    predictive = model.predictive(new)
+    np.testing.assert_allclose(predictive.mean(), means, rtol=1e-12)
+    np.testing.assert_allclose(predictive.std(), deviations, rtol=1e-9)
+    assert model.certificate_.relative < 1e-6
+
+
+def test_without_an_intercept():
+    model = BayesianRegression(fit_intercept=False).fit(X, Y)
+    assert model.intercept_ == 0.0
+    assert model.degrees_of_freedom_ == len(Y) - 10
+    np.testing.assert_allclose(model.posterior_scale_, model.s2_ * np.linalg.inv(X.T @ X), rtol=1e-6, atol=1e-3)
+    assert model.credible_interval().shape == (10, 2)
+    assert not model.sample(5, 0).intercept.any()
+
+
+def test_draws_have_the_moments_of_the_posterior():
+    rows, y = random_regression(0, n=30, d=3)
+    model = BayesianRegression().fit(rows + 5.0, y)
+    draws = model.sample(40_000, random_state=0)
+    joint = np.column_stack([draws.coef, draws.intercept])
+    nu = model.degrees_of_freedom_
+    covariance = model.posterior_scale_ * nu / (nu - 2)
+    deviations = np.sqrt(np.diag(covariance))
+    location = np.append(model.coef_, model.intercept_)
+    assert (np.abs(joint.mean(axis=0) - location) < 5 * deviations / 200).all()
+    scale = np.outer(deviations, deviations)
+    np.testing.assert_allclose(np.cov(joint.T) / scale, covariance / scale, atol=0.05)
+    assert stats.kstest(draws.sigma2, model.posterior_sigma2_.cdf).pvalue > 1e-6
+    assert stats.kstest(draws.coef[:, 1], model.marginal(1).cdf).pvalue > 1e-6
+    np.testing.assert_array_equal(model.sample(3, 1).coef, model.sample(3, 1).coef)
+    assert not np.array_equal(model.sample(3, 1).coef, model.sample(3, 2).coef)
+    assert model.sample(0).coef.shape == (0, 3)
+
+
+def test_intervals_cover_the_truth_as_often_as_they_say():
+    """With this prior, credible intervals are confidence intervals: their coverage is the level itself."""
+    generator = np.random.default_rng(0)
+    truth, sigma, n_trials = np.array([1.0, -2.0, 0.0, 3.0]), 0.7, 400
+    covered, predicted, wide = np.zeros(4), 0, 0
+    for _ in range(n_trials):
+        rows = generator.standard_normal((12, 3))
+        y = rows @ truth[:3] + truth[3] + sigma * generator.standard_normal(12)
+        model = BayesianRegression().fit(rows, y)
+        low, high = model.credible_interval(0.8).T
+        covered += (low <= truth) & (truth <= high)
+        new = generator.standard_normal((1, 3))
+        value = (new @ truth[:3])[0] + truth[3] + sigma * generator.standard_normal()
+        low, high = model.predictive(new).interval(0.8)
+        predicted += int(low[0] <= value <= high[0])
+        low, high = model.posterior_sigma2_.interval(0.8)
+        wide += int(low <= sigma**2 <= high)
+    # Outside of these bounds less than once in a million.
+    low, high = stats.binom(n_trials, 0.8).ppf([5e-7, 1 - 5e-7])
+    for count in (*covered, predicted, wide):
+        assert low <= count <= high
+
+
+@pytest.mark.parametrize(
+    ("rows", "y", "message"),
+    [
+        (X[:11], Y[:11], "X has too few rows for a posterior: n_samples = 11, and with 11 coefficients"),
+        (np.column_stack([X, X[:, 0] + X[:, 1]]), Y, "X has columns that are combinations of others"),
+        (np.column_stack([X, np.full(len(Y), 0.3)]), Y, "X has columns that are constant, as the intercept is: 10"),
+        (np.column_stack([X, np.zeros(len(Y))]), Y, "X has columns that are constant, as the intercept is: 10"),
+    ],
+)
+def test_where_there_is_no_posterior(rows, y, message):
+    with pytest.raises(ValueError, match=message):
+        BayesianRegression().fit(rows, y)
+
+
+def test_bad_questions_to_the_posterior():
+    model = BayesianRegression().fit(X, Y)
+    for level in (0.0, 1.0, 2.0, np.nan):
+        with pytest.raises(ValueError, match="level"):
+            model.credible_interval(level)
+    for j in (11, -12, 1.5):
+        with pytest.raises(ValueError, match="j must be"):
+            model.marginal(j)
+    for size in (-1, 2.5):
+        with pytest.raises(ValueError, match="size"):
+            model.sample(size)
+    with pytest.raises(Exception, match="not fitted"):
+        BayesianRegression().sample()
+
+
+def test_sparse_rows_have_the_same_posterior():
+    model, other = BayesianRegression().fit(X, Y, WEIGHTS), BayesianRegression().fit(sp.csr_array(X), Y, WEIGHTS)
+    np.testing.assert_allclose(other.credible_interval(), model.credible_interval(), rtol=1e-9)
+    np.testing.assert_allclose(other.predictive(sp.csr_array(X)).std(), model.predictive(X).std(), rtol=1e-9)
+
+
+def test_columns_of_very_different_size_are_no_obstacle():
+    factors = np.logspace(-8, 8, 10)
+    plain, scaled = BayesianRegression().fit(X, Y), BayesianRegression().fit(X * factors, Y)
+    np.testing.assert_allclose(scaled.coef_ * factors, plain.coef_, rtol=1e-8)
+    assert scaled.s2_ == pytest.approx(plain.s2_, rel=1e-10)
