@@ -211,7 +211,8 @@ def test_a_better_claim_than_the_data_prove_is_refused():
             better = type(claimed)(**{**vars(claimed), **change})
             with pytest.raises(CertificateError):
                 better.check(proven)
-        model.coef_ = model.coef_ * 1.5
+        model = LogisticRegression(C).fit(points, labels)
+        claimed, model.coef_ = model.certificate_, model.coef_ * 1.5
         with pytest.raises(CertificateError):
             claimed.check(certify(model, points, labels))
 

@@ -12,6 +12,7 @@ MODELS = {
     "perceptron": "Perceptron",
     "margin-perceptron": "MarginPerceptron",
     "kernel-perceptron": "KernelPerceptron",
+    "logistic-regression": "LogisticRegression",
     "ridge": "Ridge",
     "lasso": "Lasso",
     "bayesian-regression": "BayesianRegression",

@@ -7,6 +7,7 @@ from maxmargin.certificates import (
     Certificate,
     DualityGap,
     LassoGap,
+    LogisticGap,
     MarginBracket,
     MistakeBound,
     MulticlassGap,
@@ -20,7 +21,17 @@ from maxmargin.certificates import (
 # The only classes that a file can name.
 KINDS: dict[str, type[Certificate]] = {
     kind.__name__: kind
-    for kind in (DualityGap, StreetGap, TubeGap, MulticlassGap, MarginBracket, MistakeBound, RidgeGap, LassoGap)
+    for kind in (
+        DualityGap,
+        StreetGap,
+        TubeGap,
+        MulticlassGap,
+        MarginBracket,
+        MistakeBound,
+        RidgeGap,
+        LassoGap,
+        LogisticGap,
+    )
 }
 COLLECTIONS: dict[str, type[PerClass]] = {kind.__name__: kind for kind in (PerClass, PerPair)}
 

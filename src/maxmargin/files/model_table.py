@@ -10,7 +10,16 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from maxmargin.certificates import LassoGap, MarginBracket, MistakeBound, MulticlassGap, RidgeGap, StreetGap, TubeGap
+from maxmargin.certificates import (
+    LassoGap,
+    LogisticGap,
+    MarginBracket,
+    MistakeBound,
+    MulticlassGap,
+    RidgeGap,
+    StreetGap,
+    TubeGap,
+)
 from maxmargin.estimators import (
     SVC,
     SVR,
@@ -19,6 +28,7 @@ from maxmargin.estimators import (
     Lasso,
     LinearSVC,
     LinearSVR,
+    LogisticRegression,
     MarginPerceptron,
     Perceptron,
     Ridge,
@@ -137,6 +147,17 @@ ENTRIES = (
             "objective_": OneAPlane(or_one=True, optional=True),
             **ENDED,
             "certificate_": Proof(kinds=(StreetGap, MarginBracket), together=MulticlassGap, optional=True),
+        },
+    ),
+    Entry(
+        LogisticRegression,
+        {
+            **PLANES,
+            "separating_coef_": Array(shape=("planes", "d"), optional=True),
+            "separating_intercept_": Array(shape=("planes",), optional=True),
+            "objective_": OneAPlane(optional=True),
+            **ENDED,
+            "certificate_": Proof(kinds=(LogisticGap,), optional=True),
         },
     ),
     Entry(
