@@ -3,7 +3,7 @@
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import PolynomialFeatures, scale
 
-from data import load_images, load_text
+from data import as_signs, load_images, load_text
 from datasets.covtype import scaled_rows
 from suite import Dataset
 
@@ -85,3 +85,40 @@ class Covtype(Dataset):
         """Return an array with entries in [0, 1]."""
         X, y = scaled_rows()
         return {"X": X, "y": y.astype(float)}
+
+
+class _Signs(Dataset):
+    parts = ("logistic",)
+
+
+class A9aSigns(_Signs):
+    """32,561 sparse rows of two classes."""
+
+    name = "a9a, two classes"
+
+    def get_data(self):
+        """Return sparse rows."""
+        X, y = load_text("a9a")
+        return {"X": X, "y": as_signs(y == 1)}
+
+
+class ImdbSigns(_Signs):
+    """25,000 sparse rows of 47,603 columns, two classes."""
+
+    name = "imdb.tfidf, two classes"
+
+    def get_data(self):
+        """Return sparse rows."""
+        X, y = load_text("imdb.tfidf")
+        return {"X": X, "y": as_signs(y == 1)}
+
+
+class CovtypeSigns(_Signs):
+    """581,012 rows of 54 columns, two classes."""
+
+    name = "covtype, two classes"
+
+    def get_data(self):
+        """Return an array with entries in [0, 1]."""
+        X, y = scaled_rows()
+        return {"X": X, "y": y}
