@@ -31,12 +31,17 @@ class LogisticRace(Part):
         ours = next(solver for solver in solvers if solver.name == "maxmargin")
         for price in PRICES:
             ours.warm_up((price, FINE))
-            optimum = ours.get_result()["model"].certificate_.dual
+            optimum = ours.get_result()["objective"]
             for quality in QUALITIES:
                 stops = {
                     solver: stop
                     for solver in solvers
-                    if (stop := coarsest(solver, price, optimum * (1.0 + quality), settings.cap)) is not None
+                    if (
+                        stop := coarsest(
+                            solver, price, optimum * (1.0 + quality), None if solver is ours else settings.cap
+                        )
+                    )
+                    is not None
                 }
                 runs = {solver: [] for solver in stops}
                 for k in range(settings.repeats):
@@ -67,6 +72,6 @@ def coarsest(solver, price, goal, cap):
         run = timed(solver, (price, tolerance))
         if run.result["objective"] <= goal:
             return price, tolerance
-        if run.seconds > cap:
+        if cap is not None and run.seconds > cap:
             return None
     return None
