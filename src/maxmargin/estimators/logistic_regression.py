@@ -103,7 +103,8 @@ class LogisticRegression(LinearPlanes, PricedModel):
         "verbose": ["verbose"],
     }
 
-    random_state = None
+    # Nothing here is left to chance.
+    random_state = 0
 
     _advice_when_separable = (
         "a plane, separating_coef_, has no point on its wrong side, so that the loss has no minimum: give a finite C"
