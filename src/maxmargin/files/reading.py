@@ -56,6 +56,8 @@ def read_data(
 ) -> DataFile:
     """Read svmlight text (plain or compressed), CSV, Parquet or a store, by the file's name.
 
+    A store is opened, and read once to compare its checksums; :func:`open_store` can do without.
+
     Parameters
     ----------
     path : str or Path
@@ -87,7 +89,7 @@ def read_data(
 
         found = read_table(path, target=target, names=None if like is None else names_of(like, path))
     elif is_store(path):
-        found = open_store(path)
+        found = open_store(path, check=True)
         _refuse_other_columns(found, like, path)
     else:
         from maxmargin.files.svmlight import read_svmlight

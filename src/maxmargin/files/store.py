@@ -4,7 +4,9 @@ The arrays are mapped into memory, so that the system reads the pages that are u
 what is trained on may be larger than the memory. What the linear machines and perceptrons need besides is some twenty
 numbers a row and a few times the square of the columns, so that rows should have forty entries or more.
 
-Opening checks the sizes, which takes milliseconds; ``check=True`` reads everything once and compares the checksums.
+Opening checks the sizes, and that the columns of every row rise and are within the shape: one pass over the indices, so
+that a damaged store cannot make the loops read foreign memory. ``check=True`` reads everything once and compares the
+checksums, as :func:`maxmargin.files.read_data` and with it the command do.
 """
 
 import json
@@ -26,6 +28,7 @@ MANIFEST = "manifest.json"
 FORMAT, VERSION = "maxmargin store", 1
 LARGEST_MANIFEST = 1 << 26
 PIECE = 1 << 22
+ENTRIES_PER_PIECE = 1 << 20
 ROWS_PER_BLOCK = 1 << 15
 MOST_COLUMNS = (1 << 31) - 1
 SPARSE = {"data": ("float32", "float64"), "indices": ("int32", "int64"), "indptr": ("int64",)}
@@ -63,15 +66,22 @@ def write_store(path: str | Path, blocks: Iterable[tuple[Any, np.ndarray]], name
 def open_store(path: str | Path, *, check: bool = False) -> DataFile:
     """Open a store: X and y are read from the disk when they are used.
 
+    The columns of sparse rows are looked at once, which takes as long as reading ``indices.bin`` does.
+
     Parameters
     ----------
     path : str or Path
     check : bool, default=False
-        Read everything, and compare the checksums.
+        Read everything, and compare the checksums: only so values that were damaged are noticed.
 
     Returns
     -------
     DataFile
+
+    Raises
+    ------
+    StoreError
+        Where the folder is not a store, or is damaged.
     """
     folder = Path(path)
     manifest = _manifest(folder)
@@ -82,8 +92,10 @@ def open_store(path: str | Path, *, check: bool = False) -> DataFile:
     opened = {name: _open_array(folder, name, arrays[name], dtypes) for name, dtypes in wanted.items()}
     if check:
         for name in opened:
-            if _checksum(folder / f"{name}.bin") != arrays[name]["checksum"]:
-                raise StoreError(f"{path}: {name}.bin is not what was written: its checksum is another one.")
+            if _checksum(folder / f"{name}.bin") != arrays[name].get("checksum"):
+                raise StoreError(
+                    f"{path}: {name}.bin is not what was written, its checksum is another one: write the store anew."
+                )
     _refuse_other_sizes(path, manifest, opened)
     if not manifest["sparse"]:
         return DataFile(opened["X"].reshape(shape), opened["y"], manifest["names"])
@@ -91,8 +103,12 @@ def open_store(path: str | Path, *, check: bool = False) -> DataFile:
     indptr = opened["indptr"]
     if indptr[0] != 0 or indptr[-1] != opened["data"].size or (np.diff(indptr) < 0).any():
         raise StoreError(f"{path}: indptr.bin is damaged.")
+    if not _columns_are_sound(opened["indices"], indptr, shape[1]):
+        raise StoreError(f"{path}: indices.bin is damaged: columns are out of range, or do not rise within a row.")
     X = sp.csr_matrix(shape, dtype=opened["data"].dtype)
     X.data, X.indices, X.indptr = opened["data"], opened["indices"], _narrow(indptr, opened["indices"].dtype)
+    # Known from the look at the columns; else SciPy would look again.
+    X.has_sorted_indices = X.has_canonical_format = True
     return DataFile(X, opened["y"], manifest["names"])
 
 
@@ -249,6 +265,19 @@ def _refuse_other_sizes(path: str | Path, manifest: dict[str, Any], arrays: dict
         sound = sound and arrays["X"].size == n_rows * n_columns
     if not sound:
         raise StoreError(f"{path}: the sizes of the arrays do not fit the shape {n_rows} × {n_columns}.")
+
+
+def _columns_are_sound(indices: np.ndarray, indptr: np.ndarray, n_columns: int) -> bool:
+    """Whether columns are within the shape and rise within every row, as all loops assume."""
+    for start in range(0, indices.size, ENTRIES_PER_PIECE):
+        # One entry more, so that neighbours in two pieces are compared, too.
+        piece = np.asarray(indices[start : start + ENTRIES_PER_PIECE + 1])
+        if piece.min() < 0 or piece.max() >= n_columns:
+            return False
+        falls = np.flatnonzero(piece[1:] <= piece[:-1]) + (start + 1)
+        if not np.array_equal(indptr[np.searchsorted(indptr, falls)], falls):
+            return False
+    return True
 
 
 def _narrow(indptr: np.ndarray, dtype: Any) -> np.ndarray:
