@@ -1,6 +1,11 @@
 """Stores that are damaged, stale or interrupted; tables of odd names, types and endings; outputs of all kinds."""
 
+import contextlib
 import json
+import os
+import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -8,7 +13,7 @@ import scipy.sparse as sp
 from typer.testing import CliRunner
 
 from maxmargin.cli.app import app
-from maxmargin.files import StoreError, open_store, read_data, store, write_store
+from maxmargin.files import StoreError, atomic, open_store, read_data, store, write_store, write_svmlight
 
 runner = CliRunner()
 
@@ -89,3 +94,105 @@ def test_a_manifest_without_checksums_is_damaged(rows, tmp_path):
     (path / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(StoreError, match="checksum"):
         open_store(path, check=True)
+
+
+def test_a_store_is_made_anew_when_the_text_is_another_one(tmp_path):
+    text, made = tmp_path / "rows.svm", tmp_path / "rows.svm.store"
+
+    def rows_of(content, *options):
+        text.write_text(content)
+        os.utime(text, ns=(10**18, 10**18))
+        result = run("train", text, "-o", tmp_path / "model", "--store", *options)
+        assert result.exit_code == 0, result.exception
+        return open_store(made).X.toarray()
+
+    np.testing.assert_array_equal(rows_of("1 1:1 2:2\n-1 1:3 2:4\n"), [[1, 2], [3, 4]])
+    # Neither is younger than the store.
+    np.testing.assert_array_equal(rows_of("1 1:1 2:2\n-1 1:3 2:45\n"), [[1, 2], [3, 45]])
+    np.testing.assert_array_equal(rows_of("1 1:1 2:2\n-1 1:3 2:45\n", "--zero-based"), [[0, 1, 2], [0, 3, 45]])
+    text.write_text("1 1:1 2:2\n-1 1:3 2:46\n")
+    os.utime(text, ns=(10**17, 10**17))
+    assert run("train", text, "-o", tmp_path / "model", "--store").exit_code == 0
+    np.testing.assert_array_equal(open_store(made).X.toarray(), [[1, 2], [3, 46]])
+
+
+def test_a_store_that_does_not_say_what_it_was_made_of_opens(rows, tmp_path):
+    path = tmp_path / "rows.store"
+    write_store(path, [rows])
+    manifest = json.loads((path / "manifest.json").read_text())
+    del manifest["source"]
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    assert open_store(path, check=True).X.shape == (60, 12)
+    assert not store.is_store_of(path, path / "manifest.json")
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+@pytest.mark.parametrize("renames_before", [0, 1, 2])
+def test_interrupted_replacements_leave_the_old_store_or_the_new_one(
+    rows, tmp_path, monkeypatch, can_exchange, renames_before
+):
+    path = tmp_path / "rows.store"
+    write_store(path, [rows])
+    if not can_exchange:
+        monkeypatch.setattr(atomic, "_exchanged", lambda *_: False)
+    rename, n_renames = os.rename, 0
+
+    def interrupted(source, place):
+        nonlocal n_renames
+        n_renames += 1
+        if n_renames == renames_before + 1:
+            raise KeyboardInterrupt
+        rename(source, place)
+
+    monkeypatch.setattr(os, "rename", interrupted)
+    with contextlib.suppress(KeyboardInterrupt):
+        write_store(path, [(2.0 * rows[0], rows[1])])
+    monkeypatch.undo()
+    X = open_store(path, check=True).X.toarray()
+    assert np.array_equal(X, rows[0].toarray()) or np.array_equal(X, 2.0 * rows[0].toarray())
+    assert os.listdir(tmp_path) == ["rows.store"]
+
+
+def test_a_failed_replacement_leaves_the_old_store(rows, tmp_path):
+    path = tmp_path / "rows.store"
+    write_store(path, [rows])
+
+    def blocks():
+        yield rows
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_store(path, blocks())
+    assert open_store(path, check=True).X.shape == (60, 12)
+    assert os.listdir(tmp_path) == ["rows.store"]
+
+
+@pytest.fixture
+def trained(rows, tmp_path):
+    """A text, and a model of it."""
+    text, model = tmp_path / "rows.svm", tmp_path / "rows.model"
+    write_svmlight(text, *rows)
+    assert run("train", text, "-o", model).exit_code == 0
+    return text, model
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout") or shutil.which("cat") is None, reason="of Unix")
+def test_a_pipe_is_written_to_as_it_is(trained):
+    text, model = trained
+    command = f"{sys.executable} -m maxmargin.cli.app predict {model} {text} -o /dev/stdout | cat"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=300)
+    assert done.stderr == ""
+    assert done.stdout == run("predict", model, text).stdout
+    assert len(done.stdout.splitlines()) == 60
+
+
+@pytest.mark.parametrize("output", ["nowhere/x", "folder", "nowhere/x.store", "folder.store"])
+def test_errors_name_the_output_that_was_given(trained, tmp_path, output):
+    text, model = trained
+    path = tmp_path / output
+    if output.startswith("folder"):
+        path.mkdir()
+    arguments = ("convert", text, path) if output.endswith(".store") else ("predict", model, text, "-o", path)
+    error = refused(*arguments)
+    assert str(path) in error
+    assert ".part" not in error

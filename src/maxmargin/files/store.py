@@ -11,8 +11,6 @@ checksums, as :func:`maxmargin.files.read_data` and with it the command do.
 
 import json
 import os
-import secrets
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -22,6 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.files.atomic import folder_written_atomically
 from maxmargin.files.reading import DataFile, are_whole
 
 MANIFEST = "manifest.json"
@@ -51,16 +50,25 @@ def write_store(path: str | Path, blocks: Iterable[tuple[Any, np.ndarray]], name
     Parameters
     ----------
     path : str or Path
-        The folder to make; one that is a store already is replaced when all is written.
+        The folder to make; one that is a store already is replaced when all is written and on the disk.
     blocks : iterable of (X, y)
         All sparse or all dense, with as many columns.
     names : list of str, optional
         Names of the columns.
     """
-    with _folder_in_place_of(Path(path)) as folder, _Writer(folder) as writer:
+    _write(path, blocks, names, None)
+
+
+def _write(
+    path: str | Path,
+    blocks: Iterable[tuple[Any, np.ndarray]],
+    names: list[str] | None,
+    source: dict[str, Any] | None,
+) -> None:
+    with _folder_in_place_of(path) as folder, _Writer(folder) as writer:
         for X, y in blocks:
             writer.add(X, y)
-        writer.finish(names)
+        writer.finish(names, source)
 
 
 def open_store(path: str | Path, *, check: bool = False) -> DataFile:
@@ -154,7 +162,7 @@ class _Writer:
             self._append("X", np.ascontiguousarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64))
         self._n_rows += X.shape[0]
 
-    def finish(self, names: list[str] | None) -> None:
+    def finish(self, names: list[str] | None, source: dict[str, Any] | None) -> None:
         """Write the manifest, when all arrays are on the disk."""
         if self._n_rows == 0:
             raise ValueError("there are no rows to store.")
@@ -178,6 +186,7 @@ class _Writer:
             "shape": [self._n_rows, self._n_columns],
             "names": names,
             "arrays": arrays,
+            "source": source,
         }
         with (self._folder / MANIFEST).open("wb") as last:
             last.write(json.dumps(manifest).encode())
@@ -197,23 +206,12 @@ class _Writer:
 
 
 @contextmanager
-def _folder_in_place_of(path: Path) -> Iterator[Path]:
-    """A folder beside the path that takes its place at the end; an error or a crash leaves the old one."""
-    target = Path(os.path.realpath(path))
-    if target.exists() and not is_store(target):
+def _folder_in_place_of(path: str | Path) -> Iterator[Path]:
+    """A folder beside the path that takes its place at the end, where that is free or a store."""
+    if os.path.exists(path) and not is_store(path):
         raise StoreError(f"{path} is there already and is not a store: give another name.")
-    unique = secrets.token_hex(8)
-    folder = target.with_name(f".{target.name}.{unique}.part")
-    old = target.with_name(f".{target.name}.{unique}.old")
-    folder.mkdir()
-    try:
+    with folder_written_atomically(path) as folder:
         yield folder
-        if target.exists():
-            os.rename(target, old)
-        os.rename(folder, target)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -298,7 +296,8 @@ def store_text(
 ) -> None:
     """Write svmlight text into a store, in blocks of rows: memory stays bounded whatever the size of the text.
 
-    The text is read twice, first for the number of columns.
+    The text is read twice, first for the number of columns. The store remembers which text it was made of, for
+    :func:`is_store_of`.
 
     Parameters
     ----------
@@ -312,6 +311,7 @@ def store_text(
 
     if str(source) == "-":
         raise ValueError("standard input cannot be read twice: write it to a file first.")
+    made_of = _description(source, zero_based)
     n_columns, whole = 1, True
     for X, y in read_svmlight_blocks(
         source, rows_per_block=rows_per_block, n_features=MOST_COLUMNS, zero_based=zero_based
@@ -319,4 +319,26 @@ def store_text(
         n_columns = max(n_columns, int(X.indices.max(initial=-1)) + 1)
         whole = whole and are_whole(y)
     again = read_svmlight_blocks(source, rows_per_block=rows_per_block, n_features=n_columns, zero_based=zero_based)
-    write_store(path, ((X, y.astype(np.int64) if whole else y) for X, y in again))
+    _write(path, ((X, y.astype(np.int64) if whole else y) for X, y in again), None, made_of)
+
+
+def is_store_of(path: str | Path, source: str | Path, *, zero_based: bool = False) -> bool:
+    """Whether there is a store that :func:`store_text` made of a text as it is now.
+
+    Parameters
+    ----------
+    path : str or Path
+    source : str or Path
+        The text; its size and its time of change are compared.
+    zero_based : bool, default=False
+
+    Returns
+    -------
+    bool
+    """
+    return is_store(path) and _manifest(Path(path)).get("source") == _description(source, zero_based)
+
+
+def _description(source: str | Path, zero_based: bool) -> dict[str, Any]:
+    state = os.stat(source)
+    return {"size": state.st_size, "mtime_ns": state.st_mtime_ns, "zero_based": bool(zero_based)}
