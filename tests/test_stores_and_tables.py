@@ -13,7 +13,18 @@ import scipy.sparse as sp
 from typer.testing import CliRunner
 
 from maxmargin.cli.app import app
-from maxmargin.files import StoreError, atomic, open_store, read_data, store, write_store, write_svmlight
+from maxmargin.files import (
+    StoreError,
+    atomic,
+    line_blocks,
+    open_store,
+    read_data,
+    read_svmlight_blocks,
+    store,
+    svmlight,
+    write_store,
+    write_svmlight,
+)
 
 runner = CliRunner()
 
@@ -196,3 +207,22 @@ def test_errors_name_the_output_that_was_given(trained, tmp_path, output):
     error = refused(*arguments)
     assert str(path) in error
     assert ".part" not in error
+
+
+@pytest.mark.parametrize("entries_per_block", [1, 7, 40, 10**6])
+@pytest.mark.parametrize("rows_per_block", [1, 4, 100])
+@pytest.mark.parametrize("block_bytes", [64, 1 << 20])
+def test_blocks_of_wide_rows_are_short(tmp_path, monkeypatch, entries_per_block, rows_per_block, block_bytes):
+    rng = np.random.default_rng(3)
+    X = sp.csr_matrix(np.where(rng.random((80, 30)) < rng.random((80, 1)) ** 2, 1.5, 0.0))
+    y = np.arange(80.0)
+    write_svmlight(tmp_path / "rows.svm", X, y)
+    monkeypatch.setattr(svmlight, "ENTRIES_PER_BLOCK", entries_per_block)
+    monkeypatch.setattr(line_blocks, "BLOCK_BYTES", block_bytes)
+    blocks = list(read_svmlight_blocks(tmp_path / "rows.svm", n_features=30, rows_per_block=rows_per_block))
+    assert (sp.vstack([rows for rows, _ in blocks]) != X).nnz == 0
+    np.testing.assert_array_equal(np.concatenate([labels for _, labels in blocks]), y)
+    for rows, _ in blocks[:-1]:
+        assert rows.shape[0] <= rows_per_block
+        assert rows[:-1].nnz < entries_per_block
+        assert rows.shape[0] == rows_per_block or rows.nnz >= entries_per_block

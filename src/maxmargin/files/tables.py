@@ -13,6 +13,8 @@ from maxmargin.files.reading import DataFile, table_format
 # More different values than this in a text column are hardly categories.
 MOST_VALUES = 10_000
 ROWS_PER_BLOCK = 1 << 14
+# However many columns there are, blocks of rows stay small.
+CELLS_PER_BLOCK = 1 << 22
 
 
 def read_table(path: str | Path, *, target: str | None, names: list[str] | None = None) -> DataFile:
@@ -116,7 +118,8 @@ def _opened_blocks(path: str | Path, names: list[str]) -> Iterator[Iterator[Any]
         with parquet.ParquetFile(path) as file:
             _refuse_repeated(file.schema_arrow.names, path)
             columns = list(_known_types(file.schema_arrow, names, path))
-            batches = file.iter_batches(ROWS_PER_BLOCK, columns=columns)
+            n_rows = min(ROWS_PER_BLOCK, CELLS_PER_BLOCK // max(1, len(columns)) + 1)
+            batches = file.iter_batches(n_rows, columns=columns)
             yield (pa.Table.from_batches([batch]) for batch in batches)
         return
     types = _known_types(_csv_schema(path), names, path)
