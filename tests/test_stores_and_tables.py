@@ -1,7 +1,11 @@
 """Stores that are damaged, stale or interrupted; tables of odd names, types and endings; outputs of all kinds."""
 
 import contextlib
+import datetime
+import decimal
+import gzip
 import json
+import lzma
 import os
 import shutil
 import subprocess
@@ -22,6 +26,7 @@ from maxmargin.files import (
     read_svmlight_blocks,
     store,
     svmlight,
+    tables,
     write_store,
     write_svmlight,
 )
@@ -226,3 +231,126 @@ def test_blocks_of_wide_rows_are_short(tmp_path, monkeypatch, entries_per_block,
         assert rows.shape[0] <= rows_per_block
         assert rows[:-1].nnz < entries_per_block
         assert rows.shape[0] == rows_per_block or rows.nnz >= entries_per_block
+
+
+def written(path, text):
+    """Write a table of text."""
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["a,a=1,y", "a=1,a,y", "a,a=u,y", "a,a=u=v,y"],
+)
+def test_names_of_categories_must_not_look_like_other_columns(tmp_path, header):
+    path = written(tmp_path / "rows.csv", f"{header}\nu,v,1\nw,x,2\n")
+    with pytest.raises(ValueError, match=r"'a=.*text column 'a'.*rename"):
+        read_data(path, target="y")
+
+
+def test_a_numeric_column_must_not_look_like_a_category(tmp_path):
+    path = written(tmp_path / "rows.csv", "a,a=1,y\n1,5,1\nw,6,2\n")
+    with pytest.raises(ValueError, match="rename"):
+        read_data(path, target="y")
+
+
+def test_numbers_may_have_any_names(tmp_path):
+    path = written(tmp_path / "rows.csv", "a,a=1,y\n1,5,1\n2,6,2\n")
+    found = read_data(path, target="y")
+    assert found.names == ["a", "a=1"]
+    again = tables.read_table(path, target="y", names=found.names)
+    np.testing.assert_array_equal(again.X, found.X)
+
+
+def test_columns_for_a_model_are_found_or_refused(tmp_path):
+    names = ["a=b=c", "a=d", "n"]
+    path = written(tmp_path / "rows.csv", "n,a\n1,d\n2,b=c\n3,e\n")
+    found = tables.read_table(path, target=None, names=names)
+    np.testing.assert_array_equal(found.X.toarray(), [[0, 1, 1], [1, 0, 2], [0, 0, 3]])
+    (block,) = tables.read_table_blocks(path, names)
+    np.testing.assert_array_equal(block.X.toarray(), found.X.toarray())
+    path.write_text("n,a,a=b\n1,d,c\n2,b=c,c\n")
+    with pytest.raises(ValueError, match="'a' or of 'a=b'"):
+        tables.read_table(path, target=None, names=names)
+    path.write_text("n,a,a=d\n1,d,1\n2,b=c,2\n")
+    with pytest.raises(ValueError, match="'a' or of 'a=d'"):
+        tables.read_table(path, target=None, names=names)
+    path.write_text("n\n1\n")
+    with pytest.raises(ValueError, match="'a=b=c', which is not there"):
+        tables.read_table(path, target=None, names=names)
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.CSV", "rows.csv.gz", "rows.csv.xz", "Rows.Csv.XZ"])
+def test_tables_are_known_by_their_endings_in_any_case(tmp_path, name):
+    path = tmp_path / name
+    pack = {".gz": gzip.compress, ".xz": lzma.compress}.get(path.suffix.lower(), bytes)
+    path.write_bytes(pack(b"n,a,y\n1,u,p\n2,v,q\n"))
+    found = read_data(path, target="y")
+    np.testing.assert_array_equal(found.X.toarray(), [[1, 1, 0], [2, 0, 1]])
+    assert found.y.tolist() == ["p", "q"]
+    (block,) = tables.read_table_blocks(path, found.names)
+    np.testing.assert_array_equal(block.X.toarray(), found.X.toarray())
+
+
+def test_damaged_compressed_tables_are_refused(tmp_path):
+    path = tmp_path / "rows.csv.xz"
+    path.write_bytes(lzma.compress(b"n,y\n1,2\n" * 1000)[:-20])
+    with pytest.raises(ValueError, match="not a whole compressed file"):
+        read_data(path, target="y")
+    path = tmp_path / "rows.parquet.gz"
+    path.write_bytes(gzip.compress(b"PAR1"))
+    with pytest.raises(ValueError, match=r"Parquet is compressed within.*unpack"):
+        read_data(path, target="y")
+
+
+def test_only_empty_texts_are_missing_in_columns_of_text(tmp_path):
+    path = written(tmp_path / "rows.csv", "a,y\nNA,null\nEU,NA\nnan,EU\n")
+    found = read_data(path, target="y")
+    assert found.names == ["a=EU", "a=NA", "a=nan"]
+    assert found.y.tolist() == ["null", "NA", "EU"]
+    (block,) = tables.read_table_blocks(path, found.names)
+    np.testing.assert_array_equal(block.X.toarray(), found.X.toarray())
+    for text in ("a,y\nEU,1\n,2\n", 'a,y\nEU,1\n"",2\n', "a,y\nEU,x\nNA,\n", "a,y\n1,1\nNA,2\n", "a,y\n1,1\n2,NA\n"):
+        path.write_text(text)
+        with pytest.raises(ValueError, match="1 missing value"):
+            read_data(path, target="y")
+    path.write_text('a\nEU\n""\n')
+    with pytest.raises(ValueError, match="1 missing value"):
+        list(tables.read_table_blocks(path, found.names))
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ([[1], [2, 3]], "list"),
+        ([datetime.datetime(2020, 1, 1), datetime.datetime(2021, 1, 1)], "timestamp"),
+        ([decimal.Decimal("1.5"), decimal.Decimal("2.5")], "decimal"),
+        ([1.0, float("nan")], "missing or not finite"),
+        ([1.0, float("inf")], "missing or not finite"),
+        ([1.0, None], "1 missing value"),
+        ([{"a": 1}, {"a": 2}], "struct"),
+    ],
+    ids=str,
+)
+def test_targets_are_numbers_or_texts(tmp_path, values, reason):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(pa.table({"x": [1.0, 2.0], "goal": values}), path)
+    with pytest.raises(ValueError, match=f"'goal'.*{reason}"):
+        read_data(path, target="goal")
+
+
+def test_a_table_of_targets_only_is_refused(tmp_path):
+    path = written(tmp_path / "rows.csv", "goal\n1\n2\n")
+    with pytest.raises(ValueError, match="no column besides 'goal'"):
+        read_data(path, target="goal")
+
+
+def test_targets_may_be_truths_and_dictionaries(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "rows.Parquet"
+    words = pa.array(["u", "v"]).dictionary_encode()
+    parquet.write_table(pa.table({"x": [1.0, 2.0], "truth": [True, False], "word": words}), path)
+    assert read_data(path, target="truth").y.tolist() == [True, False]
+    assert read_data(path, target="word").y.tolist() == ["u", "v"]

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 
+from maxmargin.files.opening import FIRST_BYTES
+
 TABLES = (".csv", ".parquet")
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,9 @@ def read_data(
 
 
 def table_format(path: str | Path) -> str | None:
-    """The ending of a table's name, without that of a compression; None for other files."""
-    suffixes = [suffix for suffix in Path(path).suffixes if suffix not in COMPRESSED]
+    """The ending of a table's name in lower case, without that of a compression; None for other files."""
+    endings = map(str.lower, Path(path).suffixes)
+    suffixes = [suffix for suffix in endings if suffix not in FIRST_BYTES]
     return suffixes[-1] if suffixes and suffixes[-1] in TABLES else None
 
 
