@@ -300,7 +300,7 @@ def test_damaged_compressed_tables_are_refused(tmp_path):
         read_data(path, target="y")
     path = tmp_path / "rows.parquet.gz"
     path.write_bytes(gzip.compress(b"PAR1"))
-    with pytest.raises(ValueError, match=r"Parquet is compressed within.*unpack"):
+    with pytest.raises(ValueError, match=r"Parquet is compressed within: have it without \.gz"):
         read_data(path, target="y")
 
 
@@ -354,3 +354,72 @@ def test_targets_may_be_truths_and_dictionaries(tmp_path):
     parquet.write_table(pa.table({"x": [1.0, 2.0], "truth": [True, False], "word": words}), path)
     assert read_data(path, target="truth").y.tolist() == [True, False]
     assert read_data(path, target="word").y.tolist() == ["u", "v"]
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.csv.xz", "rows.CSV", "rows.parquet"])
+def test_convert_writes_the_tables_that_names_promise(trained, tmp_path, monkeypatch, name):
+    monkeypatch.setattr(tables, "ROWS_PER_BLOCK", 17)
+    text, table, back = trained[0], tmp_path / name, tmp_path / "back.svm"
+    assert run("convert", text, table).exit_code == 0
+    found, original = read_data(table, target="target"), read_data(text)
+    assert found.names == [f"x{k}" for k in range(1, 13)]
+    np.testing.assert_array_equal(found.X, original.X.toarray())
+    np.testing.assert_array_equal(found.y, original.y)
+    assert run("convert", table, back, "--target", "target").exit_code == 0
+    assert (read_data(back).X != original.X).nnz == 0
+
+
+def test_tables_become_tables_with_their_names(tmp_path):
+    source = written(tmp_path / "rows.csv", "n,goal,a\n1.5,yes,u\n2,no,v\n")
+    assert run("convert", source, tmp_path / "rows.parquet", "--target", "goal").exit_code == 0
+    found = read_data(tmp_path / "rows.parquet", target="goal")
+    assert found.names == ["n", "a=u", "a=v"]
+    assert found.y.tolist() == ["yes", "no"]
+    np.testing.assert_array_equal(found.X, [[1.5, 1, 0], [2, 0, 1]])
+
+
+def test_tables_that_cannot_be_are_refused(rows, tmp_path):
+    write_store(tmp_path / "rows.store", [rows], [*(f"c{k}" for k in range(11)), "target"])
+    assert "'target' already" in refused("convert", tmp_path / "rows.store", tmp_path / "rows.csv")
+    wide = tmp_path / "wide.svm"
+    wide.write_text("1 20000:1\n")
+    assert "too many for a table" in refused("convert", wide, tmp_path / "wide.parquet")
+    assert not (tmp_path / "wide.parquet").exists()
+    assert "compressed within" in refused("convert", wide, tmp_path / "rows.parquet.gz")
+
+
+def test_convert_takes_models_with_a_format_only(trained, tmp_path):
+    text, model = trained
+    assert "--to" in refused("convert", model, tmp_path / "other.model")
+    assert run("convert", model, tmp_path / "other.txt", "--to", "liblinear").exit_code == 0
+    assert "--to" in refused("convert", tmp_path / "other.txt", tmp_path / "again.model")
+    for option in (("--target", "y"), ("--zero-based",)):
+        assert "about data" in refused("convert", model, tmp_path / "other.model", "--to", "maxmargin", *option)
+    assert "would be a model" in refused("convert", text, tmp_path / "rows.onnx")
+    assert "none of" in refused("convert", model, tmp_path / "other.model", "--to", "words")
+
+
+def test_the_ending_onnx_says_enough(trained, tmp_path):
+    pytest.importorskip("onnx")
+    assert run("convert", trained[1], tmp_path / "a.onnx").exit_code == 0
+    assert run("convert", trained[1], tmp_path / "b.onnx", "--to", "onnx").exit_code == 0
+    assert (tmp_path / "a.onnx").read_bytes() == (tmp_path / "b.onnx").read_bytes()
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_stores_are_copied(rows, tmp_path, dense):
+    X, y = rows[0].toarray() if dense else rows[0], rows[1] + 0.5
+    names = [f"c{k}" for k in range(12)]
+    write_store(tmp_path / "a.store", [(X, y)], names)
+    assert run("convert", tmp_path / "a.store", tmp_path / "b.store").exit_code == 0
+    for name in os.listdir(tmp_path / "a.store"):
+        assert (tmp_path / "a.store" / name).read_bytes() == (tmp_path / "b.store" / name).read_bytes()
+
+
+@pytest.mark.parametrize("output", ["rows.store", "rows.svm"])
+def test_labels_that_are_text_are_refused_with_advice(tmp_path, output):
+    source = written(tmp_path / "rows.csv", "n,goal\n1,yes\n2,no\n")
+    error = refused("convert", source, tmp_path / output, "--target", "goal")
+    assert "labels that are text" in error
+    assert ".parquet" in error
+    assert os.listdir(tmp_path) == ["rows.csv"]

@@ -14,11 +14,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.files.opening import kind_of, open_bytes
+from maxmargin.files.atomic import written_atomically
+from maxmargin.files.opening import compressed, kind_of, open_bytes
 from maxmargin.files.reading import DataFile, table_format
 
 # More different values than this in a text column are hardly categories.
 MOST_VALUES = 10_000
+# And a table of more columns than this is hardly one.
+MOST_COLUMNS = 10_000
 ROWS_PER_BLOCK = 1 << 14
 # However many columns there are, blocks of rows stay small.
 CELLS_PER_BLOCK = 1 << 22
@@ -76,6 +79,63 @@ def read_table_blocks(path: str | Path, names: list[str]) -> Iterator[DataFile]:
             raise ValueError(f"{path}: the table has no rows.")
 
 
+def write_table(path: str | Path, data: DataFile, target: str) -> None:
+    """Write rows and what is to be predicted of them as CSV or Parquet, by the file's name.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV is compressed if its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``.
+    data : DataFile
+        Columns without names are called ``x1``, ``x2`` and so on. Zeros of sparse rows are written, too.
+    target : str
+        The name of the last column, that of ``data.y``.
+    """
+    with _arrow_errors(path):
+        import pyarrow as pa
+        from pyarrow import csv, parquet
+
+        schema = _schema_of(data, target, path)
+        is_parquet = table_format(path) == ".parquet"
+        with (
+            written_atomically(path) as file,
+            compressed(file, kind_of(path)) as stream,
+            (parquet.ParquetWriter if is_parquet else csv.CSVWriter)(stream, schema) as writer,
+        ):
+            for columns in _column_blocks(data):
+                writer.write_table(pa.table(columns, schema=schema))
+
+
+def _schema_of(data: DataFile, target: str, path: str | Path) -> Any:
+    """The names and types of the columns to write, where a table can have them."""
+    import pyarrow as pa
+
+    _refuse_compressed_parquet(path)
+    n_columns = data.X.shape[1]
+    if n_columns > MOST_COLUMNS:
+        raise ValueError(f"{path}: {n_columns:,} columns are too many for a table: write svmlight text or a store.")
+    names = data.names or [f"x{k}" for k in range(1, n_columns + 1)]
+    if target in names:
+        raise ValueError(f"{path}: a column has the target's name {target!r} already: rename it.")
+    return pa.schema([*((name, pa.float64()) for name in names), (target, pa.array(data.y[:1]).type)])
+
+
+def _column_blocks(data: DataFile) -> Iterator[list[Any]]:
+    """The columns of some rows at a time, and the targets behind them."""
+    import pyarrow as pa
+
+    n_rows, n_columns = data.X.shape
+    step = _rows_per_block(n_columns)
+    for start in range(0, n_rows, step):
+        X, y = data.X[start : start + step], data.y[start : start + step]
+        columns = np.ascontiguousarray((X.toarray() if sp.issparse(X) else X).T, dtype=np.float64)
+        yield [pa.array(values) for values in (*columns, y)]
+
+
+def _rows_per_block(n_columns: int) -> int:
+    return min(ROWS_PER_BLOCK, CELLS_PER_BLOCK // max(1, n_columns) + 1)
+
+
 def _rows_of(table: Any, target: str | None, names: list[str] | None, path: str | Path) -> DataFile:
     y = None
     if target is not None and target in table.column_names:
@@ -131,8 +191,7 @@ def _opened_blocks(path: str | Path, names: list[str]) -> Iterator[Iterator[Any]
         with parquet.ParquetFile(path) as file:
             _refuse_repeated(file.schema_arrow.names, path)
             columns = list(_known_types(file.schema_arrow, names, path))
-            n_rows = min(ROWS_PER_BLOCK, CELLS_PER_BLOCK // max(1, len(columns)) + 1)
-            batches = file.iter_batches(n_rows, columns=columns)
+            batches = file.iter_batches(_rows_per_block(len(columns)), columns=columns)
             yield (pa.Table.from_batches([batch]) for batch in batches)
         return
     types = _known_types(_csv_schema(path), names, path)
@@ -142,10 +201,8 @@ def _opened_blocks(path: str | Path, names: list[str]) -> Iterator[Iterator[Any]
 
 
 def _refuse_compressed_parquet(path: str | Path) -> None:
-    if kind_of(path):
-        raise ValueError(
-            f"{path}: Parquet is compressed within, and is not read from {kind_of(path)}: unpack it first."
-        )
+    if kind_of(path) and table_format(path) == ".parquet":
+        raise ValueError(f"{path}: Parquet is compressed within: have it without {kind_of(path)} around it.")
 
 
 @contextmanager
