@@ -345,6 +345,8 @@ def test_a_table_of_targets_only_is_refused(tmp_path):
     path = written(tmp_path / "rows.csv", "goal\n1\n2\n")
     with pytest.raises(ValueError, match="no column besides 'goal'"):
         read_data(path, target="goal")
+    with pytest.raises(ValueError, match="'n', which is not there"):
+        tables.read_table(path, target="goal", names=["n"])
 
 
 def test_targets_may_be_truths_and_dictionaries(tmp_path):

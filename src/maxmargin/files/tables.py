@@ -141,7 +141,7 @@ def _rows_of(table: Any, target: str | None, names: list[str] | None, path: str 
     if target is not None and target in table.column_names:
         y = _target(table[target], target, path)
     rest = {name: table[name] for name in table.column_names if name != target}
-    if not rest:
+    if not rest and names is None:
         raise ValueError(f"{path}: there is no column besides {target!r} to predict from.")
     found, blocks = _encode(rest, path) if names is None else _encode_like(rest, names, path)
     if any(sp.issparse(block) for block in blocks):
