@@ -1,67 +1,121 @@
 """``maxmargin convert``: between data formats, and between model formats."""
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from maxmargin.cli.console import ZERO_BASED, working
 
-STORE = ".store"
+if TYPE_CHECKING:
+    from maxmargin.files import DataFile
+
+STORE, ONNX = ".store", ".onnx"
+MODEL_FORMATS = ("maxmargin", "libsvm", "liblinear", "onnx")
+# What the target's column is called in a table whose source has no name for it.
+TARGET = "target"
 
 
 def convert(
     source: Annotated[str, typer.Argument(help="A data file, a store or a model file.")],
-    output: Annotated[Path, typer.Argument(help="Data: NAME.store, or svmlight text. Models: see --to.")],
+    output: Annotated[
+        Path, typer.Argument(help="Data: NAME.store, NAME.csv, NAME.parquet, or else svmlight text. Models: see --to.")
+    ],
     to: Annotated[
-        str | None, typer.Option(help="The model format to write: maxmargin, libsvm, liblinear or onnx.")
+        str | None,
+        typer.Option(help="The model format to write: maxmargin, libsvm, liblinear or onnx (as for NAME.onnx)."),
     ] = None,
     target: Annotated[str | None, typer.Option(help="The column of a table that holds the labels.")] = None,
     zero_based: bool = ZERO_BASED,
 ) -> None:
-    """Write data as a store (NAME.store) or as svmlight text, or a model in another format.
+    """Write data as a store, as a table or as svmlight text, or a model in another format.
 
     Example: maxmargin convert big.svm.xz big.store
     """
+    from maxmargin.files.reading import table_format
+
+    if to is None and _is_model(source):
+        if output.suffix.lower() != ONNX:
+            raise ValueError(f"{source} is a model: say by --to which format to write, {', '.join(MODEL_FORMATS)}.")
+        to = "onnx"
+    if to is not None:
+        if target is not None or zero_based:
+            raise ValueError("--target and --zero-based are about data, and --to about models: leave one out.")
+        write = partial(_convert_model, Path(source), output, to)
+    elif output.suffix.lower() == ONNX:
+        raise ValueError(f"{output} would be a model, and {source} is none.")
+    elif output.suffix == STORE:
+        write = partial(_to_store, source, output, target, zero_based)
+    elif table_format(output) is not None:
+        write = partial(_to_table, source, output, target, zero_based)
+    else:
+        write = partial(_to_text, source, output, target, zero_based)
     with working(f"{source} → {output}"):
-        if to is not None:
-            _convert_model(Path(source), output, to)
-        elif output.suffix == STORE:
-            _to_store(source, output, target, zero_based)
-        else:
-            _to_text(source, output, target, zero_based)
+        write()
+
+
+def _is_model(source: str) -> bool:
+    """Whether a file begins as a model does, ours (with the length of a header that is JSON) or one in text."""
+    path = Path(source)
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(64)
+    is_ours = head[8:9] == b"{" and int.from_bytes(head[:8], "little") < path.stat().st_size
+    return is_ours or head.startswith((b"solver_type", b"svm_type"))
 
 
 def _convert_model(source: Path, output: Path, to: str) -> None:
     from maxmargin.cli.files import load_model
     from maxmargin.files import save, write_liblinear_model, write_libsvm_model, write_onnx
 
-    writers = {
-        "maxmargin": save,
-        "libsvm": write_libsvm_model,
-        "liblinear": write_liblinear_model,
-        "onnx": write_onnx,
-    }
-    if to not in writers:
-        raise ValueError(f"--to {to} is none of {', '.join(writers)}.")
+    if to not in MODEL_FORMATS:
+        raise ValueError(f"--to {to} is none of {', '.join(MODEL_FORMATS)}.")
+    writers = dict(zip(MODEL_FORMATS, (save, write_libsvm_model, write_liblinear_model, write_onnx), strict=True))
     writers[to](load_model(source), output)
 
 
 def _to_store(source: str, output: Path, target: str | None, zero_based: bool) -> None:
+    from maxmargin.data.blocks import row_blocks
     from maxmargin.files import read_data, store_text, write_store
     from maxmargin.files.reading import table_format
+    from maxmargin.files.store import is_store
 
-    if table_format(source) is None and target is None:
+    if table_format(source) is None and target is None and not is_store(source):
         store_text(source, output, zero_based=zero_based)
         return
-    found = read_data(source, target=target, zero_based=zero_based)
-    write_store(output, [(found.X, found.y)], found.names)
+    found = read_data(source, target=target, values=is_store(source), zero_based=zero_based)
+    _refuse_text_labels(found, source, "a store")
+    n_rows = found.X.shape[0]
+    blocks = row_blocks(n_rows, _n_entries(found) / max(1, n_rows))
+    write_store(output, ((found.X[rows], found.y[rows]) for rows in blocks), found.names)
+
+
+def _to_table(source: str, output: Path, target: str | None, zero_based: bool) -> None:
+    from maxmargin.files import read_data
+    from maxmargin.files.tables import write_table
+
+    write_table(output, read_data(source, target=target, zero_based=zero_based), TARGET if target is None else target)
 
 
 def _to_text(source: str, output: Path, target: str | None, zero_based: bool) -> None:
     from maxmargin.files import read_data, write_svmlight
 
     found = read_data(source, target=target, zero_based=zero_based)
-    if found.y.dtype.kind not in "fiu":
-        raise ValueError(f"{source} has labels that are text, which svmlight text cannot hold.")
+    _refuse_text_labels(found, source, "svmlight text")
     write_svmlight(output, found.X, found.y)
+
+
+def _n_entries(found: "DataFile") -> int:
+    import scipy.sparse as sp
+
+    return found.X.nnz if sp.issparse(found.X) else found.X.size
+
+
+def _refuse_text_labels(found: "DataFile", source: str, kind: str) -> None:
+    if found.y.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{source} has labels that are text, which {kind} cannot hold: "
+            "write a table (.csv or .parquet), or numbers in place of the texts first."
+        )

@@ -132,15 +132,15 @@ def _fit_or_stop(machine: Any, rows: "DataFile") -> bool:
 
 
 def _stored(data: str, zero_based: bool) -> str:
-    """The store beside a text, made anew where it is missing or older than the text."""
+    """The store beside a text, made anew where it is missing or was made of another state of the text."""
     from maxmargin.files import store_text
     from maxmargin.files.reading import table_format
-    from maxmargin.files.store import MANIFEST, is_store
+    from maxmargin.files.store import is_store, is_store_of
 
     text, path = Path(data), Path(f"{data}.store")
     if is_store(text) or table_format(data) is not None:
         raise ValueError(f"--store is for svmlight text, and {data} is none.")
-    if not is_store(path) or (path / MANIFEST).stat().st_mtime < text.stat().st_mtime:
+    if not is_store_of(path, text, zero_based=zero_based):
         store_text(text, path, zero_based=zero_based)
     return str(path)
 

@@ -1,5 +1,7 @@
-"""Writing a file so that at any moment there is the old one or the new one, never half of one."""
+"""Writing a file or a folder so that at any moment there is the old one or the new one, never half of one."""
 
+import ctypes
+import errno
 import os
 import secrets
 import shutil
@@ -7,6 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+# Of Linux: a path is taken from the working folder, and two paths change places.
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
 
 @contextmanager
@@ -25,14 +30,16 @@ def written_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     binary file
         Its ``name`` is the temporary path.
     """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not (target.is_file() or target.is_dir()):
-        with target.open("wb") as stream:
+    if _is_device_or_pipe(path):
+        with open(path, "wb") as stream:
             yield stream
         return
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
     try:
-        with temporary.open("xb") as file:
+        with errors_name(path, temporary), temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -43,10 +50,82 @@ def written_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with suppress(OSError):
             temporary.unlink()
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+@contextmanager
+def folder_written_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Make a temporary folder beside ``path`` that takes its place at the end of the block.
+
+    An error in the block leaves the old folder and removes the temporary one. So does a crash, save that it leaves the
+    temporary one, too. Where the system cannot let two folders change places at once, a crash between the two renames
+    leaves both under hidden names that end in ``.old`` and ``.part``.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Yields
+    ------
+    Path
+        The temporary folder. Files in it are to be synchronized by who writes them.
+    """
+    target = Path(os.path.realpath(path))
+    unique = secrets.token_hex(8)
+    folder = target.with_name(f".{target.name[:100]}.{unique}.part")
+    with errors_name(path, folder):
+        folder.mkdir()
+    try:
+        yield folder
+        sync_folder(folder)
+        if not target.exists():
+            os.rename(folder, target)
+        elif not _exchanged(folder, target):
+            _put_in_place(folder, target, target.with_name(f".{target.name[:100]}.{unique}.old"))
+        sync_folder(target.parent)
+    finally:
+        # The new one, where it did not come into its place; else the old one, if they changed places.
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _put_in_place(folder: Path, target: Path, old: Path) -> None:
+    """Rename the old folder away and the new one into its place; whatever happens, one of them has the name."""
+    try:
+        os.rename(target, old)
+        os.rename(folder, target)
+    finally:
+        if target.exists():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            os.rename(old, target)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Let two paths change places in one step; False where the system or the disk cannot."""
+    try:
+        exchange = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError, TypeError):
+        return False
+    return exchange(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE) == 0
+
+
+@contextmanager
+def errors_name(path: str | os.PathLike[str], temporary: Path) -> Iterator[None]:
+    """Let errors of the system name the path that was given, not the temporary one."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None and os.fspath(error.filename) == os.fspath(temporary):
+            error.filename = os.fspath(path)
+        raise
+
+
+def _is_device_or_pipe(path: str | os.PathLike[str]) -> bool:
+    """Whether there is something that cannot be replaced; a pipe behind ``/dev/stdout`` has no real path."""
+    return os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
+
+
+def sync_folder(folder: Path) -> None:
     """Make the new name last, where the system lets folders be opened."""
     if os.name == "nt":
         return

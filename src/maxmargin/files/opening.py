@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 
 STANDARD_INPUT = "-"
 
-# How files of each kind begin.
+# The endings of compressed files, and how those of each kind begin.
 FIRST_BYTES = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
 LONGEST_FIRST_BYTES = max(map(len, FIRST_BYTES.values()))
 

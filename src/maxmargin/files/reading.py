@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 
+from maxmargin.files.opening import FIRST_BYTES
+
 TABLES = (".csv", ".parquet")
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ def read_data(
 ) -> DataFile:
     """Read svmlight text (plain or compressed), CSV, Parquet or a store, by the file's name.
 
+    A store is opened, and read once to compare its checksums; :func:`open_store` can do without.
+
     Parameters
     ----------
     path : str or Path
@@ -87,7 +90,7 @@ def read_data(
 
         found = read_table(path, target=target, names=None if like is None else names_of(like, path))
     elif is_store(path):
-        found = open_store(path)
+        found = open_store(path, check=True)
         _refuse_other_columns(found, like, path)
     else:
         from maxmargin.files.svmlight import read_svmlight
@@ -98,8 +101,9 @@ def read_data(
 
 
 def table_format(path: str | Path) -> str | None:
-    """The ending of a table's name, without that of a compression; None for other files."""
-    suffixes = [suffix for suffix in Path(path).suffixes if suffix not in COMPRESSED]
+    """The ending of a table's name in lower case, without that of a compression; None for other files."""
+    endings = map(str.lower, Path(path).suffixes)
+    suffixes = [suffix for suffix in endings if suffix not in FIRST_BYTES]
     return suffixes[-1] if suffixes and suffixes[-1] in TABLES else None
 
 

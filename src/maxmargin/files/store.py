@@ -4,13 +4,13 @@ The arrays are mapped into memory, so that the system reads the pages that are u
 what is trained on may be larger than the memory. What the linear machines and perceptrons need besides is some twenty
 numbers a row and a few times the square of the columns, so that rows should have forty entries or more.
 
-Opening checks the sizes, which takes milliseconds; ``check=True`` reads everything once and compares the checksums.
+Opening checks the sizes, and that the columns of every row rise and are within the shape: one pass over the indices, so
+that a damaged store cannot make the loops read foreign memory. ``check=True`` reads everything once and compares the
+checksums, as :func:`maxmargin.files.read_data` and with it the command do.
 """
 
 import json
 import os
-import secrets
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -20,12 +20,14 @@ from typing import Any, BinaryIO
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.files.atomic import folder_written_atomically
 from maxmargin.files.reading import DataFile, are_whole
 
 MANIFEST = "manifest.json"
 FORMAT, VERSION = "maxmargin store", 1
 LARGEST_MANIFEST = 1 << 26
 PIECE = 1 << 22
+ENTRIES_PER_PIECE = 1 << 20
 ROWS_PER_BLOCK = 1 << 15
 MOST_COLUMNS = (1 << 31) - 1
 SPARSE = {"data": ("float32", "float64"), "indices": ("int32", "int64"), "indptr": ("int64",)}
@@ -48,30 +50,46 @@ def write_store(path: str | Path, blocks: Iterable[tuple[Any, np.ndarray]], name
     Parameters
     ----------
     path : str or Path
-        The folder to make; one that is a store already is replaced when all is written.
+        The folder to make; one that is a store already is replaced when all is written and on the disk.
     blocks : iterable of (X, y)
         All sparse or all dense, with as many columns.
     names : list of str, optional
         Names of the columns.
     """
-    with _folder_in_place_of(Path(path)) as folder, _Writer(folder) as writer:
+    _write(path, blocks, names, None)
+
+
+def _write(
+    path: str | Path,
+    blocks: Iterable[tuple[Any, np.ndarray]],
+    names: list[str] | None,
+    source: dict[str, Any] | None,
+) -> None:
+    with _folder_in_place_of(path) as folder, _Writer(folder) as writer:
         for X, y in blocks:
             writer.add(X, y)
-        writer.finish(names)
+        writer.finish(names, source)
 
 
 def open_store(path: str | Path, *, check: bool = False) -> DataFile:
     """Open a store: X and y are read from the disk when they are used.
 
+    The columns of sparse rows are looked at once, which takes as long as reading ``indices.bin`` does.
+
     Parameters
     ----------
     path : str or Path
     check : bool, default=False
-        Read everything, and compare the checksums.
+        Read everything, and compare the checksums: only so values that were damaged are noticed.
 
     Returns
     -------
     DataFile
+
+    Raises
+    ------
+    StoreError
+        Where the folder is not a store, or is damaged.
     """
     folder = Path(path)
     manifest = _manifest(folder)
@@ -82,8 +100,10 @@ def open_store(path: str | Path, *, check: bool = False) -> DataFile:
     opened = {name: _open_array(folder, name, arrays[name], dtypes) for name, dtypes in wanted.items()}
     if check:
         for name in opened:
-            if _checksum(folder / f"{name}.bin") != arrays[name]["checksum"]:
-                raise StoreError(f"{path}: {name}.bin is not what was written: its checksum is another one.")
+            if _checksum(folder / f"{name}.bin") != arrays[name].get("checksum"):
+                raise StoreError(
+                    f"{path}: {name}.bin is not what was written, its checksum is another one: write the store anew."
+                )
     _refuse_other_sizes(path, manifest, opened)
     if not manifest["sparse"]:
         return DataFile(opened["X"].reshape(shape), opened["y"], manifest["names"])
@@ -91,8 +111,12 @@ def open_store(path: str | Path, *, check: bool = False) -> DataFile:
     indptr = opened["indptr"]
     if indptr[0] != 0 or indptr[-1] != opened["data"].size or (np.diff(indptr) < 0).any():
         raise StoreError(f"{path}: indptr.bin is damaged.")
+    if not _columns_are_sound(opened["indices"], indptr, shape[1]):
+        raise StoreError(f"{path}: indices.bin is damaged: columns are out of range, or do not rise within a row.")
     X = sp.csr_matrix(shape, dtype=opened["data"].dtype)
     X.data, X.indices, X.indptr = opened["data"], opened["indices"], _narrow(indptr, opened["indices"].dtype)
+    # Known from the look at the columns; else SciPy would look again.
+    X.has_sorted_indices = X.has_canonical_format = True
     return DataFile(X, opened["y"], manifest["names"])
 
 
@@ -138,7 +162,7 @@ class _Writer:
             self._append("X", np.ascontiguousarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64))
         self._n_rows += X.shape[0]
 
-    def finish(self, names: list[str] | None) -> None:
+    def finish(self, names: list[str] | None, source: dict[str, Any] | None) -> None:
         """Write the manifest, when all arrays are on the disk."""
         if self._n_rows == 0:
             raise ValueError("there are no rows to store.")
@@ -162,6 +186,7 @@ class _Writer:
             "shape": [self._n_rows, self._n_columns],
             "names": names,
             "arrays": arrays,
+            "source": source,
         }
         with (self._folder / MANIFEST).open("wb") as last:
             last.write(json.dumps(manifest).encode())
@@ -181,23 +206,12 @@ class _Writer:
 
 
 @contextmanager
-def _folder_in_place_of(path: Path) -> Iterator[Path]:
-    """A folder beside the path that takes its place at the end; an error or a crash leaves the old one."""
-    target = Path(os.path.realpath(path))
-    if target.exists() and not is_store(target):
+def _folder_in_place_of(path: str | Path) -> Iterator[Path]:
+    """A folder beside the path that takes its place at the end, where that is free or a store."""
+    if os.path.exists(path) and not is_store(path):
         raise StoreError(f"{path} is there already and is not a store: give another name.")
-    unique = secrets.token_hex(8)
-    folder = target.with_name(f".{target.name}.{unique}.part")
-    old = target.with_name(f".{target.name}.{unique}.old")
-    folder.mkdir()
-    try:
+    with folder_written_atomically(path) as folder:
         yield folder
-        if target.exists():
-            os.rename(target, old)
-        os.rename(folder, target)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -251,6 +265,19 @@ def _refuse_other_sizes(path: str | Path, manifest: dict[str, Any], arrays: dict
         raise StoreError(f"{path}: the sizes of the arrays do not fit the shape {n_rows} × {n_columns}.")
 
 
+def _columns_are_sound(indices: np.ndarray, indptr: np.ndarray, n_columns: int) -> bool:
+    """Whether columns are within the shape and rise within every row, as all loops assume."""
+    for start in range(0, indices.size, ENTRIES_PER_PIECE):
+        # One entry more, so that neighbours in two pieces are compared, too.
+        piece = np.asarray(indices[start : start + ENTRIES_PER_PIECE + 1])
+        if piece.min() < 0 or piece.max() >= n_columns:
+            return False
+        falls = np.flatnonzero(piece[1:] <= piece[:-1]) + (start + 1)
+        if not np.array_equal(indptr[np.searchsorted(indptr, falls)], falls):
+            return False
+    return True
+
+
 def _narrow(indptr: np.ndarray, dtype: Any) -> np.ndarray:
     """The ends of rows in the type of the indices, where they fit."""
     return indptr.astype(dtype) if int(indptr[-1]) <= np.iinfo(dtype).max else np.asarray(indptr)
@@ -269,7 +296,8 @@ def store_text(
 ) -> None:
     """Write svmlight text into a store, in blocks of rows: memory stays bounded whatever the size of the text.
 
-    The text is read twice, first for the number of columns.
+    The text is read twice, first for the number of columns. The store remembers which text it was made of, for
+    :func:`is_store_of`.
 
     Parameters
     ----------
@@ -283,6 +311,7 @@ def store_text(
 
     if str(source) == "-":
         raise ValueError("standard input cannot be read twice: write it to a file first.")
+    made_of = _description(source, zero_based)
     n_columns, whole = 1, True
     for X, y in read_svmlight_blocks(
         source, rows_per_block=rows_per_block, n_features=MOST_COLUMNS, zero_based=zero_based
@@ -290,4 +319,26 @@ def store_text(
         n_columns = max(n_columns, int(X.indices.max(initial=-1)) + 1)
         whole = whole and are_whole(y)
     again = read_svmlight_blocks(source, rows_per_block=rows_per_block, n_features=n_columns, zero_based=zero_based)
-    write_store(path, ((X, y.astype(np.int64) if whole else y) for X, y in again))
+    _write(path, ((X, y.astype(np.int64) if whole else y) for X, y in again), None, made_of)
+
+
+def is_store_of(path: str | Path, source: str | Path, *, zero_based: bool = False) -> bool:
+    """Whether there is a store that :func:`store_text` made of a text as it is now.
+
+    Parameters
+    ----------
+    path : str or Path
+    source : str or Path
+        The text; its size and its time of change are compared.
+    zero_based : bool, default=False
+
+    Returns
+    -------
+    bool
+    """
+    return is_store(path) and _manifest(Path(path)).get("source") == _description(source, zero_based)
+
+
+def _description(source: str | Path, zero_based: bool) -> dict[str, Any]:
+    state = os.stat(source)
+    return {"size": state.st_size, "mtime_ns": state.st_mtime_ns, "zero_based": bool(zero_based)}

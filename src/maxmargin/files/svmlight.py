@@ -16,6 +16,8 @@ from maxmargin.files.opening import STANDARD_INPUT, compressed, kind_of, name_of
 from maxmargin.files.svmlight_pieces import LARGEST_INDEX, Expected, Fault, Piece, Reading, parse_block, take_block
 
 ROWS_PER_BLOCK = 1 << 14
+# Some fifty megabytes: however wide rows are, blocks of them stay small.
+ENTRIES_PER_BLOCK = 1 << 22
 
 
 class SvmlightError(ValueError):
@@ -121,7 +123,8 @@ def read_svmlight_blocks(
 ) -> Iterator[tuple[Any, np.ndarray]]:
     """Read a file of any size, some rows at a time.
 
-    The memory needed is that of ``rows_per_block`` rows. The first rows are out before the last are read, so that
+    The memory needed is that of a block, which ends after ``rows_per_block`` rows or with the row that makes it four
+    million entries, whichever comes first. The first rows are out before the last are read, so that
     neither the number of columns nor whether indices begin with 0 can be taken from the file: both are to be given.
     Indices that contradict them, 0 or one that is too large, are errors.
 
@@ -140,7 +143,7 @@ def read_svmlight_blocks(
     Yields
     ------
     X : scipy.sparse.csr_matrix
-        With ``rows_per_block`` rows; fewer in the last block.
+        With ``rows_per_block`` rows; fewer in the last block, and where rows are wide.
     y : ndarray of float64
 
     Raises
@@ -254,26 +257,41 @@ def _blocks(path: str | os.PathLike[str], expected: Expected, rows_per_block: in
     with open_bytes(path) as stream:
         blocks = LineBlocks(stream)
         held: list[Piece] = []
-        n_held = 0
+        n_held = n_entries = 0
         try:
             while (block := take_block(blocks)) is not None:
                 piece = parse_block(block, expected)
                 lines_before += piece.n_lines
                 held.append(piece)
                 n_held += piece.labels.size
-                if n_held >= rows_per_block:
+                n_entries += piece.indices.size
+                if n_held >= rows_per_block or n_entries >= ENTRIES_PER_BLOCK:
                     X, y = _joined(held, expected, 1)
-                    stop = n_held - n_held % rows_per_block
-                    for start in range(0, stop, rows_per_block):
-                        yield X[start : start + rows_per_block], y[start : start + rows_per_block]
+                    stop = 0
+                    for rows in _full_blocks(X.indptr, rows_per_block):
+                        yield X[rows], y[rows]
+                        stop = rows.stop
                     held = [_tail(X, y, stop, expected)]
-                    n_held -= stop
+                    n_held, n_entries = held[0].labels.size, held[0].indices.size
         except Fault as fault:
             fault.line += lines_before
             raise _error(path, fault) from None
         if n_held:
             X, y = _joined(held, expected, 1)
             yield X, y
+
+
+def _full_blocks(offsets: np.ndarray, rows_per_block: int) -> Iterator[slice]:
+    """Rows that make a block whatever follows them."""
+    n_rows, start = offsets.size - 1, 0
+    offsets = offsets.astype(np.int64)
+    while start < n_rows:
+        reached = int(np.searchsorted(offsets, offsets[start] + ENTRIES_PER_BLOCK))
+        stop = min(start + rows_per_block, reached)
+        if stop > n_rows:
+            return
+        yield slice(start, stop)
+        start = stop
 
 
 def _tail(X: Any, y: np.ndarray, start: int, expected: Expected) -> Piece:

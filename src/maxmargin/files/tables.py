@@ -1,18 +1,30 @@
-"""CSV and Parquet through pyarrow: numbers as they are, text as one column for every value."""
+"""CSV and Parquet through pyarrow: numbers as they are, text as one column for every value.
 
+In CSV an empty field is a missing value; so are the usual spellings such as ``NA`` in columns of numbers, while in
+those of text they are texts like others.
+"""
+
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.files.atomic import written_atomically
+from maxmargin.files.opening import compressed, kind_of, open_bytes
 from maxmargin.files.reading import DataFile, table_format
 
 # More different values than this in a text column are hardly categories.
 MOST_VALUES = 10_000
+# And a table of more columns than this is hardly one.
+MOST_COLUMNS = 10_000
 ROWS_PER_BLOCK = 1 << 14
+# However many columns there are, blocks of rows stay small.
+CELLS_PER_BLOCK = 1 << 22
 
 
 def read_table(path: str | Path, *, target: str | None, names: list[str] | None = None) -> DataFile:
@@ -67,11 +79,70 @@ def read_table_blocks(path: str | Path, names: list[str]) -> Iterator[DataFile]:
             raise ValueError(f"{path}: the table has no rows.")
 
 
+def write_table(path: str | Path, data: DataFile, target: str) -> None:
+    """Write rows and what is to be predicted of them as CSV or Parquet, by the file's name.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV is compressed if its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``.
+    data : DataFile
+        Columns without names are called ``x1``, ``x2`` and so on. Zeros of sparse rows are written, too.
+    target : str
+        The name of the last column, that of ``data.y``.
+    """
+    with _arrow_errors(path):
+        import pyarrow as pa
+        from pyarrow import csv, parquet
+
+        schema = _schema_of(data, target, path)
+        is_parquet = table_format(path) == ".parquet"
+        with (
+            written_atomically(path) as file,
+            compressed(file, kind_of(path)) as stream,
+            (parquet.ParquetWriter if is_parquet else csv.CSVWriter)(stream, schema) as writer,
+        ):
+            for columns in _column_blocks(data):
+                writer.write_table(pa.table(columns, schema=schema))
+
+
+def _schema_of(data: DataFile, target: str, path: str | Path) -> Any:
+    """The names and types of the columns to write, where a table can have them."""
+    import pyarrow as pa
+
+    _refuse_compressed_parquet(path)
+    n_columns = data.X.shape[1]
+    if n_columns > MOST_COLUMNS:
+        raise ValueError(f"{path}: {n_columns:,} columns are too many for a table: write svmlight text or a store.")
+    names = data.names or [f"x{k}" for k in range(1, n_columns + 1)]
+    if target in names:
+        raise ValueError(f"{path}: a column has the target's name {target!r} already: rename it.")
+    return pa.schema([*((name, pa.float64()) for name in names), (target, pa.array(data.y[:1]).type)])
+
+
+def _column_blocks(data: DataFile) -> Iterator[list[Any]]:
+    """The columns of some rows at a time, and the targets behind them."""
+    import pyarrow as pa
+
+    n_rows, n_columns = data.X.shape
+    step = _rows_per_block(n_columns)
+    for start in range(0, n_rows, step):
+        X, y = data.X[start : start + step], data.y[start : start + step]
+        columns = np.ascontiguousarray((X.toarray() if sp.issparse(X) else X).T, dtype=np.float64)
+        yield [pa.array(values) for values in (*columns, y)]
+
+
+def _rows_per_block(n_columns: int) -> int:
+    return min(ROWS_PER_BLOCK, CELLS_PER_BLOCK // max(1, n_columns) + 1)
+
+
 def _rows_of(table: Any, target: str | None, names: list[str] | None, path: str | Path) -> DataFile:
     y = None
     if target is not None and target in table.column_names:
         y = _target(table[target], target, path)
     rest = {name: table[name] for name in table.column_names if name != target}
+    if not rest and names is None:
+        raise ValueError(f"{path}: there is no column besides {target!r} to predict from.")
     found, blocks = _encode(rest, path) if names is None else _encode_like(rest, names, path)
     if any(sp.issparse(block) for block in blocks):
         return DataFile(sp.csr_matrix(sp.hstack([sp.csr_matrix(block) for block in blocks])), y, found)
@@ -101,9 +172,12 @@ def _open(path: str | Path, names: list[str] | None) -> Any:
         from pyarrow import csv, parquet
 
         if table_format(path) == ".parquet":
+            _refuse_compressed_parquet(path)
             return parquet.read_table(path)
         types = None if names is None else _known_types(_csv_schema(path), names, path)
-        return csv.read_csv(path, convert_options=_csv_options(column_types=types))
+        with _csv_source(path) as source:
+            table = csv.read_csv(source, convert_options=csv.ConvertOptions(column_types=types))
+        return _without_empty_texts(table)
 
 
 @contextmanager
@@ -113,28 +187,51 @@ def _opened_blocks(path: str | Path, names: list[str]) -> Iterator[Iterator[Any]
     from pyarrow import csv, parquet
 
     if table_format(path) == ".parquet":
+        _refuse_compressed_parquet(path)
         with parquet.ParquetFile(path) as file:
             _refuse_repeated(file.schema_arrow.names, path)
             columns = list(_known_types(file.schema_arrow, names, path))
-            batches = file.iter_batches(ROWS_PER_BLOCK, columns=columns)
+            batches = file.iter_batches(_rows_per_block(len(columns)), columns=columns)
             yield (pa.Table.from_batches([batch]) for batch in batches)
         return
     types = _known_types(_csv_schema(path), names, path)
-    with csv.open_csv(path, convert_options=_csv_options(column_types=types, include_columns=list(types))) as reader:
-        yield (pa.Table.from_batches([batch]) for batch in reader)
+    options = csv.ConvertOptions(column_types=types, include_columns=list(types))
+    with _csv_source(path) as source, csv.open_csv(source, convert_options=options) as reader:
+        yield (_without_empty_texts(pa.Table.from_batches([batch])) for batch in reader)
 
 
-def _csv_options(**options: Any) -> Any:
-    from pyarrow import csv
+def _refuse_compressed_parquet(path: str | Path) -> None:
+    if kind_of(path) and table_format(path) == ".parquet":
+        raise ValueError(f"{path}: Parquet is compressed within: have it without {kind_of(path)} around it.")
 
-    # An empty text is a missing value, too.
-    return csv.ConvertOptions(strings_can_be_null=True, **options)
+
+@contextmanager
+def _csv_source(path: str | Path) -> Iterator[Any]:
+    """What pyarrow is to read: a plain file by itself, others through our own decompression."""
+    if not kind_of(path):
+        yield path
+        return
+    with open_bytes(path) as stream:
+        yield io.BufferedReader(stream)
+
+
+def _without_empty_texts(table: Any) -> Any:
+    """The table of a CSV file with missing values in place of empty texts."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            column = table.column(place)
+            filled = compute.if_else(compute.equal(column, ""), pa.scalar(None, field.type), column)
+            table = table.set_column(place, field, filled)
+    return table
 
 
 def _csv_schema(path: str | Path) -> Any:
     from pyarrow import csv
 
-    with csv.open_csv(path, convert_options=_csv_options()) as reader:
+    with _csv_source(path) as source, csv.open_csv(source) as reader:
         _refuse_repeated(reader.schema.names, path)
         return reader.schema
 
@@ -159,12 +256,16 @@ def _known_types(schema: Any, names: list[str], path: str | Path) -> dict[str, A
 
 def _target(column: Any, name: str, path: str | Path) -> np.ndarray:
     _refuse_missing(column, name, path)
+    if not _is_numeric(column.type):
+        return _texts(column, name, path)
     values = column.to_numpy()
-    return values.astype(str) if values.dtype == object else values
+    _refuse_not_finite(values, name, path)
+    return values
 
 
 def _encode(columns: dict[str, Any], path: str | Path) -> tuple[list[str], list[Any]]:
     """Columns of numbers, and for every value of a text column one of zeros and ones."""
+    _refuse_ambiguous(columns, path)
     names, blocks = [], []
     for name, column in columns.items():
         _refuse_missing(column, name, path)
@@ -172,8 +273,7 @@ def _encode(columns: dict[str, Any], path: str | Path) -> tuple[list[str], list[
             names.append(name)
             blocks.append(_numbers(column, name, path))
             continue
-        _refuse_other_types(column, name, path)
-        texts = column.cast("string").to_numpy().astype(str)
+        texts = _texts(column, name, path)
         values = np.unique(texts)
         if values.size > MOST_VALUES:
             raise ValueError(f"{path}: column {name!r} has {values.size:,} different texts: leave it out.")
@@ -184,26 +284,44 @@ def _encode(columns: dict[str, Any], path: str | Path) -> tuple[list[str], list[
 
 def _encode_like(columns: dict[str, Any], names: list[str], path: str | Path) -> tuple[list[str], list[Any]]:
     """The columns that a model knows, in its order."""
+    known = set(names)
     blocks: list[Any] = []
-    place = 0
-    while place < len(names):
-        name = names[place]
-        if name in columns and _is_numeric(columns[name].type):
-            _refuse_missing(columns[name], name, path)
-            blocks.append(_numbers(columns[name], name, path))
-            place += 1
-            continue
-        source = next((column for column in columns if name.startswith(f"{column}=")), None)
-        if source is None:
-            raise ValueError(f"{path}: the model was trained with a column {name!r}, which is not there.")
-        _refuse_missing(columns[source], source, path)
-        values = []
-        while place < len(names) and names[place].startswith(f"{source}="):
-            values.append(names[place][len(source) + 1 :])
-            place += 1
-        texts = columns[source].cast("string").to_numpy().astype(str)
-        blocks.append(_indicators(texts, np.array(values)))
+    for source, group in groupby(names, lambda name: _source(name, columns, known, path)):
+        column, encoded = columns[source], list(group)
+        _refuse_missing(column, source, path)
+        if source in known:
+            blocks.append(_numbers(column, source, path))
+        else:
+            texts = column.cast("string").to_numpy().astype(str)
+            blocks.append(_indicators(texts, np.array([name[len(source) + 1 :] for name in encoded])))
     return names, blocks
+
+
+def _source(name: str, columns: dict[str, Any], known: set[str], path: str | Path) -> str:
+    """The column of a file that a column of a model was made of: itself, or that of a text that is written behind =."""
+    parts = name.split("=")
+    fronts = ("=".join(parts[:k]) for k in range(1, len(parts)))
+    found = [front for front in fronts if front in columns and front not in known]
+    found += [name] if name in columns else []
+    if not found:
+        raise ValueError(f"{path}: the model was trained with a column {name!r}, which is not there.")
+    if len(found) > 1:
+        raise ValueError(
+            f"{path}: the model's column {name!r} may be of {' or of '.join(map(repr, found))}: leave one out."
+        )
+    return found[0]
+
+
+def _refuse_ambiguous(columns: dict[str, Any], path: str | Path) -> None:
+    """See that names ``column=value`` of a text column look like those of no other column."""
+    for name in columns:
+        parts = name.split("=")
+        for front in ("=".join(parts[:k]) for k in range(1, len(parts))):
+            if front in columns and not _is_numeric(columns[front].type):
+                raise ValueError(
+                    f"{path}: column {name!r} has a name like those of the values of the text column {front!r}: "
+                    "rename one of them."
+                )
 
 
 def _indicators(texts: np.ndarray, values: np.ndarray) -> Any:
@@ -215,10 +333,21 @@ def _indicators(texts: np.ndarray, values: np.ndarray) -> Any:
 
 
 def _numbers(column: Any, name: str, path: str | Path) -> np.ndarray:
+    if not _is_numeric(column.type):
+        raise ValueError(f"{path}: column {name!r} is not of numbers, as it was in training.")
     values = column.to_numpy().astype(np.float64)
+    _refuse_not_finite(values, name, path)
+    return values[:, None]
+
+
+def _texts(column: Any, name: str, path: str | Path) -> np.ndarray:
+    _refuse_other_types(column, name, path)
+    return column.cast("string").to_numpy().astype(str)
+
+
+def _refuse_not_finite(values: np.ndarray, name: str, path: str | Path) -> None:
     if not np.isfinite(values).all():
         raise ValueError(f"{path}: column {name!r} has values that are missing or not finite: fill them in first.")
-    return values[:, None]
 
 
 def _is_numeric(kind: Any) -> bool:
