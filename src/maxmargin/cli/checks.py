@@ -1,0 +1,43 @@
+"""What is refused before any work is done, and what every subcommand that needs labels asks for."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+STANDARD_INPUT = "-"
+
+
+def refuse_unreadable(path: str, option: str) -> None:
+    """Refuse a file that is only read after hours of work, before them."""
+    if path == STANDARD_INPUT:
+        return
+    if not os.path.exists(path):
+        raise ValueError(f"{option} {path}: there is no such file.")
+    if not os.access(path, os.R_OK):
+        raise ValueError(f"{option} {path} cannot be read: its permissions forbid it.")
+
+
+def refuse_unwritable(output: Path | None, option: str = "-o") -> None:
+    """Refuse a name under which nothing could be written in the end."""
+    if output is None:
+        return
+    target = Path(os.path.realpath(output))
+    if target.is_dir():
+        raise ValueError(f"{option} {output} is a folder: name a file.")
+    if not target.parent.is_dir():
+        raise ValueError(f"{option} {output}: the folder {target.parent} does not exist: make it first.")
+    # A file is replaced as a whole, for which its folder has to be writable; a device is written to as it is.
+    written = target if target.exists() and not target.is_file() else target.parent
+    if not os.access(written, os.W_OK):
+        raise ValueError(f"{option} {output} cannot be written: the permissions of {written} forbid it.")
+
+
+def refuse_without_labels(rows: Any, data: str, target: str | None) -> None:
+    """Refuse a table of which only the features were read."""
+    if rows.y is not None:
+        return
+    if target is None:
+        raise ValueError(f"{data} is a table: name the column that holds the labels with --target.")
+    raise ValueError(
+        f"{data} has no column {target!r}: name the column that holds the labels with --target, or leave that file out."
+    )
