@@ -600,6 +600,16 @@ def test_confusion_of_labels_that_the_model_does_not_know(tmp_path, known, new):
     assert answer["accuracy"] == pytest.approx(2 / 3)
 
 
+def test_labels_that_were_text_for_the_model_may_be_numbers_now(tmp_path):
+    table, new, model = tmp_path / "known.csv", tmp_path / "new.csv", tmp_path / "model"
+    known = ["7", "x"]
+    table.write_text("a,label\n" + "".join(f"{k % 2},{known[k % 2]}\n" for k in range(20)))
+    new.write_text("a,label\n0,7\n0,8\n")
+    answer = told("train", table, "--target", "label", "-o", model, "--test", new)
+    assert answer[f"accuracy on {new}"] == told("evaluate", model, new, "--target", "label")["accuracy"] == 0.5
+    assert told("verify", model, table, "--target", "label")["true"] is True
+
+
 def test_margins_of_many_classes(iris, tmp_path):
     for model in ("linear-svc", "svc"):
         run("train", iris, "-o", tmp_path / "model", "--model", model)
@@ -620,6 +630,8 @@ def test_usage_errors_are_one_line(ended, cancer, tmp_path):
         (["train", cancer, "-o", output, "--model", "svc", "--kernel", "linear", "--gamma", "3"], "--gamma"),
         (["train", cancer, "-o", output, "--model", "svc", "--degree", "3"], "--degree"),
         (["train", cancer, "-o", output, "--model", "perceptron", "-C", "3"], "-C"),
+        (["train", cancer, "-o", output, "--max-time", "-1"], "--max-time"),
+        (["train", cancer, "-o", output, "--max-time", "nan"], "--max-time"),
     ):
         code, out, error = ended(*arguments)
         assert (code, out, error.count("\n")) == (2, "", 1), error
@@ -700,6 +712,17 @@ def test_json_is_for_machines(iris, tmp_path):
     assert [row["label"] for row in rows] == machine.predict(data.X).tolist()
     assert [row["scores"] for row in rows] == machine.decision_function(data.X).tolist()
     assert json.loads(run("predict", model, iris, "--json").stdout.splitlines()[0]) == {"label": 0}
+
+
+def test_json_knows_no_infinities(cancer, tmp_path):
+    run("train", cancer, "-o", tmp_path / "model")
+    rows = tmp_path / "far.svm"
+    rows.write_text("1 1:1e308 2:1e308 3:1e308 4:1e308 28:1e308\n")
+    machine = load(tmp_path / "model")
+    machine.coef_ = 1e10 * np.abs(machine.coef_)
+    save(machine, tmp_path / "model")
+    line = run("predict", tmp_path / "model", rows, "--json", "--scores").stdout
+    assert json.loads(line) == {"label": 1, "scores": ["inf"]}
 
 
 def test_all_fits_of_a_command_share_its_time(cancer, tmp_path, monkeypatch):

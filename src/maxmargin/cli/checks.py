@@ -1,6 +1,7 @@
 """What is refused before any work is done, and what every subcommand that needs labels asks for."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,20 @@ def refuse_unwritable(output: Path | None, option: str = "-o") -> None:
         raise ValueError(f"{option} {output} cannot be written: the permissions of {written} forbid it.")
 
 
-def refuse_without_labels(rows: Any, data: str, target: str | None) -> None:
-    """Refuse a table of which only the features were read."""
-    if rows.y is not None:
-        return
+def labelled(machine: Any, rows: Any, data: str, target: str | None) -> Any:
+    """Rows with labels to compare with a model's; a table of which only the features were read is refused."""
+    if rows.y is None:
+        raise _without_labels(data, target)
+    classes = getattr(machine, "classes_", None)
+    if classes is not None and classes.dtype.kind in "OU" and rows.y.dtype.kind in "iuf":
+        # Among other labels, those of this file were text for the model.
+        return replace(rows, y=rows.y.astype(str).astype(object))
+    return rows
+
+
+def _without_labels(data: str, target: str | None) -> ValueError:
     if target is None:
-        raise ValueError(f"{data} is a table: name the column that holds the labels with --target.")
-    raise ValueError(
+        return ValueError(f"{data} is a table: name the column that holds the labels with --target.")
+    return ValueError(
         f"{data} has no column {target!r}: name the column that holds the labels with --target, or leave that file out."
     )

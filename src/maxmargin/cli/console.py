@@ -120,7 +120,7 @@ def tell(answer: dict[str, Any], as_json: bool) -> None:
         for name, value in answer.items():
             entries |= value.entries if isinstance(value, Entry) else {name: value}
         entries["warnings"] = [message for message, _ in _kinds_of_warnings(_warned.get())]
-        typer.echo(json.dumps(_plain(entries), allow_nan=False))
+        typer.echo(json.dumps(plain(entries), allow_nan=False))
         return
     width = max(len(name) for name in answer)
     for name, value in answer.items():
@@ -144,12 +144,12 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """JSON knows no infinities: they become text."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
-        return {str(name): _plain(entry) for name, entry in value.items()}
+        return {str(name): plain(entry) for name, entry in value.items()}
     if isinstance(value, list):
-        return [_plain(entry) for entry in value]
+        return [plain(entry) for entry in value]
     return value

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli.checks import refuse_without_labels
+from maxmargin.cli.checks import labelled
 from maxmargin.cli.console import JSON, ZERO_BASED, Entry, tell, working
 
 
@@ -26,8 +26,7 @@ def evaluate(
 
     machine = load_model(model)
     with working(f"reading {data}"):
-        rows = read_data(data, target=target, like=machine, zero_based=zero_based)
-    refuse_without_labels(rows, data, target)
+        rows = labelled(machine, read_data(data, target=target, like=machine, zero_based=zero_based), data, target)
     with working("predicting"):
         found = rows.quietly(machine.predict)(rows.X)
         answer = _of_values(found, rows.y) if is_regression(machine) else _of_labels(machine, rows, found)

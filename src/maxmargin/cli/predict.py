@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from maxmargin.cli.checks import refuse_unwritable
-from maxmargin.cli.console import ZERO_BASED, working
+from maxmargin.cli.console import ZERO_BASED, plain, working
 
 
 def predict(
@@ -59,4 +59,4 @@ def _plain_line(label: Any, scores: list[float] | None) -> str:
 
 
 def _json_line(label: Any, scores: list[float] | None) -> str:
-    return json.dumps({"label": label} if scores is None else {"label": label, "scores": scores}) + "\n"
+    return json.dumps(plain({"label": label} if scores is None else {"label": label, "scores": scores})) + "\n"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.cli.checks import STANDARD_INPUT, refuse_unreadable, refuse_unwritable, refuse_without_labels
+from maxmargin.cli.checks import STANDARD_INPUT, labelled, refuse_unreadable, refuse_unwritable
 from maxmargin.cli.console import JSON, ZERO_BASED, Entry, proof_entry, tell, working
 from maxmargin.cli.models import KERNELS, MODELS, is_regression, make_model, number_or_name, score, score_name
 
@@ -126,8 +126,7 @@ def train(
     if test is not None:
         with working(f"testing on {test}"):
             new = read_data(test, target=target, like=machine, zero_based=zero_based)
-            refuse_without_labels(new, test, target)
-            answer[f"{score_name(machine)} on {test}"] = score(machine, new)
+            answer[f"{score_name(machine)} on {test}"] = score(machine, labelled(machine, new, test, target))
     answer["status"] = str(machine.status_)
     answer |= proof_entry("certificate", machine.certificate_, "proof")
     answer["written"] = str(output)
@@ -140,6 +139,8 @@ class Clock:
     """Shares the seconds that all fits of a command have: each gets its part of what is left when it begins."""
 
     def __init__(self, seconds: float | None, n_fits: int) -> None:
+        if seconds is not None and not seconds > 0.0:
+            raise ValueError(f"--max-time must be more than 0 seconds, got {seconds:g}.")
         self._seconds = seconds
         self._ends = None if seconds is None else time.perf_counter() + seconds
         self._n_waiting = n_fits

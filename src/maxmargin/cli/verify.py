@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from maxmargin.cli.checks import refuse_without_labels
+from maxmargin.cli.checks import labelled
 from maxmargin.cli.console import JSON, ZERO_BASED, proof_entry, tell, working
 
 # The exit code where the file claims what is not true; errors have another one.
@@ -35,8 +35,7 @@ def verify(
     if not hasattr(machine, "certificate_"):
         raise ValueError(f"{model} holds no certificate: only models that maxmargin trained do.")
     with working(f"reading {data}"):
-        rows = read_data(data, target=target, like=machine, zero_based=zero_based)
-    refuse_without_labels(rows, data, target)
+        rows = labelled(machine, read_data(data, target=target, like=machine, zero_based=zero_based), data, target)
     with working("proving"):
         proof = rows.quietly(certify)(machine, rows.X, rows.y)
     answer = {**proof_entry("claimed", machine.certificate_, "claim"), **proof_entry("proven", proof, "proof")}
