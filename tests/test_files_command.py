@@ -186,6 +186,16 @@ def test_honest_models_are_true(iris, tmp_path, model, kind):
     assert told("verify", path, rows)["true"] is True
 
 
+@pytest.mark.parametrize("kind", [Perceptron, KernelPerceptron])
+def test_a_stream_that_has_no_status_is_verified(cancer, tmp_path, kind):
+    data, path = read_data(cancer), tmp_path / "model"
+    model = kind().partial_fit(data.X, data.y, classes=[-1, 1])
+    if not hasattr(model, "certificate_"):
+        model.certificate_ = certify(model, data.X, data.y)
+    save(model, path)
+    assert told("verify", path, cancer)["true"] is True
+
+
 def test_many_classes_scores_and_cross_validation(iris, tmp_path):
     model = tmp_path / "iris.model"
     answer = told("train", iris, "-o", model, "--model", "svc", "--cv", "3")

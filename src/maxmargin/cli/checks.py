@@ -47,6 +47,4 @@ def labelled(machine: Any, rows: Any, data: str, target: str | None) -> Any:
 def _without_labels(data: str, target: str | None) -> ValueError:
     if target is None:
         return ValueError(f"{data} is a table: name the column that holds the labels with --target.")
-    return ValueError(
-        f"{data} has no column {target!r}: name the column that holds the labels with --target, or leave that file out."
-    )
+    return ValueError(f"{data} has no column {target!r}: name the column that holds the labels with --target.")

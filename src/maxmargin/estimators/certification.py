@@ -66,7 +66,7 @@ def check_claims(estimator: CertifiedModel, proof: Certificate | PerClass) -> No
         _refuse_others("objective_", estimator.objective_, [objective_of(one) for one in proofs], agreement)
     if hasattr(estimator, "margin_"):
         _refuse_others("margin_", estimator.margin_, _margins_of(estimator, proofs), agreement)
-    says_solved = estimator.status_ is Status.SOLVED or getattr(estimator, "fit_status_", 1) == 0
+    says_solved = getattr(estimator, "status_", None) is Status.SOLVED or getattr(estimator, "fit_status_", 1) == 0
     if says_solved and not all(_is_solved(estimator, one) for one in proofs):
         raise CertificateError(f"status_ {str(Status.SOLVED)!r} is not proven")
 
