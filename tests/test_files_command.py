@@ -18,8 +18,19 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.preprocessing import scale
 from typer.testing import CliRunner
 
-from maxmargin import SVC, CertificateError, LinearSVC, Perceptron, certify, load
-from maxmargin.cli.app import app
+from maxmargin import (
+    SVC,
+    CertificateError,
+    KernelPerceptron,
+    LinearSVC,
+    LinearSVR,
+    MarginPerceptron,
+    Perceptron,
+    Status,
+    certify,
+    load,
+)
+from maxmargin.cli.app import app, main
 from maxmargin.files import open_store, read_data, read_svmlight, save, store_text, write_store, write_svmlight
 from maxmargin.files.opening import bytes_listener
 from maxmargin.solvers import step_listener
@@ -37,6 +48,21 @@ def run(*arguments, code=0):
 def told(*arguments):
     """Run the command with --json; return the object."""
     return json.loads(run(*arguments, "--json").stdout)
+
+
+@pytest.fixture
+def ended(monkeypatch, capsys):
+    """Run the command as the shell does; return the exit code and what was printed on both streams."""
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def as_in_the_shell(*arguments):
+        monkeypatch.setattr(sys, "argv", ["maxmargin", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        return end.value.code or 0, said.out, said.err
+
+    return as_in_the_shell
 
 
 @pytest.fixture
@@ -106,15 +132,89 @@ def test_a_false_claim_is_found(cancer, tmp_path):
     save(model, path)
     with pytest.raises(CertificateError):
         load(path).certificate_.check(certify(load(path), data.X, data.y))
-    result = run("verify", path, cancer, code=1)
-    assert "true" in result.output
-    assert "no" in result.output
+    answer = json.loads(run("verify", path, cancer, "--json", code=1).stdout)
+    assert answer["true"] is False
+    assert "primal" in answer["why"]
+    assert answer["claim"]["primal"] < answer["proof"]["primal"]
+    lines = dict(line.split(None, 1) for line in run("verify", path, cancer, code=1).stdout.splitlines())
+    assert lines["true"] == "no"
+    assert "primal" in lines["why"]
+
+
+def lie(model, name, value):
+    """Change what a model says of itself."""
+    setattr(model, name, value)
+    return model
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+@pytest.mark.parametrize(
+    ("model", "name", "value"),
+    [
+        (LinearSVC(), "objective_", 0.001),
+        (LinearSVC(), "margin_", 99.0),
+        (LinearSVC(max_iter=1, solver="coordinate"), "status_", Status.SOLVED),
+        (SVC(max_iter=1), "status_", Status.SOLVED),
+        (SVC(max_iter=1), "fit_status_", 0),
+        (MarginPerceptron(gamma=0.5, max_iter=20), "margin_", 0.5),
+        (MarginPerceptron(gamma=0.5, max_iter=20), "status_", Status.SOLVED),
+        (Perceptron(max_iter=2), "status_", Status.SOLVED),
+    ],
+    ids=lambda value: str(value),
+)
+def test_every_claim_of_a_file_is_checked(cancer, tmp_path, model, name, value):
+    path = tmp_path / "model"
+    data = read_data(cancer)
+    fitted = clone(model).fit(data.X, data.y)
+    save(fitted, path)
+    assert told("verify", path, cancer)["true"] is True
+    save(lie(fitted, name, value), path)
+    answer = json.loads(run("verify", path, cancer, "--json", code=1).stdout)
+    assert answer["true"] is False
+    assert name.replace("fit_", "") in answer["why"]
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearSVC(loss="squared_hinge"),
+        LinearSVC(multi_class="crammer_singer"),
+        SVC(C=np.inf, gamma=10.0),
+        SVC(kernel="sigmoid"),
+        Perceptron(average=True, tol=None, max_iter=30),
+        Perceptron(early_stopping=True),
+        MarginPerceptron(accelerated=True, max_iter=100),
+        KernelPerceptron(tol=None),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_honest_models_are_true(iris, tmp_path, model, kind):
+    data, path = read_data(iris), tmp_path / "model"
+    keep = np.r_[0:101, 103:142, 143:150] if np.isinf(getattr(model, "C", 1.0)) else slice(None)
+    rows = tmp_path / "rows.svm"
+    X, y = data.X[keep], data.y[keep]
+    write_svmlight(rows, X, y)
+    save(clone(model).fit(X.toarray() if kind == "dense" else X, y), path)
+    assert told("verify", path, rows)["true"] is True
+
+
+@pytest.mark.parametrize("kind", [Perceptron, KernelPerceptron])
+def test_a_stream_that_has_no_status_is_verified(cancer, tmp_path, kind):
+    data, path = read_data(cancer), tmp_path / "model"
+    model = kind().partial_fit(data.X, data.y, classes=[-1, 1])
+    if not hasattr(model, "certificate_"):
+        model.certificate_ = certify(model, data.X, data.y)
+    save(model, path)
+    assert told("verify", path, cancer)["true"] is True
 
 
 def test_many_classes_scores_and_cross_validation(iris, tmp_path):
     model = tmp_path / "iris.model"
     answer = told("train", iris, "-o", model, "--model", "svc", "--cv", "3")
-    assert "±" in answer["accuracy in 3 folds"]
+    assert 0.9 < answer["accuracy in 3 folds"]["mean"] <= 1.0
+    assert 0.0 <= answer["accuracy in 3 folds"]["std"] < 0.1
     lines = run("predict", model, iris, "--scores").stdout.splitlines()
     data, machine = read_data(iris), load(model)
     scores = np.array([line.split("\t")[1:] for line in lines], dtype=float)
@@ -149,7 +249,7 @@ def test_a_table_with_categories_keeps_its_vocabulary_in_the_model(tmp_path):
     table.write_text("\n".join(rows) + "\n")
     answer = told("train", table, "-o", model, "--target", "fruit")
     assert answer["accuracy"] == 1.0
-    assert told("info", model)["names"] == "size, colour=blue, colour=green"
+    assert told("info", model)["names"] == ["size", "colour=blue", "colour=green"]
     # Other order, no target, and a colour that was never seen.
     new.write_text("colour,size\ngreen,1\nblue,2\nred,3\n")
     assert run("predict", model, new).stdout.split()[:2] == ["pear", "plum"]
@@ -257,15 +357,12 @@ def test_models_are_converted(iris, tmp_path, kind):
         assert run("predict", other, iris).stdout == run("predict", source, iris).stdout
 
 
-def test_errors_are_one_line_and_exit_codes(cancer, tmp_path):
-    environment = {**os.environ, "NO_COLOR": "1"}
-
+def test_errors_are_one_line_and_exit_codes(ended, cancer, tmp_path):
     def failing(*arguments):
-        command = [sys.executable, "-m", "maxmargin.cli.app", *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
-        assert done.returncode == 1, done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1, done.stderr
-        return done.stderr
+        code, _, error = ended(*arguments)
+        assert code == 2, error
+        assert len(error.strip().splitlines()) == 1, error
+        return error
 
     bad = tmp_path / "bad.svm"
     bad.write_text("1 1:0.5\n-1 1:x\n")
@@ -397,22 +494,46 @@ def test_training_from_a_store_never_copies_it(tmp_path, model, sparse):
     assert mapped.certificate_ == in_memory.certificate_
 
 
+FILES = st.one_of(
+    st.binary(max_size=200),
+    st.text("01:-+.e #\n\tqidnaf,", max_size=200).map(str.encode),
+    # Mostly sound rows.
+    st.lists(
+        st.sampled_from(["1 1:0.5", "-1 2:1", "1", "2 1:3 2:-1", "0.5 2:1e300", "1 3:1", "x 1:1"]), max_size=9
+    ).map(lambda lines: "".join(f"{line}\n" for line in lines).encode()),
+)
+
+
+@pytest.fixture(scope="module")
+def sound_models(tmp_path_factory):
+    """Models of two columns: of two classes, of three, of values."""
+    folder = tmp_path_factory.mktemp("models")
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.standard_normal((30, 2)))
+    save(LinearSVC().fit(X, np.where(np.arange(30) % 2, 1, -1)), folder / "plane")
+    save(SVC().fit(X, np.arange(30) % 3), folder / "kernel")
+    save(LinearSVR().fit(X, rng.standard_normal(30)), folder / "values")
+    return folder
+
+
 @given(
     name=st.sampled_from(["train", "predict", "evaluate", "verify", "info", "separate", "convert"]),
-    content=st.one_of(st.binary(max_size=200), st.text("01:-+.e #\n\tqidnaf,", max_size=200).map(str.encode)),
+    model=st.sampled_from([None, "plane", "kernel", "values"]),
+    content=FILES,
     options=st.lists(
         st.sampled_from(["--json", "-C", "1", "inf", "--model", "svc", "--scores", "--zero-based", "-"]), max_size=3
     ),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_the_files_hold_the_command_ends_with_a_code(tmp_path, name, content, options):
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_the_files_hold_the_command_ends_with_a_code(tmp_path, sound_models, name, model, content, options):
     path = tmp_path / "rows.svm"
     path.write_bytes(content)
+    used = path if model is None else sound_models / model
     arguments = {"train": [path, "-o", tmp_path / "out"], "convert": [path, tmp_path / "out.svm"]}
-    arguments |= {"info": [path], "separate": [path], "predict": [path, path]}
-    result = runner.invoke(app, [name, *map(str, arguments.get(name, [path, path])), *options], input=content)
-    # What main() prints as one line, or a usage error.
-    assert result.exit_code in (0, 1, 2)
+    arguments |= {"info": [used], "separate": [path]}
+    result = runner.invoke(app, [name, *map(str, arguments.get(name, [used, path])), *options], input=content)
+    # What main() prints as one line, a usage error, a false claim or no decision.
+    assert result.exit_code in (0, 1, 2, 3)
     assert result.exception is None or isinstance(result.exception, (ValueError, OSError, SystemExit)), result.exception
 
 
@@ -455,6 +576,236 @@ def test_a_full_disk_is_one_line(cancer, tmp_path):
         "/dev/full",
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.strip().splitlines() == [done.stderr.strip()]
     assert "No space left" in done.stderr
+
+
+def test_the_test_file_of_a_store_may_count_from_zero(tmp_path):
+    rows, model = tmp_path / "rows.svm", tmp_path / "model"
+    rows.write_text("".join(f"{1 if k % 2 else -1} 0:{k % 2} 1:1\n" for k in range(20)))
+    answer = told("train", rows, "-o", model, "--store", "--zero-based", "--test", rows)
+    assert answer[f"accuracy on {rows}"] == answer["accuracy"] == 1.0
+
+
+def test_labels_have_to_be_named(ended, tmp_path):
+    table, bare, model = tmp_path / "rows.csv", tmp_path / "bare.csv", tmp_path / "model"
+    table.write_text("a,b,label\n" + "".join(f"{k},{k % 3},{k % 2}\n" for k in range(20)))
+    bare.write_text("a,b\n1,2\n")
+    code, _, error = ended("train", table, "--target", "label", "-o", model, "--test", bare)
+    assert code == 2
+    assert "'label'" in error
+    assert "--target" in error
+    # What was learned is not lost.
+    assert load(model).n_features_in_ == 2
+    for name in ("verify", "evaluate"):
+        code, _, error = ended(name, model, table)
+        assert (code, error.count("\n")) == (2, 1)
+        assert "name the column that holds the labels with --target" in error
+
+
+@pytest.mark.parametrize(
+    ("known", "new"),
+    [(["no", "yes"], ["no", "perhaps", "yes"]), ([-1, 1], [-1.0, 0.5, 1.0]), ([0, 1], [0, 300, 1])],
+    ids=["text", "floats", "integers"],
+)
+def test_confusion_of_labels_that_the_model_does_not_know(tmp_path, known, new):
+    table, other, model = tmp_path / "known.csv", tmp_path / "new.csv", tmp_path / "model"
+    table.write_text("a,label\n" + "".join(f"{k % 2},{known[k % 2]}\n" for k in range(20)))
+    assert told("train", table, "--target", "label", "-o", model)["accuracy"] == 1.0
+    other.write_text("a,label\n" + "".join(f"{a},{label}\n" for a, label in zip((0, 0, 1), new, strict=True)))
+    answer = told("evaluate", model, other, "--target", "label")
+    head, *rows = answer["confusion (rows: true, columns: found)"]
+    assert len(head) == 4
+    assert str(new[1]) in head
+    truth = {row[0]: dict(zip(head[1:], row[1:], strict=True)) for row in rows}
+    assert truth[str(new[1])][str(known[0])] == 1
+    assert sum(sum(counts.values()) for counts in truth.values()) == 3
+    assert answer["accuracy"] == pytest.approx(2 / 3)
+
+
+def test_labels_that_were_text_for_the_model_may_be_numbers_now(tmp_path):
+    table, new, model = tmp_path / "known.csv", tmp_path / "new.csv", tmp_path / "model"
+    known = ["7", "x"]
+    table.write_text("a,label\n" + "".join(f"{k % 2},{known[k % 2]}\n" for k in range(20)))
+    new.write_text("a,label\n0,7\n0,8\n")
+    answer = told("train", table, "--target", "label", "-o", model, "--test", new)
+    assert answer[f"accuracy on {new}"] == told("evaluate", model, new, "--target", "label")["accuracy"] == 0.5
+    assert told("verify", model, table, "--target", "label")["true"] is True
+
+
+def test_margins_of_many_classes(iris, tmp_path):
+    for model in ("linear-svc", "svc"):
+        run("train", iris, "-o", tmp_path / "model", "--model", model)
+        answer = told("evaluate", tmp_path / "model", iris)
+        margins = answer["f of the true class less the strongest other"]
+        assert margins["smallest"] < 0.0 < margins["median"]
+        assert margins["share above 0"] == answer["accuracy"]
+
+
+def test_usage_errors_are_one_line(ended, cancer, tmp_path):
+    output = tmp_path / "model"
+    for arguments, why in (
+        (["train", cancer, "--nothing"], "--nothing"),
+        (["train", cancer, "-o", output, "-C", "x"], "-C"),
+        (["train"], "Missing"),
+        (["nothing"], "nothing"),
+        (["train", cancer, "-o", output, "--model", "svc", "--kernel", "precomputed"], "gram matrix"),
+        (["train", cancer, "-o", output, "--model", "svc", "--kernel", "linear", "--gamma", "3"], "--gamma"),
+        (["train", cancer, "-o", output, "--model", "svc", "--degree", "3"], "--degree"),
+        (["train", cancer, "-o", output, "--model", "perceptron", "-C", "3"], "-C"),
+        (["train", cancer, "-o", output, "--max-time", "-1"], "--max-time"),
+        (["train", cancer, "-o", output, "--max-time", "nan"], "--max-time"),
+    ):
+        code, out, error = ended(*arguments)
+        assert (code, out, error.count("\n")) == (2, "", 1), error
+        assert why in error
+    assert not output.exists()
+    assert "demo" in ended()[1]
+
+
+def test_unexpected_errors_are_one_line(ended, cancer, tmp_path, monkeypatch):
+    def broken(*_):
+        raise error
+
+    monkeypatch.setattr(LinearSVC, "fit", broken)
+    for error, expected in ((TypeError("odd"), 70), (ImportError("pip install it"), 2)):
+        code, _, printed = ended("train", cancer, "-o", tmp_path / "model")
+        assert (code, printed.count("\n")) == (expected, 1)
+        assert str(error) in printed
+    error = TypeError("odd")
+    assert "MAXMARGIN_DEBUG" in ended("train", cancer, "-o", tmp_path / "model")[2]
+    monkeypatch.setenv("MAXMARGIN_DEBUG", "1")
+    with pytest.raises(TypeError, match="odd"):
+        main()
+
+
+def test_what_cannot_end_well_is_refused_before_training(ended, cancer, tmp_path, monkeypatch):
+    monkeypatch.setattr(LinearSVC, "fit", lambda *_: pytest.fail("trained"))
+    good = tmp_path / "model"
+    for arguments, why in (
+        (["-o", good, "--test", tmp_path / "typo.svm"], "typo.svm"),
+        (["-o", tmp_path], "folder"),
+        (["-o", tmp_path / "none" / "model"], "does not exist"),
+    ):
+        code, _, error = ended("train", cancer, *arguments)
+        assert code == 2
+        assert why in error
+    for name in ("predict", "separate"):
+        arguments = [good, cancer] if name == "predict" else [cancer]
+        assert "folder" in ended(name, *arguments, "-o", tmp_path)[2]
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="permissions do not bind")
+def test_a_folder_that_forbids_writing_is_found_before_training(ended, cancer, tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    assert "permissions" in ended("train", cancer, "-o", closed / "model")[2]
+
+
+def test_warnings_are_told_once_and_in_one_line(ended, iris, tmp_path):
+    arguments = ["train", iris, "-o", tmp_path / "model", "--cv", 3, "--max-iter", 1]
+    code, out, error = ended(*arguments)
+    assert code == 0
+    assert error.startswith("warning: LinearSVC: max_iter was reached")
+    assert error.count("\n") == 1
+    assert len(error) < 400
+    assert "(4 times)" in error
+    code, out, error = ended(*arguments, "--json")
+    (warning,) = json.loads(out)["warnings"]
+    assert "max_iter was reached" in warning
+    assert error.count("\n") == 1
+
+
+def test_json_is_for_machines(iris, tmp_path):
+    model = tmp_path / "model"
+    answer = told("train", iris, "-o", model, "--model", "svc")
+    assert (answer["rows"], answer["columns"], answer["warnings"]) == (150, 4, [])
+    proof = answer["proof"]["0 against 1"]
+    assert proof["gap"] == pytest.approx(proof["primal"] - proof["dual"])
+    assert 0.0 <= proof["relative"] <= 1e-3
+    assert isinstance(answer["certificate"], str)
+    about = told("info", model)
+    assert (about["columns"], about["classes"]) == (4, [0, 1, 2])
+    assert about["support vectors"] == len(load(model).support_)
+    assert about["proof"] == answer["proof"]
+    assert told("evaluate", model, iris)["rows"] == 150
+    lines = run("predict", model, iris, "--json", "--scores").stdout.splitlines()
+    rows = [json.loads(line) for line in lines]
+    machine, data = load(model), read_data(iris)
+    assert [row["label"] for row in rows] == machine.predict(data.X).tolist()
+    assert [row["scores"] for row in rows] == machine.decision_function(data.X).tolist()
+    assert json.loads(run("predict", model, iris, "--json").stdout.splitlines()[0]) == {"label": 0}
+
+
+def test_json_knows_no_infinities(cancer, tmp_path):
+    run("train", cancer, "-o", tmp_path / "model")
+    rows = tmp_path / "far.svm"
+    rows.write_text("1 1:1e308 2:1e308 3:1e308 4:1e308 28:1e308\n")
+    machine = load(tmp_path / "model")
+    machine.coef_ = 1e10 * np.abs(machine.coef_)
+    save(machine, tmp_path / "model")
+    line = run("predict", tmp_path / "model", rows, "--json", "--scores").stdout
+    assert json.loads(line) == {"label": 1, "scores": ["inf"]}
+
+
+def test_all_fits_of_a_command_share_its_time(cancer, tmp_path, monkeypatch):
+    limits, whole = [], LinearSVC.fit
+
+    def noted(self, X, y):
+        limits.append(self.max_time)
+        return whole(self, X, y)
+
+    monkeypatch.setattr(LinearSVC, "fit", noted)
+    run("train", cancer, "-o", tmp_path / "model", "--max-time", 60, "--cv", 4)
+    assert len(limits) == 5
+    assert limits[0] <= 60 / 5
+    assert sum(limits) >= 59
+    assert load(tmp_path / "model").max_time == 60.0
+    limits.clear()
+    run("train", cancer, "-o", tmp_path / "model", "--max-time", 1e-9, "--cv", 2)
+    assert all(0.0 < limit < 0.01 for limit in limits)
+
+
+def test_an_undecided_separation_says_so(cancer, tmp_path):
+    witness = tmp_path / "witness.npz"
+    arguments = ["separate", cancer, "--max-time", "1e-9", "-o", witness]
+    printed = run(*arguments, code=3).stdout
+    assert "undecided" in printed
+    assert "no witness" in printed
+    answer = json.loads(run(*arguments, "--json", code=3).stdout)
+    assert (answer["separable"], answer["written"]) == (None, None)
+    assert not witness.exists()
+
+
+def test_folds_are_shuffled_by_the_seed(tmp_path):
+    X, y = load_diabetes(return_X_y=True)
+    rows, model = tmp_path / "sorted.svm", tmp_path / "model"
+    order = np.argsort(y)
+    write_svmlight(rows, X[order], y[order])
+    options = ["train", rows, "-o", model, "--model", "linear-svr", "-C", 100, "--cv", 5]
+    by_default, again, other = told(*options), told(*options, "--seed", 0), told(*options, "--seed", 1)
+    name = "R² in 5 folds"
+    assert by_default[name]["mean"] > 0.3
+    assert by_default[name] == again[name] != other[name]
+
+
+def test_names_of_models_and_kernels_are_completed():
+    for words, expected in (("maxmargin train --model lin", "linear-svc"), ("maxmargin train --kernel r", "rbf")):
+        environment = {"_MAXMARGIN_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "3"}
+        result = runner.invoke(app, [], env=environment, prog_name="maxmargin")
+        assert expected in result.stdout.split()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+def test_a_reader_that_goes_away_is_no_error(cancer, tmp_path):
+    run("train", cancer, "-o", tmp_path / "model")
+    rows = tmp_path / "many.svm"
+    rows.write_bytes(cancer.read_bytes() * 40)
+    command = [sys.executable, "-m", "maxmargin.cli.app", "predict", str(tmp_path / "model"), str(rows), "--scores"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=120) == 141
+    assert process.stderr.read() == b""
+    process.stderr.close()

@@ -1,14 +1,17 @@
 """The command's entry point."""
 
+import os
 import sys
 from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from maxmargin import __version__
+from maxmargin.cli.console import warnings_told
 from maxmargin.cli.convert import convert
 from maxmargin.cli.demo import demo
 from maxmargin.cli.evaluate import evaluate
@@ -18,6 +21,14 @@ from maxmargin.cli.quick_start import collect_garbage_rarely, import_scikit_lear
 from maxmargin.cli.separate import separate
 from maxmargin.cli.train import train
 from maxmargin.cli.verify import verify
+
+# Exit codes besides 0. That ``verify`` finds a false claim is 1, that ``separate`` decides nothing is 3.
+ERROR = 2
+UNEXPECTED = 70
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+# What is raised with a message that says what to do.
+EXPLAINED = (ValueError, OSError, ImportError, MemoryError)
 
 app = typer.Typer(
     name="maxmargin",
@@ -45,7 +56,8 @@ def _started_fast(subcommand: Callable[..., None]) -> Callable[..., None]:
     @wraps(subcommand)
     def run(*arguments: object, **options: object) -> None:
         import_scikit_learn()
-        subcommand(*arguments, **options)
+        with warnings_told():
+            subcommand(*arguments, **options)
 
     return run
 
@@ -56,19 +68,53 @@ app.command()(demo)
 
 
 def main() -> None:
-    """Run the command; an error is one line on standard error and exit code 1, Ctrl-C is exit code 130."""
+    """Run the command.
+
+    An error is one line on standard error and exit code 2. An error that nobody thought of is one line, too, with exit
+    code 70; its traceback is shown where the environment variable MAXMARGIN_DEBUG is set. Ctrl-C is exit code 130, and
+    a reader that goes away (``maxmargin predict ... | head``) 141. What subcommands add stands in their help.
+    """
     collect_garbage_rarely()
     try:
-        app()
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.exit(141)
-    except (ValueError, OSError, MemoryError) as error:
-        Console(stderr=True).print(
-            f"[bold red]error:[/] {escape(str(error) or 'out of memory')}", highlight=False, soft_wrap=True
-        )
-        sys.exit(1)
+        code = app(standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except SystemExit as end:
+        # The framework takes a broken pipe for an error of its own.
+        code = BROKEN_PIPE if isinstance(end.__context__, BrokenPipeError) else end.code
+    except Exception as error:
+        if os.environ.get("MAXMARGIN_DEBUG"):
+            raise
+        code = _explain(error)
+    sys.exit(code)
+
+
+def _explain(error: Exception) -> int:
+    """Print an error as one line; return the exit code."""
+    if hasattr(error, "format_message"):
+        return _explain_usage(error)
+    if isinstance(error, EXPLAINED):
+        _print_error(str(error) or "out of memory")
+        return ERROR
+    _print_error(f"unexpected {type(error).__name__}: {error} (MAXMARGIN_DEBUG=1 shows where)")
+    return UNEXPECTED
+
+
+def _explain_usage(error: Any) -> int:
+    """What the framework refuses: an unknown option, a value that is no number; or nothing was asked for."""
+    message = error.format_message()
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(message, err=True, nl=bool(message))
+    else:
+        context = getattr(error, "ctx", None)
+        hint = f" ({context.command_path} --help shows all)" if context is not None else ""
+        _print_error(f"{message}{hint}")
+    return ERROR
+
+
+def _print_error(message: str) -> None:
+    line = " ".join(message.split())
+    Console(stderr=True).print(f"[bold red]error:[/] {escape(line)}", highlight=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,12 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator
+import textwrap
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import typer
@@ -50,19 +54,84 @@ def working(description: str, steps: int | None = None) -> Iterator[Callable[[],
             step_listener.reset(heard[1])
 
 
+# What was warned of since the subcommand began.
+_warned: ContextVar[Sequence[Any]] = ContextVar("_warned", default=())
+# A warning may state a proof a class.
+LONGEST_WARNING = 300
+
+
+@contextmanager
+def warnings_told() -> Iterator[None]:
+    """Collect warnings; at the end print each kind as one line on standard error, and how often it came."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for of_programmers in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+            warnings.simplefilter("ignore", of_programmers)
+        before = _warned.set(warned)
+        try:
+            yield
+        finally:
+            _warned.reset(before)
+            for message, times in _kinds_of_warnings(warned):
+                often = f" ({times} times)" if times > 1 else ""
+                typer.echo(
+                    f"warning: {textwrap.shorten(message, LONGEST_WARNING, placeholder=' ...')}{often}", err=True
+                )
+
+
+def _kinds_of_warnings(warned: Sequence[Any]) -> list[tuple[str, int]]:
+    """The first warning of every kind, and how many there were; proofs differ from fit to fit."""
+    kinds: dict[str, list[str]] = {}
+    for warning in warned:
+        message = str(warning.message)
+        kinds.setdefault(message.partition(" Proven: ")[0], []).append(message)
+    return [(messages[0], len(messages)) for messages in kinds.values()]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a person reads as one text, and a machine as entries of an object."""
+
+    text: str
+    entries: dict[str, Any]
+
+
+def proof_entry(name: str, proof: Any, numbers: str) -> dict[str, Entry]:
+    """A certificate under its name as a sentence, for machines also under ``numbers`` as an object."""
+    return {name: Entry(str(proof), {name: str(proof), numbers: numbers_of(proof)})}
+
+
+def numbers_of(proof: Any) -> dict[str, Any]:
+    """A certificate's numbers with those that follow from them; of several, by class or by pair of classes."""
+    if isinstance(proof, Mapping):
+        return {_name_of(label): numbers_of(one) for label, one in proof.items()}
+    follow = {name: getattr(proof, name) for name in ("gap", "relative", "share") if hasattr(proof, name)}
+    return {**proof.to_dict(), **follow}
+
+
+def _name_of(label: Any) -> str:
+    return " against ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
 def tell(answer: dict[str, Any], as_json: bool) -> None:
-    """Print an answer: a line an entry, or one JSON object."""
+    """Print an answer: a line an entry, or one JSON object with the warnings so far."""
     if as_json:
-        typer.echo(json.dumps({name: _plain(value) for name, value in answer.items()}, allow_nan=False))
+        entries: dict[str, Any] = {}
+        for name, value in answer.items():
+            entries |= value.entries if isinstance(value, Entry) else {name: value}
+        entries["warnings"] = [message for message, _ in _kinds_of_warnings(_warned.get())]
+        typer.echo(json.dumps(plain(entries), allow_nan=False))
         return
     width = max(len(name) for name in answer)
     for name, value in answer.items():
-        text = value if isinstance(value, str) else _text(value)
+        text = _text(value)
         indent = "\n" + " " * (width + 2)
         typer.echo(f"{name:{width}}  {indent.join(text.splitlines()) or '-'}")
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, Entry):
+        return value.text
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, bool):
@@ -75,12 +144,12 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """JSON knows no infinities: they become text."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
-        return {str(name): _plain(entry) for name, entry in value.items()}
+        return {str(name): plain(entry) for name, entry in value.items()}
     if isinstance(value, list):
-        return [_plain(entry) for entry in value]
+        return [plain(entry) for entry in value]
     return value

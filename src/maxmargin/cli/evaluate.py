@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli.console import JSON, ZERO_BASED, tell, working
+from maxmargin.cli.checks import labelled
+from maxmargin.cli.console import JSON, ZERO_BASED, Entry, tell, working
 
 
 def evaluate(
@@ -25,14 +26,13 @@ def evaluate(
 
     machine = load_model(model)
     with working(f"reading {data}"):
-        rows = read_data(data, target=target, like=machine, zero_based=zero_based)
-    if rows.y is None:
-        raise ValueError(f"{data} has no column {target!r} with the labels.")
+        rows = labelled(machine, read_data(data, target=target, like=machine, zero_based=zero_based), data, target)
     with working("predicting"):
         found = rows.quietly(machine.predict)(rows.X)
         answer = _of_values(found, rows.y) if is_regression(machine) else _of_labels(machine, rows, found)
     overall = {score_name(machine): score_of(machine, found, rows.y)}
-    tell({"model": repr(machine), "rows": f"{len(found):,}", **overall, **answer}, as_json)
+    n_rows = Entry(f"{len(found):,}", {"rows": len(found)})
+    tell({"model": repr(machine), "rows": n_rows, **overall, **answer}, as_json)
 
 
 def _of_values(found: Any, y: Any) -> dict[str, Any]:
@@ -48,22 +48,57 @@ def _of_values(found: Any, y: Any) -> dict[str, Any]:
 def _of_labels(machine: Any, rows: Any, found: Any) -> dict[str, Any]:
     import numpy as np
 
-    labels = np.unique(np.concatenate([machine.classes_.astype(found.dtype), rows.y.astype(found.dtype)]))
-    table = np.zeros((labels.size, labels.size), dtype=np.int64)
-    np.add.at(table, (np.searchsorted(labels, rows.y.astype(found.dtype)), np.searchsorted(labels, found)), 1)
-    answer: dict[str, Any] = {
-        "confusion (rows: true, columns: found)": [
-            ["", *map(str, labels)],
-            *([str(label), *map(int, counts)] for label, counts in zip(labels, table, strict=True)),
-        ],
-    }
-    if len(machine.classes_) == 2 and np.isin(rows.y, machine.classes_).all():
-        scores = rows.quietly(machine.decision_function)(rows.X)
-        functional = np.where(rows.y == machine.classes_[1], scores, -scores)
-        answer["y f(x)"] = {
-            "smallest": float(functional.min()),
-            "5 % quantile": float(np.quantile(functional, 0.05)),
-            "median": float(np.median(functional)),
-            "share above 1": float((functional >= 1.0).mean()),
+    answer: dict[str, Any] = {"confusion (rows: true, columns: found)": _confusion(machine.classes_, rows.y, found)}
+    if not np.isin(rows.y, machine.classes_).all():
+        return answer
+    scores = rows.quietly(machine.decision_function)(rows.X)
+    places = np.searchsorted(machine.classes_, rows.y)
+    if scores.ndim == 1:
+        margins = np.where(places == 1, scores, -scores)
+        answer["y f(x)"] = {**_spread(margins), "share above 1": float((margins >= 1.0).mean())}
+    elif getattr(machine, "decision_function_shape", "ovr") == "ovr":
+        margins = _ahead(scores, places)
+        answer["f of the true class less the strongest other"] = {
+            **_spread(margins),
+            "share above 0": float((margins > 0.0).mean()),
         }
     return answer
+
+
+def _confusion(classes: Any, y: Any, found: Any) -> list[list[Any]]:
+    """Counts of true and found labels, with labels that the model does not know."""
+    import numpy as np
+
+    # As Python's values: arrays of one type would cut text short, and drop what stands behind the point of a number.
+    values = {label for array in (classes, y, found) for label in np.unique(array).tolist()}
+    labels = sorted(values, key=lambda label: (isinstance(label, str), label))
+    place_of = {label: place for place, label in enumerate(labels)}
+
+    def places(array: Any) -> Any:
+        distinct, inverse = np.unique(array, return_inverse=True)
+        return np.array([place_of[label] for label in distinct.tolist()], dtype=np.intp)[inverse]
+
+    table = np.zeros((len(labels), len(labels)), dtype=np.int64)
+    np.add.at(table, (places(y), places(found)), 1)
+    rows = ([str(label), *map(int, counts)] for label, counts in zip(labels, table, strict=True))
+    return [["", *map(str, labels)], *rows]
+
+
+def _ahead(scores: Any, places: Any) -> Any:
+    """By how much the true class's score exceeds that of the strongest other class."""
+    import numpy as np
+
+    each = np.arange(len(places))
+    others = scores.copy()
+    others[each, places] = -np.inf
+    return scores[each, places] - others.max(axis=1)
+
+
+def _spread(margins: Any) -> dict[str, float]:
+    import numpy as np
+
+    return {
+        "smallest": float(margins.min()),
+        "5 % quantile": float(np.quantile(margins, 0.05)),
+        "median": float(np.median(margins)),
+    }

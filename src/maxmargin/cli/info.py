@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli.console import JSON, tell
+from maxmargin.cli.console import JSON, Entry, proof_entry, tell
 
 
 def info(model: Annotated[Path, typer.Argument(help="A model file.")], as_json: bool = JSON) -> None:
@@ -16,14 +16,19 @@ def info(model: Annotated[Path, typer.Argument(help="A model file.")], as_json: 
     from maxmargin.cli.files import load_model
 
     machine = load_model(model)
-    answer: dict[str, Any] = {"model": repr(machine), "columns": f"{machine.n_features_in_:,}"}
-    if hasattr(machine, "classes_"):
-        answer["classes"] = ", ".join(map(str, machine.classes_))
-    if hasattr(machine, "feature_names_in_"):
-        answer["names"] = ", ".join(map(str, machine.feature_names_in_))
+    answer: dict[str, Any] = {"model": repr(machine), "columns": _count("columns", machine.n_features_in_)}
+    for name, attribute in (("classes", "classes_"), ("names", "feature_names_in_")):
+        if hasattr(machine, attribute):
+            values = getattr(machine, attribute).tolist()
+            answer[name] = Entry(", ".join(map(str, values)), {name: values})
     if hasattr(machine, "support_"):
-        answer["support vectors"] = f"{len(machine.support_):,}"
-    for name in ("status", "certificate"):
-        if hasattr(machine, f"{name}_"):
-            answer[name] = str(getattr(machine, f"{name}_"))
+        answer["support vectors"] = _count("support vectors", len(machine.support_))
+    if hasattr(machine, "status_"):
+        answer["status"] = str(machine.status_)
+    if hasattr(machine, "certificate_"):
+        answer |= proof_entry("certificate", machine.certificate_, "proof")
     tell(answer, as_json)
+
+
+def _count(name: str, count: int) -> Entry:
+    return Entry(f"{count:,}", {name: int(count)})

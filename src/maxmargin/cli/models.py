@@ -17,8 +17,13 @@ MODELS = {
     "lasso": "Lasso",
     "bayesian-regression": "BayesianRegression",
 }
-
-
+# kernel -> its options
+KERNELS: dict[str, tuple[str, ...]] = {
+    "rbf": ("gamma",),
+    "linear": (),
+    "poly": ("gamma", "degree", "coef0"),
+    "sigmoid": ("gamma", "coef0"),
+}
 ALL_CORES = -1
 
 
@@ -37,14 +42,30 @@ def make_model(name: str, options: dict[str, Any]) -> Any:
     for option in given:
         if option not in known:
             raise ValueError(f"--model {name} has no option {flag_of(option)}: leave it out.")
+    if "kernel" in known:
+        _refuse_unused(given.get("kernel", known["kernel"].default), given)
     if "n_jobs" in known:
         given.setdefault("n_jobs", ALL_CORES)
     return maker(**given)
 
 
+def _refuse_unused(kernel: str, given: dict[str, Any]) -> None:
+    """Refuse what the kernel would silently leave unused."""
+    if kernel == "precomputed":
+        raise ValueError(
+            "--kernel precomputed needs a gram matrix, and files hold rows: use the Python library for it."
+        )
+    if kernel not in KERNELS:
+        raise ValueError(f"--kernel {kernel} is none of {', '.join(KERNELS)}.")
+    for option in ("gamma", "degree", "coef0"):
+        if option in given and option not in KERNELS[kernel]:
+            raise ValueError(f"--kernel {kernel} does not use {flag_of(option)}: leave it out.")
+
+
 def flag_of(option: str) -> str:
     """The option as it is written in the shell."""
-    return "-C" if option == "C" else "--" + option.replace("_", "-")
+    shell_names = {"C": "-C", "n_jobs": "--jobs", "random_state": "--seed"}
+    return shell_names.get(option, "--" + option.replace("_", "-"))
 
 
 def is_regression(model: Any) -> bool:

@@ -1,11 +1,15 @@
 """``maxmargin separate``: is there a plane between two classes?"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli.console import JSON, ZERO_BASED, tell, working
+from maxmargin.cli.checks import refuse_unwritable
+from maxmargin.cli.console import JSON, ZERO_BASED, Entry, proof_entry, tell, working
+
+# The exit code where --max-time ended the search before anything was proven.
+UNDECIDED = 3
 
 
 def separate(
@@ -20,22 +24,41 @@ def separate(
 ) -> None:
     """Decide whether a plane separates two classes, and write the witness: the plane, or where the hulls meet.
 
+    Where --max-time ends it undecided, no witness is written, and the exit code is 3.
+
     Example: maxmargin separate mushrooms.svm -o witness.npz
     """
-    import numpy as np
-
     import maxmargin
-    from maxmargin.files import read_data, written_atomically
+    from maxmargin.files import read_data
+
+    refuse_unwritable(output)
 
     with working(f"reading {data}"):
         rows = read_data(data, target=target, zero_based=zero_based)
     with working("deciding"):
         found = maxmargin.separate(rows.X, rows.y, tol=tol, max_time=max_time, exact=exact)
-    if output is not None:
-        with written_atomically(output) as file:
-            if found.separable:
-                np.savez(file, coef=found.coef, intercept=found.intercept)
-            else:
-                np.savez(file, hull_weights=found.hull_weights)
-    answer = {"separable": found.separable, "certificate": str(found.certificate)}
-    tell({**answer, "written": str(output)} if output is not None else answer, as_json)
+    decided = found.separable is not None
+    answer: dict[str, Any] = {
+        "separable": found.separable if decided else Entry(f"undecided ({found.status})", {"separable": None}),
+        **proof_entry("certificate", found.certificate, "proof"),
+    }
+    if output is not None and decided:
+        _write_witness(found, output)
+        answer["written"] = str(output)
+    elif output is not None:
+        answer["written"] = Entry("nothing: there is no witness yet, raise --max-time", {"written": None})
+    tell(answer, as_json)
+    if not decided:
+        raise typer.Exit(UNDECIDED)
+
+
+def _write_witness(found: Any, output: Path) -> None:
+    import numpy as np
+
+    from maxmargin.files import written_atomically
+
+    with written_atomically(output) as file:
+        if found.separable:
+            np.savez(file, coef=found.coef, intercept=found.intercept)
+        else:
+            np.savez(file, hull_weights=found.hull_weights)

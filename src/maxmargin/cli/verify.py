@@ -5,7 +5,11 @@ from typing import Annotated
 
 import typer
 
-from maxmargin.cli.console import JSON, ZERO_BASED, tell, working
+from maxmargin.cli.checks import labelled
+from maxmargin.cli.console import JSON, ZERO_BASED, proof_entry, tell, working
+
+# The exit code where the file claims what is not true; errors have another one.
+FALSE_CLAIM = 1
 
 
 def verify(
@@ -17,23 +21,27 @@ def verify(
 ) -> None:
     """Compute a model's certificate anew from the data and the file alone; exit code 1 if the file claims more.
 
+    Checked are the certificate, the objective, the margin, and that a model which says so is solved. An error, such as
+    a file that cannot be read, is exit code 2.
+
     Example: maxmargin verify a9a.model a9a.svm
     """
     from maxmargin import CertificateError, certify
     from maxmargin.cli.files import load_model
+    from maxmargin.estimators.certification import check_claims
     from maxmargin.files import read_data
 
     machine = load_model(model)
     if not hasattr(machine, "certificate_"):
         raise ValueError(f"{model} holds no certificate: only models that maxmargin trained do.")
     with working(f"reading {data}"):
-        rows = read_data(data, target=target, like=machine, zero_based=zero_based)
+        rows = labelled(machine, read_data(data, target=target, like=machine, zero_based=zero_based), data, target)
     with working("proving"):
         proof = rows.quietly(certify)(machine, rows.X, rows.y)
-    answer = {"claimed": str(machine.certificate_), "proven": str(proof)}
+    answer = {**proof_entry("claimed", machine.certificate_, "claim"), **proof_entry("proven", proof, "proof")}
     try:
-        machine.certificate_.check(proof)
+        check_claims(machine, proof)
     except CertificateError as error:
         tell({**answer, "true": False, "why": str(error)}, as_json)
-        raise typer.Exit(1) from error
+        raise typer.Exit(FALSE_CLAIM) from error
     tell({**answer, "true": True}, as_json)

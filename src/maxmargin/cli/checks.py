@@ -1,0 +1,50 @@
+"""What is refused before any work is done, and what every subcommand that needs labels asks for."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+STANDARD_INPUT = "-"
+
+
+def refuse_unreadable(path: str, option: str) -> None:
+    """Refuse a file that is only read after hours of work, before them."""
+    if path == STANDARD_INPUT:
+        return
+    if not os.path.exists(path):
+        raise ValueError(f"{option} {path}: there is no such file.")
+    if not os.access(path, os.R_OK):
+        raise ValueError(f"{option} {path} cannot be read: its permissions forbid it.")
+
+
+def refuse_unwritable(output: Path | None, option: str = "-o") -> None:
+    """Refuse a name under which nothing could be written in the end."""
+    if output is None:
+        return
+    target = Path(os.path.realpath(output))
+    if target.is_dir():
+        raise ValueError(f"{option} {output} is a folder: name a file.")
+    if not target.parent.is_dir():
+        raise ValueError(f"{option} {output}: the folder {target.parent} does not exist: make it first.")
+    # A file is replaced as a whole, for which its folder has to be writable; a device is written to as it is.
+    written = target if target.exists() and not target.is_file() else target.parent
+    if not os.access(written, os.W_OK):
+        raise ValueError(f"{option} {output} cannot be written: the permissions of {written} forbid it.")
+
+
+def labelled(machine: Any, rows: Any, data: str, target: str | None) -> Any:
+    """Rows with labels to compare with a model's; a table of which only the features were read is refused."""
+    if rows.y is None:
+        raise _without_labels(data, target)
+    classes = getattr(machine, "classes_", None)
+    if classes is not None and classes.dtype.kind in "OU" and rows.y.dtype.kind in "iuf":
+        # Among other labels, those of this file were text for the model.
+        return replace(rows, y=rows.y.astype(str).astype(object))
+    return rows
+
+
+def _without_labels(data: str, target: str | None) -> ValueError:
+    if target is None:
+        return ValueError(f"{data} is a table: name the column that holds the labels with --target.")
+    return ValueError(f"{data} has no column {target!r}: name the column that holds the labels with --target.")
