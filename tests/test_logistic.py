@@ -14,7 +14,9 @@ from sklearn.linear_model import LogisticRegression as Rival
 from sklearn.preprocessing import scale
 
 from maxmargin import CertificateError, LimitWarning, LogisticRegression, Status, certify
-from maxmargin.problems.logistic import sigmoid
+from maxmargin.certificates import measure_logistic_gap
+from maxmargin.data import Points
+from maxmargin.problems.logistic import LogisticProblem, sigmoid
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = scale(X)
@@ -151,6 +153,13 @@ def test_weakly_separable_data_have_no_minimum_either():
     margins = np.where(labels == 1, scores, -scores)
     assert margins.min() >= 0.0 < margins.max()
     assert model.certificate_.margin == 0.0
+    assert model.certificate_.freed == np.count_nonzero(margins)
+    assert "no minimum" in str(model.certificate_)
+    # Another plane, which has points on its wrong side, proves nothing.
+    model.separating_coef_[0, 0] += 0.001
+    assert certify(model, marked, labels).freed == 0
+    with pytest.raises(CertificateError, match="freed"):
+        model.certificate_.check(certify(model, marked, labels))
     # With a price there is a minimum, and a later fit does not keep the plane.
     model.set_params(C=1.0).fit(marked, labels)
     assert model.status_ is Status.SOLVED
@@ -269,3 +278,15 @@ def test_limits_and_contradictions():
 def test_the_sigmoid_keeps_its_digits_at_both_ends():
     scores = np.array([-800.0, -40.0, 0.0, 40.0, 800.0])
     np.testing.assert_allclose(sigmoid(scores), [0.0, math.exp(-40.0), 0.5, 1.0, 1.0], rtol=1e-15)
+
+
+def test_points_on_a_plane_are_told_exactly():
+    # 0.1 + 0.2 - 0.3 is not zero in floats: the point is on the wrong side by 5e-17, and no sum of floats shows it.
+    points = np.array([[0.1, 0.2, -0.3], [1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.5, -0.5, 0.0]])
+    exact = sum(map(Fraction, points[0]))
+    assert exact != 0
+    for sign in (1, -1):
+        labels = np.array([sign, 1, -1, 1])
+        problem = LogisticProblem(Points(points), labels.astype(float), np.ones(4))
+        proof = measure_logistic_gap(problem, np.zeros(3), 0.0, (np.ones(3), 0.0))
+        assert proof.freed == (3 if sign * exact > 0 else 0)

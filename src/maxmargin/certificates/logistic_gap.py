@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin.certificates.base import Certificate, not_above
 from maxmargin.certificates.duality_gap import cost_of_balance
@@ -15,6 +17,8 @@ from maxmargin.problems.logistic import LogisticProblem, reach_of
 
 # What exponentials, logarithms and the few operations around them are off by, relative to their results.
 OF_FUNCTIONS = 2.0**-46
+# The most scores that are computed in rational arithmetic.
+MOST_EXACT = 20_000
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,14 @@ class LogisticGap(Gap):
     margin : float
         With C = inf, a positive margin y f/||w|| of all points, if they have one: the loss then falls to zero along w
         and has no minimum. Else zero.
+    freed : int
+        With C = inf, how many points a plane that was found has on its right side, while it has none on the wrong one:
+        along it the loss falls for ever. Zero where there is no such plane.
     """
 
     reach: float
     margin: float
+    freed: int
 
     _rivals: ClassVar[str] = "no plane has"
 
@@ -51,7 +59,10 @@ class LogisticGap(Gap):
         return super().__str__()
 
     def _more_to_say(self) -> str:
-        return "" if math.isinf(self.reach) else f" among all planes up to the length {self.reach:.3g}"
+        if math.isinf(self.reach):
+            return ""
+        endless = f"; {self.freed} points are on the right side of a plane and none on its wrong one: no minimum"
+        return f" among all planes up to the length {self.reach:.3g}{endless if self.freed else ''}"
 
     def check(self, proven: Certificate) -> None:
         """Raise CertificateError where a value is better than what the data prove."""
@@ -65,21 +76,31 @@ class LogisticGap(Gap):
             not_above(self.margin, proven.margin, abs(proven.margin)),
             f"margin {self.margin!r} is more than {proven.margin!r}",
         )
+        self._refuse_unless(
+            self.freed <= proven.freed, f"freed {self.freed!r} is more than the {proven.freed!r} of the data"
+        )
 
 
-def measure_logistic_gap(problem: LogisticProblem, w: np.ndarray, b: float) -> LogisticGap:
-    """State what a plane proves about the problem."""
+def measure_logistic_gap(
+    problem: LogisticProblem, w: np.ndarray, b: float, separating: tuple[np.ndarray, float] | None = None
+) -> LogisticGap:
+    """State what a plane, and one that may have no point on its wrong side, prove about the problem."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         linear = problem.points.scores(w)
         length = length_at_most(w)
-        terms = problem.points.longest_row + 4
-        error = gamma(terms) * (longest_row_at_most(problem.points) * length + abs(b)) + terms * SMALLEST
+        error = _error_of_scores(problem, length, b)
         primal = _primal_at_most(problem, length, linear + b, error)
         reach = math.inf if problem.is_penalised else reach_of(length, problem.typical_norm)
         dual = _dual_at_least(problem, linear, reach)
         margin = 0.0 if problem.is_penalised else _margin_at_least(problem, length, linear + b, error)
+        freed = 0 if problem.is_penalised or separating is None else _points_freed(problem, *separating)
     primal = math.inf if math.isnan(primal) else primal
-    return LogisticGap(primal, -math.inf if math.isnan(dual) else min(dual, primal), reach, margin)
+    return LogisticGap(primal, -math.inf if math.isnan(dual) else min(dual, primal), reach, margin, freed)
+
+
+def _error_of_scores(problem: LogisticProblem, length: float, b: float) -> float:
+    terms = problem.points.longest_row + 4
+    return gamma(terms) * (longest_row_at_most(problem.points) * length + abs(b)) + terms * SMALLEST
 
 
 def _primal_at_most(problem: LogisticProblem, length: float, scores: np.ndarray, error: float) -> float:
@@ -122,3 +143,32 @@ def _margin_at_least(problem: LogisticProblem, length: float, scores: np.ndarray
     margins = (problem.signs * scores)[problem.weights > 0.0]
     smallest = down(float(margins.min(initial=math.inf)) - error)
     return down(smallest / length) if 0.0 < smallest < math.inf and length > 0.0 else 0.0
+
+
+def _points_freed(problem: LogisticProblem, w: np.ndarray, b: float) -> int:
+    """How many points are on the right side of a plane that has none on its wrong side; zero where it has."""
+    counted = np.flatnonzero(problem.weights > 0.0)
+    scores = problem.points.scores(w) + b
+    margins = (problem.signs * scores)[counted]
+    error = _error_of_scores(problem, length_at_most(w), b)
+    if (margins < -error).any():
+        return 0
+    near = counted[np.abs(margins) <= error]
+    # A row of which the plane sees nothing is on it exactly.
+    sizes = problem.points.absolute_scores(w)[near] + abs(b)
+    near = near[sizes > 0.0]
+    if near.size > MOST_EXACT:
+        return 0
+    exact = [problem.signs[row] * _exact_score(problem, row, w, b) for row in near]
+    return (
+        0 if any(margin < 0 for margin in exact) else int(np.count_nonzero(margins > error)) + sum(m > 0 for m in exact)
+    )
+
+
+def _exact_score(problem: LogisticProblem, row: int, w: np.ndarray, b: float) -> int:
+    """The sign of a score in rational arithmetic."""
+    values = problem.points.matrix[[row]]
+    values = values.toarray().ravel() if sp.issparse(values) else values.ravel()
+    used = np.flatnonzero((values != 0.0) & (w != 0.0))
+    total = Fraction(b) + sum(Fraction(float(values[j])) * Fraction(float(w[j])) for j in used)
+    return (total > 0) - (total < 0)

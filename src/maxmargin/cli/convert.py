@@ -24,7 +24,10 @@ def convert(
     ],
     to: Annotated[
         str | None,
-        typer.Option(help="The model format to write: maxmargin, libsvm, liblinear or onnx (as for NAME.onnx)."),
+        typer.Option(
+            help="The model format to write: maxmargin, libsvm, liblinear or onnx (as for NAME.onnx).",
+            autocompletion=lambda: list(MODEL_FORMATS),
+        ),
     ] = None,
     target: Annotated[str | None, typer.Option(help="The column of a table that holds the labels.")] = None,
     zero_based: bool = ZERO_BASED,

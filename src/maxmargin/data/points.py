@@ -102,6 +102,13 @@ class Points:
             result[part] = self.matrix[part].astype(np.float64) @ w
         return result
 
+    def absolute_scores(self, w: np.ndarray) -> np.ndarray:
+        """The sums of the sizes of a score's terms, |X| |w|."""
+        result, sizes = np.empty(self.n_rows), np.abs(w)
+        for part in self._blocks():
+            result[part] = abs(self.matrix[part]).astype(np.float64) @ sizes
+        return result
+
     def combination(self, coefficients: np.ndarray) -> np.ndarray:
         """X^T c in float64: the sum of the rows, each times its coefficient."""
         used = np.flatnonzero(coefficients)

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certificates import Certificate, CertificateError, MarginBracket, PerClass
+from maxmargin.certificates import Certificate, CertificateError, Gap, MarginBracket, PerClass
 from maxmargin.certificates.base import AGREEMENT
 from maxmargin.estimators._base import CertifiedModel
-from maxmargin.estimators._support_vector_machine import NEGLIGIBLE_LOSS, SupportVectorMachine
+from maxmargin.estimators._priced_model import NEGLIGIBLE_LOSS, PricedModel
 from maxmargin.estimators.linear_svc import objective_of
 from maxmargin.solvers import Status
 
@@ -69,6 +69,8 @@ def check_claims(estimator: CertifiedModel, proof: Certificate | PerClass) -> No
     says_solved = getattr(estimator, "status_", None) is Status.SOLVED or getattr(estimator, "fit_status_", 1) == 0
     if says_solved and not all(_is_solved(estimator, one) for one in proofs):
         raise CertificateError(f"status_ {str(Status.SOLVED)!r} is not proven")
+    if getattr(estimator, "status_", None) is Status.SEPARABLE and not any(one.margin or one.freed for one in proofs):
+        raise CertificateError(f"status_ {str(Status.SEPARABLE)!r} is not proven")
 
 
 def _refuse_others(name: str, claimed: Any, proven: Any, agreement: float) -> None:
@@ -86,7 +88,7 @@ def _agreement(proof: Any) -> float:
 
 def _margins_of(estimator: Any, proofs: list[Any]) -> Any:
     """Of a hard margin and of a margin perceptron what is proven, of a street half its width."""
-    if not isinstance(estimator, SupportVectorMachine):
+    if not isinstance(estimator, PricedModel):
         return [one.lower for one in proofs]
     if math.isinf(estimator.C):
         return [max(0.0, one.lower) for one in proofs]
@@ -94,13 +96,18 @@ def _margins_of(estimator: Any, proofs: list[Any]) -> Any:
     return np.divide(1.0, lengths, out=np.full_like(lengths, np.inf), where=lengths > 0.0)
 
 
+def _is_nothing(estimator: Any, proof: Gap) -> bool:
+    """Whether the best objective may be zero, and rounding is all that is left of the model's."""
+    C = estimator.C if isinstance(estimator, PricedModel) else 1.0
+    return proof.dual <= 0.0 and proof.gap <= NEGLIGIBLE_LOSS * C
+
+
 def _is_solved(estimator: Any, proof: Any) -> bool:
     """Whether a proof shows what the model was asked for: its gap, or a plane between the classes."""
-    if isinstance(estimator, SupportVectorMachine):
-        near = proof.relative <= estimator.tol + AGREEMENT
-        if isinstance(proof, MarginBracket):
-            return near and proof.separates
-        return near or (proof.dual <= 0.0 and proof.gap <= NEGLIGIBLE_LOSS * estimator.C)
+    if isinstance(estimator, PricedModel) and isinstance(proof, MarginBracket):
+        return proof.relative <= estimator.tol + AGREEMENT and proof.separates
+    if isinstance(proof, Gap):
+        return proof.relative <= estimator.tol + AGREEMENT or _is_nothing(estimator, proof)
     if getattr(estimator, "average", False) or getattr(estimator, "early_stopping", False):
         # The run was without mistakes; the average of its planes, and rows that were held out, may have some.
         return True

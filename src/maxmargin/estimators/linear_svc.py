@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import (
     Certificate,
-    DualityGap,
+    Gap,
     MarginBracket,
     NotSeparableError,
     PerClass,
@@ -332,8 +332,8 @@ class LinearSVC(LinearSVM, LinearPlanes):
         return self._certificates(prove_task, labelled)
 
 
-def objective_of(proof: DualityGap | MarginBracket) -> float:
+def objective_of(proof: Gap | MarginBracket) -> float:
     """The proven value of a model; of the hard margin, that of its plane scaled to y f >= 1."""
-    if isinstance(proof, DualityGap):
+    if isinstance(proof, Gap):
         return proof.primal
     return 0.5 / proof.lower**2 if proof.separates else math.inf

@@ -15,7 +15,7 @@ from maxmargin.estimators._base import LinearPlanes, kept_on_error, one_or_all
 from maxmargin.estimators._priced_model import PricedModel
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
-from maxmargin.solvers import Watch, ctrl_c_asks, logistic_gradient, logistic_newton
+from maxmargin.solvers import Status, Watch, ctrl_c_asks, logistic_gradient, logistic_newton
 from maxmargin.solvers.gap import GapSettings
 from maxmargin.solvers.logistic_run import LogisticPoint, plane_at
 
@@ -235,6 +235,9 @@ class LogisticRegression(LinearPlanes, PricedModel):
         proof: Any = self.certificate_
         self.objective_ = one_or_all([one.primal for one in ([proof] if len(solutions) == 1 else proof.values())])
         self._believe_only_proofs(solutions)
+        for solution, one in zip(solutions, [proof] if len(solutions) == 1 else proof.values(), strict=True):
+            if solution.status is Status.SEPARABLE and one.margin == 0.0 and one.freed == 0:
+                solution.status = Status.STALLED
         self._tell(solutions)
 
     def _keep_separating(self, solutions: Sequence[LogisticPoint]) -> None:
@@ -248,9 +251,12 @@ class LogisticRegression(LinearPlanes, PricedModel):
             self.separating_intercept_ = np.array([(plane or nothing)[1] for plane in planes])
 
     def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
-        return self._certificates(
-            lambda task, dataset: measure_logistic_gap(
-                self._problem(dataset), self.coef_[task], float(self.intercept_[task])
-            ),
-            labelled,
-        )
+        def prove_task(task: int, dataset: Dataset) -> Certificate:
+            separating = None
+            if hasattr(self, "separating_coef_"):
+                separating = self.separating_coef_[task], float(self.separating_intercept_[task])
+            return measure_logistic_gap(
+                self._problem(dataset), self.coef_[task], float(self.intercept_[task]), separating
+            )
+
+        return self._certificates(prove_task, labelled)
