@@ -19,13 +19,13 @@ def evaluate(
 
     Example: maxmargin evaluate a9a.model a9a.t.svm
     """
-    from maxmargin.cli.files import load_model
+    from maxmargin.cli.files import load_model, read_rows, takes_any_width
     from maxmargin.cli.models import is_regression, score_name, score_of
-    from maxmargin.files import read_data
 
     machine = load_model(model)
     with working(f"reading {data}"):
-        rows = read_data(data, target=target, like=machine, zero_based=zero_based)
+        any_width = takes_any_width(model)
+        rows = read_rows(machine, data, target=target, zero_based=zero_based, any_width=any_width)
     if rows.y is None:
         raise ValueError(f"{data} has no column {target!r} with the labels.")
     with working("predicting"):
