@@ -20,13 +20,14 @@ def evaluate(
 
     Example: maxmargin evaluate a9a.model a9a.t.svm
     """
-    from maxmargin.cli.files import load_model
+    from maxmargin.cli.files import load_model, read_rows, takes_any_width
     from maxmargin.cli.models import is_regression, score_name, score_of
-    from maxmargin.files import read_data
 
     machine = load_model(model)
     with working(f"reading {data}"):
-        rows = labelled(machine, read_data(data, target=target, like=machine, zero_based=zero_based), data, target)
+        any_width = takes_any_width(model)
+        rows = read_rows(machine, data, target=target, zero_based=zero_based, any_width=any_width)
+        rows = labelled(machine, rows, data, target)
     with working("predicting"):
         found = rows.quietly(machine.predict)(rows.X)
         answer = _of_values(found, rows.y) if is_regression(machine) else _of_labels(machine, rows, found)

@@ -5,23 +5,65 @@ from pathlib import Path
 from typing import Any
 
 ROWS_PER_BLOCK = 8192
+# How the texts of LIBLINEAR and LIBSVM begin.
+LIBLINEAR, LIBSVM = b"solver_type", b"svm_type"
 
 
 def load_model(path: Path) -> Any:
     """Load a model: our own format by its first bytes, else the text formats by their first words."""
     from maxmargin.files import load, read_liblinear_model, read_libsvm_model
 
-    with path.open("rb") as file:
-        head = file.read(64)
-    if head.startswith(b"solver_type"):
+    head = _head_of(path)
+    if head.startswith(LIBLINEAR):
         return read_liblinear_model(path)
-    return read_libsvm_model(path) if head.startswith(b"svm_type") else load(path)
+    return read_libsvm_model(path) if head.startswith(LIBSVM) else load(path)
 
 
-def blocks_of(machine: Any, data: str, *, target: str | None, zero_based: bool) -> Iterator[Any]:
-    """Rows of a file for a model, a block at a time."""
-    from maxmargin.files.reading import DataFile, names_of, read_data, table_format
+def takes_any_width(path: Path) -> bool:
+    """Whether rows may have more columns than the model: the texts of other programs do not say how many there are."""
+    return _head_of(path).startswith((LIBLINEAR, LIBSVM))
+
+
+def _head_of(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(64)
+
+
+def read_rows(machine: Any, data: str, *, target: str | None, zero_based: bool, any_width: bool) -> Any:
+    """All rows of a file for a model."""
+    from maxmargin.files.reading import DataFile, is_regressor, read_data, table_format
+
+    if not any_width or table_format(data) is not None:
+        return read_data(data, target=target, like=machine, zero_based=zero_based)
+    found = read_data(data, target=target, values=is_regressor(machine), zero_based=zero_based)
+    return DataFile(_meeting(machine, found.X), found.y, found.names)
+
+
+def _meeting(machine: Any, X: Any) -> Any:
+    """Bring a model of another program and rows to the same number of columns, as that program does.
+
+    To a plane other columns add nothing; the lengths of rows, and so the RBF kernel, see all of them.
+    """
+    import scipy.sparse as sp
+
+    width = X.shape[1]
+    if width > machine.n_features_in_ and hasattr(machine, "support_vectors_"):
+        machine.support_vectors_.resize((machine.support_vectors_.shape[0], width))
+        machine.n_features_in_ = width
+    elif width != machine.n_features_in_:
+        X = sp.csr_matrix(X)
+        X.resize((X.shape[0], machine.n_features_in_))
+    return X
+
+
+def blocks_of(
+    machine: Any, data: str, *, target: str | None, zero_based: bool, any_width: bool = False
+) -> Iterator[Any]:
+    """Rows of a file for a model, a block at a time; of ``any_width`` for models of other programs."""
+    from maxmargin.data.blocks import row_blocks
+    from maxmargin.files.reading import DataFile, names_of, table_format
     from maxmargin.files.store import is_store
+    from maxmargin.files.svmlight_pieces import LARGEST_INDEX
 
     if table_format(data) is not None:
         if zero_based:
@@ -36,14 +78,13 @@ def blocks_of(machine: Any, data: str, *, target: str | None, zero_based: bool) 
     if target is not None:
         raise ValueError(f"--target names a column of a table, and {data} is none.")
     if is_store(data):
-        whole = read_data(data, like=machine)
-        for start in range(0, whole.X.shape[0], ROWS_PER_BLOCK):
-            part = slice(start, start + ROWS_PER_BLOCK)
+        whole = read_rows(machine, data, target=None, zero_based=False, any_width=any_width)
+        entries = getattr(whole.X, "nnz", whole.X.size)
+        for part in row_blocks(whole.X.shape[0], entries / max(1, whole.X.shape[0])):
             yield DataFile(whole.X[part], whole.y[part], whole.names)
         return
     from maxmargin.files import read_svmlight_blocks
 
-    for X, y in read_svmlight_blocks(
-        data, rows_per_block=ROWS_PER_BLOCK, n_features=machine.n_features_in_, zero_based=zero_based
-    ):
-        yield DataFile(X, y)
+    n_features = LARGEST_INDEX if any_width else machine.n_features_in_
+    for X, y in read_svmlight_blocks(data, rows_per_block=ROWS_PER_BLOCK, n_features=n_features, zero_based=zero_based):
+        yield DataFile(_meeting(machine, X) if any_width else X, y)

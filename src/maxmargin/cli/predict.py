@@ -25,14 +25,15 @@ def predict(
 
     Example: maxmargin predict a9a.model new.svm -o labels.txt
     """
-    from maxmargin.cli.files import blocks_of, load_model
+    from maxmargin.cli.files import blocks_of, load_model, takes_any_width
     from maxmargin.files import written_atomically
 
     refuse_unwritable(output)
     machine = load_model(model)
     if scores and not hasattr(machine, "decision_function"):
         raise ValueError("--scores: a regression has no scores besides its values.")
-    blocks = blocks_of(machine, data, target=target, zero_based=zero_based)
+    any_width = takes_any_width(model)
+    blocks = blocks_of(machine, data, target=target, zero_based=zero_based, any_width=any_width)
     with working(f"predicting {data}"), nullcontext() if output is None else written_atomically(output) as file:
         for lines in _lines(machine, blocks, scores, _json_line if as_json else _plain_line):
             if file is None:

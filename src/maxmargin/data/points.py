@@ -13,6 +13,8 @@ from maxmargin.data.rows import Matrix, Rows, rows_of
 GATHER_SHARE = 0.02
 # Sparse rows take 12 bytes an entry and dense ones 8: above this share a dense copy is not three times as large.
 DENSE_SHARE = 0.25
+# Of more columns than these, as hashing makes them, only those are looked at that have entries.
+WIDE = 1 << 18
 
 
 class Points:
@@ -39,6 +41,12 @@ class Points:
         """The rows, to multiply by many others: well-filled sparse ones made dense, for which BLAS is much faster."""
         well_filled = self.entries_per_row > DENSE_SHARE * self.n_columns
         return self.matrix.toarray() if sp.issparse(self.matrix) and well_filled else self.matrix
+
+    @cached_property
+    def narrow(self) -> "Points":
+        """The rows without empty columns, where almost all of very many are empty: their products are the same."""
+        columns = few_columns(self.matrix)
+        return self if columns is None else Points(only_columns(self.matrix, columns))
 
     @cached_property
     def squared_norms(self) -> np.ndarray:
@@ -126,6 +134,27 @@ class Points:
 
     def _blocks(self) -> Iterator[slice]:
         return row_blocks(self.n_rows, self.entries_per_row)
+
+
+def few_columns(matrix: Matrix) -> np.ndarray | None:
+    """The columns that have entries, in rising order, where they are fewer than half of very many; else None."""
+    if not sp.issparse(matrix) or matrix.shape[1] <= WIDE:
+        return None
+    columns = np.unique(matrix.indices)
+    if 2 * columns.size > matrix.shape[1]:
+        return None
+    return columns if columns.size else np.zeros(1, dtype=matrix.indices.dtype)
+
+
+def only_columns(rows: Matrix, columns: np.ndarray) -> Matrix:
+    """The rows with no other columns than these, which rise; a sparse matrix costs no more than its entries."""
+    if not sp.issparse(rows):
+        return rows[:, columns]
+    places = np.searchsorted(columns, rows.indices)
+    kept = columns[np.minimum(places, columns.size - 1)] == rows.indices
+    offsets = np.concatenate([[0], np.cumsum(kept)])[rows.indptr].astype(rows.indptr.dtype)
+    indices = places[kept].astype(rows.indices.dtype)
+    return sp.csr_array((rows.data[kept], indices, offsets), shape=(rows.shape[0], columns.size))
 
 
 def squared_norms(rows: Matrix) -> np.ndarray:

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.data import Points
+from maxmargin.data.points import only_columns
 from maxmargin.estimators._base import TrainingData, one_or_all
 from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS
 from maxmargin.estimators._priced_model import PricedModel
@@ -137,9 +138,12 @@ class KernelSVM(PricedModel):
         """The planes' w, for the linear kernel."""
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
-        vectors = self.support_vectors_
+        vectors, d = self.support_vectors_, self.n_features_in_
         if sp.issparse(vectors):
-            return sp.csr_matrix(coefficients @ vectors)
+            # An array of all columns may be too large for memory.
+            columns = np.unique(vectors.indices)
+            planes = sp.csr_matrix(coefficients @ only_columns(vectors, columns))
+            return sp.csr_matrix((planes.data, columns[planes.indices], planes.indptr), (len(planes.indptr) - 1, d))
         coef = coefficients @ vectors
         coef.flags.writeable = False
         return coef

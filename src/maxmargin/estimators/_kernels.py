@@ -48,5 +48,5 @@ def refuse_bad_gram(model: Any, points: Points) -> None:
 def variance_of(points: Points) -> float:
     """The variance of all entries of X, as scikit-learn's ``gamma="scale"`` takes it."""
     size = points.n_rows * points.n_columns
-    mean = float(points.matrix.sum(dtype=np.float64)) / size
+    mean = float(points.narrow.matrix.sum(dtype=np.float64)) / size
     return max(0.0, float(points.squared_norms.sum()) / size - mean**2)

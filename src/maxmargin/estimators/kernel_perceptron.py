@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -28,6 +29,7 @@ from maxmargin.estimators._base import CertifiedClassifier, one_or_all, refuse_o
 from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram
 from maxmargin.problems.expansion import expansion_scores
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
+from maxmargin.problems.kernels import built_in
 from maxmargin.solvers import PassSettings, Solution, Watch, ctrl_c_asks
 from maxmargin.solvers.kernel_perceptron import KernelColumns, solve
 
@@ -294,6 +296,8 @@ class KernelPerceptron(CertifiedClassifier):
         return scores + self.intercept_
 
     def _problem(self, dataset: Dataset) -> KernelPerceptronProblem:
+        if built_in(self._kernel):
+            dataset = replace(dataset, points=dataset.points.narrow)
         return KernelPerceptronProblem(dataset, self._kernel, self.fit_intercept, self.eta0)
 
     def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:

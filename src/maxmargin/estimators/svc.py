@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import combinations
 from threading import Event
 from typing import Any
 
@@ -92,8 +93,8 @@ class SVC(KernelSVM, CertifiedClassifier):
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         One score a class, or one a pair of classes.
     break_ties : bool, default=False
-        For scikit-learn's sake: ties of votes are broken by confidences in any case, so that ``predict`` is the argmax
-        of the decision function. True is refused together with ``decision_function_shape="ovo"``, as there.
+        Whether ``predict`` is the argmax of the decision function also where the votes of more than two classes tie;
+        else the first of these classes is predicted. True is refused together with ``decision_function_shape="ovo"``.
     n_jobs : int or None, default=None
         Threads; None takes all cores. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -230,6 +231,7 @@ class SVC(KernelSVM, CertifiedClassifier):
                     solutions = self._solve_pairs(problems, attempt, stop_asked)
                     self._refuse_outcomes(problems, solutions)
                     self.classes_ = labelled.classes
+                    self.__dict__.pop("_vote_order", None)
                     self._keep(labelled, pairs, [solution.beta for solution in solutions])
                     return solutions
 
@@ -274,7 +276,10 @@ class SVC(KernelSVM, CertifiedClassifier):
         return scores if self.decision_function_shape == "ovo" else self._class_scores(scores)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict labels: of two classes the second where f(x) >= 0, of more by votes of pairs and their confidences.
+        """Predict labels: of two classes the second where f(x) >= 0, of more by votes of pairs, as LIBSVM does.
+
+        Of classes with the same number of votes it is the first one, or with ``break_ties`` the one with the greatest
+        score. A model that was read from a file of LIBSVM has the order of the classes in that file.
 
         Parameters
         ----------
@@ -287,9 +292,9 @@ class SVC(KernelSVM, CertifiedClassifier):
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         scores = self._pair_scores(X)
-        if len(self.classes_) == 2:
-            return self.classes_[(scores[:, 0] >= 0.0).astype(np.intp)]
-        return self.classes_[self._class_scores(scores).argmax(axis=1)]
+        if self.break_ties and len(self.classes_) > 2:
+            return self.classes_[self._class_scores(scores).argmax(axis=1)]
+        return self.classes_[self._voted(scores)]
 
     def _pair_scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -297,6 +302,23 @@ class SVC(KernelSVM, CertifiedClassifier):
 
     def _class_scores(self, scores: np.ndarray) -> np.ndarray:
         return _ovr_decision_function(scores < 0.0, -scores, len(self.classes_))
+
+    def _order_of_votes(self) -> np.ndarray:
+        """The classes in the order in which ties are decided: rising, but for a model file with another order."""
+        return getattr(self, "_vote_order", np.arange(len(self.classes_)))
+
+    def _voted(self, scores: np.ndarray) -> np.ndarray:
+        """The places of the classes with the most votes, the first of them in order; zero is a vote for the later."""
+        order = self._order_of_votes()
+        ranks, votes = np.argsort(order), np.zeros((scores.shape[0], order.size), dtype=np.int32)
+        if order.size == 2:
+            # Of only two classes, the second is the positive one.
+            scores = -scores
+        for pair, (first, second) in enumerate(combinations(range(order.size), 2)):
+            is_first = scores[:, pair] > 0.0 if ranks[first] < ranks[second] else scores[:, pair] >= 0.0
+            votes[:, first] += is_first
+            votes[:, second] += ~is_first
+        return order[votes[:, order].argmax(axis=1)]
 
     def _pair_coefficients(self) -> np.ndarray:
         """The coefficients of all support vectors in every pair, (n_support, n_pairs)."""

@@ -15,6 +15,7 @@ from maxmargin.estimators._base import kept_on_error, refuse_other_rows
 from maxmargin.estimators._kernel_svm import Attempt, KernelSVM, shape_of
 from maxmargin.estimators._kernels import make_kernel, refuse_bad_gram
 from maxmargin.problems.kernel_svm import KernelSVMProblem
+from maxmargin.problems.kernels import built_in
 from maxmargin.problems.linear_svm import epsilon_insensitive, weights_of
 from maxmargin.solvers import Watch, ctrl_c_asks, smo
 
@@ -180,7 +181,8 @@ class SVR(RegressorMixin, KernelSVM):
 
     def _problem(self, data: TargetPoints) -> KernelSVMProblem:
         shape = epsilon_insensitive(data.targets, weights_of(data.points, data.weights), self.C, self.epsilon)
-        return KernelSVMProblem(data.points, self._kernel, shape)
+        points = data.points.narrow if built_in(self._kernel) else data.points
+        return KernelSVMProblem(points, self._kernel, shape)
 
     def _attributes_so_far(self, data: Any, results: Sequence[Any]) -> dict[str, Any]:
         beta = np.zeros(data.points.n_rows) if results[0] is None else results[0][2]

@@ -1,9 +1,10 @@
 """Kernel machines as LIBSVM's model text, both ways.
 
-LIBSVM decides for ``label[0]`` where its score is positive, and subtracts ``rho`` where this package adds an intercept.
-For two classes a positive score means the greater label here, so the greater label is written first; for more, pairs
-are laid out alike. A row for which the votes of three classes or more tie gets LIBSVM's first label there, and the one
-with the greatest confidence here.
+LIBSVM decides for the first class of a pair where its score is positive, and for the second where it is zero; classes
+with the same number of votes are decided for in the order of ``label``. It subtracts ``rho`` where this package adds an
+intercept. An SVC votes alike, with its classes in rising order, except that a positive score of only two classes means
+the second: so labels are written in rising order, and the plane of two classes is turned round. The order of a file
+that was read is kept for its votes, and written again.
 """
 
 import os
@@ -53,28 +54,36 @@ def write_libsvm_model(model: SVC | SVR, path: str | os.PathLike[str]) -> None:
     if type(model) not in MACHINES.values():
         raise ModelFileError(path, f"{type(model).__name__} is not SVC or SVR")
     check_is_fitted(model)
-    coefficients, order = model._duals, np.arange(model.support_.size)
+    coefficients, intercepts, order = model._duals, model.intercept_, np.arange(model.support_.size)
     head = [f"svm_type {'c_svc' if isinstance(model, SVC) else 'epsilon_svr'}", *_kernel_lines(model, path)]
-    # Zero is written as 0, not as -0.
-    rho = f"rho {' '.join(exactly(0.0 - intercept) for intercept in model.intercept_)}"
     if isinstance(model, SVC):
-        labels, counts = whole_labels(model.classes_, path), model.n_support_.tolist()
+        labels, places = whole_labels(model.classes_, path), model._order_of_votes()
         if len(labels) == 2:
-            labels, counts = labels[::-1], counts[::-1]
-            order = np.concatenate([order[counts[1] :], order[: counts[1]]])
-        head += [f"nr_class {len(labels)}", f"total_sv {order.size}", rho]
-        head += [f"label {' '.join(map(str, labels))}", f"nr_sv {' '.join(map(str, counts))}"]
+            coefficients, intercepts = -coefficients, -intercepts
+        coefficients, intercepts, order = _reordered(coefficients, intercepts, model.n_support_, places)
+        head += [
+            f"nr_class {len(labels)}",
+            f"total_sv {order.size}",
+            _rho(intercepts),
+            f"label {' '.join(str(labels[place]) for place in places)}",
+            f"nr_sv {' '.join(map(str, model.n_support_[places]))}",
+        ]
     else:
-        head += ["nr_class 2", f"total_sv {order.size}", rho]
+        head += ["nr_class 2", f"total_sv {order.size}", _rho(intercepts)]
     with written_atomically(path) as file:
         file.write(("\n".join([*head, "SV"]) + "\n").encode("ascii"))
         rows = sp.csr_array(model.support_vectors_)
-        for row in order:
+        for row, own_coefficients in zip(order, coefficients.T, strict=True):
             own = slice(rows.indptr[row], rows.indptr[row + 1])
             entries = zip(rows.indices[own].tolist(), rows.data[own].tolist(), strict=True)
-            words = [exactly(coefficient) for coefficient in coefficients[:, row]]
+            words = [exactly(coefficient) for coefficient in own_coefficients]
             words += [f"{column + 1}:{exactly(value)}" for column, value in entries if value != 0.0]
             file.write((" ".join(words) + " \n").encode("ascii"))
+
+
+def _rho(intercepts: np.ndarray) -> str:
+    # Zero is written as 0, not as -0.
+    return f"rho {' '.join(exactly(0.0 - intercept) for intercept in intercepts)}"
 
 
 def _kernel_lines(model: Any, path: str | os.PathLike[str]) -> list[str]:
@@ -96,7 +105,8 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
 
     The file says neither C nor epsilon, nor which rows were the support vectors: these parameters are at their
     defaults, and ``support_`` counts the support vectors themselves. Nothing is proven, and there is no certificate.
-    Probabilities are not read.
+    Probabilities are not read. Labels are predicted as ``svm-predict`` does, also where votes tie or a score is zero:
+    by the file's order of the labels. An SVC that was fitted here has them in rising order.
 
     Parameters
     ----------
@@ -191,26 +201,33 @@ def _support(text: ModelText, lines: Any, n_support: int, n_coefficients: int) -
 
 def _arrange(model: SVC, labels: list[int], counts: list[int]) -> None:
     """Bring classes, support vectors and pairs from the file's order into that of sorted labels."""
-    ranks = np.argsort(labels)  # the places in the file of the sorted labels
-    ends = np.cumsum(counts)
-    parts = [np.arange(ends[place] - counts[place], ends[place]) for place in ranks]
-    model.classes_ = np.array(labels)[ranks]
-    model._n_support = np.array(counts, dtype=np.int32)[ranks]
-    from_file, rho = model._duals, model.intercept_
+    places = np.argsort(labels)
+    duals, intercepts, order = _reordered(model._duals, model.intercept_, np.array(counts), places)
     if len(labels) == 2:
-        # A positive score means label[0] in the file, and the greater label here.
-        sign = 1.0 if labels[0] > labels[1] else -1.0
-        dual_coef, intercept = sign * from_file, sign * rho
-    else:
-        dual_coef, intercept = np.zeros_like(from_file), np.zeros_like(rho)
-        pair_of_file = {pair: number for number, pair in enumerate(combinations(range(len(labels)), 2))}
-        for pair, (first, second) in enumerate(combinations(range(len(labels)), 2)):
-            own, other = int(ranks[first]), int(ranks[second])
-            # A positive score means the pair's first class, in the file and here.
-            sign = 1.0 if own < other else -1.0
-            intercept[pair] = sign * rho[pair_of_file[min(own, other), max(own, other)]]
-            dual_coef[second - 1, parts[first]] = sign * from_file[other - (other > own), parts[first]]
-            dual_coef[first, parts[second]] = sign * from_file[own - (own > other), parts[second]]
+        # A positive score means the first class in the file, and the second here.
+        duals, intercepts = -duals, -intercepts
+    model._duals, model.intercept_, model.support_vectors_ = duals, intercepts, model.support_vectors_[order]
+    model.classes_, model._n_support = np.array(labels)[places], np.array(counts, dtype=np.int32)[places]
+    if labels != sorted(labels):
+        model._vote_order = np.argsort(places)
+
+
+def _reordered(
+    duals: np.ndarray, intercepts: np.ndarray, counts: np.ndarray, places: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Duals and intercepts with the classes in another order, and the places of the support vectors for it.
+
+    ``places`` are those that the classes have had. A positive score means the first class of a pair, before and after.
+    """
+    ends = np.cumsum(counts)
+    parts = [np.arange(ends[place] - counts[place], ends[place]) for place in places]
+    moved, moved_intercepts = np.zeros_like(duals), np.zeros_like(intercepts)
+    pair_before = {pair: number for number, pair in enumerate(combinations(range(len(counts)), 2))}
+    for pair, (first, second) in enumerate(combinations(range(len(counts)), 2)):
+        own, other = int(places[first]), int(places[second])
+        sign = 1.0 if own < other else -1.0
+        moved_intercepts[pair] = sign * intercepts[pair_before[min(own, other), max(own, other)]]
+        moved[second - 1, parts[first]] = sign * duals[other - (other > own), parts[first]]
+        moved[first, parts[second]] = sign * duals[own - (own > other), parts[second]]
     order = np.concatenate(parts)
-    model._duals, model.intercept_ = dual_coef[:, order], intercept
-    model.support_vectors_ = model.support_vectors_[order]
+    return moved[:, order], moved_intercepts, order

@@ -181,6 +181,7 @@ ENTRIES = (
             **OF_KERNEL_MACHINES,
             "_n_support": Tallies(shape=("n_classes",), parts_of="n_support"),
             "_duals": Array(shape=("n_classes - 1", "n_support")),
+            "_vote_order": Places(shape=("n_classes",), dtypes=INDICES, below="n_classes", optional=True),
             "intercept_": Array(shape=("n_pairs",)),
             "class_weight_": Array(shape=("n_classes",), optional=True),
             "n_iter_": Tallies(shape=("n_pairs",), optional=True),

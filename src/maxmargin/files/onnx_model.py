@@ -4,6 +4,7 @@
 """
 
 import os
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted model as an ONNX graph.
 
     Its input is ``X``, rows of float64. Its outputs are ``label`` and ``scores``, which are those of ``predict`` and
-    ``decision_function`` up to rounding; or ``value`` for a regression.
+    ``decision_function`` up to rounding; or ``value`` for a regression. For two classes ``scores`` has the shape
+    (n, 1), where ``decision_function`` has (n,).
 
     Parameters
     ----------
@@ -146,18 +148,22 @@ def _kernel_values(graph: _Graph, model: Any) -> str:
 
 
 def _label(graph: _Graph, model: Any, scores: str) -> dict[str, tuple[str, list[Any]]]:
-    """The class with the largest score; of two, the second where its score is positive."""
-    n_classes = len(model.classes_)
+    """The class with the largest score or the most votes; of two, the second where its score is not negative."""
+    n_classes, classes = len(model.classes_), np.asarray(model.classes_)
     if n_classes == 2:
-        positive = graph.node("GreaterOrEqual", [scores, graph.constant(np.array(0.0))])
-        place = graph.node("Squeeze", [graph.node("Cast", [positive], to=7), graph.constant(np.array([1]))])
-        graph.node("Identity", [scores], "scores")
+        second_at_zero = not _votes_by_pairs(model) or model._order_of_votes()[1] == 1
+        comparison = "GreaterOrEqual" if second_at_zero else "Greater"
+        is_second = graph.node(comparison, [scores, graph.constant(np.array(0.0))])
+        place = graph.node("Squeeze", [graph.node("Cast", [is_second], to=7), graph.constant(np.array([1]))])
     else:
+        deciding = scores
         if _votes_by_pairs(model):
-            scores = _votes(graph, n_classes, scores)
-        graph.node("Identity", [scores], "scores")
-        place = graph.node("ArgMax", [scores], axis=1, keepdims=0)
-    classes = np.asarray(model.classes_)
+            of_classes = _class_scores(graph, n_classes, scores)
+            deciding = of_classes if model.break_ties else _votes(graph, model._order_of_votes(), scores)
+            classes = classes if model.break_ties else classes[model._order_of_votes()]
+            scores = scores if model.decision_function_shape == "ovo" else of_classes
+        place = graph.node("ArgMax", [deciding], axis=1, keepdims=0)
+    graph.node("Identity", [scores], "scores")
     if classes.dtype.kind in "iub":
         classes = classes.astype(np.int64)
     elif classes.dtype.kind not in "US":
@@ -167,21 +173,35 @@ def _label(graph: _Graph, model: Any, scores: str) -> dict[str, tuple[str, list[
     return {"label": kinds["number" if classes.dtype.kind == "i" else "text"], "scores": kinds["scores"]}
 
 
-def _votes(graph: _Graph, n_classes: int, scores: str) -> str:
+def _votes(graph: _Graph, order: np.ndarray, scores: str) -> str:
+    """The votes of the classes in the order in which ties are decided; zero is a vote for the later one of a pair."""
+    ranks = np.argsort(order)
+    pairs = [(ranks[first], ranks[second]) for first, second in combinations(range(order.size), 2)]
+    signs = np.array([1.0 if first < second else -1.0 for first, second in pairs])
+    for_earlier, for_later = _memberships([(min(pair), max(pair)) for pair in pairs], order.size)
+    of_earlier = graph.node("Mul", [scores, graph.constant(signs)])
+    won = graph.node("Cast", [graph.node("Greater", [of_earlier, graph.constant(np.array(0.0))])], to=11)
+    return _counted(graph, won, graph.node("Sub", [graph.constant(np.array(1.0)), won]), for_earlier, for_later)
+
+
+def _memberships(pairs: list[Any], n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which class is the first of every pair, and which the second, as matrices (n_pairs, n_classes)."""
+    places = np.array(pairs)
+    return np.eye(n_classes)[places[:, 0]], np.eye(n_classes)[places[:, 1]]
+
+
+def _counted(graph: _Graph, won: str, lost: str, for_first: np.ndarray, for_second: np.ndarray) -> str:
+    """The votes of every class."""
+    of_won = graph.node("MatMul", [won, graph.constant(for_first)])
+    return graph.node("Add", [of_won, graph.node("MatMul", [lost, graph.constant(for_second)])])
+
+
+def _class_scores(graph: _Graph, n_classes: int, scores: str) -> str:
     """One score a class from one a pair: the votes, and less than half a vote for the confidences' sum."""
-    pairs = [(first, second) for first in range(n_classes) for second in range(first + 1, n_classes)]
-    for_first, for_second = np.zeros((len(pairs), n_classes)), np.zeros((len(pairs), n_classes))
-    for k, (first, second) in enumerate(pairs):
-        for_first[k, first] = for_second[k, second] = 1.0
+    for_first, for_second = _memberships(list(combinations(range(n_classes), 2)), n_classes)
     lost = graph.node("Cast", [graph.node("Less", [scores, graph.constant(np.array(0.0))])], to=11)
     won = graph.node("Sub", [graph.constant(np.array(1.0)), lost])
-    votes = graph.node(
-        "Add",
-        [
-            graph.node("MatMul", [won, graph.constant(for_first)]),
-            graph.node("MatMul", [lost, graph.constant(for_second)]),
-        ],
-    )
+    votes = _counted(graph, won, lost, for_first, for_second)
     sums = graph.node("MatMul", [scores, graph.constant(for_first - for_second)])
     size = graph.node("Add", [graph.node("Abs", [sums]), graph.constant(np.array(1.0))])
     share = graph.node("Div", [sums, graph.node("Mul", [size, graph.constant(np.array(3.0))])])

@@ -11,16 +11,16 @@ import scipy.sparse as sp
 from joblib import cpu_count
 
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.data.points import squared_norms
+from maxmargin.data.points import WIDE, few_columns, only_columns, squared_norms
 from maxmargin.loops.exponential import exponentiate
-from maxmargin.problems.kernels import Kernel, RadialBasis, UserFunction
+from maxmargin.problems.kernels import Kernel, RadialBasis, built_in, pays_dense
 
 # The kernel's values of a block of rows with a block of the support; fewer of them where rows are long.
 ROWS_PER_BLOCK = 512
 SUPPORT_PER_BLOCK = 1024
 ENTRIES_PER_BLOCK = 1 << 22
-# Sparse rows are multiplied as dense ones where no more than this many of their entries are zeros to one that is not.
-ZEROS_TO_ONE = 40.0
+# Of very many columns, sparse rows are never made dense.
+SPARSE_ROWS_PER_BLOCK = 512
 # A support of so many entries is kept as it is multiplied; a larger one is made ready block by block, every time.
 KEPT_ENTRIES = 1 << 23
 # Sums of products of whole numbers are exact in single precision up to this.
@@ -33,16 +33,19 @@ class RowBlock:
     Parameters
     ----------
     rows : array or sparse matrix
+    columns : ndarray of int, optional
+        The only ones that count in products; all count in the rows' lengths.
     """
 
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows.astype(np.float64, copy=False)
+    def __init__(self, rows: Any, columns: np.ndarray | None = None) -> None:
+        self._whole = rows.astype(np.float64, copy=False)
+        self.rows = self._whole if columns is None else only_columns(self._whole, columns)
 
     @cached_property
     def squares(self) -> np.ndarray:
         """||x||² of every row; infinite where that overflows."""
         with np.errstate(over="ignore"):
-            return squared_norms(self.rows)
+            return squared_norms(self._whole)
 
     @cached_property
     def dense(self) -> np.ndarray:
@@ -70,14 +73,14 @@ class KernelSums:
 
     def __init__(self, kernel: Kernel | None, matrix: Any, places: np.ndarray, coefficients: np.ndarray) -> None:
         self._kernel, self._matrix, self._places, self._coefficients = kernel, matrix, places, coefficients
-        self.in_threads = not (kernel is None or isinstance(kernel, UserFunction))
-        n_columns = matrix.shape[1]
+        self.in_threads = built_in(kernel)
         self._dense = pays_dense(matrix)
-        size = min(SUPPORT_PER_BLOCK, rows_at_once(n_columns))
+        size = min(SUPPORT_PER_BLOCK, rows_at_once(matrix))
         starts = range(0, places.size, size)
         self._parts = [slice(start, min(places.size, start + size)) for start in starts]
         self._kept: list[RowBlock] | None = None
-        if self.in_threads and places.size * n_columns <= KEPT_ENTRIES:
+        entries_per_row = matrix.shape[1] if self._dense else matrix.nnz / matrix.shape[0]
+        if self.in_threads and places.size * entries_per_row <= KEPT_ENTRIES:
             self._kept = [RowBlock(matrix[places[part]]) for part in self._parts]
 
     def of(self, block: RowBlock) -> np.ndarray:
@@ -141,32 +144,31 @@ def expansion_scores(
     scores = np.zeros((matrix.shape[0], coefficients.shape[1]))
     if coefficients.shape[0] == 0:
         return scores
+    columns = few_columns(support) if built_in(kernel) else None
     if kernel is None:
-        sums = KernelSums(None, matrix, np.asarray(support), coefficients)
+        sums, multiplied = KernelSums(None, matrix, np.asarray(support), coefficients), matrix
     else:
-        sums = KernelSums(kernel, support, np.arange(support.shape[0]) if places is None else places, coefficients)
+        multiplied = support if columns is None else only_columns(support, columns)
+        sums = KernelSums(kernel, multiplied, np.arange(support.shape[0]) if places is None else places, coefficients)
 
     def fill(part: slice) -> None:
-        scores[part] = sums.of(RowBlock(matrix[part]))
+        scores[part] = sums.of(RowBlock(matrix[part], columns))
 
-    each_block(matrix.shape, fill, cpu_count() if sums.in_threads else 1)
+    each_block(matrix.shape[0], rows_at_once(multiplied), fill, cpu_count() if sums.in_threads else 1)
     return scores
 
 
-def pays_dense(matrix: Any) -> bool:
-    """Whether BLAS multiplies the rows faster as an array than they are multiplied as they are."""
-    return not sp.issparse(matrix) or matrix.shape[0] * matrix.shape[1] <= ZEROS_TO_ONE * max(1, matrix.nnz)
-
-
-def rows_at_once(n_columns: int) -> int:
+def rows_at_once(matrix: Any) -> int:
     """How many rows of that length make a block that takes some ten megabytes."""
+    n_columns = matrix.shape[1]
+    if n_columns > WIDE and not pays_dense(matrix):
+        return SPARSE_ROWS_PER_BLOCK
     return max(16, ENTRIES_PER_BLOCK // max(1, n_columns))
 
 
-def each_block(shape: tuple[int, int], work: Callable[[slice], None], n_threads: int) -> None:
-    """Call ``work`` for every block of the rows, in threads."""
-    n_rows, n_columns = shape
-    n_blocks = -(-n_rows // min(ROWS_PER_BLOCK, rows_at_once(n_columns)))
+def each_block(n_rows: int, most_rows: int, work: Callable[[slice], None], n_threads: int) -> None:
+    """Call ``work`` for every block of the rows, of no more than ``most_rows``, in threads."""
+    n_blocks = -(-n_rows // min(ROWS_PER_BLOCK, most_rows))
     cuts = [n_rows * k // n_blocks for k in range(n_blocks + 1)]
     parts = [slice(first, last) for first, last in pairwise(cuts)]
     with one_blas_thread():

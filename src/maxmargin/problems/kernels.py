@@ -1,8 +1,8 @@
 """Mercer kernels, one class each: k(x, z) as an inner product in a feature space (theory B11).
 
 The kernels that depend on x·z, ||x||² and ||z||² alone are made from a block of inner products in place, so that
-BLAS does the work. (scikit-learn's pairwise kernels multiply sparse rows by sparse rows, which is many times slower
-than sparse rows by a dense block on the data sets that kernels are used for.)
+BLAS does the work. (scikit-learn's pairwise kernels multiply sparse rows by sparse rows always, which is many times
+slower than by a dense block where rows are well filled.)
 """
 
 import math
@@ -18,6 +18,8 @@ from maxmargin.data.points import squared_norms
 UNIT = 2.0**-53
 # Rows that are made dense at a time, to multiply sparse rows by.
 DENSE_ENTRIES = 1 << 22
+# Sparse rows are multiplied as dense ones where no more than this many of their entries are zeros to one that is not.
+ZEROS_TO_ONE = 40.0
 # Rows of a user's kernel whose values with one another are asked for at once.
 ROWS_ON_DIAGONAL = 64
 
@@ -174,6 +176,8 @@ def inner_products(rows: Any, others: Any) -> np.ndarray:
     """x·z for every row x and every other row z, as a new dense array."""
     if not sp.issparse(rows):
         return np.asarray(rows @ (others.toarray() if sp.issparse(others) else others).T)
+    if not pays_dense(others):
+        return (rows @ others.T.tocsr()).toarray()
     result = np.empty((rows.shape[0], others.shape[0]))
     size = max(1, DENSE_ENTRIES // max(1, rows.shape[1]))
     for begin in range(0, others.shape[0], size):
@@ -181,6 +185,16 @@ def inner_products(rows: Any, others: Any) -> np.ndarray:
         block = others[part].toarray() if sp.issparse(others) else others[part]
         result[:, part] = rows @ np.ascontiguousarray(block.T)
     return result
+
+
+def pays_dense(matrix: Any) -> bool:
+    """Whether BLAS multiplies the rows faster as an array than they are multiplied as they are."""
+    return not sp.issparse(matrix) or matrix.shape[0] * matrix.shape[1] <= ZEROS_TO_ONE * max(1, matrix.nnz)
+
+
+def built_in(kernel: Kernel | None) -> bool:
+    """Whether inner products and squared norms are all that the kernel looks at."""
+    return isinstance(kernel, _OfInnerProducts)
 
 
 def _inner_error(largest_norm: float, longest_row: int) -> float:

@@ -7,9 +7,9 @@ import numpy as np
 from joblib import cpu_count
 
 from maxmargin.data import ClassPair, ClassPairs
-from maxmargin.problems.expansion import KernelSums, RowBlock, each_block
+from maxmargin.problems.expansion import KernelSums, RowBlock, each_block, rows_at_once
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.problems.kernels import Kernel
+from maxmargin.problems.kernels import Kernel, built_in
 from maxmargin.problems.linear_svm import hinge, weights_of
 
 
@@ -25,6 +25,7 @@ class PairProblems:
 
     def __init__(self, pairs: ClassPairs, kernel: Kernel | None, C: float) -> None:
         self.pairs, self.kernel, self._C = pairs, kernel, C
+        self._points = pairs.points.narrow if built_in(kernel) else pairs.points
         self._weights = weights_of(pairs.points, pairs.weights)
 
     def problem(self, pair: ClassPair) -> KernelSVMProblem:
@@ -39,7 +40,7 @@ class PairProblems:
     def of_all_points(self) -> KernelSVMProblem:
         """A problem that holds all points, for their kernel values."""
         signs = np.ones(self.pairs.points.n_rows)
-        return KernelSVMProblem(self.pairs.points, self.kernel, hinge(signs, self._weights, self._C))
+        return KernelSVMProblem(self._points, self.kernel, hinge(signs, self._weights, self._C))
 
     def scores(self, betas: list[np.ndarray]) -> list[np.ndarray]:
         """The scores of every pair's rows without intercept, given its duals.
@@ -62,7 +63,7 @@ class PairProblems:
 
     def _scores_of_class(self, own: int, others: list[int], halves: dict[tuple[int, int], np.ndarray]) -> np.ndarray:
         """The scores of the rows of a class against every other, one line each."""
-        rows, matrix = self.pairs.rows_of_class[own], self.pairs.points.matrix
+        rows, matrix = self.pairs.rows_of_class[own], self._points.matrix
         within = self._sums(own, np.stack([halves[own, other] for other in others], axis=1))
         across = [self._sums(other, halves[other, own][:, None]) for other in others]
         totals = np.empty((len(others), rows.size))
@@ -73,11 +74,11 @@ class PairProblems:
             for k, sums in enumerate(across):
                 totals[k, part] += sums.of(block)[:, 0]
 
-        each_block((rows.size, matrix.shape[1]), fill, cpu_count() if within.in_threads else 1)
+        each_block(rows.size, rows_at_once(matrix), fill, cpu_count() if within.in_threads else 1)
         return totals
 
     def _sums(self, of_class: int, betas: np.ndarray) -> KernelSums:
         """Sums over the rows of a class that have a dual in any column."""
         used = betas.any(axis=1)
         support = self.pairs.rows_of_class[of_class][used]
-        return KernelSums(self.kernel, self.pairs.points.matrix, support, betas[used])
+        return KernelSums(self.kernel, self._points.matrix, support, betas[used])

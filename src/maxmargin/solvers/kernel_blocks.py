@@ -8,9 +8,9 @@ import scipy.sparse as sp
 
 from maxmargin.loops.exponential import store_exponentials
 from maxmargin.loops.smo import store_block
-from maxmargin.problems.expansion import pays_dense, rows_at_once
+from maxmargin.problems.expansion import rows_at_once
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.problems.kernels import RadialBasis, UserFunction
+from maxmargin.problems.kernels import RadialBasis, built_in, pays_dense
 
 # Columns are made in blocks of this many, which stay in a core's cache; fewer where rows are long.
 COLUMNS_PER_BLOCK = 1024
@@ -34,7 +34,7 @@ class KernelBlocks:
         self._dense = pays_dense(self._matrix)
         self._squares: np.ndarray = problem.squared_norms.astype(dtype)
         n_columns = self._matrix.shape[1]
-        self.most_rows = rows_at_once(n_columns)
+        self.most_rows = rows_at_once(self._matrix)
         small = problem.n_rows * n_columns * np.dtype(dtype).itemsize <= COPY_BYTES
         as_it_is = problem.rows is None and not sp.issparse(self._matrix) and self._matrix.dtype == dtype
         if self.in_threads and self._dense and small and not as_it_is:
@@ -49,17 +49,17 @@ class KernelBlocks:
     @property
     def in_threads(self) -> bool:
         """Whether blocks may be made in threads: a user's function is called by one at a time."""
-        return self._kernel is not None and not isinstance(self._kernel, UserFunction)
+        return built_in(self._kernel)
 
     def prepare(self, rows: np.ndarray) -> Any:
         """Make some rows, no more than ``most_rows``, ready to be multiplied by all the others."""
         if not self.in_threads:
             return rows
         others = self._converted(rows)
-        others = others.toarray() if sp.issparse(others) else others
-        if self._gamma is None or self._terms is None:
-            return others, self._squares[rows]
-        return others * self._dtype(2.0 * self._gamma), self._terms[rows]
+        of_rows = self._squares[rows] if self._terms is None else self._terms[rows]
+        if self._gamma is not None:
+            others = others * self._dtype(2.0 * self._gamma)
+        return others.T.tocsr() if sp.issparse(others) else others, of_rows
 
     def fill(self, rows: np.ndarray, columns: np.ndarray, stored: np.ndarray, first: int) -> None:
         """Put the kernel values of some rows with others into the first lines of ``stored``, from a column on."""
@@ -78,7 +78,7 @@ class KernelBlocks:
         others, of_rows = prepared
         matrix = self._converted(columns)
         if sp.issparse(matrix):
-            inner = np.ascontiguousarray((matrix @ np.ascontiguousarray(others.T)).T)
+            inner = np.ascontiguousarray((matrix @ others).toarray().T)
         else:
             inner = np.matmul(others, matrix.T, out=self._room(others.shape[0], matrix.shape[0]))
         if self._terms is not None:
