@@ -253,7 +253,7 @@ def test_liblinear_models_take_wider_rows_as_its_predict_does(bias, tmp_path):
     run(tmp_path, "liblinear-predict", "data", "model", "output")
     found = np.array(said("predict", tmp_path / "model", tmp_path / "data").split(), dtype=float)
     np.testing.assert_array_equal(found, np.loadtxt(tmp_path / "output"))
-    assert json.loads(said("evaluate", tmp_path / "model", tmp_path / "data", "--json"))["rows"] == "6"
+    assert json.loads(said("evaluate", tmp_path / "model", tmp_path / "data", "--json"))["rows"] == 6
 
 
 @needs_libsvm

