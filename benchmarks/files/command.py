@@ -37,6 +37,7 @@ class Command(Solver):
         self.text, self.other = X, y
         self.folder = tempfile.TemporaryDirectory()
         self.model = Path(self.folder.name) / "model"
+        self.ended = False
 
     def warm_up(self, _stop):
         """Nothing: a process begins cold. The compiled loops are in their cache after the first round."""
@@ -46,8 +47,9 @@ class Command(Solver):
         raise NotImplementedError
 
     def run(self, _stop):
-        """Start the program and wait for it."""
-        self.peak, self.ended = peak_of(self.command())
+        """Start the program and wait for it; one that had to be ended is not given a second chance."""
+        if not self.ended:
+            self.peak, self.ended = peak_of(self.command())
 
     def get_result(self):
         """Return the peak of its resident memory, and whether it was ended."""

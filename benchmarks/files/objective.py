@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 
+from files.command import CAP
 from measure import median_seconds
 from suite import Objective
 
@@ -26,7 +27,7 @@ class Files(Objective):
         width = 0.8 / max(1, len(tools))
         for k, tool in enumerate(tools):
             places = [i + k * width for i, taken in enumerate(runs.values()) if taken.get(tool)]
-            heights = [median_seconds(taken[tool]) for taken in runs.values() if taken.get(tool)]
+            heights = [_seconds(taken[tool]) for taken in runs.values() if taken.get(tool)]
             axes.bar(places, heights, width, label=tool, color="#0b4f6c" if tool == "maxmargin" else f"C{k}")
         axes.set_xticks([i + 0.4 - width / 2 for i in range(len(runs))], list(runs))
         axes.set_yscale("log")
@@ -34,3 +35,8 @@ class Files(Objective):
         axes.legend(frameon=False)
         figure.savefig(path, dpi=150)
         plt.close(figure)
+
+
+def _seconds(taken):
+    """The median, or the time after which the program was ended."""
+    return CAP if any(run.result["ended"] for run in taken) else median_seconds(taken)
