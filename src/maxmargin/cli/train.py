@@ -1,8 +1,6 @@
 """``maxmargin train``: from a file to a model with its proof."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,16 +9,11 @@ import typer
 from maxmargin.cli.checks import STANDARD_INPUT, labelled, refuse_unreadable, refuse_unwritable
 from maxmargin.cli.console import JSON, ZERO_BASED, Entry, proof_entry, tell, working
 from maxmargin.cli.models import KERNELS, MODELS, is_regression, make_model, number_or_name, score, score_name
+from maxmargin.cli.search import SEARCH_FOLDS, Clock, best_of, grid_of, scores_in_folds
 
 if TYPE_CHECKING:
     from maxmargin.files import DataFile
 
-# Prices that --search tries, and factors on gamma.
-PRICES = tuple(10.0**k for k in range(-3, 4))
-WIDTHS = tuple(4.0**k for k in range(-2, 3))
-SEARCH_FOLDS = 5
-# What a fit gets where no time is left: limits of zero are refused.
-LEAST_SECONDS = 1e-3
 # The exit code of a run that Ctrl-C has ended.
 INTERRUPTED = 130
 
@@ -106,15 +99,15 @@ def train(
         ),
         "reading": time.perf_counter() - began,
     }
-    grid = _grid(machine, rows.X, given_c=C, given_gamma=gamma) if search else []
+    grid = grid_of(machine, rows.X, given_c=C, given_gamma=gamma) if search else []
     clock = Clock(max_time, n_fits=SEARCH_FOLDS * len(grid) + (cv or 0) + 1)
     folds_seed = 0 if seed is None else seed
     if search:
-        chosen, best = _best_of(grid, _scores(machine, rows, SEARCH_FOLDS, grid, "searching", clock, folds_seed))
+        chosen, best = best_of(grid, scores_in_folds(machine, rows, SEARCH_FOLDS, grid, "searching", clock, folds_seed))
         machine.set_params(**chosen)
         answer["chosen"] = {**chosen, "score": best}
     if cv is not None:
-        scores = _scores(machine, rows, cv, [{}], "cross-validation", clock, folds_seed)
+        scores = scores_in_folds(machine, rows, cv, [{}], "cross-validation", clock, folds_seed)
         answer |= _mean_entry(f"{score_name(machine)} in {cv} folds", scores)
     began = time.perf_counter()
     with working("training"):
@@ -135,31 +128,6 @@ def train(
     tell(answer, as_json)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
-
-
-class Clock:
-    """Shares the seconds that all fits of a command have: each gets its part of what is left when it begins."""
-
-    def __init__(self, seconds: float | None, n_fits: int) -> None:
-        if seconds is not None and not seconds > 0.0:
-            raise ValueError(f"--max-time must be more than 0 seconds, got {seconds:g}.")
-        self._seconds = seconds
-        self._ends = None if seconds is None else time.perf_counter() + seconds
-        self._n_waiting = n_fits
-
-    @contextmanager
-    def limit(self, machine: Any) -> Iterator[None]:
-        """Limit the next fit of a machine, which keeps the limit that the user gave."""
-        if self._ends is None:
-            yield
-            return
-        share = (self._ends - time.perf_counter()) / self._n_waiting
-        self._n_waiting -= 1
-        machine.set_params(max_time=max(LEAST_SECONDS, share))
-        try:
-            yield
-        finally:
-            machine.set_params(max_time=self._seconds)
 
 
 def _mean_entry(name: str, scores: Any) -> dict[str, Entry]:
@@ -193,71 +161,3 @@ def _stored(data: str, zero_based: bool) -> str:
     if not is_store_of(path, text, zero_based=zero_based):
         store_text(text, path, zero_based=zero_based)
     return str(path)
-
-
-def _grid(machine: Any, X: Any, *, given_c: float | None, given_gamma: str | None) -> list[dict[str, Any]]:
-    """The prices to try, and for a kernel the widths: for each width the prices in rising order."""
-    parameters = machine.get_params()
-    if "C" not in parameters:
-        raise ValueError("--search chooses C, which this model does not have: leave it out.")
-    prices = [{"C": price} for price in PRICES] if given_c is None else [{}]
-    has_width = "gamma" in parameters and parameters["kernel"] not in ("linear", "precomputed")
-    widths = [width / (X.shape[1] * _variance(X)) for width in WIDTHS] if has_width and given_gamma is None else []
-    if given_c is not None and not widths:
-        raise ValueError("--search has nothing to choose: leave out -C or --gamma.")
-    return [{**price, "gamma": width} for width in widths for price in prices] if widths else prices
-
-
-def _variance(X: Any) -> float:
-    import scipy.sparse as sp
-
-    if sp.issparse(X):
-        mean = X.mean()
-        return float(X.multiply(X).mean() - mean * mean) or 1.0
-    return float(X.var()) or 1.0
-
-
-def _scores(
-    machine: Any,
-    rows: "DataFile",
-    n_folds: int,
-    grid: list[dict[str, Any]],
-    description: str,
-    clock: Clock,
-    seed: int,
-) -> Any:
-    """A score for every fold and every entry of the grid; linear machines go on from price to price."""
-    import numpy as np
-    from sklearn.base import clone
-
-    from maxmargin.files import DataFile
-
-    X, y = rows.X, rows.y
-    warm = {"warm_start": True} if "warm_start" in machine.get_params() and len(grid) > 1 else {}
-    scores = np.zeros((n_folds, len(grid)))
-    with working(description, steps=scores.size) as advance:
-        for fold, (seen, unseen) in enumerate(_folds(y, n_folds, seed, of_values=is_regression(machine))):
-            model, held_out = clone(machine).set_params(**warm), DataFile(X[unseen], y[unseen])
-            for k, parameters in enumerate(grid):
-                model.set_params(**parameters)
-                with clock.limit(model):
-                    model.fit(X[seen], y[seen])
-                scores[fold, k] = score(model, held_out)
-                advance()
-    return scores
-
-
-def _folds(y: Any, n_folds: int, seed: int, *, of_values: bool) -> Iterator[Any]:
-    """Folds of rows in a random order, since files are often sorted; each with its share of every class."""
-    import numpy as np
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    kind = KFold if of_values else StratifiedKFold
-    codes = y if of_values else np.unique(y, return_inverse=True)[1]
-    return kind(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), codes)
-
-
-def _best_of(grid: list[dict[str, Any]], scores: Any) -> tuple[dict[str, Any], float]:
-    means = scores.mean(axis=0)
-    best = int(means.argmax())
-    return grid[best], float(means[best])
