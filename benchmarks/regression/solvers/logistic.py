@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression as Theirs
 from maxmargin import LogisticRegression
 from suite import Solver
 
-MOST_STEPS = 3000
+MOST_STEPS = 300
 # Its matrix of columns by columns would not fit.
 LARGEST_MATRIX = 5000
 
@@ -77,9 +77,3 @@ class NewtonCG(_Rival):
     """Conjugate gradients."""
 
     name = "newton-cg"
-
-
-class Sag(_Rival):
-    """Stochastic averages; needs columns of one scale."""
-
-    name = "sag"
