@@ -17,7 +17,7 @@ class LogisticRace(Part):
     title = "logistic: ||w||²/2 + C Σ log(1 + exp(-y f(x)))"
     text = (
         "Every solver runs with the coarsest of its tolerances 0.1, 0.01, ... whose objective, computed outside, is "
-        "within the quality of the optimum; scikit-learn's fastest solver that gets there in 300 steps counts (of lbfgs, "
+        "within the quality of the optimum; scikit-learn's fastest solver counts (300 steps at most of lbfgs, "
         "newton-cholesky and newton-cg; liblinear penalises the intercept and solves another problem). Our time "
         f"holds the proof of the gap. Wanted: at most {WANTED:g} times its time."
     )
