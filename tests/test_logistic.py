@@ -1,6 +1,7 @@
 """Logistic regression (theory D1): the gradient step, the dual, the gap, and data without a minimum."""
 
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -51,7 +52,7 @@ def test_it_agrees_with_scikit_learn(C, fit_intercept, make):
 def test_without_a_price_it_agrees_with_a_general_minimiser():
     points, labels = noisy()
     signs = np.where(labels == 1, 1.0, -1.0)
-    ours = LogisticRegression(tol=1e-10).fit(points, labels)
+    ours = LogisticRegression(tol=1e-8).fit(points, labels)
     found = minimize(
         lambda v: np.logaddexp(0.0, -signs * (points @ v[:-1] + v[-1])).sum(), np.zeros(5), options={"gtol": 1e-8}
     )
@@ -290,3 +291,54 @@ def test_points_on_a_plane_are_told_exactly():
         problem = LogisticProblem(Points(points), labels.astype(float), np.ones(4))
         proof = measure_logistic_gap(problem, np.zeros(3), 0.0, (np.ones(3), 0.0))
         assert proof.freed == (3 if sign * exact > 0 else 0)
+
+
+@pytest.mark.parametrize("shift", [10.0, 1e3, 5e3, 1e5])
+def test_columns_far_from_zero_do_not_pass_for_solved(shift):
+    points, labels = noisy(200, 3)
+    near = LogisticRegression(tol=1e-6).fit(points, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)
+        far = LogisticRegression().fit(points + shift, labels)
+    np.testing.assert_allclose(far.coef_, near.coef_, rtol=1e-3)
+    assert far.objective_ == pytest.approx(near.objective_, rel=1e-4)
+
+
+def test_a_warm_start_without_intercept_forgets_the_old_one():
+    points, labels = noisy(80, 3, seed=4)
+    labels[:10] = 1
+    model = LogisticRegression(1.0, warm_start=True, tol=1e-8).fit(points, labels)
+    model.set_params(fit_intercept=False).fit(points, labels)
+    assert model.intercept_[0] == 0.0
+    cold = LogisticRegression(1.0, fit_intercept=False, tol=1e-8).fit(points, labels)
+    np.testing.assert_allclose(model.coef_, cold.coef_, rtol=1e-3)
+    model.intercept_ = np.array([0.5])
+    assert math.isinf(certify(model, points, labels).primal)
+
+
+@pytest.mark.parametrize("solver", ["newton", "gradient"])
+def test_textbook_cases_of_weak_separation(solver):
+    cross = np.array([[-1.0, 0], [0, 0], [0, 0], [1, 0], [0, 1], [0, -1], [0, 1], [0, -1]])
+    for points, labels in (
+        (np.array([[1.0], [2], [3], [3], [4], [5]]), [0, 0, 0, 1, 1, 1]),
+        (np.r_[0:20, 19, 20:40][:, None].astype(float), [0] * 20 + [1] * 21),
+        (cross, [0, 0, 1, 1, 0, 1, 1, 0]),
+    ):
+        with pytest.warns(LimitWarning, match="no minimum"):
+            model = LogisticRegression(solver=solver, max_iter=500).fit(points, labels)
+        assert model.status_ is Status.SEPARABLE
+        assert model.certificate_.freed > 0
+        scores = points @ model.separating_coef_[0] + model.separating_intercept_[0]
+        margins = np.where(np.array(labels) == 1, scores, -scores)
+        assert margins.min() >= 0.0 < margins.max()
+
+
+def test_products_that_underflow_are_not_taken_for_zero():
+    points, signs = np.array([[1e-200], [1.0]]), np.array([-1.0, 1.0])
+    problem = LogisticProblem(Points(points), signs, np.ones(2), fit_intercept=False)
+    assert measure_logistic_gap(problem, np.zeros(1), 0.0, (np.array([1e-200]), 0.0)).freed == 0
+
+
+def test_a_step_that_is_too_large_is_named():
+    with pytest.warns(LimitWarning, match="smaller step_size"):
+        LogisticRegression(1.0, solver="gradient", step_size=100.0).fit(X, Y)

@@ -608,3 +608,15 @@ def test_columns_of_very_different_size_are_no_obstacle():
     plain, scaled = BayesianRegression().fit(X, Y), BayesianRegression().fit(X * factors, Y)
     np.testing.assert_allclose(scaled.coef_ * factors, plain.coef_, rtol=1e-8)
     assert scaled.s2_ == pytest.approx(plain.s2_, rel=1e-10)
+
+
+@pytest.mark.parametrize("kind", [Ridge, Lasso])
+def test_targets_without_errors_are_solved_and_large_means_hide_none(kind):
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((50, 3))
+    model = kind(1.0).fit(points, np.zeros(50))
+    assert model.status_ == "solved"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)
+        model = kind(1.0).fit(points, points @ [1.0, 2.0, 0.0] + rng.standard_normal(50) + 1e11)
+    assert model.status_ != "solved" or model.certificate_.relative <= model.tol

@@ -94,8 +94,11 @@ def measure_logistic_gap(
         dual = _dual_at_least(problem, linear, reach)
         margin = 0.0 if problem.is_penalised else _margin_at_least(problem, length, linear + b, error)
         freed = 0 if problem.is_penalised or separating is None else _points_freed(problem, *separating)
-    primal = math.inf if math.isnan(primal) else primal
-    return LogisticGap(primal, -math.inf if math.isnan(dual) else min(dual, primal), reach, margin, freed)
+    if math.isnan(primal) or (b != 0.0 and not problem.fit_intercept):
+        # A plane with an intercept is none of those that were asked for.
+        primal = math.inf
+    # No loss is negative.
+    return LogisticGap(primal, 0.0 if math.isnan(dual) else max(0.0, dual), reach, margin, freed)
 
 
 def _error_of_scores(problem: LogisticProblem, length: float, b: float) -> float:
@@ -155,8 +158,8 @@ def _points_freed(problem: LogisticProblem, w: np.ndarray, b: float) -> int:
         return 0
     near = counted[np.abs(margins) <= error]
     # A row of which the plane sees nothing is on it exactly.
-    sizes = problem.points.absolute_scores(w)[near] + abs(b)
-    near = near[sizes > 0.0]
+    if b == 0.0:
+        near = near[problem.points.shared_entries(w)[near] > 0.0]
     if near.size > MOST_EXACT:
         return 0
     exact = [problem.signs[row] * _exact_score(problem, row, w, b) for row in near]

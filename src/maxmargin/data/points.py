@@ -110,11 +110,21 @@ class Points:
             result[part] = self.matrix[part].astype(np.float64) @ w
         return result
 
-    def absolute_scores(self, w: np.ndarray) -> np.ndarray:
-        """The sums of the sizes of a score's terms, |X| |w|."""
-        result, sizes = np.empty(self.n_rows), np.abs(w)
+    def squared_distances(self, place: np.ndarray) -> np.ndarray:
+        """||x_i - place||², one entry a row."""
+        if sp.issparse(self.matrix):
+            crossed = self.squared_norms - 2.0 * self.scores(place) + float(place @ place)
+            return np.maximum(0.0, crossed)
+        result = np.empty(self.n_rows)
         for part in self._blocks():
-            result[part] = abs(self.matrix[part]).astype(np.float64) @ sizes
+            result[part] = squared_norms(self.matrix[part].astype(np.float64) - place)
+        return result
+
+    def shared_entries(self, w: np.ndarray) -> np.ndarray:
+        """How many entries of each row differ from zero where w does, too."""
+        result, used = np.empty(self.n_rows), (w != 0.0).astype(np.float64)
+        for part in self._blocks():
+            result[part] = (self.matrix[part] != 0.0).astype(np.float64) @ used
         return result
 
     def combination(self, coefficients: np.ndarray) -> np.ndarray:

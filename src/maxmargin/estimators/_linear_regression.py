@@ -19,6 +19,9 @@ from maxmargin.solvers.gap import GapPoint
 
 # An objective that is no more than this share of the squares of the targets is nothing but rounding.
 NOTHING = 1e-20
+# The same for the squares of what targets far from zero are rounded by.
+ROUNDED = 1e-27
+UNDERFLOW = 1e-300
 
 
 class LinearRegression(RegressorMixin, CertifiedModel):
@@ -95,7 +98,10 @@ class LinearRegression(RegressorMixin, CertifiedModel):
         proof = getattr(solution, "proof", None)
         self.certificate_ = proof = self._measure(errors) if proof is None else proof
         self.objective_ = proof.primal
-        nothing_lost = proof.primal <= NOTHING * float(errors.weighted(np.square(errors.targets)).sum())
+        centre = errors.target_mean if errors.has_intercept else 0.0
+        around = float(errors.weighted(np.square(errors.targets - centre)).sum())
+        rounded = ROUNDED * float(errors.weighted(np.square(errors.targets)).sum())
+        nothing_lost = proof.primal <= max(NOTHING * around, rounded, UNDERFLOW)
         if nothing_lost and solution.status is Status.STALLED:
             solution.status = Status.SOLVED
         elif solution.status is Status.SOLVED and proof.relative > self.tol and not nothing_lost:

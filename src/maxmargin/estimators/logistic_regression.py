@@ -110,6 +110,12 @@ class LogisticRegression(LinearPlanes, PricedModel):
         "a plane, separating_coef_, has no point on its wrong side, so that the loss has no minimum: give a finite C"
     )
 
+    @property
+    def _advice_when_stalled(self) -> str:  # type: ignore[override]
+        if self.solver == "gradient" and self.step_size is not None:
+            return "the gap stopped shrinking above tol: give a smaller step_size (None is a safe one), or raise tol"
+        return "the gap stopped shrinking above tol: rescale the columns of X, or raise tol"
+
     def __init__(
         self,
         C=math.inf,
@@ -222,7 +228,8 @@ class LogisticRegression(LinearPlanes, PricedModel):
             return [None] * labelled.n_tasks
         if not np.array_equal(self.classes_, labelled.classes) or self.coef_.shape[1] != labelled.points.n_columns:
             raise ValueError("warm_start=True needs the classes and the columns of the last fit; X or y has others.")
-        return [plane_at(w, float(b)) for w, b in zip(self.coef_, self.intercept_, strict=True)]
+        intercepts = self.intercept_ if self.fit_intercept else np.zeros_like(self.intercept_)
+        return [plane_at(w, float(b)) for w, b in zip(self.coef_, intercepts, strict=True)]
 
     def _conclude(self, labelled: LabelledPoints, solutions: Sequence[LogisticPoint]) -> None:
         self.classes_ = labelled.classes

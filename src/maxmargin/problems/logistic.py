@@ -57,9 +57,16 @@ class LogisticProblem:
 
     @cached_property
     def typical_norm(self) -> float:
-        """The root of the mean of ||x_i||², rows counted by their weights."""
+        """The root of the mean of ||x_i||², rows counted by their weights; with an intercept, of their distances from
+        the mean row, since the intercept takes that up.
+        """
         total = float(self.weights.sum())
-        return math.sqrt(float(self.weights @ self.points.squared_norms) / total) if total > 0.0 else 0.0
+        if total <= 0.0:
+            return 0.0
+        if not self.fit_intercept:
+            return math.sqrt(float(self.weights @ self.points.squared_norms) / total)
+        mean = self.points.combination(self.weights / total)
+        return math.sqrt(float(self.weights @ self.points.squared_distances(mean)) / total)
 
     def losses(self, scores: np.ndarray) -> np.ndarray:
         """c_i log(1 + exp(-y_i f_i)), without overflow."""

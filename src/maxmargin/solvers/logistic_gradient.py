@@ -21,6 +21,7 @@ from maxmargin.solvers.logistic_run import LogisticPoint, LogisticRun
 from maxmargin.solvers.row_blocks import RowBlocks
 from maxmargin.solvers.solution import Status
 from maxmargin.solvers.watch import Watch
+from maxmargin.solvers.weak_separation import separating_by_program
 
 
 def solve(
@@ -40,6 +41,9 @@ def solve(
         run = GradientRun(problem, replace(settings, tol=0.5 * settings.tol), watch, blocks, best)
         run.step_size = safe_step(problem) if step_size is None else step_size
         best.status = run.until_gap()
+        if not problem.is_penalised and best.separating is None:
+            best.separating = separating_by_program(problem)
+            best.status = best.status if best.separating is None else Status.SEPARABLE
     return best
 
 

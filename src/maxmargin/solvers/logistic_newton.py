@@ -23,8 +23,8 @@ from maxmargin.solvers.logistic_run import LogisticPoint, LogisticRun, plane_at
 from maxmargin.solvers.row_blocks import RowBlocks
 from maxmargin.solvers.solution import Status
 from maxmargin.solvers.watch import Watch
-from maxmargin.solvers.weak_separation import weakly_separating
-from maxmargin.solvers.weighted_rows import FASTER_BY_BLAS, LARGEST_DIRECT, SLIGHT, WeightedRows, gram_parts
+from maxmargin.solvers.weak_separation import separating_by_program, weakly_separating
+from maxmargin.solvers.weighted_rows import FASTER_BY_BLAS, LARGEST_DIRECT, WeightedRows, gram_parts
 
 # One of so many rows goes into the sample, if that leaves enough of them for every column and of every class.
 STRIDE = 16
@@ -39,9 +39,11 @@ SEARCH_STEPS = 30
 CONJUGATE_STEPS = 25
 COARSE, FINE = 0.1, 1e-3
 # Without a price on the length of w the matrix may be singular: this share of its diagonal is added (Marquardt).
-DAMPING = 1e-6
+DAMPING = 1e-5
 # Newton steps that have not ended after so many may run off to where there is no minimum.
 SUSPICIOUS = 8
+# Where scores move by this much in the last step, the plane is not about to come to rest.
+FAR = 0.02
 
 
 def solve(
@@ -91,15 +93,18 @@ def _run(problem: LogisticProblem, settings: GapSettings, watch: Watch, start: L
 class NewtonRun(LogisticRun):
     """Newton steps, each with a search along it."""
 
+    moved = 0.0
+
     def until_gap(self) -> Status:
         """Make steps until there is a reason to stop."""
         step, step_b = np.empty(0), 0.0
         for n_steps in count():
             self.balance()
             status = self.judge("step")
-            runs_off = not self.problem.is_penalised and n_steps >= SUSPICIOUS
-            if runs_off and (status is not None or n_steps % SUSPICIOUS == 0) and status is not Status.SEPARABLE:
+            if self._may_run_off(n_steps, status):
                 self.best.separating = weakly_separating(self.problem, step, step_b)
+                if self.best.separating is None and status is not None:
+                    self.best.separating = separating_by_program(self.problem)
                 status = status if self.best.separating is None else Status.SEPARABLE
             if status is not None:
                 return status
@@ -107,6 +112,12 @@ class NewtonRun(LogisticRun):
             self._move(step, step_b)
             self.best.n_steps += 1
         raise AssertionError
+
+    def _may_run_off(self, n_steps: int, status: Status | None) -> bool:
+        """Whether scores still moved far in the last step, although the run ends or is long."""
+        if self.problem.is_penalised or status is Status.SEPARABLE or n_steps == 0:
+            return False
+        return (status is not None and self.moved > FAR) or (n_steps % SUSPICIOUS == 0 and n_steps > 0)
 
     def _newton_step(self) -> tuple[np.ndarray, float]:
         problem = self.problem
@@ -116,8 +127,7 @@ class NewtonRun(LogisticRun):
         if not problem.is_penalised:
             own[:] = 0.0
             diagonal_of_curvature(points.rows, everything, self.curvatures, own)
-            own *= DAMPING
-            own += SLIGHT
+            own = np.where(own > 0.0, DAMPING * own, 1.0)
         own[-1] = 0.0 if problem.fit_intercept else 1.0
         system = WeightedRows(points, everything, self.curvatures, own, problem.price, problem.fit_intercept)
         gradient = np.append(self.gradient, self.gradient_b)
@@ -166,6 +176,7 @@ class NewtonRun(LogisticRun):
         self.w = self.w + t * step
         self.b += t * step_b
         changes *= t
+        self.moved = max(-float(changes.min(initial=0.0)), float(changes.max(initial=0.0)))
         if step_b != 0.0:
             changes -= t * step_b
         self.scores += changes

@@ -15,6 +15,8 @@ from maxmargin.solvers.watch import Watch
 
 # Steps in a row that better neither the plane nor the gap before a run is called stalled.
 PATIENCE = 4
+# To better the objective in its last digits only, and the gap by less than this, is not to better them.
+LAST_DIGITS, SOME = 1e-13, 0.99
 # So many blocks of rows have a vector of their own when rows are added up.
 BLOCKS_OF_SUMS = 8
 
@@ -102,11 +104,12 @@ class LogisticRun:
             primal = lost
             gap = reach_of(length, problem.typical_norm) * float(np.linalg.norm(pulled)) - float(self.w @ pulled)
             gap += self._of_intercept()
-        return self._why_stop(primal, primal - gap, step)
+        return self._why_stop(primal, max(0.0, primal - gap), step)
 
     def _why_stop(self, primal: float, dual: float, step: str) -> Status | None:
         best = self.best
-        idle = not (primal < best.primal or dual > best.dual)
+        gains = primal < best.primal * (1.0 - LAST_DIGITS) or primal - dual < SOME * (best.primal - best.dual)
+        idle = math.isfinite(best.primal) and not gains
         self._idle = self._idle + 1 if idle else 0
         best.offer_plane(primal, self.w, self.b)
         best.dual = max(best.dual, dual) if self.problem.is_penalised else dual
