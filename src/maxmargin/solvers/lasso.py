@@ -7,12 +7,14 @@ a round rounds outlives it, because every round measures anew from the coefficie
 """
 
 import math
+from contextlib import nullcontext
 from functools import cached_property
 
 import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 
+from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.rows import Rows, rows_of
 from maxmargin.loops.lasso import Descent, descend, descend_by_products
 from maxmargin.problems.squared_errors import LassoProblem
@@ -138,6 +140,12 @@ class LassoRun:
     def solve_by_products(self, chosen: np.ndarray) -> None:
         """Solve for these columns alone, given their products."""
         products, slopes, beta = self.products.among(chosen), self.slopes[chosen], self.w[chosen]
+        # Systems of some hundred columns are solved sooner than a second thread has woken up.
+        with one_blas_thread() if chosen.size > FEW_COLUMNS else nullcontext():
+            self._solve_given_products(products, slopes, beta)
+        self.w[chosen] = beta
+
+    def _solve_given_products(self, products: np.ndarray, slopes: np.ndarray, beta: np.ndarray) -> None:
         goal = self.lam * min(1e-4, max(1e-12, NEGLIGIBLE * self.settings.tol))
         for _ in range(MOST_TRIES):
             signs = np.sign(beta)
@@ -147,7 +155,6 @@ class LassoRun:
             held = np.where(beta != 0.0, np.abs(slopes - self.lam * np.sign(beta)), np.abs(slopes) - self.lam)
             if held.max() <= goal or self.watch.must_stop() is not None:
                 break
-        self.w[chosen] = beta
 
     def sweep(self, chosen: np.ndarray) -> None:
         """Descend along these columns, looking at the residuals."""
