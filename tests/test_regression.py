@@ -620,3 +620,15 @@ def test_targets_without_errors_are_solved_and_large_means_hide_none(kind):
         warnings.simplefilter("ignore", LimitWarning)
         model = kind(1.0).fit(points, points @ [1.0, 2.0, 0.0] + rng.standard_normal(50) + 1e11)
     assert model.status_ != "solved" or model.certificate_.relative <= model.tol
+
+
+def test_a_posterior_that_scipy_cannot_hold_is_refused_with_advice():
+    rng = np.random.default_rng(0)
+    years = rng.integers(1990, 2020, size=(200, 1)).astype(float)
+    targets = 0.1 * years[:, 0] + rng.standard_normal(200)
+    model = BayesianRegression().fit(years, targets)
+    with pytest.raises(ValueError, match="Centre and scale the columns of X"):
+        _ = model.posterior_coef_
+    centred = BayesianRegression().fit(years - years.mean(), targets)
+    assert centred.posterior_coef_.loc[0] == pytest.approx(model.coef_[0], rel=1e-9)
+    np.testing.assert_allclose(model.credible_interval()[0], centred.credible_interval()[0], rtol=1e-8)

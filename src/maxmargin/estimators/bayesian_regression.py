@@ -186,11 +186,18 @@ class BayesianRegression(RegressorMixin, CertifiedModel):
     def posterior_coef_(self) -> Any:
         """The joint posterior of the coefficients and, as the last entry, the intercept: a scipy.stats.multivariate_t.
 
-        Without an intercept it is that of the coefficients alone.
+        Without an intercept it is that of the coefficients alone. scipy refuses scales that are nearly singular, as
+        those of columns far from zero or of very different size are, and of targets without scatter.
         """
         from scipy.stats import multivariate_t
 
-        return multivariate_t(loc=self._location(), shape=self.posterior_scale_, df=self.degrees_of_freedom_)
+        try:
+            return multivariate_t(loc=self._location(), shape=self.posterior_scale_, df=self.degrees_of_freedom_)
+        except np.linalg.LinAlgError as error:
+            raise ValueError(
+                "posterior_coef_: scipy.stats.multivariate_t cannot hold it, since its scale is nearly singular. "
+                "Centre and scale the columns of X, or use marginal, credible_interval and sample."
+            ) from error
 
     @property
     def posterior_scale_(self) -> np.ndarray:
