@@ -11,6 +11,7 @@ import sklearn.linear_model as rivals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 
 from maxmargin import (
@@ -141,7 +142,7 @@ def test_without_a_price_ridge_is_the_shortest_least_squares(fit_intercept, n, f
     rows, y = X[:n] - fit_intercept * X[:n].mean(axis=0), Y[:n] - fit_intercept * Y[:n].mean()
     np.testing.assert_allclose(model.coef_, np.linalg.pinv(rows, rcond=1e-13) @ y, rtol=1e-6)
     assert model.status_ is Status.SOLVED
-    assert np.linalg.norm(model.coef_) < model.certificate_.radius < np.inf
+    assert np.linalg.norm(np.sqrt(np.square(rows).sum(axis=0)) * model.coef_) < model.certificate_.radius < np.inf
     monkeypatch.setattr("maxmargin.solvers.least_squares.SMALL", 0)
     monkeypatch.setattr("maxmargin.data.points.DENSE_SHARE", 2.0)
     iterated = Ridge(0.0, fit_intercept=fit_intercept).fit(FORMS[form](X[:n]), Y[:n])
@@ -165,15 +166,16 @@ def exact_products(rows, y, w, b, weights):
 @given(
     seed=st.integers(0, 10**6),
     scale=st.sampled_from([1e-6, 1.0, 1e6]),
-    shift=st.sampled_from([0.0, 1e3]),
+    shift=st.sampled_from([0.0, 1e3, 1e7]),
+    ratio=st.sampled_from([1.0, 1e8]),
     lam=st.sampled_from([0.0, 1e-3, 1.0, 1e4]),
     fit_intercept=st.booleans(),
     weighted=st.booleans(),
 )
-def test_ridge_gaps_are_true_in_rational_arithmetic(seed, scale, shift, lam, fit_intercept, weighted):
+def test_ridge_gaps_are_true_in_rational_arithmetic(seed, scale, shift, ratio, lam, fit_intercept, weighted):
     """The value of the model is at most ``primal``; the optimum, from exact normal equations, is at least ``dual``."""
     rows, y = random_regression(seed, n=6, d=2)
-    rows = rows * scale + shift
+    rows = rows * [scale, scale * ratio] + shift
     weights = np.random.default_rng(seed).integers(0, 4, 6).astype(float) if weighted else np.ones(6)
     weights[0] = 1.0
     model = Ridge(lam, fit_intercept=fit_intercept, tol=1e-300)
@@ -219,15 +221,16 @@ def determinant(matrix):
 @given(
     seed=st.integers(0, 10**6),
     scale=st.sampled_from([1e-6, 1.0, 1e6]),
+    shift=st.sampled_from([0.0, 1e3, 1e7]),
     share=st.sampled_from([1e-3, 0.1, 0.9]),
     fit_intercept=st.booleans(),
     weighted=st.booleans(),
     rounds=st.sampled_from([1, None]),
 )
-def test_lasso_gaps_are_true_in_rational_arithmetic(seed, scale, share, fit_intercept, weighted, rounds):
+def test_lasso_gaps_are_true_in_rational_arithmetic(seed, scale, shift, share, fit_intercept, weighted, rounds):
     """A dual point that is feasible in exact arithmetic, made here, is not much better than the stated value."""
     rows, y = random_regression(seed, n=8, d=3)
-    rows = rows * scale
+    rows = rows * scale + shift * scale * fit_intercept
     weights = np.random.default_rng(seed).integers(0, 4, 8).astype(float) if weighted else np.ones(8)
     weights[:2] = 1.0
     lam = share * np.abs(rows.T @ (weights * (y - np.average(y, weights=weights)))).max()
@@ -312,7 +315,7 @@ def test_certify_confirms_and_a_changed_model_is_refused(kind, weights):
 
 def test_certificates_say_what_they_prove():
     assert "no coefficients have less than" in str(Ridge().fit(X, Y).certificate_)
-    assert "with coefficients of length" in str(Ridge(0.0).fit(X, Y).certificate_)
+    assert "with standardised coefficients up to a length of" in str(Ridge(0.0).fit(X, Y).certificate_)
     assert "5 columns are proven to be of no use" in str(Lasso(100.0).fit(X, Y).certificate_)
 
 
@@ -608,6 +611,47 @@ def test_columns_of_very_different_size_are_no_obstacle():
     plain, scaled = BayesianRegression().fit(X, Y), BayesianRegression().fit(X * factors, Y)
     np.testing.assert_allclose(scaled.coef_ * factors, plain.coef_, rtol=1e-8)
     assert scaled.s2_ == pytest.approx(plain.s2_, rel=1e-10)
+
+
+EVERY_KIND = [Ridge(0.0), Ridge(2.0), Lasso(5.0, tol=1e-9), BayesianRegression()]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, np.float32], ids=["dense", "sparse", "float32"])
+@pytest.mark.parametrize("model", EVERY_KIND, ids=str)
+def test_columns_far_from_zero_are_no_obstacle(model, form):
+    rows, y = random_regression(3, n=300, d=5)
+    rows = np.round(rows * 1024)
+    near = clone(model).fit(rows, y)
+    far = clone(model).fit(form(rows + [0.0, 2.0**20, 0.0, -(2.0**22), 0.0]), y)
+    assert far.status_ is Status.SOLVED
+    assert far.certificate_.relative <= 1e-8
+    np.testing.assert_allclose(far.coef_, near.coef_, rtol=1e-6, atol=1e-9)
+    assert far.certificate_.primal == pytest.approx(near.certificate_.primal, rel=1e-9)
+
+
+@pytest.mark.parametrize("model", EVERY_KIND, ids=str)
+def test_certificates_hold_and_are_narrow_where_columns_are_of_very_different_size(model):
+    rows, y = random_regression(4, n=300, d=5)
+    model = clone(model).set_params(**({"tol": 1e-5} if hasattr(model, "tol") else {}))
+    model.fit(rows * [1e-8, 1e-4, 1.0, 1e4, 1e8], y)
+    assert model.status_ is Status.SOLVED
+    assert model.certificate_.relative <= 1e-5
+
+
+def test_least_squares_of_any_scale_loses_the_same():
+    rows, y = random_regression(5, n=100, d=5)
+    rows = np.column_stack([rows, rows[:, 0] - rows[:, 1], np.full(100, 0.1), np.zeros(100)])
+    plain = Ridge(0.0).fit(rows, y)
+    scaled = Ridge(0.0).fit(rows * [1e-8, 1.0, 1e8, 1e-4, 1e4, 1.0, 1e6, 1.0], y)
+    assert scaled.objective_ == pytest.approx(plain.objective_, rel=1e-9)
+    assert scaled.coef_[-2:].tolist() == plain.coef_[-2:].tolist() == [0.0, 0.0]
+
+
+def test_least_squares_proves_something_where_zero_is_best():
+    model = Ridge(0.0).fit([[-1.0], [-1.0], [1.0], [1.0]], [1.0, -1.0, 1.0, -1.0])
+    assert model.coef_.tolist() == [0.0]
+    assert model.certificate_.relative < 1e-9
+    assert model.certificate_.radius > 1000.0
 
 
 @pytest.mark.parametrize("kind", [Ridge, Lasso])

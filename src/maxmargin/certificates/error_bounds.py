@@ -10,6 +10,8 @@ from maxmargin.certificates.row_lengths import longest_row_at_most
 from maxmargin.data import Points
 from maxmargin.problems.squared_errors import SquaredErrors
 
+# Finer bounds are not worth their time where rounding is no larger a share than this.
+NEGLIGIBLE = 1e-10
 # So many numbers are added in float64 before their sum is added exactly.
 PIECE = 128
 
@@ -40,9 +42,19 @@ class Dual(NamedTuple):
 def squares_at_most(errors: SquaredErrors, w: np.ndarray, b: float, residuals: np.ndarray) -> float:
     """sum m_i r_i², at most, where the residuals were computed in float64."""
     points = errors.points
-    lengths = row_lengths_at_most(points)
-    sizes = lengths * length_at_most(w) + (abs(b) + np.abs(errors.targets))
-    off = gamma(points.longest_row + 6) * sizes + (points.longest_row + 4) * SMALLEST
+    about = float((errors.weighted(residuals) * residuals).sum())
+    coarse = _squares_given_sizes(errors, b, residuals, row_lengths_at_most(points) * length_at_most(w))
+    if coarse <= about * (1.0 + NEGLIGIBLE):
+        return coarse
+    # Where columns are of very different size, another pass over the rows pays.
+    sizes = points.sizes_of_scores(w) * (1.0 + 2.0 * gamma(points.longest_row + 4)) + points.longest_row * SMALLEST
+    return min(coarse, _squares_given_sizes(errors, b, residuals, sizes))
+
+
+def _squares_given_sizes(errors: SquaredErrors, b: float, residuals: np.ndarray, sizes: np.ndarray) -> float:
+    """The same, with a bound on sum_j |x_ij w_j| of every row."""
+    terms = errors.points.longest_row + 8
+    off = gamma(terms) * (sizes + (abs(b) + np.abs(errors.targets))) + terms * SMALLEST
     squares = np.square(np.abs(residuals) + off) * (1.0 + 8.0 * UNIT) + SMALLEST
     return sum_at_most(errors.weighted(squares) * (1.0 + 2.0 * UNIT) + SMALLEST)
 
@@ -79,8 +91,26 @@ def row_lengths_at_most(points: Points) -> np.ndarray:
     return np.sqrt(squares) * (1.0 + 2.0 * gamma(points.longest_row + 4))
 
 
-def off_by_imbalance(errors: SquaredErrors, dual: Dual) -> float:
-    """How far an entry of X^T alpha is moved, at most, where the sum of all alpha is made zero."""
-    if not errors.has_intercept:
-        return 0.0
-    return up(dual.imbalance * longest_row_at_most(errors.points))
+def products_at_most(errors: SquaredErrors, dual: Dual) -> np.ndarray:
+    """|x_j·alpha| of every column j, at most, where the sum of all alpha is zero if there is an intercept."""
+    n_rows = errors.points.n_rows
+    # With alpha_i = m_i r_i, sum |x_ij alpha_i| is at most the product of two lengths in which row i counts m_i times.
+    lengths = np.sqrt(errors.squares_of_columns * (1.0 + 2.0 * gamma(n_rows + 4)) + n_rows * SMALLEST)
+    off = gamma(n_rows + 8) * up(math.sqrt(dual.squares)) + n_rows * SMALLEST
+    if errors.has_intercept:
+        off = up(off + up(dual.imbalance / math.sqrt(errors.total_weight)) * (1.0 + gamma(n_rows + 8)))
+    products = np.abs(errors.points.combination(dual.alpha)) + lengths * off + n_rows * SMALLEST
+    return products * (1.0 + 8.0 * UNIT)
+
+
+def squared_combination_at_most(errors: SquaredErrors, dual: Dual, negligible: float) -> float:
+    """||X^T alpha||², at most; a look at the single columns is taken where more than ``negligible`` is at stake."""
+    lengths = row_lengths_at_most(errors.points)
+    off = up(gamma(dual.alpha.size + 8) * up(length_at_most(lengths) * length_at_most(dual.alpha)))
+    if errors.has_intercept:
+        off = up(off + up(dual.imbalance * longest_row_at_most(errors.points)))
+    computed = length_at_most(errors.points.combination(dual.alpha))
+    if not off * (2.0 * computed + off) <= negligible:
+        computed, off = length_at_most(products_at_most(errors, dual)), 0.0
+    length = up(computed + off)
+    return up(length * length)

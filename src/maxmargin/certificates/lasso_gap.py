@@ -5,14 +5,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin.certificates.base import Certificate
-from maxmargin.certificates.error_bounds import Dual, dual_of, off_by_imbalance, squares_at_most
+from maxmargin.certificates.error_bounds import Dual, dual_of, products_at_most, squares_at_most
 from maxmargin.certificates.gap import Gap
-from maxmargin.certificates.rounding import SMALLEST, UNIT, down, gamma, length_at_most, sum_at_most, up
-from maxmargin.data import Points
-from maxmargin.data.blocks import row_blocks
+from maxmargin.certificates.rounding import SMALLEST, UNIT, down, gamma, sum_at_most, up
 from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
 
 
@@ -48,13 +45,14 @@ class LassoGap(Gap):
 
 def measure_lasso_gap(problem: LassoProblem, w: np.ndarray, b: float) -> LassoGap:
     """State what coefficients and an intercept prove."""
-    errors, lam = problem.errors, problem.lam
+    errors, lam = problem.errors.near_zero, problem.lam
+    b = problem.errors.placement.intercept_here(w, b)
     with np.errstate(over="ignore", invalid="ignore"):
         residuals = errors.residuals(w, b)
         squares = squares_at_most(errors, w, b, residuals)
         primal = up(0.5 * squares + up(lam * sum_at_most(np.abs(w))))
         point = dual_of(errors, residuals)
-        products = _products_at_most(errors, point)
+        products = products_at_most(errors, point)
         share = _best_share(point, lam, float(products.max(initial=0.0)))
         dual = max(0.0, down(down(share * point.gain) - up(0.5 * up(up(share * share) * point.squares))))
         if math.isnan(primal) or not math.isfinite(dual):
@@ -73,40 +71,9 @@ def _best_share(point: Dual, lam: float, largest: float) -> float:
     return min(share, max(0.0, down(lam / largest))) if largest > 0.0 else share
 
 
-def _products_at_most(errors: SquaredErrors, point: Dual) -> np.ndarray:
-    """|x_j·alpha| of every column j, at most."""
-    points = errors.points
-    lengths = np.sqrt(
-        _squares_of_columns(points, None) * (1.0 + 2.0 * gamma(points.n_rows + 4)) + points.n_rows * SMALLEST
-    )
-    off = gamma(points.n_rows + 6) * lengths * length_at_most(point.alpha) + points.n_rows * SMALLEST
-    products = np.abs(points.combination(point.alpha)) + off + off_by_imbalance(errors, point)
-    return products * (1.0 + 4.0 * UNIT)
-
-
 def _column_spreads_at_most(errors: SquaredErrors) -> np.ndarray:
     """The root of min over c of sum_i m_i (x_ij - c)² (c = 0 without an intercept) of every column j, at most."""
-    points, terms = errors.points, errors.points.n_rows + 8
-    squares = _squares_of_columns(points, errors.weights)
-    spread = squares
-    if errors.has_intercept:
-        total = errors.total_weight
-        means = errors.column_means
-        # The value of sum m (x - c)² at c = the computed mean is the best one's and what rounding makes of it.
-        spread = np.maximum(squares - total * np.square(means), 0.0)
-    return np.sqrt(spread + 8.0 * gamma(terms) * squares + terms * SMALLEST) * (1.0 + 4.0 * UNIT)
-
-
-def _squares_of_columns(points: Points, weights: np.ndarray | None) -> np.ndarray:
-    """sum_i m_i x_ij² of every column j."""
-    matrix = points.matrix
-    if sp.issparse(matrix):
-        squares = np.square(matrix.data, dtype=np.float64)
-        if weights is not None:
-            squares *= np.repeat(weights, np.diff(matrix.indptr))
-        return np.bincount(matrix.indices, squares, minlength=points.n_columns)
-    total = np.zeros(points.n_columns)
-    for part in row_blocks(points.n_rows, points.n_columns):
-        block = matrix[part].astype(np.float64, copy=False)
-        total += np.einsum("ij,ij->j", block, block) if weights is None else weights[part] @ np.square(block)
-    return total
+    terms = errors.points.n_rows + 8
+    # The value of sum m (x - c)² at c = the computed mean is the best one's and what rounding makes of it.
+    rounded = 8.0 * gamma(terms) * errors.squares_of_columns + terms * SMALLEST
+    return np.sqrt(errors.squared_spreads + rounded) * (1.0 + 4.0 * UNIT)

@@ -6,20 +6,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin.certificates.base import Certificate
+from maxmargin.certificates.base import Certificate, not_above
 from maxmargin.certificates.error_bounds import (
-    Dual,
+    NEGLIGIBLE,
     dual_of,
-    off_by_imbalance,
-    row_lengths_at_most,
+    products_at_most,
+    squared_combination_at_most,
     squares_at_most,
 )
 from maxmargin.certificates.gap import Gap
-from maxmargin.certificates.rounding import UNIT, down, gamma, length_at_most, up
+from maxmargin.certificates.rounding import UNIT, down, length_at_most, up
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
 
 # Without a price on their length, coefficients are compared with others that are so many times as long.
 LENGTHS = 1024.0
+# What the spread of a column without any counts as: too little to divide by zero, and to matter.
+NO_SPREAD = 1e-150
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,9 @@ class RidgeGap(Gap):
     r"""The gap of a ridge regression; of least squares, against all coefficients up to a length.
 
     The dual point is the residual times the weights, put on the best point of its ray. Where lambda = 0 that point
-    would have to be orthogonal to every column to the last bit, so that what is proven is less: no coefficients of
-    length ``radius`` or less have a value below ``dual``.
+    would have to be orthogonal to every column to the last bit, so that what is proven is less: no coefficients w with
+    ||(s_1 w_1, ..., s_d w_d)|| <= ``radius`` have a value below ``dual``, where s_j is the spread of column j, the root
+    of sum_i m_i (x_ij - mean_j)² (without an intercept, of sum_i m_i x_ij²).
 
     Attributes
     ----------
@@ -42,26 +45,37 @@ class RidgeGap(Gap):
     _rivals: ClassVar[str] = "no coefficients have"
 
     def _more_to_say(self) -> str:
-        return "" if math.isinf(self.radius) else f" with coefficients of length {self.radius:.3g} or less"
+        return "" if math.isinf(self.radius) else f" with standardised coefficients up to a length of {self.radius:.3g}"
 
     def check(self, proven: Certificate) -> None:
         """Raise CertificateError where a value is better than what the data prove."""
         super().check(proven)
         assert isinstance(proven, RidgeGap)
-        self._refuse_unless(self.radius <= proven.radius, f"radius {self.radius!r} is more than {proven.radius!r}")
+        self._refuse_unless(
+            not_above(self.radius, proven.radius, proven.radius),
+            f"radius {self.radius!r} is more than {proven.radius!r}",
+        )
 
 
 def measure_ridge_gap(problem: RidgeProblem, w: np.ndarray, b: float) -> RidgeGap:
     """State what coefficients and an intercept prove."""
-    errors, lam = problem.errors, problem.lam
-    length = length_at_most(w)
-    radius = math.inf if lam > 0.0 else up(LENGTHS * length)
+    errors, lam = problem.errors.near_zero, problem.lam
+    b = problem.errors.placement.intercept_here(w, b)
+    length, radius = length_at_most(w), math.inf
     with np.errstate(over="ignore", invalid="ignore"):
         residuals = errors.residuals(w, b)
         squares = squares_at_most(errors, w, b, residuals)
         primal = up(squares + up(lam * up(length * length)))
         point = dual_of(errors, residuals)
-        dual = _dual_at_least(lam, point, _combination_at_most(errors, point), radius)
+        gain, curve = point.gain, point.squares
+        if lam > 0.0:
+            curve = up(curve + up(squared_combination_at_most(errors, point, NEGLIGIBLE * lam * curve) / lam))
+        else:
+            spreads = np.maximum(np.sqrt(errors.squared_spreads), NO_SPREAD)
+            radius = _radius(errors, spreads * w)
+            pulls = products_at_most(errors, point) / spreads * (1.0 + 2.0 * UNIT)
+            gain = down(gain - up(radius * length_at_most(pulls)))
+        dual = _best_on_ray(gain, curve)
     return RidgeGap(
         primal=math.inf if math.isnan(primal) else primal,
         # The dual point zero is always there.
@@ -70,20 +84,14 @@ def measure_ridge_gap(problem: RidgeProblem, w: np.ndarray, b: float) -> RidgeGa
     )
 
 
-def _combination_at_most(errors: SquaredErrors, point: Dual) -> float:
-    """||X^T alpha||, at most."""
-    all_lengths = length_at_most(row_lengths_at_most(errors.points))
-    off = up(gamma(point.alpha.size + 4) * up(all_lengths * length_at_most(point.alpha)))
-    return up(length_at_most(errors.points.combination(point.alpha)) + up(off + off_by_imbalance(errors, point)))
+def _radius(errors: SquaredErrors, standardised: np.ndarray) -> float:
+    """Up to which length of coefficients, each times its column's spread, a bound is given; about that of fits to y."""
+    around = float(errors.weighted(np.square(errors.targets - errors.target_mean)).sum())
+    return LENGTHS * (float(np.linalg.norm(standardised)) + math.sqrt(around))
 
 
-def _dual_at_least(lam: float, point: Dual, length: float, radius: float) -> float:
-    """The value of s alpha for the best s: 2 s gain - s² curve, with the best w of length ``radius`` or less."""
-    gain, curve = point.gain, point.squares
-    if lam > 0.0:
-        curve = up(curve + up(up(length * length) / lam))
-    elif radius > 0.0:
-        gain = down(gain - up(radius * length))
+def _best_on_ray(gain: float, curve: float) -> float:
+    """The value 2 s gain - s² curve at the best s, at least."""
     if not gain > 0.0:
         return 0.0
     share = gain / curve

@@ -1,6 +1,7 @@
 """Points moved and scaled so that numbers stay near one: far from the origin, or tiny, they lose digits."""
 
 import math
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,8 @@ from maxmargin.data.points import Points
 FAR_SHARE = 0.9
 # Lengths outside of this range are scaled to about one, by a power of two, which rounds nothing.
 SMALLEST_RADIUS, LARGEST_RADIUS = 1e-6, 1e6
+# A column is far from zero, as years are, where its mean is so many times as large as its scatter; so many rows tell.
+FAR, ROWS_THAT_TELL = 256.0, 1024
 
 
 class Placement(NamedTuple):
@@ -20,6 +23,17 @@ class Placement(NamedTuple):
     points: Points
     centre: np.ndarray
     scale: float
+
+    def intercept_here(self, w: np.ndarray, b: float) -> float:
+        """b + w·centre, where b is the intercept of the points as they were and the scale is one.
+
+        It is rounded once only, because both terms are large where their sum is not.
+        """
+        return _exact_sum(b, w, self.centre)
+
+    def intercept_there(self, w: np.ndarray, b: float) -> float:
+        """The intercept of the points as they were, where b is that of these points."""
+        return _exact_sum(b, w, -self.centre)
 
 
 def well_placed(points: Points, *, may_move: bool) -> Placement:
@@ -43,14 +57,54 @@ def well_placed(points: Points, *, may_move: bool) -> Placement:
     return Placement(points, centre, scale)
 
 
+def near_zero(points: Points, *, may_move: bool) -> Placement:
+    """Points as they are, but for columns far from zero, which are moved if they may be; every entry is rounded once.
+
+    Any place among the rows will do for what is said of the rows around it, so that a sample decides.
+    """
+    centre = np.zeros(points.n_columns)
+    if not may_move or not points.n_rows:
+        return Placement(points, centre, 1.0)
+    sample = Points(points.matrix[:: max(1, points.n_rows // ROWS_THAT_TELL)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = _centre(sample)
+        scatter = np.sqrt(Points(_moved(sample.matrix, mean)).squares_of_columns() / sample.n_rows)
+        far = np.abs(mean) > FAR * scatter
+        # A constant column becomes zero to the last bit.
+        first = Points(sample.matrix[:1]).combination(np.ones(1))
+        constant = Points(_moved(sample.matrix, np.where(far, first, 0.0))).squares_of_columns() == 0.0
+        mean = np.where(far & constant, first, mean)
+    if sp.issparse(points.matrix):
+        far &= _can_be_moved(points)
+    if not far.any():
+        return Placement(points, centre, 1.0)
+    centre[far] = mean[far]
+    return Placement(Points(_moved(points.matrix, centre)), centre, 1.0)
+
+
 def _centre(points: Points) -> np.ndarray:
     """The mean of the points, in the columns that can be moved."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean = points.combination(np.ones(points.n_rows)) / points.n_rows
         if sp.issparse(points.matrix):
-            entries = np.bincount(points.matrix.indices, minlength=points.n_columns)
-            mean[entries < points.n_rows] = 0.0
+            mean[~_can_be_moved(points)] = 0.0
     return mean if np.isfinite(mean @ mean) else np.zeros(points.n_columns)
+
+
+def _can_be_moved(points: Points) -> np.ndarray:
+    """Which columns of sparse points have an entry in every row."""
+    return np.bincount(points.matrix.indices, minlength=points.n_columns) == points.n_rows
+
+
+def _exact_sum(b: float, w: np.ndarray, centre: np.ndarray) -> float:
+    used = np.flatnonzero(centre)
+    if not used.size or not (math.isfinite(b) and np.isfinite(w[used]).all()):
+        return float(b + w[used] @ centre[used])
+    total = sum((Fraction(float(w[j])) * Fraction(float(centre[j])) for j in used), start=Fraction(b))
+    try:
+        return float(total)
+    except OverflowError:
+        return math.copysign(math.inf, total)
 
 
 def _moved(matrix: Any, centre: np.ndarray) -> Any:

@@ -101,6 +101,20 @@ class Points:
         entries = self.matrix.data if sp.issparse(self.matrix) else self.matrix
         return not entries.any()
 
+    def squares_of_columns(self, weights: np.ndarray | None = None) -> np.ndarray:
+        """sum_i m_i x_ij² of every column j, where m_i are weights, or ones."""
+        matrix = self.matrix
+        if sp.issparse(matrix):
+            squares = np.square(matrix.data, dtype=np.float64)
+            if weights is not None:
+                squares *= np.repeat(weights, np.diff(matrix.indptr))
+            return np.asarray(np.bincount(matrix.indices, squares, minlength=self.n_columns), dtype=np.float64)
+        total = np.zeros(self.n_columns)
+        for part in self._blocks():
+            rows = matrix[part].astype(np.float64, copy=False)
+            total += np.einsum("ij,ij->j", rows, rows) if weights is None else weights[part] @ np.square(rows)
+        return total
+
     def scores(self, w: np.ndarray) -> np.ndarray:
         """X w in float64, for one plane (d,) or several (d, k)."""
         if self.matrix.dtype == np.float64:
@@ -108,6 +122,13 @@ class Points:
         result = np.empty((self.n_rows, *w.shape[1:]))
         for part in self._blocks():
             result[part] = self.matrix[part].astype(np.float64) @ w
+        return result
+
+    def sizes_of_scores(self, w: np.ndarray) -> np.ndarray:
+        """sum_j |x_ij| |w_j|, one entry a row: by how much more than its score the terms of a score cancel."""
+        result, sizes = np.empty(self.n_rows), np.abs(w)
+        for part in self._blocks():
+            result[part] = np.abs(self.matrix[part]).astype(np.float64, copy=False) @ sizes
         return result
 
     def squared_distances(self, place: np.ndarray) -> np.ndarray:

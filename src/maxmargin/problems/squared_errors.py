@@ -1,11 +1,11 @@
 """Linear models whose errors are squared: least squares, ridge and lasso (theory D2 to D4)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from maxmargin.data import Points, TargetPoints
+from maxmargin.data import Placement, Points, TargetPoints, near_zero
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,26 @@ class SquaredErrors:
             return np.zeros(self.points.n_columns)
         ones = np.ones(self.points.n_rows) if self.weights is None else self.weights
         return self.points.combination(ones) / self.total_weight
+
+    @cached_property
+    def squares_of_columns(self) -> np.ndarray:
+        """sum_i m_i x_ij² of every column j."""
+        return self.points.squares_of_columns(self.weights)
+
+    @cached_property
+    def squared_spreads(self) -> np.ndarray:
+        """The same around the column's mean."""
+        return np.maximum(0.0, self.squares_of_columns - self.total_weight * np.square(self.column_means))
+
+    @cached_property
+    def placement(self) -> Placement:
+        """Where columns far from zero can be moved: w stays, and the intercept takes up the rest."""
+        return near_zero(self.points, may_move=self.has_intercept)
+
+    @cached_property
+    def near_zero(self) -> "SquaredErrors":
+        """The same errors of points whose columns are not far from zero; with the intercept of that placement."""
+        return self if self.placement.points is self.points else replace(self, points=self.placement.points)
 
     def mean(self, values: np.ndarray) -> float:
         """The weighted mean of one value a row; zero without an intercept."""

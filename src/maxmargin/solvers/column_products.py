@@ -26,25 +26,6 @@ def all_products(errors: SquaredErrors) -> np.ndarray:
     return products - errors.total_weight * np.outer(means, means)
 
 
-def spreads_of_columns(errors: SquaredErrors) -> tuple[np.ndarray, np.ndarray]:
-    """sum_i m_i x_ij² of every column j, and the same around the column's mean."""
-    matrix, means = errors.points.matrix, errors.column_means
-    if sp.issparse(matrix):
-        entries = np.square(matrix.data, dtype=np.float64)
-        if errors.weights is not None:
-            entries *= np.repeat(errors.weights, np.diff(matrix.indptr))
-        squares = np.asarray(np.bincount(matrix.indices, entries, minlength=means.size), dtype=np.float64)
-    else:
-        squares = np.zeros(means.size)
-        for part in row_blocks(*matrix.shape):
-            rows = matrix[part].astype(np.float64, copy=False)
-            if errors.weights is None:
-                squares += np.einsum("ij,ij->j", rows, rows)
-            else:
-                squares += errors.weights[part] @ np.square(rows)
-    return squares, np.maximum(0.0, squares - errors.total_weight * np.square(means))
-
-
 class ColumnProducts:
     """Products of the columns that were asked for, with room for more.
 

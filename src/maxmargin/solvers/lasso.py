@@ -18,7 +18,7 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.rows import Rows, rows_of
 from maxmargin.loops.lasso import Descent, descend, descend_by_products
 from maxmargin.problems.squared_errors import LassoProblem
-from maxmargin.solvers.column_products import ColumnProducts, spreads_of_columns
+from maxmargin.solvers.column_products import ColumnProducts
 from maxmargin.solvers.gap import GapPoint, GapSettings
 from maxmargin.solvers.solution import Status
 from maxmargin.solvers.watch import ENTRIES_PER_CALL, Watch
@@ -60,13 +60,14 @@ class LassoRun:
     """The state of a run: coefficients, what the last measurement found, and which columns are still of use."""
 
     def __init__(self, problem: LassoProblem, settings: GapSettings, watch: Watch, best: GapPoint) -> None:
-        self.errors, self.lam = problem.errors, problem.lam
+        self.placement, self.errors, self.lam = problem.errors.placement, problem.errors.near_zero, problem.lam
         self.settings, self.watch, self.best = settings, watch, best
         self.w = best.w.copy()
         self.targets = self.errors.targets - self.errors.target_mean
-        squares, self.spreads = spreads_of_columns(self.errors)
-        self.alive = np.flatnonzero(self.spreads > NO_SPREAD * squares)
-        self.w[self.spreads <= NO_SPREAD * squares] = 0.0
+        self.spreads = self.errors.squared_spreads
+        spread_out = self.spreads > NO_SPREAD * self.errors.squares_of_columns
+        self.alive = np.flatnonzero(spread_out)
+        self.w[~spread_out] = 0.0
         self.products = ColumnProducts(self.errors)
         self.patience = ROUNDS_OF_SPARSE_SWEEPS if sp.issparse(self.errors.points.factor) else 0
         self.size = FEW_COLUMNS
@@ -115,7 +116,8 @@ class LassoRun:
         self.dual = max(0.0, self.share * gain - 0.5 * self.share * self.share * squares)
         # Another certificate will be made of these residuals, so that the dual value has to be theirs, too.
         if self.primal <= best.primal or self.primal - self.dual < best.primal - best.dual:
-            best.w, best.intercept, best.beta = self.w.copy(), b, self.share * duals
+            best.w, best.beta = self.w.copy(), self.share * duals
+            best.intercept = self.placement.intercept_there(self.w, b)
             best.primal, best.dual = self.primal, self.dual
 
     def drop_useless(self) -> None:

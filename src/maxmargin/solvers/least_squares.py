@@ -21,9 +21,29 @@ def least_squares(errors: SquaredErrors) -> np.ndarray:
     if sp.issparse(matrix):
         matrix = matrix.toarray()
     rows = matrix - errors.column_means if errors.has_intercept else matrix.astype(np.float64)
+    if errors.weights is not None:
+        rows = rows * roots[:, None]
     # Centred rows have a singular value of zero where there are more columns than rows; rounded, it is not quite zero.
     negligible = max(rows.shape) * np.finfo(np.float64).eps
-    return sl.lstsq(rows * roots[:, None], targets, cond=negligible, overwrite_a=True, check_finite=False)[0]
+    if rows.shape[0] < rows.shape[1]:
+        return sl.lstsq(rows, targets, cond=negligible, overwrite_a=True, check_finite=False)[0]
+    return _of_scaled_columns(rows, targets, negligible)
+
+
+def _of_scaled_columns(rows: np.ndarray, targets: np.ndarray, negligible: float) -> np.ndarray:
+    """With all columns of about one length, none is taken for a combination of others only because it is short."""
+    lengths = np.sqrt(np.einsum("ij,ij->j", rows, rows))
+    # Powers of two round nothing.
+    scales = np.exp2(np.frexp(np.where(lengths > 0.0, lengths, 1.0))[1])
+    q, r = sl.qr(rows / scales, mode="economic", overwrite_a=True, check_finite=False)
+    left, values, right = sl.svd(r, check_finite=False)
+    rank = int(np.count_nonzero(values > negligible * values[0])) if values.size else 0
+    w = right[:rank].T @ ((left[:, :rank].T @ (q.T @ targets)) / values[:rank]) / scales
+    if rank < w.size:
+        # What changes no score makes coefficients longer than they need be.
+        idle, _ = sl.qr(right[rank:].T / scales[:, None], mode="economic", check_finite=False)
+        w -= idle @ (idle.T @ w)
+    return w
 
 
 def _iterated(errors: SquaredErrors, roots: np.ndarray, targets: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
-from maxmargin.solvers.column_products import all_products, spreads_of_columns
+from maxmargin.solvers.column_products import all_products
 from maxmargin.solvers.gap import GapPoint, GapSettings
 from maxmargin.solvers.least_squares import least_squares
 from maxmargin.solvers.solution import Status
@@ -44,7 +44,7 @@ def solve(problem: RidgeProblem, settings: GapSettings, watch: Watch) -> RidgePo
     with np.errstate(over="ignore", invalid="ignore"):
         largest = LARGEST_SPARSE if sp.issparse(points.factor) else LARGEST_DENSE
         if problem.lam == 0.0:
-            run.prove(least_squares(problem.errors))
+            run.prove(least_squares(run.errors))
             best.status = Status.SOLVED
         elif min(points.n_rows, points.n_columns) <= largest:
             run.directly()
@@ -57,13 +57,13 @@ class RidgeRun:
     """Coefficients, and how they are measured and made better."""
 
     def __init__(self, problem: RidgeProblem, settings: GapSettings, watch: Watch, best: RidgePoint) -> None:
-        self.problem, self.errors, self.lam = problem, problem.errors, problem.lam
+        self.problem, self.errors, self.lam = problem, problem.errors.near_zero, problem.lam
         self.settings, self.watch, self.best = settings, watch, best
         self.targets = self.errors.targets - self.errors.target_mean
 
     def prove(self, w: np.ndarray) -> None:
         """Keep coefficients if they are the best so far, with their certificate."""
-        best, b = self.best, self.errors.best_intercept(w)
+        best, b = self.best, self.problem.errors.placement.intercept_there(w, self.errors.best_intercept(w))
         proof = measure_ridge_gap(self.problem, w, b)
         if best.proof is None or proof.gap < best.proof.gap:
             best.w, best.intercept, best.primal, best.dual, best.proof = w, b, proof.primal, proof.dual, proof
@@ -87,7 +87,8 @@ class RidgeRun:
         curve = squares + (float(combination @ combination) / self.lam if self.lam > 0.0 else 0.0)
         dual = gain * gain / curve if gain > 0.0 else 0.0
         if not math.isfinite(best.primal) or primal - dual < best.primal - best.dual:
-            best.w, best.intercept, best.primal, best.dual = w.copy(), b, primal, dual
+            best.w, best.primal, best.dual = w.copy(), primal, dual
+            best.intercept = self.problem.errors.placement.intercept_there(w, b)
 
     def directly(self) -> None:
         """Factorise once, and use the factors again where the first solution is not exact enough."""
@@ -111,7 +112,7 @@ class RidgeRun:
 
         errors, d = self.errors, self.errors.points.n_columns
         system = LinearOperator((d, d), matvec=lambda v: normal_product(errors, v) + self.lam * v)
-        diagonal = spreads_of_columns(errors)[1] + self.lam
+        diagonal = errors.squared_spreads + self.lam
         scaling = LinearOperator((d, d), matvec=lambda v: v / diagonal)
         right = centred_combination(errors, errors.weighted(self.targets))
         taken, next_check = 0, 2
