@@ -1,4 +1,4 @@
-"""The posterior of linear coefficients under the prior 1/sigma² (theory D4): least squares and a factor of its scale."""
+"""The posterior of linear coefficients under the prior 1/sigma² (theory D4): least squares and its scale."""
 
 from dataclasses import dataclass, field
 from typing import Any
