@@ -149,6 +149,10 @@ def test_a_posterior_comes_back(tmp_path):
     again = there_and_back(model, X, VALUES, tmp_path / "model")
     np.testing.assert_array_equal(again.credible_interval(), model.credible_interval())
     np.testing.assert_array_equal(again.sample(3, 0).coef, model.sample(3, 0).coef)
+    assert again.posterior_coef_.logpdf([0.1, 0.2, 0.3]) == model.posterior_coef_.logpdf([0.1, 0.2, 0.3])
+    without = there_and_back(BayesianRegression().fit(X, X[:, 0]), X, X[:, 0], tmp_path / "model")
+    with pytest.raises(ValueError, match="no proper posterior"):
+        without.sample()
     model.s2_ = -1.0
     with pytest.raises(ModelFileError, match="s2_ is infinite, or less than 0"):
         save(model, tmp_path / "model")

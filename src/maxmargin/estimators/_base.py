@@ -352,6 +352,19 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
+def generator_of(random_state: Any) -> np.random.Generator | np.random.RandomState:
+    """The generator that a user gave, or one with the seed that a user gave."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    try:
+        return check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            "random_state must be a whole number from 0 to 2**32 - 1, a RandomState, a Generator or None; it is "
+            f"{random_state!r}."
+        ) from error
+
+
 def one_or_all(values: list[Any]) -> Any:
     """The value itself for two classes, the list over the classes for more."""
     return values[0] if len(values) == 1 else values
