@@ -139,7 +139,8 @@ def test_verbose_prints_a_line_a_pass(capsys):
     X, y = load("heart_scale")
     model = Perceptron(max_iter=4, tol=None, verbose=1).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == model.n_iter_
+    assert len(lines) == model.n_iter_ + 1
+    assert lines[-1].startswith(f"[Perceptron] {model.status_}: ")
     assert f"{model.mistakes_per_pass_[0]} mistakes" in lines[0]
 
 

@@ -13,8 +13,8 @@ from maxmargin.data.points import Points
 FAR_SHARE = 0.9
 # Lengths outside of this range are scaled to about one, by a power of two, which rounds nothing.
 SMALLEST_RADIUS, LARGEST_RADIUS = 1e-6, 1e6
-# A column is far from zero, as years are, where its mean is so many times as large as its scatter; so many rows tell.
-FAR, ROWS_THAT_TELL = 256.0, 1024
+# A column is far from zero where its middle is so many times as large as its range, as with years; so many rows tell.
+FAR, ROWS_THAT_TELL = 64.0, 64
 
 
 class Placement(NamedTuple):
@@ -65,20 +65,18 @@ def near_zero(points: Points, *, may_move: bool) -> Placement:
     centre = np.zeros(points.n_columns)
     if not may_move or not points.n_rows:
         return Placement(points, centre, 1.0)
-    sample = Points(points.matrix[:: max(1, points.n_rows // ROWS_THAT_TELL)])
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = _centre(sample)
-        scatter = np.sqrt(Points(_moved(sample.matrix, mean)).squares_of_columns() / sample.n_rows)
-        far = np.abs(mean) > FAR * scatter
+    sample: Any = points.matrix[:: -(-points.n_rows // ROWS_THAT_TELL)]
+    movable: Any = slice(None)
+    if sp.issparse(sample):
+        movable = np.flatnonzero(_can_be_moved(points))
+        sample = sample[:, movable].toarray()
+    low, high = sample.min(axis=0).astype(np.float64), sample.max(axis=0).astype(np.float64)
+    with np.errstate(over="ignore"):
         # A constant column becomes zero to the last bit.
-        first = Points(sample.matrix[:1]).combination(np.ones(1))
-        constant = Points(_moved(sample.matrix, np.where(far, first, 0.0))).squares_of_columns() == 0.0
-        mean = np.where(far & constant, first, mean)
-    if sp.issparse(points.matrix):
-        far &= _can_be_moved(points)
-    if not far.any():
+        middle = low + 0.5 * (high - low)
+        centre[movable] = np.where(np.abs(middle) > FAR * (high - low), middle, 0.0)
+    if not centre.any():
         return Placement(points, centre, 1.0)
-    centre[far] = mean[far]
     return Placement(Points(_moved(points.matrix, centre)), centre, 1.0)
 
 

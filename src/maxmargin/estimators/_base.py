@@ -99,9 +99,12 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         return solutions
 
     def _tell(self, solutions: Sequence[Any]) -> None:
-        """Keep the status, and warn of a limit that was hit, stating what is proven."""
+        """Keep the status, say it if ``verbose``, and warn of a limit that was hit, stating what is proven."""
         statuses = [solution.status for solution in solutions]
         self.status_ = worst(statuses)
+        if getattr(self, "verbose", 0):
+            for line in str(self.certificate_).splitlines():
+                print(f"[{type(self).__name__}] {self.status_}: {line}", flush=True)
         advice = {
             Status.ITERATION_LIMIT: "max_iter was reached: raise it to go on",
             Status.TIME_LIMIT: "max_time was reached: raise it to go on",

@@ -105,7 +105,9 @@ class BayesianRegression(LinearRegression):
     verbose = 0
 
     tol = 1e-6
-    _advice_when_stalled = "the coefficients are not proven to be the best: centre the columns of X and rescale them"
+    _advice_when_stalled = (
+        "the coefficients are not proven to be the best: leave out columns that are nearly combinations of others"
+    )
 
     def __init__(self, *, fit_intercept=True):
         self.fit_intercept = fit_intercept

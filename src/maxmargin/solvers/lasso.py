@@ -30,7 +30,7 @@ SLOW = 0.3
 # What rounding leaves of a column's spread, relative to its length.
 NO_SPREAD = 1e-14
 # With the products at hand: passes between two tries to solve for the signs at hand, and the most tries.
-PASSES_PER_TRY = 10
+PASSES_PER_TRY = 30
 MOST_TRIES = 200
 # For so few coefficients a linear system is solved even while their signs still change.
 CHEAP_SYSTEM = 200
@@ -42,8 +42,10 @@ SWEEPS = 3
 PASSES_PER_SWEEP = 10
 # What is wanted is small against the gap that is to be proven.
 NEGLIGIBLE = 0.1
-# Rounds without any progress after which rounding is all that is left.
-ROUNDS_IN_VAIN = 5
+# Rounds without any progress after which rounding is all that is left; working sets may grow meanwhile.
+ROUNDS_IN_VAIN, ROUNDS_OF_GROWTH = 5, 30
+# To better the objective in its last digits only, and the gap by less than this, is not to better them.
+LAST_DIGITS, SOME = 1e-15, 0.999
 
 
 def solve(problem: LassoProblem, settings: GapSettings, watch: Watch, start: np.ndarray | None = None) -> GapPoint:
@@ -75,7 +77,7 @@ class LassoRun:
 
     def until_gap(self) -> None:
         """Make rounds until the goal, or a limit, is reached."""
-        in_vain, last_primal, last_gap = 0, math.inf, math.inf
+        in_vain, least, last_gap = 0, math.inf, math.inf
         while True:
             self.measure()
             status = self.best.why_stop(self.settings, self.watch, "round")
@@ -87,13 +89,13 @@ class LassoRun:
             if gap > SLOW * last_gap:
                 self.size *= 2
             chosen = self.choose()
-            moved = self.primal < last_primal * (1.0 - 1e-15) or gap < 0.999 * last_gap
-            same = chosen.size == self.last_chosen.size and bool((chosen == self.last_chosen).all())
-            in_vain = 0 if moved or not same else in_vain + 1
-            if in_vain >= ROUNDS_IN_VAIN or not chosen.size:
+            moved = self.primal < least * (1.0 - LAST_DIGITS) or gap < SOME * last_gap
+            same = np.array_equal(chosen, self.last_chosen)
+            in_vain = 0 if moved else in_vain + 1
+            if in_vain >= (ROUNDS_IN_VAIN if same else ROUNDS_OF_GROWTH) or not chosen.size:
                 self.best.status = Status.STALLED
                 return
-            last_primal, last_gap, self.last_chosen = self.primal, min(gap, last_gap), chosen
+            least, last_gap, self.last_chosen = min(self.primal, least), min(gap, last_gap), chosen
             if self.best.n_steps >= self.patience and self.products.affordable(chosen):
                 self.solve_by_products(chosen)
             else:
@@ -221,9 +223,9 @@ def jump(products: np.ndarray, slopes: np.ndarray, beta: np.ndarray, lam: float)
         used = np.flatnonzero(beta)
         if not used.size:
             return
-        force = slopes[used] - lam * np.sign(beta[used])
+        force, rows = slopes[used] - lam * np.sign(beta[used]), products[used]
         try:
-            factor = sl.cho_factor(products[np.ix_(used, used)], lower=True, check_finite=False)
+            factor = sl.cho_factor(rows[:, used], lower=True, overwrite_a=True, check_finite=False)
         except sl.LinAlgError:
             if used.size > CHEAP_SYSTEM or not drop_dependent(products, beta, used):
                 return
@@ -232,7 +234,7 @@ def jump(products: np.ndarray, slopes: np.ndarray, beta: np.ndarray, lam: float)
         crossing = np.flatnonzero(beta[used] * (beta[used] + step) < 0.0)
         shares = -beta[used][crossing] / step[crossing]
         share = float(shares.min(initial=1.0))
-        moved = share * (products[:, used] @ step)
+        moved = share * (step @ rows)
         if not share * (force @ step) - 0.5 * share * (step @ moved[used]) > 0.0:
             return
         beta[used] += share * step
