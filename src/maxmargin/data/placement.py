@@ -68,7 +68,8 @@ def near_zero(points: Points, *, may_move: bool) -> Placement:
     sample: Any = points.matrix[:: -(-points.n_rows // ROWS_THAT_TELL)]
     movable: Any = slice(None)
     if sp.issparse(sample):
-        movable = np.flatnonzero(_can_be_moved(points))
+        candidates = Points(sample)
+        movable = np.flatnonzero(_can_be_moved(points) if _can_be_moved(candidates).any() else [])
         sample = sample[:, movable].toarray()
     low, high = sample.min(axis=0).astype(np.float64), sample.max(axis=0).astype(np.float64)
     with np.errstate(over="ignore"):

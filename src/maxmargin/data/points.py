@@ -105,10 +105,10 @@ class Points:
         """sum_i m_i x_ij² of every column j, where m_i are weights, or ones."""
         matrix = self.matrix
         if sp.issparse(matrix):
-            squares = np.square(matrix.data, dtype=np.float64)
-            if weights is not None:
-                squares *= np.repeat(weights, np.diff(matrix.indptr))
-            return np.asarray(np.bincount(matrix.indices, squares, minlength=self.n_columns), dtype=np.float64)
+            squares = sp.csr_array(
+                (np.square(matrix.data, dtype=np.float64), matrix.indices, matrix.indptr), matrix.shape
+            )
+            return np.asarray(squares.T @ (np.ones(self.n_rows) if weights is None else weights))
         total = np.zeros(self.n_columns)
         for part in self._blocks():
             rows = matrix[part].astype(np.float64, copy=False)

@@ -23,8 +23,9 @@ from maxmargin.solvers.watch import Watch
 LARGEST_DENSE, LARGEST_SPARSE = 10_000, 2_000
 # Steps of iterative refinement, for systems in which much cancels.
 MOST_REFINEMENTS = 3
-# Conjugate gradients: the gap costs as much as a step, and is measured when this share of all steps so far are new.
-SHARE_PER_CHECK = 0.3
+# Conjugate gradients: steps after which what they keep up is made anew, and steps without a smaller gap after which
+# rounding is all that is left.
+STEPS_PER_RENEWAL, MOST_IDLE = 50, 1000
 
 Inverse = Callable[[np.ndarray], np.ndarray]
 
@@ -74,22 +75,6 @@ class RidgeRun:
         residuals = self.errors.residuals(w, self.errors.best_intercept(w))
         return centred_combination(self.errors, self.errors.weighted(residuals)) - self.lam * w
 
-    def measure(self, w: np.ndarray) -> None:
-        """Keep coefficients if they are the best so far, with both values, up to rounding."""
-        errors, best = self.errors, self.best
-        residuals = errors.targets - errors.points.scores(w)
-        b = errors.mean(residuals)
-        residuals -= b
-        duals = errors.weighted(residuals)
-        combination = errors.points.combination(duals)
-        squares, gain = float(duals @ residuals), float(duals @ self.targets)
-        primal = squares + self.lam * float(w @ w)
-        curve = squares + (float(combination @ combination) / self.lam if self.lam > 0.0 else 0.0)
-        dual = gain * gain / curve if gain > 0.0 else 0.0
-        if not math.isfinite(best.primal) or primal - dual < best.primal - best.dual:
-            best.w, best.primal, best.dual = w.copy(), primal, dual
-            best.intercept = self.problem.errors.placement.intercept_there(w, b)
-
     def directly(self) -> None:
         """Factorise once, and use the factors again where the first solution is not exact enough."""
         points = self.errors.points
@@ -107,42 +92,48 @@ class RidgeRun:
         self.best.status = Status.STALLED
 
     def by_conjugate_gradients(self) -> None:
-        """Conjugate gradients on the normal equations, scaled by their diagonal."""
-        from scipy.sparse.linalg import LinearOperator, cg
+        """Conjugate gradients on the normal equations, scaled by their diagonal.
 
-        errors, d = self.errors, self.errors.points.n_columns
-        system = LinearOperator((d, d), matvec=lambda v: normal_product(errors, v) + self.lam * v)
-        diagonal = errors.squared_spreads + self.lam
-        scaling = LinearOperator((d, d), matvec=lambda v: v / diagonal)
-        right = centred_combination(errors, errors.weighted(self.targets))
-        taken, next_check = 0, 2
+        The scores and the gradient that they keep up are all that the gap takes, so that it costs nothing.
+        """
+        errors, best = self.errors, self.best
+        scaling = 1.0 / (errors.squared_spreads + self.lam)
+        w, scores = np.zeros(errors.points.n_columns), np.zeros(errors.targets.size)
+        downhill = centred_combination(errors, errors.weighted(self.targets))
+        way, slope, idle = np.zeros_like(w), math.inf, 0
+        while True:
+            idle = 0 if self.gains(w, scores, downhill) else idle + 1
+            status = best.why_stop(self.settings, self.watch, "step")
+            scaled = scaling * downhill
+            last_slope, slope = slope, float(downhill @ scaled)
+            if status is not None or idle > MOST_IDLE or not 0.0 < slope < math.inf:
+                best.status = status or Status.STALLED
+                return
+            way = scaled + (slope / last_slope) * way
+            change = centred_scores(errors, way)
+            bent = centred_combination(errors, errors.weighted(change)) + self.lam * way
+            share = slope / float(way @ bent)
+            w += share * way
+            best.n_steps += 1
+            if best.n_steps % STEPS_PER_RENEWAL:
+                scores += share * change
+                downhill -= share * bent
+            else:
+                scores, downhill = centred_scores(errors, w), self.downhill(w)
 
-        def look(w: np.ndarray) -> None:
-            nonlocal taken, next_check
-            taken += 1
-            if taken == next_check:
-                next_check = taken + 1 + int(SHARE_PER_CHECK * taken)
-                self.measure(w)
-                self.best.n_steps = taken
-                status = self.best.why_stop(self.settings, self.watch, "step")
-                if status is not None:
-                    raise EndOfRunError(status)
-
-        try:
-            w, _ = cg(system, right, rtol=1e-15, maxiter=10 * d, M=scaling, callback=look)
-            self.measure(w)
-            self.best.status = self.best.reached(self.settings) or Status.STALLED
-        except EndOfRunError as end:
-            self.best.status = end.status
-        self.best.n_steps = taken
-
-
-class EndOfRunError(Exception):
-    """Leaves an iteration that is another library's."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(status)
-        self.status = status
+    def gains(self, w: np.ndarray, scores: np.ndarray, downhill: np.ndarray) -> bool:
+        """Keep coefficients if their gap is the smallest so far; ``downhill`` is half the negative gradient."""
+        residuals, best = self.targets - scores, self.best
+        duals = self.errors.weighted(residuals)
+        combination = downhill + self.lam * w
+        squares, gain = float(duals @ residuals), float(duals @ self.targets)
+        primal = squares + self.lam * float(w @ w)
+        dual = gain * gain / (squares + float(combination @ combination) / self.lam) if gain > 0.0 else 0.0
+        if math.isfinite(best.primal) and not primal - dual < best.primal - best.dual:
+            return False
+        best.w, best.primal, best.dual = w.copy(), primal, dual
+        best.intercept = self.problem.errors.placement.intercept_there(w, self.errors.best_intercept(w))
+        return True
 
 
 def solve_by_columns(errors: SquaredErrors, targets: np.ndarray, lam: float) -> tuple[np.ndarray, Inverse]:
@@ -189,12 +180,10 @@ def inverse_of(system: np.ndarray) -> Inverse:
     return lambda v: sl.cho_solve(factor, v, check_finite=False)
 
 
-def normal_product(errors: SquaredErrors, v: np.ndarray) -> np.ndarray:
-    """X'MX v, with X centred."""
-    scores = errors.points.scores(v)
-    if errors.has_intercept:
-        scores = scores - float(errors.column_means @ v)
-    return centred_combination(errors, errors.weighted(scores))
+def centred_scores(errors: SquaredErrors, w: np.ndarray) -> np.ndarray:
+    """X w, with X centred."""
+    scores = errors.points.scores(w)
+    return scores - float(errors.column_means @ w) if errors.has_intercept else scores
 
 
 def centred_combination(errors: SquaredErrors, coefficients: np.ndarray) -> np.ndarray:
