@@ -74,6 +74,8 @@ def _folds(y: Any, n_folds: int, seed: int, *, of_values: bool) -> Iterator[Any]
     import numpy as np
     from sklearn.model_selection import KFold, StratifiedKFold
 
+    if len(y) < n_folds:
+        raise ValueError(f"The data have {len(y)} rows, too few for {n_folds} folds: leave out --cv and --search.")
     kind = KFold if of_values else StratifiedKFold
     codes = y if of_values else np.unique(y, return_inverse=True)[1]
     return kind(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), codes)
