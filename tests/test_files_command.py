@@ -162,6 +162,75 @@ def test_logistic_regressions(tmp_path, options):
     assert machine.fit_intercept is (options != ["--no-intercept"])
 
 
+def test_probabilities(iris, tmp_path):
+    model = tmp_path / "iris.model"
+    run("train", iris, "-o", model, "--model", "logistic-regression", "-C", "1")
+    data, machine = read_data(iris), load(model)
+    lines = [line.split("\t") for line in run("predict", model, iris, "--proba").stdout.splitlines()]
+    assert [int(line[0]) for line in lines] == machine.predict(data.X).tolist()
+    found = np.array([line[1:] for line in lines], dtype=float)
+    np.testing.assert_array_equal(found, machine.predict_proba(data.X))
+    first = json.loads(run("predict", model, iris, "--proba", "--scores", "--json").stdout.splitlines()[0])
+    assert first["probabilities"] == found[0].tolist()
+    assert first["scores"] == machine.decision_function(data.X)[0].tolist()
+
+
+def test_predictive_deviations_and_intervals(petals, tmp_path):
+    model = tmp_path / "petals.model"
+    run("train", petals, "-o", model, "--model", "bayesian-regression")
+    data, machine = read_data(petals, values=True), load(model)
+    found = np.loadtxt(run("predict", model, petals, "--std", "--interval", "0.9").stdout.splitlines())
+    np.testing.assert_array_equal(found[:, :2].T, machine.predict(data.X, return_std=True))
+    assert 0.85 <= np.mean((found[:, 2] < data.y) & (data.y < found[:, 3])) <= 0.95
+    first = json.loads(run("predict", model, petals, "--std", "--interval", "0.9", "--json").stdout.splitlines()[0])
+    assert [first["label"], first["std"], *first["interval"]] == found[0].tolist()
+
+
+def test_only_what_a_model_knows_is_predicted(ended, petals, tmp_path):
+    ridge, bayes = tmp_path / "ridge", tmp_path / "bayes"
+    run("train", petals, "-o", ridge, "--model", "ridge")
+    run("train", petals, "-o", bayes, "--model", "bayesian-regression")
+    for model, options in (
+        (ridge, ["--proba"]),
+        (ridge, ["--std"]),
+        (ridge, ["--interval", 0.9]),
+        (bayes, ["--interval", 1]),
+        (bayes, ["--interval", "nan"]),
+        (bayes, ["--scores"]),
+    ):
+        code, out, error = ended("predict", model, petals, *options)
+        assert (code, out, error.count("\n")) == (2, "", 1)
+        assert f"error: {options[0]}" in error
+
+
+def test_coefficients_are_shown(iris, petals, tmp_path):
+    model = tmp_path / "model"
+    run("train", petals, "-o", model, "--model", "lasso", "--lam", "20")
+    head, *rows = told("info", model, "--coefficients")["coefficients"]
+    machine = load(model)
+    (used,) = machine.coef_.nonzero()
+    assert head == ["column", "coefficient"]
+    assert 0 < used.size < 3
+    assert rows == [*([str(j + 1), machine.coef_[j]] for j in used), ["intercept", machine.intercept_]]
+    run("train", petals, "-o", model, "--model", "bayesian-regression")
+    head, *rows = told("info", model, "--coefficients")["coefficients"]
+    assert head == ["column", "coefficient", "95 % from", "to"]
+    np.testing.assert_array_equal([row[2:] for row in rows], load(model).credible_interval(0.95))
+    run("train", iris, "-o", model, "--model", "logistic-regression", "-C", "1", "--no-intercept")
+    head, *rows = told("info", model, "--coefficients")["coefficients"]
+    assert head == ["column", "0", "1", "2"]
+    np.testing.assert_array_equal(np.transpose([row[1:] for row in rows]), load(model).coef_)
+    run("train", iris, "-o", model, "--model", "svc", "--kernel", "linear")
+    assert "kernel" in str(runner.invoke(app, ["info", str(model), "--coefficients"]).exception)
+
+
+def test_too_few_rows_for_folds(ended, tmp_path):
+    rows = tmp_path / "rows.svm"
+    rows.write_text("1 1:1\n2 1:2\n")
+    for options in (["--search"], ["--cv", 3]):
+        assert "too few for" in ended("train", rows, "-o", tmp_path / "model", "-m", "ridge", *options)[2]
+
+
 def test_a_false_claim_is_found(cancer, tmp_path):
     path = tmp_path / "model"
     data = read_data(cancer)
@@ -663,6 +732,16 @@ def test_labels_have_to_be_named(ended, tmp_path):
         code, _, error = ended(name, model, table)
         assert (code, error.count("\n")) == (2, 1)
         assert "name the column that holds the labels with --target" in error
+
+
+def test_texts_are_no_values(ended, tmp_path):
+    table, texts, model = tmp_path / "rows.csv", tmp_path / "texts.csv", tmp_path / "model"
+    table.write_text("a,price\n" + "".join(f"{k},{2 * k + k % 3}\n" for k in range(20)))
+    texts.write_text("a,price\n1,2\n2,cheap\n")
+    for arguments in (["train", table, "-o", model, "-m", "ridge", "--test", texts], ["evaluate", model, texts]):
+        code, _, error = ended(*arguments, "--target", "price")
+        assert (code, error.count("\n")) == (2, 1)
+        assert f"{texts}: y must be numbers for a regression; it has 'cheap'" in error.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
