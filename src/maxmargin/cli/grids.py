@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 # one come from near.
 PRICES = tuple(10.0**k for k in range(-3, 4))
 # Of a ridge, as shares of the mean spread of the columns.
-RIDGE_SHARES = tuple(10.0**-k for k in range(-2, 7))
+RIDGE_SHARES = tuple(10.0**-k for k in range(-1, 6))
 # Of a lasso, as shares of the least price for which all coefficients are zero.
 LASSO_SHARES = tuple(10.0 ** (-0.5 * k) for k in range(9))
 # Factors on the gamma "scale".
