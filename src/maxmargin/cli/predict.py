@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -83,23 +84,21 @@ def _as_columns(scores: Any) -> Any:
 
 
 def _lines(
-    machine: Any,
-    blocks: Iterable[Any],
-    also: dict[str, Callable[[Any], Any]],
-    line: Callable[[dict[str, Any]], str],
+    machine: Any, blocks: Iterable[Any], also: dict[str, Callable[[Any], Any]], line: Callable[..., str]
 ) -> Iterator[str]:
     """The lines of each block, as one text."""
     columns = {"label": machine.predict, **also}
     for block in blocks:
-        found = [block.quietly(values)(block.X).tolist() for values in columns.values()]
-        yield "".join(line(dict(zip(columns, row, strict=True))) for row in zip(*found, strict=True))
+        found = (block.quietly(values)(block.X).tolist() for values in columns.values())
+        yield "".join(map(partial(line, tuple(columns)), *found))
 
 
-def _plain_line(found: dict[str, Any]) -> str:
-    label, *others = found.values()
-    numbers = (number for other in others for number in (other if isinstance(other, list) else [other]))
-    return "\t".join([str(label), *map(repr, numbers)]) + "\n"
+def _plain_line(_names: tuple[str, ...], label: Any, *others: Any) -> str:
+    words = [str(label)]
+    for other in others:
+        words += map(repr, other if isinstance(other, list) else [other])
+    return "\t".join(words) + "\n"
 
 
-def _json_line(found: dict[str, Any]) -> str:
-    return json.dumps(plain(found)) + "\n"
+def _json_line(names: tuple[str, ...], *found: Any) -> str:
+    return json.dumps(plain(dict(zip(names, found, strict=True)))) + "\n"
