@@ -26,6 +26,7 @@ from maxmargin import (
     LinearSVR,
     MarginPerceptron,
     Perceptron,
+    Ridge,
     Status,
     certify,
     load,
@@ -110,18 +111,124 @@ def test_train_verify_predict_evaluate(cancer, tmp_path, options):
     assert found["y f(x)"]["smallest"] <= found["y f(x)"]["median"]
 
 
-@pytest.mark.parametrize("name", ["ridge", "lasso", "bayesian-regression"])
-def test_linear_regressions(tmp_path, name):
-    path, model = tmp_path / "iris.svm", tmp_path / "iris.model"
+@pytest.fixture
+def petals(tmp_path):
+    """A file of values."""
+    path = tmp_path / "petals.svm"
     X, _ = load_iris(return_X_y=True)
     write_svmlight(path, X[:, :3], X[:, 3])
-    options = [] if name == "bayesian-regression" else ["--lam", "0.1"]
-    if name == "bayesian-regression":
-        run("train", path, "-o", model, "--model", name, "--lam", "0.1", code=1)
-    answer = told("train", path, "-o", model, "--model", name, *options)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("ridge", ["--lam", "0.1"]),
+        ("ridge", ["--sigma2", "0.2", "--tau2", "2"]),
+        ("lasso", ["--lam", "0.1"]),
+        ("lasso", ["--sigma2", "0.2", "--rate", "0.5"]),
+        ("bayesian-regression", []),
+        ("bayesian-regression", ["--no-intercept"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "-".join(value[::2]),
+)
+def test_linear_regressions(petals, tmp_path, name, options):
+    model = tmp_path / "petals.model"
+    answer = told("train", petals, "-o", model, "--model", name, *options)
     assert answer["R²"] > 0.9
     assert "no coefficients have less than" in answer["certificate"]
+    assert told("verify", model, petals)["true"] is True
+    assert load(model).fit_intercept is ("--no-intercept" not in options)
+    if "--sigma2" in options:
+        direct = told("train", petals, "-o", model, "--model", name, "--lam", "0.1")
+        assert direct["proof"]["primal"] == pytest.approx(answer["proof"]["primal"], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--solver", "newton"], ["--solver", "gradient", "--step-size", "1e-3", "-C", "1"], ["--no-intercept"]],
+    ids=lambda options: "".join(options[:2]),
+)
+def test_logistic_regressions(tmp_path, options):
+    path, model = tmp_path / "iris.svm", tmp_path / "iris.model"
+    X, y = load_iris(return_X_y=True)
+    write_svmlight(path, scale(X), np.where(y == 1, 1, -1))
+    answer = told("train", path, "-o", model, "--model", "logistic-regression", "--tol", "1e-3", *options)
+    assert answer["status"] == "solved"
     assert told("verify", model, path)["true"] is True
+    machine = load(model)
+    assert machine.solver == ("auto" if options == ["--no-intercept"] else options[1])
+    assert machine.step_size == (1e-3 if "--step-size" in options else None)
+    assert machine.fit_intercept is (options != ["--no-intercept"])
+
+
+def test_probabilities(iris, tmp_path):
+    model = tmp_path / "iris.model"
+    run("train", iris, "-o", model, "--model", "logistic-regression", "-C", "1")
+    data, machine = read_data(iris), load(model)
+    lines = [line.split("\t") for line in run("predict", model, iris, "--proba").stdout.splitlines()]
+    assert [int(line[0]) for line in lines] == machine.predict(data.X).tolist()
+    found = np.array([line[1:] for line in lines], dtype=float)
+    np.testing.assert_array_equal(found, machine.predict_proba(data.X))
+    first = json.loads(run("predict", model, iris, "--proba", "--scores", "--json").stdout.splitlines()[0])
+    assert first["probabilities"] == found[0].tolist()
+    assert first["scores"] == machine.decision_function(data.X)[0].tolist()
+
+
+def test_predictive_deviations_and_intervals(petals, tmp_path):
+    model = tmp_path / "petals.model"
+    run("train", petals, "-o", model, "--model", "bayesian-regression")
+    data, machine = read_data(petals, values=True), load(model)
+    found = np.loadtxt(run("predict", model, petals, "--std", "--interval", "0.9").stdout.splitlines())
+    np.testing.assert_array_equal(found[:, :2].T, machine.predict(data.X, return_std=True))
+    assert 0.85 <= np.mean((found[:, 2] < data.y) & (data.y < found[:, 3])) <= 0.95
+    first = json.loads(run("predict", model, petals, "--std", "--interval", "0.9", "--json").stdout.splitlines()[0])
+    assert [first["label"], first["std"], *first["interval"]] == found[0].tolist()
+
+
+def test_only_what_a_model_knows_is_predicted(ended, petals, tmp_path):
+    ridge, bayes = tmp_path / "ridge", tmp_path / "bayes"
+    run("train", petals, "-o", ridge, "--model", "ridge")
+    run("train", petals, "-o", bayes, "--model", "bayesian-regression")
+    for model, options in (
+        (ridge, ["--proba"]),
+        (ridge, ["--std"]),
+        (ridge, ["--interval", 0.9]),
+        (bayes, ["--interval", 1]),
+        (bayes, ["--interval", "nan"]),
+        (bayes, ["--scores"]),
+    ):
+        code, out, error = ended("predict", model, petals, *options)
+        assert (code, out, error.count("\n")) == (2, "", 1)
+        assert f"error: {options[0]}" in error
+
+
+def test_coefficients_are_shown(iris, petals, tmp_path):
+    model = tmp_path / "model"
+    run("train", petals, "-o", model, "--model", "lasso", "--lam", "20")
+    head, *rows = told("info", model, "--coefficients")["coefficients"]
+    machine = load(model)
+    (used,) = machine.coef_.nonzero()
+    assert head == ["column", "coefficient"]
+    assert 0 < used.size < 3
+    assert rows == [*([str(j + 1), machine.coef_[j]] for j in used), ["intercept", machine.intercept_]]
+    run("train", petals, "-o", model, "--model", "bayesian-regression")
+    head, *rows = told("info", model, "--coefficients")["coefficients"]
+    assert head == ["column", "coefficient", "95 % from", "to"]
+    np.testing.assert_array_equal([row[2:] for row in rows], load(model).credible_interval(0.95))
+    run("train", iris, "-o", model, "--model", "logistic-regression", "-C", "1", "--no-intercept")
+    head, *rows = told("info", model, "--coefficients")["coefficients"]
+    assert head == ["column", "0", "1", "2"]
+    np.testing.assert_array_equal(np.transpose([row[1:] for row in rows]), load(model).coef_)
+    run("train", iris, "-o", model, "--model", "svc", "--kernel", "linear")
+    assert "kernel" in str(runner.invoke(app, ["info", str(model), "--coefficients"]).exception)
+
+
+def test_too_few_rows_for_folds(ended, tmp_path):
+    rows = tmp_path / "rows.svm"
+    rows.write_text("1 1:1\n2 1:2\n")
+    for options in (["--search"], ["--cv", 3]):
+        assert "too few for" in ended("train", rows, "-o", tmp_path / "model", "-m", "ridge", *options)[2]
 
 
 def test_a_false_claim_is_found(cancer, tmp_path):
@@ -222,11 +329,34 @@ def test_many_classes_scores_and_cross_validation(iris, tmp_path):
     assert told("evaluate", model, iris)["accuracy"] == answer["accuracy"]
 
 
-@pytest.mark.parametrize("model", ["linear-svc", "svc"])
+@pytest.mark.parametrize("model", ["linear-svc", "svc", "logistic-regression"])
 def test_search_finds_a_price(cancer, tmp_path, model):
     answer = told("train", cancer, "-o", tmp_path / "model", "--model", model, "--search")
     assert 0.001 <= answer["chosen"]["C"] <= 1000
     assert answer["chosen"]["score"] > 0.95
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("far", [0.0, 1e3])
+@pytest.mark.parametrize("model", ["ridge", "lasso"])
+def test_search_finds_the_price_of_coefficients_whatever_the_units(tmp_path, model, far, unit):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 40))
+    y = X[:, :3] @ [3.0, -2.0, 1.0] + rng.standard_normal(60)
+    path, found = tmp_path / "rows.svm", tmp_path / "model"
+    write_svmlight(path, unit * (X + far), y)
+    answer = told("train", path, "-o", found, "--model", model, "--search", "--seed", 1)
+    assert load(found).lam == answer["chosen"]["lam"]
+    assert answer["chosen"]["score"] > (0.7 if model == "lasso" else 0.3)
+    least = Ridge(lam=0.0).fit(X[:48], y[:48]).score(X[48:], y[48:])
+    assert answer["chosen"]["score"] > least
+
+
+@pytest.mark.parametrize("model", ["ridge", "lasso"])
+def test_search_where_every_price_is_as_good(tmp_path, model):
+    rows = tmp_path / "rows.svm"
+    rows.write_text("3 1:1 2:2\n" * 10)
+    assert told("train", rows, "-o", tmp_path / "model", "--model", model, "--search")["R²"] == 1.0
 
 
 def test_regressions(tmp_path):
@@ -604,6 +734,16 @@ def test_labels_have_to_be_named(ended, tmp_path):
         assert "name the column that holds the labels with --target" in error
 
 
+def test_texts_are_no_values(ended, tmp_path):
+    table, texts, model = tmp_path / "rows.csv", tmp_path / "texts.csv", tmp_path / "model"
+    table.write_text("a,price\n" + "".join(f"{k},{2 * k + k % 3}\n" for k in range(20)))
+    texts.write_text("a,price\n1,2\n2,cheap\n")
+    for arguments in (["train", table, "-o", model, "-m", "ridge", "--test", texts], ["evaluate", model, texts]):
+        code, _, error = ended(*arguments, "--target", "price")
+        assert (code, error.count("\n")) == (2, 1)
+        assert f"{texts}: y must be numbers for a regression; it has 'cheap'" in error.replace("\n", " ")
+
+
 @pytest.mark.parametrize(
     ("known", "new"),
     [(["no", "yes"], ["no", "perhaps", "yes"]), ([-1, 1], [-1.0, 0.5, 1.0]), ([0, 1], [0, 300, 1])],
@@ -654,6 +794,22 @@ def test_usage_errors_are_one_line(ended, cancer, tmp_path):
         (["train", cancer, "-o", output, "--model", "svc", "--kernel", "linear", "--gamma", "3"], "--gamma"),
         (["train", cancer, "-o", output, "--model", "svc", "--degree", "3"], "--degree"),
         (["train", cancer, "-o", output, "--model", "perceptron", "-C", "3"], "-C"),
+        (["train", cancer, "-o", output, "-m", "ridge", "--rate", "3"], "--rate"),
+        (["train", cancer, "-o", output, "-m", "lasso", "--tau2", "3"], "--tau2"),
+        (["train", cancer, "-o", output, "-m", "ridge", "--sigma2", "3"], "tau2"),
+        (["train", cancer, "-o", output, "-m", "linear-svc", "--sigma2", "3"], "--sigma2"),
+        (["train", cancer, "-o", output, "-m", "bayesian-regression", "--lam", "3"], "--lam"),
+        (["train", cancer, "-o", output, "-m", "svc", "--no-intercept"], "--no-intercept"),
+        (["train", cancer, "-o", output, "-m", "ridge", "--solver", "newton"], "--solver"),
+        (["train", cancer, "-o", output, "-m", "linear-svc", "--step-size", "1"], "--step-size"),
+        (["train", cancer, "-o", output, "-m", "logistic-regression", "--step-size", "1"], "step_size"),
+        (["train", cancer, "-o", output, "-m", "ridge", "--seed", "1"], "--seed"),
+        (["train", cancer, "-o", output, "-m", "bayesian-regression", "--search"], "--search"),
+        (["train", cancer, "-o", output, "-m", "ridge", "--search", "--lam", "1"], "or --lam"),
+        (["train", cancer, "-o", output, "-m", "lasso", "--search", "--sigma2", "1", "--rate", "1"], "or --sigma2"),
+        (["train", "no.svm", "-o", output, "-m", "lasso", "--lam", "0"], "--lam must be"),
+        (["train", "no.svm", "-o", output, "--solver", "gradient"], "--solver must be"),
+        (["train", "no.svm", "-o", output, "-m", "perceptron", "--search"], "--search"),
         (["train", cancer, "-o", output, "--max-time", "-1"], "--max-time"),
         (["train", cancer, "-o", output, "--max-time", "nan"], "--max-time"),
     ):
@@ -788,6 +944,9 @@ def test_folds_are_shuffled_by_the_seed(tmp_path):
     name = "R² in 5 folds"
     assert by_default[name]["mean"] > 0.3
     assert by_default[name] == again[name] != other[name]
+    # Also of models that leave nothing to chance themselves.
+    options[5:8] = ["ridge"]
+    assert told(*options, "--seed", 0)[name] != told(*options, "--seed", 1)[name]
 
 
 def test_names_of_models_and_kernels_are_completed():

@@ -1122,6 +1122,6 @@ def test_models_that_the_texts_cannot_hold(tmp_path):
         write_libsvm_model(SVC(kernel=lambda a, b: a @ b.T).fit(X, CODES), path)
     with pytest.raises(ModelFileError, match="is not SVC or SVR"):
         write_libsvm_model(LinearSVC().fit(X, CODES), path)
-    with pytest.raises(ModelFileError, match="is not a linear model"):
+    with pytest.raises(ModelFileError, match="is not LinearSVC"):
         write_liblinear_model(SVC().fit(X, CODES), path)
     assert not path.exists()

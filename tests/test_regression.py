@@ -386,8 +386,8 @@ def changed(value):
         (X[0], Y, "Expected 2D array"),
         (X[:0], Y[:0], "0 sample"),
         (X, None, "y"),
-        (X, ["a"] * len(Y), "y"),
-        (X, np.column_stack([Y, Y]), "y should be a 1d array"),
+        (X, ["1"] * (len(Y) - 1) + ["a"], "y must be numbers for a regression; it has 'a'"),
+        (X, np.column_stack([Y, Y]), "fit one model for every column: y should be a 1d array"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from maxmargin.cli.models import is_regression
+
 STANDARD_INPUT = "-"
 
 
@@ -34,14 +36,25 @@ def refuse_unwritable(output: Path | None, option: str = "-o") -> None:
 
 
 def labelled(machine: Any, rows: Any, data: str, target: str | None) -> Any:
-    """Rows with labels to compare with a model's; a table of which only the features were read is refused."""
+    """Rows with labels to compare with a model's; without them, or with texts for a regression, they are refused."""
     if rows.y is None:
         raise _without_labels(data, target)
+    if is_regression(machine):
+        return replace(rows, y=_values(rows.y, data))
     classes = getattr(machine, "classes_", None)
     if classes is not None and classes.dtype.kind in "OU" and rows.y.dtype.kind in "iuf":
         # Among other labels, those of this file were text for the model.
         return replace(rows, y=rows.y.astype(str).astype(object))
     return rows
+
+
+def _values(y: Any, data: str) -> Any:
+    from maxmargin.data.validation import as_numbers
+
+    try:
+        return as_numbers(y)
+    except ValueError as error:
+        raise ValueError(f"{data}: {error}") from error
 
 
 def _without_labels(data: str, target: str | None) -> ValueError:

@@ -5,10 +5,21 @@ from typing import Annotated, Any
 
 import typer
 
+from maxmargin.cli.coefficients import coefficients_of
 from maxmargin.cli.console import JSON, Entry, proof_entry, tell
 
 
-def info(model: Annotated[Path, typer.Argument(help="A model file.")], as_json: bool = JSON) -> None:
+def info(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    coefficients: Annotated[
+        bool,
+        typer.Option(
+            "--coefficients",
+            help="Print a linear model's coefficients that are not zero, too; of bayesian-regression with intervals.",
+        ),
+    ] = False,
+    as_json: bool = JSON,
+) -> None:
     """Print what a model file holds.
 
     Example: maxmargin info a9a.model
@@ -27,6 +38,8 @@ def info(model: Annotated[Path, typer.Argument(help="A model file.")], as_json: 
         answer["status"] = str(machine.status_)
     if hasattr(machine, "certificate_"):
         answer |= proof_entry("certificate", machine.certificate_, "proof")
+    if coefficients:
+        answer["coefficients"] = coefficients_of(machine)
     tell(answer, as_json)
 
 

@@ -1,6 +1,7 @@
 """The models that the command trains, by their names, and their options."""
 
 import inspect
+import re
 from typing import Any
 
 # name -> name of the class
@@ -27,8 +28,8 @@ KERNELS: dict[str, tuple[str, ...]] = {
 ALL_CORES = -1
 
 
-def make_model(name: str, options: dict[str, Any]) -> Any:
-    """Make a model with the options that were given; one that it does not have is refused.
+def make_model(name: str, options: dict[str, Any], used_elsewhere: tuple[str, ...] = ()) -> Any:
+    """Make a model with the options that were given; one that neither it nor anything else uses is refused.
 
     All cores are used unless a number is given: a command has the machine to itself more often than a library.
     """
@@ -38,7 +39,11 @@ def make_model(name: str, options: dict[str, Any]) -> Any:
         raise ValueError(f"--model {name} is none of {', '.join(MODELS)}.")
     maker = getattr(maxmargin, MODELS[name])
     known = inspect.signature(maker.__init__).parameters
-    given = {option: value for option, value in options.items() if value is not None}
+    given = {
+        option: value
+        for option, value in options.items()
+        if value is not None and (option in known or option not in used_elsewhere)
+    }
     for option in given:
         if option not in known:
             raise ValueError(f"--model {name} has no option {flag_of(option)}: leave it out.")
@@ -46,7 +51,18 @@ def make_model(name: str, options: dict[str, Any]) -> Any:
         _refuse_unused(given.get("kernel", known["kernel"].default), given)
     if "n_jobs" in known:
         given.setdefault("n_jobs", ALL_CORES)
-    return maker(**given)
+    model = maker(**given)
+    _refuse_values(model)
+    return model
+
+
+def _refuse_values(model: Any) -> None:
+    """Refuse values that a fit would refuse, before any file is read, and by the names that they have in the shell."""
+    try:
+        model._validate_params()
+    except ValueError as error:
+        named = re.sub(r"^The '(\w+)' parameter of \w+", lambda found: flag_of(found[1]), str(error))
+        raise ValueError(named.replace(" or None", "")) from error
 
 
 def _refuse_unused(kernel: str, given: dict[str, Any]) -> None:
@@ -64,7 +80,7 @@ def _refuse_unused(kernel: str, given: dict[str, Any]) -> None:
 
 def flag_of(option: str) -> str:
     """The option as it is written in the shell."""
-    shell_names = {"C": "-C", "n_jobs": "--jobs", "random_state": "--seed"}
+    shell_names = {"C": "-C", "fit_intercept": "--no-intercept", "n_jobs": "--jobs", "random_state": "--seed"}
     return shell_names.get(option, "--" + option.replace("_", "-"))
 
 

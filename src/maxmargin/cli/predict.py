@@ -1,8 +1,9 @@
-"""``maxmargin predict``: labels for new rows, a block at a time."""
+"""``maxmargin predict``: labels or values for new rows, a block at a time."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,11 +18,21 @@ def predict(
     data: Annotated[str, typer.Argument(help="Rows in any format that train reads; - for stdin.")],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to write; else standard output.")] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Print the decision function's values, too.")] = False,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Print the probabilities of all classes, in the order of info, too.")
+    ] = False,
+    std: Annotated[
+        bool, typer.Option("--std", help="Print the predictive standard deviation of bayesian-regression, too.")
+    ] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(help="Print the ends of bayesian-regression's predictive interval of this probability, too."),
+    ] = None,
     target: Annotated[str | None, typer.Option(help="The column of a table that is not a feature.")] = None,
     zero_based: bool = ZERO_BASED,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line, for machines.")] = False,
 ) -> None:
-    """Print a label for every row, in blocks of rows, so that memory stays bounded.
+    """Print a label (or a value) for every row, in blocks of rows, so that memory stays bounded.
 
     Example: maxmargin predict a9a.model new.svm -o labels.txt
     """
@@ -30,34 +41,64 @@ def predict(
 
     refuse_unwritable(output)
     machine = load_model(model)
-    if scores and not hasattr(machine, "decision_function"):
-        raise ValueError("--scores: a regression has no scores besides its values.")
+    also = _also(machine, scores=scores, proba=proba, std=std, interval=interval)
     any_width = takes_any_width(model)
     blocks = blocks_of(machine, data, target=target, zero_based=zero_based, any_width=any_width)
     with working(f"predicting {data}"), nullcontext() if output is None else written_atomically(output) as file:
-        for lines in _lines(machine, blocks, scores, _json_line if as_json else _plain_line):
+        for lines in _lines(machine, blocks, also, _json_line if as_json else _plain_line):
             if file is None:
                 typer.echo(lines, nl=False)
             else:
                 file.write(lines.encode())
 
 
+def _also(
+    machine: Any, *, scores: bool, proba: bool, std: bool, interval: float | None
+) -> dict[str, Callable[[Any], Any]]:
+    """What is printed besides the prediction: by its name the function that computes it from rows."""
+    import numpy as np
+
+    found: dict[str, Callable[[Any], Any]] = {}
+    if scores:
+        if not hasattr(machine, "decision_function"):
+            raise ValueError("--scores: a regression has no scores besides its values.")
+        found["scores"] = lambda X: _as_columns(machine.decision_function(X))
+    if proba:
+        if not hasattr(machine, "predict_proba"):
+            raise ValueError("--proba: of all models only logistic-regression knows probabilities: leave it out.")
+        found["probabilities"] = machine.predict_proba
+    if (std or interval is not None) and not hasattr(machine, "predictive"):
+        option = "--std" if std else "--interval"
+        raise ValueError(f"{option}: of all models only bayesian-regression knows how sure it is: leave it out.")
+    if std:
+        found["std"] = lambda X: machine.predict(X, return_std=True)[1]
+    if interval is not None:
+        if not 0.0 < interval < 1.0:
+            raise ValueError(f"--interval must be a probability between 0 and 1; it is {interval:g}.")
+        found["interval"] = lambda X: np.column_stack(machine.predictive(X).interval(interval))
+    return found
+
+
+def _as_columns(scores: Any) -> Any:
+    return scores[:, None] if scores.ndim == 1 else scores
+
+
 def _lines(
-    machine: Any, blocks: Iterable[Any], scores: bool, line: Callable[[Any, list[float] | None], str]
+    machine: Any, blocks: Iterable[Any], also: dict[str, Callable[[Any], Any]], line: Callable[..., str]
 ) -> Iterator[str]:
     """The lines of each block, as one text."""
+    columns = {"label": machine.predict, **also}
     for block in blocks:
-        labels = block.quietly(machine.predict)(block.X).tolist()
-        values: list[Any] = [None] * len(labels)
-        if scores:
-            found = block.quietly(machine.decision_function)(block.X)
-            values = (found[:, None] if found.ndim == 1 else found).tolist()
-        yield "".join(map(line, labels, values))
+        found = (block.quietly(values)(block.X).tolist() for values in columns.values())
+        yield "".join(map(partial(line, tuple(columns)), *found))
 
 
-def _plain_line(label: Any, scores: list[float] | None) -> str:
-    return "\t".join([str(label), *map(repr, scores or [])]) + "\n"
+def _plain_line(_names: tuple[str, ...], label: Any, *others: Any) -> str:
+    words = [str(label)]
+    for other in others:
+        words += map(repr, other if isinstance(other, list) else [other])
+    return "\t".join(words) + "\n"
 
 
-def _json_line(label: Any, scores: list[float] | None) -> str:
-    return json.dumps(plain({"label": label} if scores is None else {"label": label, "scores": scores})) + "\n"
+def _json_line(names: tuple[str, ...], *found: Any) -> str:
+    return json.dumps(plain(dict(zip(names, found, strict=True)))) + "\n"

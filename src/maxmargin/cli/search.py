@@ -1,4 +1,4 @@
-"""Cross-validation and the search for C and gamma, in the time that a command has."""
+"""Cross-validation, of one model or of a grid of parameters, in the time that a command has."""
 
 import time
 from collections.abc import Iterator
@@ -11,9 +11,6 @@ from maxmargin.cli.models import is_regression, score
 if TYPE_CHECKING:
     from maxmargin.files import DataFile
 
-# Prices that --search tries, and factors on gamma.
-PRICES = tuple(10.0**k for k in range(-3, 4))
-WIDTHS = tuple(4.0**k for k in range(-2, 3))
 SEARCH_FOLDS = 5
 # What a fit gets where no time is left: limits of zero are refused.
 LEAST_SECONDS = 1e-3
@@ -23,8 +20,6 @@ class Clock:
     """Shares the seconds that all fits of a command have: each gets its part of what is left when it begins."""
 
     def __init__(self, seconds: float | None, n_fits: int) -> None:
-        if seconds is not None and not seconds > 0.0:
-            raise ValueError(f"--max-time must be more than 0 seconds, got {seconds:g}.")
         self._seconds = seconds
         self._ends = None if seconds is None else time.perf_counter() + seconds
         self._n_waiting = n_fits
@@ -44,28 +39,6 @@ class Clock:
             machine.set_params(max_time=self._seconds)
 
 
-def grid_of(machine: Any, X: Any, *, given_c: float | None, given_gamma: str | None) -> list[dict[str, Any]]:
-    """The prices to try, and for a kernel the widths: for each width the prices in rising order."""
-    parameters = machine.get_params()
-    if "C" not in parameters:
-        raise ValueError("--search chooses C, which this model does not have: leave it out.")
-    prices = [{"C": price} for price in PRICES] if given_c is None else [{}]
-    has_width = "gamma" in parameters and parameters["kernel"] not in ("linear", "precomputed")
-    widths = [width / (X.shape[1] * _variance(X)) for width in WIDTHS] if has_width and given_gamma is None else []
-    if given_c is not None and not widths:
-        raise ValueError("--search has nothing to choose: leave out -C or --gamma.")
-    return [{**price, "gamma": width} for width in widths for price in prices] if widths else prices
-
-
-def _variance(X: Any) -> float:
-    import scipy.sparse as sp
-
-    if sp.issparse(X):
-        mean = X.mean()
-        return float(X.multiply(X).mean() - mean * mean) or 1.0
-    return float(X.var()) or 1.0
-
-
 def scores_in_folds(
     machine: Any,
     rows: "DataFile",
@@ -75,7 +48,7 @@ def scores_in_folds(
     clock: Clock,
     seed: int,
 ) -> Any:
-    """A score for every fold and every entry of the grid; linear machines go on from price to price."""
+    """A score for every fold and every entry of the grid; linear models go on from price to price."""
     import numpy as np
     from sklearn.base import clone
 
@@ -101,6 +74,8 @@ def _folds(y: Any, n_folds: int, seed: int, *, of_values: bool) -> Iterator[Any]
     import numpy as np
     from sklearn.model_selection import KFold, StratifiedKFold
 
+    if len(y) < n_folds:
+        raise ValueError(f"The data have {len(y)} rows, too few for {n_folds} folds: leave out --cv and --search.")
     kind = KFold if of_values else StratifiedKFold
     codes = y if of_values else np.unique(y, return_inverse=True)[1]
     return kind(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), codes)

@@ -8,8 +8,9 @@ import typer
 
 from maxmargin.cli.checks import STANDARD_INPUT, labelled, refuse_unreadable, refuse_unwritable
 from maxmargin.cli.console import JSON, ZERO_BASED, Entry, proof_entry, tell, working
+from maxmargin.cli.grids import grid_of, refuse_no_choice
 from maxmargin.cli.models import KERNELS, MODELS, is_regression, make_model, number_or_name, score, score_name
-from maxmargin.cli.search import SEARCH_FOLDS, Clock, best_of, grid_of, scores_in_folds
+from maxmargin.cli.search import SEARCH_FOLDS, Clock, best_of, scores_in_folds
 
 if TYPE_CHECKING:
     from maxmargin.files import DataFile
@@ -24,17 +25,42 @@ def train(
     model: Annotated[
         str, typer.Option("-m", "--model", help=" | ".join(MODELS), autocompletion=lambda: list(MODELS))
     ] = "linear-svc",
-    C: Annotated[float | None, typer.Option("-C", help="The price of slack; inf for the hard margin.")] = None,
+    C: Annotated[
+        float | None,
+        typer.Option(
+            "-C",
+            help="The price of slack; inf for the hard margin of linear-svc and svc. Of logistic-regression: the price "
+            "of its loss; inf, as by default, for no penalty.",
+        ),
+    ] = None,
     loss: Annotated[str | None, typer.Option(help="hinge, squared_hinge, epsilon_insensitive, ...")] = None,
     kernel: Annotated[
         str | None, typer.Option(help="rbf, linear, poly, sigmoid.", autocompletion=lambda: list(KERNELS))
     ] = None,
-    gamma: Annotated[str | None, typer.Option(help="Of the kernel: a number, scale or auto.")] = None,
+    gamma: Annotated[
+        str | None,
+        typer.Option(help="Of the kernel: a number, scale or auto. Of margin-perceptron: the margin to ask for."),
+    ] = None,
     degree: Annotated[int | None, typer.Option(help="Of the polynomial kernel.")] = None,
     coef0: Annotated[float | None, typer.Option(help="Of the polynomial and the sigmoid kernel.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Half the width of a regression's tube.")] = None,
-    lam: Annotated[float | None, typer.Option(help="The price of the coefficients of ridge and lasso.")] = None,
-    tol: Annotated[float | None, typer.Option(help="The relative gap at which to stop.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Half the width of the tube of linear-svr and svr.")] = None,
+    lam: Annotated[
+        float | None, typer.Option(help="The price of the coefficients of ridge and lasso, 1 by default.")
+    ] = None,
+    sigma2: Annotated[
+        float | None, typer.Option(help="The variance of the errors; with --tau2 or --rate in place of --lam.")
+    ] = None,
+    tau2: Annotated[float | None, typer.Option(help="The variance of ridge's coefficients; see --sigma2.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Of the lasso's Laplace prior; see --sigma2.")] = None,
+    no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Learn no intercept.")] = False,
+    solver: Annotated[
+        str | None,
+        typer.Option(help="auto, newton, coordinate (linear-svc, linear-svr), gradient (logistic-regression)."),
+    ] = None,
+    step_size: Annotated[float | None, typer.Option(help="Of the steps of --solver gradient.")] = None,
+    tol: Annotated[
+        float | None, typer.Option(help="The relative gap at which to stop; of perceptrons, the least progress.")
+    ] = None,
     class_weight: Annotated[str | None, typer.Option(help="balanced.")] = None,
     cache_size: Annotated[float | None, typer.Option(help="Megabytes for kernel rows.")] = None,
     max_iter: Annotated[int | None, typer.Option(help="The most passes or steps.")] = None,
@@ -54,11 +80,13 @@ def train(
     store: Annotated[
         bool, typer.Option("--store", help="Train from DATA.store, which is made beside the text if need be.")
     ] = False,
-    search: Annotated[bool, typer.Option("--search", help="Choose C (and gamma) by cross-validation.")] = False,
+    search: Annotated[
+        bool, typer.Option("--search", help="Choose C (and gamma), or lam, by cross-validation.")
+    ] = False,
     zero_based: bool = ZERO_BASED,
     as_json: bool = JSON,
 ) -> None:
-    """Train a model on a file, print its accuracy and its certificate, and write it.
+    """Train a model on a file, print its accuracy (or R²) and its certificate, and write it.
 
     Example: maxmargin train a9a.svm -o a9a.model -C 0.1 --test a9a.t.svm
     """
@@ -76,6 +104,12 @@ def train(
         "coef0": coef0,
         "epsilon": epsilon,
         "lam": lam,
+        "sigma2": sigma2,
+        "tau2": tau2,
+        "rate": rate,
+        "fit_intercept": False if no_intercept else None,
+        "solver": solver,
+        "step_size": step_size,
         "tol": tol,
         "class_weight": class_weight,
         "cache_size": cache_size,
@@ -84,7 +118,10 @@ def train(
         "n_jobs": jobs,
         "random_state": seed,
     }
-    machine = make_model(model, options)
+    has_folds = search or cv is not None
+    machine = make_model(model, options, used_elsewhere=("random_state",) if has_folds else ())
+    if search:
+        refuse_no_choice(machine, given_c=C, given_gamma=gamma)
     from maxmargin.files import read_data, save
 
     began = time.perf_counter()
@@ -99,7 +136,7 @@ def train(
         ),
         "reading": time.perf_counter() - began,
     }
-    grid = grid_of(machine, rows.X, given_c=C, given_gamma=gamma) if search else []
+    grid = grid_of(machine, rows, given_c=C, given_gamma=gamma) if search else []
     clock = Clock(max_time, n_fits=SEARCH_FOLDS * len(grid) + (cv or 0) + 1)
     folds_seed = 0 if seed is None else seed
     if search:

@@ -64,10 +64,7 @@ def validate_targets(estimator: Any, X: Any, y: Any, *, sample_weight: Any = Non
         raise ValueError(f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None.")
     _refuse_text_columns(X)
     X, y = _naming("X", validate_data, estimator, X, y, reset=reset, **_checks(estimator))
-    try:
-        y = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"y must be numbers for a regression: {error}") from error
+    y = as_numbers(y)
     assert_all_finite(y, input_name="y")
     largest = float(np.abs(y).max(initial=0.0))
     if largest > LARGEST_NORM:
@@ -78,6 +75,23 @@ def validate_targets(estimator: Any, X: Any, y: Any, *, sample_weight: Any = Non
         if weights is not None and not weights.any():
             raise ValueError("sample_weight is zero for every row: give at least one row a positive weight.")
     return TargetPoints(_measurable(Points(_canonical(X))), y, weights)
+
+
+def as_numbers(y: Any) -> np.ndarray:
+    """The targets of a regression as floats, or an error that shows one which is no number."""
+    try:
+        return np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must be numbers for a regression; it has {_no_number_of(y)!r}.") from error
+
+
+def _no_number_of(y: Any) -> Any:
+    for value in np.asarray(y, dtype=object):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return value
+    return y
 
 
 def validate_labels(labelled: LabelledPoints) -> LabelledPoints:
@@ -210,6 +224,8 @@ def _naming(argument: str, check: Any, *arguments: Any, **options: Any) -> Any:
         message = str(error)
         if "inconsistent numbers of samples" in message:
             raise type(error)(f"X and y must have as many rows as each other: {message}") from error
+        if "y should be a 1d array" in message:
+            raise type(error)(f"y must have one value a row; fit one model for every column: {message}") from error
         if re.search(rf"\b({argument}|y)\b", message):
             raise
         raise type(error)(f"{argument} cannot be used: {message}") from error

@@ -53,7 +53,7 @@ def write_liblinear_model(
         Where the format cannot hold the model.
     """
     if type(model) not in (*CLASSIFIERS, LinearSVR):
-        raise ModelFileError(path, f"{type(model).__name__} is not a linear model of maxmargin")
+        raise ModelFileError(path, f"{type(model).__name__} is not LinearSVC, LinearSVR or a linear perceptron")
     check_is_fitted(model)
     has_intercept = bool(model.fit_intercept or model.intercept_.any())
     planes = np.atleast_2d(model.coef_)
