@@ -133,6 +133,12 @@ def test_conjugate_gradients_reach_the_direct_solution(fit_intercept, weights, m
         stopped = Ridge(0.5, fit_intercept=fit_intercept, tol=1e-12, max_iter=2).fit(X, Y, weights)
     assert stopped.status_ is Status.ITERATION_LIMIT
     assert 1e-12 < stopped.certificate_.relative < 1.0
+    monkeypatch.undo()
+    monkeypatch.setattr(ridge, "MOST_IDLE", -1)
+    monkeypatch.setattr(ridge, "LARGEST_SPARSE", 0)
+    monkeypatch.setattr("maxmargin.data.points.DENSE_SHARE", 2.0)
+    fallen_back = Ridge(0.5, fit_intercept=fit_intercept).fit(sp.csr_array(X), Y, weights)
+    np.testing.assert_allclose(fallen_back.coef_, direct.coef_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

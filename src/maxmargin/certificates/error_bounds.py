@@ -11,7 +11,7 @@ from maxmargin.data import Points
 from maxmargin.problems.squared_errors import SquaredErrors
 
 # Finer bounds are not worth their time where rounding is no larger a share than this.
-NEGLIGIBLE = 1e-10
+NEGLIGIBLE = 1e-9
 # So many numbers are added in float64 before their sum is added exactly.
 PIECE = 128
 
@@ -39,12 +39,12 @@ class Dual(NamedTuple):
     squares: float
 
 
-def squares_at_most(errors: SquaredErrors, w: np.ndarray, b: float, residuals: np.ndarray) -> float:
-    """sum m_i r_i², at most, where the residuals were computed in float64."""
+def squares_at_most(errors: SquaredErrors, w: np.ndarray, b: float, residuals: np.ndarray, penalty: float) -> float:
+    """sum m_i r_i², at most, where the residuals were computed in float64; ``penalty`` is what will be added to it."""
     points = errors.points
     about = float((errors.weighted(residuals) * residuals).sum())
     coarse = _squares_given_sizes(errors, b, residuals, row_lengths_at_most(points) * length_at_most(w))
-    if coarse <= about * (1.0 + NEGLIGIBLE):
+    if coarse - about <= NEGLIGIBLE * (about + penalty):
         return coarse
     # Where columns are of very different size, another pass over the rows pays.
     sizes = points.sizes_of_scores(w) * (1.0 + 2.0 * gamma(points.longest_row + 4)) + points.longest_row * SMALLEST
@@ -91,16 +91,18 @@ def row_lengths_at_most(points: Points) -> np.ndarray:
     return np.sqrt(squares) * (1.0 + 2.0 * gamma(points.longest_row + 4))
 
 
-def products_at_most(errors: SquaredErrors, dual: Dual) -> np.ndarray:
-    """|x_j·alpha| of every column j, at most, where the sum of all alpha is zero if there is an intercept."""
+def products_at_most(errors: SquaredErrors, dual: Dual, combination: np.ndarray) -> np.ndarray:
+    """|x_j·alpha| of every column j, at most, given their computed combination X^T alpha.
+
+    The exact alpha, whose sum is zero if there is an intercept, is meant.
+    """
     n_rows = errors.points.n_rows
     # With alpha_i = m_i r_i, sum |x_ij alpha_i| is at most the product of two lengths in which row i counts m_i times.
     lengths = np.sqrt(errors.squares_of_columns * (1.0 + 2.0 * gamma(n_rows + 4)) + n_rows * SMALLEST)
     off = gamma(n_rows + 8) * up(math.sqrt(dual.squares)) + n_rows * SMALLEST
     if errors.has_intercept:
         off = up(off + up(dual.imbalance / math.sqrt(errors.total_weight)) * (1.0 + gamma(n_rows + 8)))
-    products = np.abs(errors.points.combination(dual.alpha)) + lengths * off + n_rows * SMALLEST
-    return products * (1.0 + 8.0 * UNIT)
+    return (np.abs(combination) + lengths * off + n_rows * SMALLEST) * (1.0 + 8.0 * UNIT)
 
 
 def squared_combination_at_most(errors: SquaredErrors, dual: Dual, negligible: float) -> float:
@@ -109,8 +111,9 @@ def squared_combination_at_most(errors: SquaredErrors, dual: Dual, negligible: f
     off = up(gamma(dual.alpha.size + 8) * up(length_at_most(lengths) * length_at_most(dual.alpha)))
     if errors.has_intercept:
         off = up(off + up(dual.imbalance * longest_row_at_most(errors.points)))
-    computed = length_at_most(errors.points.combination(dual.alpha))
+    combination = errors.points.combination(dual.alpha)
+    computed = length_at_most(combination)
     if not off * (2.0 * computed + off) <= negligible:
-        computed, off = length_at_most(products_at_most(errors, dual)), 0.0
+        computed, off = length_at_most(products_at_most(errors, dual, combination)), 0.0
     length = up(computed + off)
     return up(length * length)

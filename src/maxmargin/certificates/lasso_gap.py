@@ -49,10 +49,10 @@ def measure_lasso_gap(problem: LassoProblem, w: np.ndarray, b: float) -> LassoGa
     b = problem.errors.placement.intercept_here(w, b)
     with np.errstate(over="ignore", invalid="ignore"):
         residuals = errors.residuals(w, b)
-        squares = squares_at_most(errors, w, b, residuals)
-        primal = up(0.5 * squares + up(lam * sum_at_most(np.abs(w))))
+        penalty = up(lam * sum_at_most(np.abs(w)))
+        primal = up(0.5 * squares_at_most(errors, w, b, residuals, 2.0 * penalty) + penalty)
         point = dual_of(errors, residuals)
-        products = products_at_most(errors, point)
+        products = products_at_most(errors, point, errors.points.combination(point.alpha))
         share = _best_share(point, lam, float(products.max(initial=0.0)))
         dual = max(0.0, down(down(share * point.gain) - up(0.5 * up(up(share * share) * point.squares))))
         if math.isnan(primal) or not math.isfinite(dual):

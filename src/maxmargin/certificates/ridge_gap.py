@@ -64,8 +64,8 @@ def measure_ridge_gap(problem: RidgeProblem, w: np.ndarray, b: float) -> RidgeGa
     length, radius = length_at_most(w), math.inf
     with np.errstate(over="ignore", invalid="ignore"):
         residuals = errors.residuals(w, b)
-        squares = squares_at_most(errors, w, b, residuals)
-        primal = up(squares + up(lam * up(length * length)))
+        penalty = up(lam * up(length * length))
+        primal = up(squares_at_most(errors, w, b, residuals, penalty) + penalty)
         point = dual_of(errors, residuals)
         gain, curve = point.gain, point.squares
         if lam > 0.0:
@@ -73,8 +73,8 @@ def measure_ridge_gap(problem: RidgeProblem, w: np.ndarray, b: float) -> RidgeGa
         else:
             spreads = np.maximum(np.sqrt(errors.squared_spreads), NO_SPREAD)
             radius = _radius(errors, spreads * w)
-            pulls = products_at_most(errors, point) / spreads * (1.0 + 2.0 * UNIT)
-            gain = down(gain - up(radius * length_at_most(pulls)))
+            pulls = products_at_most(errors, point, errors.points.combination(point.alpha)) / spreads
+            gain = down(gain - up(radius * length_at_most(pulls * (1.0 + 2.0 * UNIT))))
         dual = _best_on_ray(gain, curve)
     return RidgeGap(
         primal=math.inf if math.isnan(primal) else primal,

@@ -1,5 +1,6 @@
 """Products of the columns of X with each other, x_j·x_k = sum_i m_i (x_ij - mean_j)(x_ik - mean_k), kept once made."""
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -15,15 +16,23 @@ MOST_COLUMNS = 1000
 LOOKS_PER_ENTRY = 50
 
 
-def all_products(errors: SquaredErrors) -> np.ndarray:
-    """Products of all columns."""
+def normal_equations(errors: SquaredErrors, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Products of all columns, and those of every column with targets."""
     matrix, means = errors.points.factor, errors.column_means
+    weighted = errors.weighted(targets)
     if not sp.issparse(matrix):
-        every = slice(None)
-        return _dense_products(errors, matrix, every, every)
+        right = np.zeros(means.size)
+        products = np.zeros((means.size, means.size))
+        for part, rows in _centred_blocks(errors, matrix, slice(None)):
+            # One array, so that BLAS makes use of the symmetry.
+            products += rows.T @ rows
+            roots = 1.0 if errors.weights is None else np.sqrt(errors.weights[part])
+            right += rows.T @ (roots * targets[part])
+        return products, right
     widened = matrix.astype(np.float64)
     products = (widened.T @ _times_weights(errors, widened)).toarray()
-    return products - errors.total_weight * np.outer(means, means)
+    right = errors.points.combination(weighted) - float(weighted.sum()) * means
+    return products - errors.total_weight * np.outer(means, means), right
 
 
 class ColumnProducts:
@@ -88,23 +97,27 @@ class ColumnProducts:
         return products - self.errors.total_weight * np.outer(means[left], means[right])
 
 
-def _dense_products(errors: SquaredErrors, matrix: np.ndarray, left: Any, right: Any) -> np.ndarray:
-    means, total = errors.column_means, np.zeros(())
-    for part in row_blocks(matrix.shape[0], matrix.shape[1]):
-        weights = None if errors.weights is None else np.sqrt(errors.weights[part])[:, None]
-        rows = _centred(errors, matrix[part], means, left, weights)
-        # One array, so that BLAS makes use of the symmetry.
-        others = rows if left is right else _centred(errors, matrix[part], means, right, weights)
-        total = total + rows.T @ others
+def _dense_products(errors: SquaredErrors, matrix: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    total = np.zeros((left.size, right.size))
+    for part, rows in _centred_blocks(errors, matrix, left):
+        others = rows if left is right else _centred(errors, matrix, part, right)
+        total += rows.T @ others
     return total
 
 
-def _centred(errors: SquaredErrors, rows: np.ndarray, means: np.ndarray, chosen: Any, weights: Any) -> np.ndarray:
-    rows = rows[:, chosen]
+def _centred_blocks(errors: SquaredErrors, matrix: np.ndarray, chosen: Any) -> Iterator[tuple[slice, np.ndarray]]:
+    # Shorter blocks than others stay in the cache between both looks at them.
+    for part in row_blocks(matrix.shape[0], 4 * matrix.shape[1]):
+        yield part, _centred(errors, matrix, part, chosen)
+
+
+def _centred(errors: SquaredErrors, matrix: np.ndarray, part: slice, chosen: Any) -> np.ndarray:
+    """Some columns of some rows, less the means, times the roots of the weights."""
+    rows = matrix[part][:, chosen]
     if errors.has_intercept:
-        rows = rows - means[chosen]
+        rows = rows - errors.column_means[chosen]
     rows = rows.astype(np.float64, copy=False)
-    return rows if weights is None else rows * weights
+    return rows if errors.weights is None else rows * np.sqrt(errors.weights[part])[:, None]
 
 
 def _times_weights(errors: SquaredErrors, matrix: Any) -> Any:

@@ -46,9 +46,11 @@ def solve(errors: SquaredErrors) -> PosteriorPoint:
     # The rounding of this decomposition, and that of the values in the columns.
     rounding = EPS * (rows.shape[0] * values[0] + np.linalg.norm(whole_lengths / lengths))
     if values.size < lengths.size or not values[-1] > rounding:
+        others = "others, or of others and the intercept," if errors.has_intercept else "others,"
+        remedy = ", set fit_intercept=False (the columns of one category add up to one)" if errors.has_intercept else ""
         raise ValueError(
-            "X has columns that are combinations of others, so that beta has no proper posterior. Leave columns "
-            "out, or use Ridge."
+            f"X has columns that are combinations of {others} so that beta has no proper posterior. Leave columns "
+            f"out{remedy}, or use Ridge."
         )
     factor = right.T / values / lengths[:, None]
     w = factor @ (left.T @ (q.T @ targets))

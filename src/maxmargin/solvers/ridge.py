@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
-from maxmargin.solvers.column_products import all_products
+from maxmargin.solvers.column_products import normal_equations
 from maxmargin.solvers.gap import GapPoint, GapSettings
 from maxmargin.solvers.least_squares import least_squares
 from maxmargin.solvers.solution import Status
@@ -106,8 +106,14 @@ class RidgeRun:
             status = best.why_stop(self.settings, self.watch, "step")
             scaled = scaling * downhill
             last_slope, slope = slope, float(downhill @ scaled)
-            if status is not None or idle > MOST_IDLE or not 0.0 < slope < math.inf:
-                best.status = status or Status.STALLED
+            if status is not None:
+                best.status = status
+                return
+            if idle > MOST_IDLE or not 0.0 < slope < math.inf:
+                best.status = Status.STALLED
+                if min(errors.points.matrix.shape) <= LARGEST_DENSE:
+                    # Dear, but sure.
+                    self.directly()
                 return
             way = scaled + (slope / last_slope) * way
             change = centred_scores(errors, way)
@@ -138,10 +144,10 @@ class RidgeRun:
 
 def solve_by_columns(errors: SquaredErrors, targets: np.ndarray, lam: float) -> tuple[np.ndarray, Inverse]:
     """w = (X'MX + lam)^-1 X'M y."""
-    system = all_products(errors)
+    system, right = normal_equations(errors, targets)
     system.flat[:: system.shape[0] + 1] += lam
     inverse = inverse_of(system)
-    return inverse(centred_combination(errors, errors.weighted(targets))), inverse
+    return inverse(right), inverse
 
 
 def solve_by_rows(errors: SquaredErrors, targets: np.ndarray, lam: float) -> tuple[np.ndarray, Inverse]:
@@ -154,7 +160,9 @@ def solve_by_rows(errors: SquaredErrors, targets: np.ndarray, lam: float) -> tup
         system = (rows @ rows.T).toarray() - np.outer(heights, roots) - np.outer(roots, heights)
         system += float(means @ means) * np.outer(roots, roots)
     else:
-        rows = (matrix - means if errors.has_intercept else matrix.astype(np.float64)) * roots[:, None]
+        rows = matrix - means if errors.has_intercept else matrix.astype(np.float64)
+        if errors.weights is not None:
+            rows = rows * roots[:, None]
         system = rows @ rows.T
     system.flat[:: system.shape[0] + 1] += lam
     inverse = inverse_of(system)
