@@ -1,6 +1,8 @@
 """The command, as a person at a terminal uses it."""
 
 import json
+import subprocess
+import sys
 
 from typer.testing import CliRunner
 
@@ -15,6 +17,11 @@ def test_help_and_version():
     assert runner.invoke(app, ["--version"]).output.strip() == f"maxmargin {__version__}"
     assert "Example" in runner.invoke(app, ["demo", "--help"]).output
     assert runner.invoke(app, ["nothing"]).exit_code == 2
+
+
+def test_the_package_runs_as_the_command():
+    done = subprocess.run([sys.executable, "-m", "maxmargin", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"maxmargin {__version__}"
 
 
 def test_demo_shows_every_theorem_beside_its_run():

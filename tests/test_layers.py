@@ -9,6 +9,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "maxmargin"
 
 # From the top to the bottom: a layer may import itself and what stands below it.
 LAYERS = [
+    "__main__",
     "cli",
     "lab",
     "plots",
