@@ -111,7 +111,7 @@ def balanced(lean: Callable[[float], tuple[float, float]], b: float) -> float:
             break
         low, high = (b, high) if value > 0.0 else (low, b)
         # Far out the slope vanishes, and the logarithm of the odds changes by more than one only in doubling steps.
-        step = value / slope if slope > 0.0 else math.inf
+        step = value / slope if slope > 0.0 else math.copysign(math.inf, value)
         longest = 1.0 + abs(b)
         new = b + min(max(step, -longest), longest)
         if not low < new < high:
