@@ -93,6 +93,16 @@ def test_gradient_steps_reach_the_same_plane_as_newtons():
     np.testing.assert_allclose(gradient.coef_, newton.coef_, atol=1e-3)
 
 
+@pytest.mark.parametrize("C", [1e-6, 1e-4, 1e-2])
+@pytest.mark.parametrize("shift", [0.0, 10.0, 1e4])
+def test_gradient_steps_do_not_wait_for_the_intercept(C, shift):
+    points, labels = noisy(200, 3)
+    labels[:100] = 1
+    gradient = LogisticRegression(C, solver="gradient", max_iter=500).fit(points + shift, labels)
+    assert gradient.status_ is Status.SOLVED
+    assert gradient.objective_ == pytest.approx(LogisticRegression(C).fit(points, labels).objective_, rel=1e-4)
+
+
 @pytest.mark.parametrize("scale_of_scores", [1.0, 1e3, 1e10])
 def test_nothing_overflows(scale_of_scores):
     rng = np.random.default_rng(0)
