@@ -21,7 +21,7 @@ OF_FUNCTIONS = 2.0**-46
 ROUNDING_SHARE = 0.5
 # Sizes of columns below this are roots of squares that may have lost digits.
 SMALLEST_SIZE = 1e-140
-# A probability so small has an entropy that is left out.
+# Probabilities below this are taken as zero.
 NOTHING = 1e-190
 # The most scores that are computed in rational arithmetic.
 MOST_EXACT = 20_000
@@ -166,17 +166,20 @@ def _dual_point(problem: LogisticProblem, linear: np.ndarray) -> _DualPoint:
         linear = linear - float((problem.weights * linear).sum()) / (float(problem.weights.sum()) or 1.0)
         linear = linear + problem.balancing_intercept(linear)
     others = problem.others(linear)
+    # Any probabilities will do: those whose products could underflow are taken as zero.
+    others[others < NOTHING] = 0.0
     counts = problem.price * problem.weights
     gains = counts * entropy(others)
     # Never above what the entropies are in exact arithmetic.
     gained = sum_at_least(gains * (1.0 - OF_FUNCTIONS))
     pulls = counts * problem.signs * others
-    total = sum_at_most(np.abs(pulls) * (1.0 + 4.0 * UNIT) + SMALLEST)
+    total = sum_at_most(np.abs(pulls) * (1.0 + 4.0 * UNIT))
     if not problem.fit_intercept:
         return _DualPoint(pulls, total, 0.0, gained)
     # The heavier side is scaled down: the entropy, concave and zero at zero, loses no more than that share.
     share, _ = cost_of_balance(pulls, 0.0, rounded=4.0 * UNIT * total)
-    return _DualPoint(pulls, total, share, gained - up(share * sum_at_most(gains) * (1.0 + OF_FUNCTIONS)))
+    lost = up(share * sum_at_most(gains) * (1.0 + OF_FUNCTIONS))
+    return _DualPoint(pulls, total, share, down(gained - lost))
 
 
 def _dual_by_rows(problem: LogisticProblem, point: _DualPoint) -> _Bound:
@@ -184,7 +187,7 @@ def _dual_by_rows(problem: LogisticProblem, point: _DualPoint) -> _Bound:
     length = length_at_most(problem.points.combination(point.pulls))
     radius = longest_row_at_most(problem.points)
     off = up(up(gamma(point.pulls.size + 4) + point.share) * up(radius * point.total))
-    most = up(length + off)
+    most = up(length + up(off + point.pulls.size * problem.points.n_columns * SMALLEST))
     return _Bound(down(point.gained - up(0.5 * up(most * most))), off * most)
 
 
@@ -209,8 +212,8 @@ def _dual_by_columns(problem: LogisticProblem, point: _DualPoint, reach: float) 
 
 
 def entropy(p: np.ndarray) -> np.ndarray:
-    """-p log p - (1 - p) log(1 - p), zero at both ends and where it is not worth the trouble of underflow."""
-    inside = (p > NOTHING) & (p < 1.0)
+    """-p log p - (1 - p) log(1 - p), zero at both ends."""
+    inside = (p > 0.0) & (p < 1.0)
     safe = np.where(inside, p, 0.5)
     return np.where(inside, -safe * np.log(safe) - (1.0 - safe) * np.log1p(-safe), 0.0)
 
