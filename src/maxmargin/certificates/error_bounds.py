@@ -47,7 +47,7 @@ def squares_at_most(errors: SquaredErrors, w: np.ndarray, b: float, residuals: n
     if coarse - about <= NEGLIGIBLE * (about + penalty):
         return coarse
     # Where columns are of very different size, another pass over the rows pays.
-    sizes = points.sizes_of_scores(w) * (1.0 + 2.0 * gamma(points.longest_row + 4)) + points.longest_row * SMALLEST
+    sizes = points.absolute_scores(w) * (1.0 + 2.0 * gamma(points.longest_row + 4)) + points.longest_row * SMALLEST
     return min(coarse, _squares_given_sizes(errors, b, residuals, sizes))
 
 

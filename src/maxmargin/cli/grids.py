@@ -81,5 +81,4 @@ def _price_of_nothing(errors: "SquaredErrors") -> float:
 
 def _mean_spread(errors: "SquaredErrors") -> float:
     """The mean of the eigenvalues of X'X, X around its mean, that may differ from zero."""
-    distances = errors.points.squared_distances(errors.column_means)
-    return float(distances.sum()) / min(errors.points.n_rows, errors.points.n_columns)
+    return float(errors.squared_spreads.sum()) / min(errors.points.n_rows, errors.points.n_columns)

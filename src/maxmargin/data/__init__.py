@@ -1,7 +1,7 @@
 """Rows, labels and their validation: the lowest layer, which imports nothing of the package."""
 
 from maxmargin.data.dataset import ClassPair, ClassPairs, Dataset, JointClasses, LabelledPoints, TargetPoints
-from maxmargin.data.placement import Placement, near_zero, well_placed
+from maxmargin.data.placement import Placement, far_part, far_place, near_zero, well_placed
 from maxmargin.data.points import Points
 from maxmargin.data.rows import DenseRows, SparseRows
 from maxmargin.data.validation import (
@@ -24,6 +24,8 @@ __all__ = [
     "Points",
     "SparseRows",
     "TargetPoints",
+    "far_part",
+    "far_place",
     "near_zero",
     "validate_classes",
     "validate_labels",

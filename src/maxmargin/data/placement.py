@@ -13,8 +13,11 @@ from maxmargin.data.points import Points
 FAR_SHARE = 0.9
 # Lengths outside of this range are scaled to about one, by a power of two, which rounds nothing.
 SMALLEST_RADIUS, LARGEST_RADIUS = 1e-6, 1e6
-# A column is far from zero where its middle is so many times as large as its range, as with years; so many rows tell.
-FAR, ROWS_THAT_TELL = 64.0, 64
+# A column is far from zero, as years or temperatures in kelvin are, where its mean is so many times as large as its
+# standard deviation; it is worth a copy of all rows where it is very far. A sample of so many rows tells.
+FAR, VERY_FAR, ROWS_THAT_TELL = 4.0, 64.0, 512
+# A mean of equal numbers differs from them by a share no larger than this.
+ROUNDED = 1e-13
 
 
 class Placement(NamedTuple):
@@ -62,23 +65,34 @@ def near_zero(points: Points, *, may_move: bool) -> Placement:
 
     Any place among the rows will do for what is said of the rows around it, so that a sample decides.
     """
-    centre = np.zeros(points.n_columns)
-    if not may_move or not points.n_rows:
-        return Placement(points, centre, 1.0)
-    sample: Any = points.matrix[:: -(-points.n_rows // ROWS_THAT_TELL)]
-    movable: Any = slice(None)
-    if sp.issparse(sample):
-        candidates = Points(sample)
-        movable = np.flatnonzero(_can_be_moved(points) if _can_be_moved(candidates).any() else [])
-        sample = sample[:, movable].toarray()
-    low, high = sample.min(axis=0).astype(np.float64), sample.max(axis=0).astype(np.float64)
-    with np.errstate(over="ignore"):
-        # A constant column becomes zero to the last bit.
-        middle = low + 0.5 * (high - low)
-        centre[movable] = np.where(np.abs(middle) > FAR * (high - low), middle, 0.0)
-    if not centre.any():
-        return Placement(points, centre, 1.0)
-    return Placement(Points(_moved(points.matrix, centre)), centre, 1.0)
+    place = far_place(points, VERY_FAR) if may_move and points.n_rows else None
+    if place is not None and sp.issparse(points.matrix):
+        place[~_can_be_moved(points)] = 0.0
+    if place is None or not place.any():
+        return Placement(points, np.zeros(points.n_columns), 1.0)
+    return Placement(Points(_moved(points.matrix, place)), place, 1.0)
+
+
+def far_place(points: Points, times: float = FAR) -> np.ndarray | None:
+    """About the means of the columns that are far from zero, zero for all others; None if there is no such column."""
+    sample = Points(points.matrix[:: max(1, points.n_rows // ROWS_THAT_TELL)])
+    shares = np.full(sample.n_rows, 1.0 / sample.n_rows)
+    with np.errstate(over="ignore", invalid="ignore"):
+        place = far_part(sample.combination(shares), sample.squares_of_columns(shares), times)
+    if not place.any():
+        return None
+    # What is left of a constant column is zero to the last bit.
+    first = Points(sample.matrix[:1]).combination(np.ones(1))
+    return np.where(np.abs(place - first) <= ROUNDED * np.abs(place), first, place)
+
+
+def far_part(means: np.ndarray, squares: np.ndarray, times: float = FAR) -> np.ndarray:
+    """The means of the columns that are far from zero for how much they vary, zero for all others.
+
+    ``squares`` are the means of the columns' squares.
+    """
+    of_means = np.square(means)
+    return np.where(of_means > times**2 * (squares - of_means), means, 0.0)
 
 
 def _centre(points: Points) -> np.ndarray:

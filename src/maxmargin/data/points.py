@@ -1,6 +1,6 @@
 """The points of a data set, with the sums over them that the upper layers ask for."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
@@ -64,7 +64,7 @@ class Points:
                 values = self.matrix.data[offsets[0] : offsets[-1]]
                 norms[part] = _sums_of_squares(values, offsets - offsets[0])
             else:
-                norms[part] = squared_norms(self.matrix[part].astype(np.float64, copy=False))
+                norms[part] = squared_norms(self._wide(part))
 
     @cached_property
     def largest_norm(self) -> float:
@@ -101,44 +101,20 @@ class Points:
         entries = self.matrix.data if sp.issparse(self.matrix) else self.matrix
         return not entries.any()
 
-    def squares_of_columns(self, weights: np.ndarray | None = None) -> np.ndarray:
-        """sum_i m_i x_ij² of every column j, where m_i are weights, or ones."""
-        matrix = self.matrix
-        if sp.issparse(matrix):
-            squares = sp.csr_array(
-                (np.square(matrix.data, dtype=np.float64), matrix.indices, matrix.indptr), matrix.shape
-            )
-            return np.asarray(squares.T @ (np.ones(self.n_rows) if weights is None else weights))
-        total = np.zeros(self.n_columns)
-        for part in self._blocks():
-            rows = matrix[part].astype(np.float64, copy=False)
-            total += np.einsum("ij,ij->j", rows, rows) if weights is None else weights[part] @ np.square(rows)
-        return total
-
     def scores(self, w: np.ndarray) -> np.ndarray:
         """X w in float64, for one plane (d,) or several (d, k)."""
         if self.matrix.dtype == np.float64:
             return np.asarray(self.matrix @ w)
         result = np.empty((self.n_rows, *w.shape[1:]))
         for part in self._blocks():
-            result[part] = self.matrix[part].astype(np.float64) @ w
+            result[part] = self._wide(part) @ w
         return result
 
-    def sizes_of_scores(self, w: np.ndarray) -> np.ndarray:
-        """sum_j |x_ij| |w_j|, one entry a row: by how much more than its score the terms of a score cancel."""
+    def absolute_scores(self, w: np.ndarray) -> np.ndarray:
+        """sum_j |x_ij w_j|, one entry a row: what the rounding error of a score is relative to."""
         result, sizes = np.empty(self.n_rows), np.abs(w)
         for part in self._blocks():
-            result[part] = np.abs(self.matrix[part]).astype(np.float64, copy=False) @ sizes
-        return result
-
-    def squared_distances(self, place: np.ndarray) -> np.ndarray:
-        """||x_i - place||², one entry a row."""
-        if sp.issparse(self.matrix):
-            crossed = self.squared_norms - 2.0 * self.scores(place) + float(place @ place)
-            return np.maximum(0.0, crossed)
-        result = np.empty(self.n_rows)
-        for part in self._blocks():
-            result[part] = squared_norms(self.matrix[part].astype(np.float64) - place)
+            result[part] = self._entrywise(part, np.abs) @ sizes
         return result
 
     def shared_entries(self, w: np.ndarray) -> np.ndarray:
@@ -147,6 +123,32 @@ class Points:
         for part in self._blocks():
             result[part] = (self.matrix[part] != 0.0).astype(np.float64) @ used
         return result
+
+    def combination_around(self, place: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+        """The sum of the rows of a dense matrix less a place, each times its coefficient."""
+        total = np.zeros(self.n_columns)
+        for part in self._blocks():
+            total += coefficients[part] @ (self._wide(part) - place)
+        return total
+
+    def squares_of_columns(self, coefficients: np.ndarray | None = None) -> np.ndarray:
+        """sum_i c_i x_ij², one entry a column; every c_i is one where none are given."""
+        total = np.zeros(self.n_columns)
+        for part in self._blocks():
+            if coefficients is None and not sp.issparse(self.matrix):
+                rows = self._wide(part)
+                total += np.einsum("ij,ij->j", rows, rows)
+            else:
+                counts = np.ones(part.stop - part.start) if coefficients is None else coefficients[part]
+                total += self._entrywise(part, np.square).T @ counts
+        return total
+
+    def squares_around(self, place: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+        """sum_i c_i (x_ij - place_j)² of a dense matrix, one entry a column."""
+        total = np.zeros(self.n_columns)
+        for part in self._blocks():
+            total += coefficients[part] @ np.square(self._wide(part) - place)
+        return total
 
     def combination(self, coefficients: np.ndarray) -> np.ndarray:
         """X^T c in float64: the sum of the rows, each times its coefficient."""
@@ -160,8 +162,22 @@ class Points:
             return np.asarray(self.matrix.T @ coefficients)
         total = np.zeros(self.n_columns)
         for part in self._blocks():
-            total += self.matrix[part].astype(np.float64).T @ coefficients[part]
+            total += self._wide(part).T @ coefficients[part]
         return total
+
+    def _wide(self, part: slice) -> Matrix:
+        """The rows of a block in float64."""
+        return self.matrix[part].astype(np.float64, copy=False)
+
+    def _entrywise(self, part: slice, function: Callable[[np.ndarray], np.ndarray]) -> Matrix:
+        """The rows of a block with a function of their entries, which is zero at zero."""
+        if not sp.issparse(self.matrix):
+            return function(self._wide(part))
+        offsets = self.matrix.indptr[part.start : part.stop + 1]
+        stored = slice(offsets[0], offsets[-1])
+        entries = function(self.matrix.data[stored].astype(np.float64, copy=False))
+        shape = part.stop - part.start, self.n_columns
+        return sp.csr_array((entries, self.matrix.indices[stored], offsets - offsets[0]), shape=shape)
 
     def _blocks(self) -> Iterator[slice]:
         return row_blocks(self.n_rows, self.entries_per_row)

@@ -30,8 +30,10 @@ class LogisticRegression(LinearPlanes, PricedModel):
 
     Where a plane has no point on its wrong side and some on its right one, the sum alone has no minimum: it falls for
     ever along that plane. Where such a plane is found, the fit ends with ``status_`` "separable", a warning and the
-    plane; if it separates all points, ``coef_`` is that plane, and the certificate proves its margin. A finite C always
-    has one solution.
+    plane; if it separates all points, ``coef_`` is that plane, and the certificate proves its margin. A plane that has
+    points on it is found only if its coefficients are multiples of a common number: so "solved" with C = inf does not
+    say that there is a minimum, but that no plane is better among those up to the ``reach`` of the certificate, a
+    length more than ten times that of the model in columns of unit spread. A finite C always has one solution.
 
     Parameters
     ----------
@@ -44,7 +46,8 @@ class LogisticRegression(LinearPlanes, PricedModel):
         "newton" makes few steps, each with a linear system; "gradient" is the lecture's step, many and simple ones;
         "auto" is Newton's method.
     step_size : float or None, default=None
-        The size of gradient steps; None is one that is safe, one over a bound on the curvature.
+        The size of gradient steps, for w and b alike as in the lecture. None is one that is safe, one over a bound on
+        the curvature, and moves the intercept to where it is best after every step of w.
     max_iter : int or None, default=None
         The most steps.
     max_time : float or None, default=None

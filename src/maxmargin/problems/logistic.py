@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from maxmargin.data import Points
+from maxmargin.problems.columns import Columns, columns_of
 
 # Newton steps for the intercept that balances the pulls; each one gains digits.
 BALANCING_STEPS = 60
@@ -56,17 +57,9 @@ class LogisticProblem:
         return not math.isinf(self.C)
 
     @cached_property
-    def typical_norm(self) -> float:
-        """The root of the mean of ||x_i||², rows counted by their weights; with an intercept, of their distances from
-        the mean row, since the intercept takes that up.
-        """
-        total = float(self.weights.sum())
-        if total <= 0.0:
-            return 0.0
-        if not self.fit_intercept:
-            return math.sqrt(float(self.weights @ self.points.squared_norms) / total)
-        mean = self.points.combination(self.weights / total)
-        return math.sqrt(float(self.weights @ self.points.squared_distances(mean)) / total)
+    def columns(self) -> Columns:
+        """Where the columns lie, and how much they vary."""
+        return columns_of(self.points, self.weights, self.fit_intercept)
 
     def losses(self, scores: np.ndarray) -> np.ndarray:
         """c_i log(1 + exp(-y_i f_i)), without overflow."""
@@ -111,7 +104,7 @@ def balanced(lean: Callable[[float], tuple[float, float]], b: float) -> float:
             break
         low, high = (b, high) if value > 0.0 else (low, b)
         # Far out the slope vanishes, and the logarithm of the odds changes by more than one only in doubling steps.
-        step = value / slope if slope > 0.0 else math.inf
+        step = value / slope if slope > 0.0 else math.copysign(math.inf, value)
         longest = 1.0 + abs(b)
         new = b + min(max(step, -longest), longest)
         if not low < new < high:
@@ -122,6 +115,9 @@ def balanced(lean: Callable[[float], tuple[float, float]], b: float) -> float:
     return b
 
 
-def reach_of(length: float, typical_norm: float) -> float:
-    """Up to which length of w a gap is stated where that has no price; a shorter plane hardly moves a score by one."""
-    return REACH * length + (1.0 / typical_norm if typical_norm > 0.0 else 1.0)
+def reach_of(w: np.ndarray, spreads: np.ndarray) -> float:
+    """Up to which length of w, in columns of unit spread, a gap is stated where that has no price.
+
+    A plane of length one hardly moves a score by more than one.
+    """
+    return REACH * float(np.linalg.norm(w * spreads)) + 1.0

@@ -13,18 +13,18 @@ from itertools import count
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data import Points
+from maxmargin.data import Points, far_place
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.loops.logistic import along
-from maxmargin.loops.newton import diagonal_of_curvature
 from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.solvers.gap import GapSettings
 from maxmargin.solvers.logistic_run import LogisticPoint, LogisticRun, plane_at
+from maxmargin.solvers.reduced_system import ReducedSystem
 from maxmargin.solvers.row_blocks import RowBlocks
 from maxmargin.solvers.solution import Status
 from maxmargin.solvers.watch import Watch
 from maxmargin.solvers.weak_separation import separating_by_program, weakly_separating
-from maxmargin.solvers.weighted_rows import FASTER_BY_BLAS, LARGEST_DIRECT, WeightedRows, gram_parts
+from maxmargin.solvers.weighted_rows import FASTER_BY_BLAS, LARGEST_DIRECT
 
 # One of so many rows goes into the sample, if that leaves enough of them for every column and of every class.
 STRIDE = 16
@@ -38,8 +38,6 @@ SEARCH_STEPS = 30
 # How many steps of conjugate gradients to expect, and how exact they are: a step that is far from the end need not be.
 CONJUGATE_STEPS = 25
 COARSE, FINE = 0.1, 1e-3
-# Without a price on the length of w the matrix may be singular: this share of its diagonal is added (Marquardt).
-DAMPING = 1e-5
 # Newton steps that have not ended after so many may run off to where there is no minimum.
 SUSPICIOUS = 8
 # Where scores move by this much in the last step, the plane is not about to come to rest.
@@ -85,7 +83,8 @@ def sample_of(problem: LogisticProblem) -> LogisticProblem | None:
 
 def _run(problem: LogisticProblem, settings: GapSettings, watch: Watch, start: LogisticPoint) -> LogisticPoint:
     with RowBlocks(problem.points.entries_per_row, settings.n_threads) as blocks:
-        run = NewtonRun(problem, settings, watch, blocks, start)
+        place = far_place(problem.points) if problem.fit_intercept else None
+        run = NewtonRun(problem, settings, watch, blocks, start, place)
         start.status = run.until_gap()
     return run.best
 
@@ -121,22 +120,24 @@ class NewtonRun(LogisticRun):
 
     def _newton_step(self) -> tuple[np.ndarray, float]:
         problem = self.problem
-        points, size = problem.points, self.w.size
-        everything = np.arange(points.n_rows, dtype=np.uint32)
-        own = np.ones(size + 1)
-        if not problem.is_penalised:
-            own[:] = 0.0
-            diagonal_of_curvature(points.rows, everything, self.curvatures, own)
-            own = np.where(own > 0.0, DAMPING * own, 1.0)
-        own[-1] = 0.0 if problem.fit_intercept else 1.0
-        system = WeightedRows(points, everything, self.curvatures, own, problem.price, problem.fit_intercept)
-        gradient = np.append(self.gradient, self.gradient_b)
+        system = ReducedSystem(
+            problem.points,
+            self.blocks,
+            self.curvatures,
+            problem.price,
+            problem.is_penalised,
+            problem.fit_intercept,
+            self.place,
+        )
         if self._matrix_pays():
-            gram = np.add.reduce(gram_parts(points, self.blocks, everything, self.curvatures, everything.size))
-            step = system.factorised(gradient, gram)
+            step, step_b = system.factorised(self.gradient, self.gradient_b)
         else:
-            step, _ = system.conjugate_gradients(gradient, self.blocks, self._forcing())
-        return step[:-1].copy(), float(step[-1]) if problem.fit_intercept else 0.0
+            step, step_b = system.conjugate_gradients(self.gradient, self.gradient_b, self._forcing())
+        return step, step_b - self._at_place(step)
+
+    def _at_place(self, step: np.ndarray) -> float:
+        """What is between the intercepts of a step, seen from the place and from zero."""
+        return 0.0 if self.place is None else float(self.place @ step)
 
     def _matrix_pays(self) -> bool:
         """Whether the matrix is less work than conjugate gradients."""
@@ -155,6 +156,7 @@ class NewtonRun(LogisticRun):
     def _move(self, step: np.ndarray, step_b: float) -> None:
         """Go along the step to where the slope has nearly vanished."""
         problem = self.problem
+        at_start = float(self.gradient @ step) + self.gradient_b * (step_b + self._at_place(step))
         changes = np.empty_like(self.scores)
         self.fill_scores(step, changes)
         if step_b != 0.0:
@@ -171,7 +173,6 @@ class NewtonRun(LogisticRun):
             slope = own_slope + t * own_bend - problem.price * sum(part[0] for part in parts)
             return slope, own_bend + problem.price * sum(part[1] for part in parts)
 
-        at_start = float(self.gradient @ step) + self.gradient_b * step_b
         t = _flat_place(slope_and_bend, at_start)
         self.w = self.w + t * step
         self.b += t * step_b

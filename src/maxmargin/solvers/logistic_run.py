@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maxmargin.loops.logistic import combine, lean, look
+from maxmargin.loops.logistic import lean, look
 from maxmargin.loops.newton import see
 from maxmargin.problems.logistic import LogisticProblem, balanced, reach_of
 from maxmargin.solvers.gap import GapPoint, GapSettings
 from maxmargin.solvers.row_blocks import RowBlocks
+from maxmargin.solvers.row_sums import sum_of_rows
 from maxmargin.solvers.solution import Status
 from maxmargin.solvers.watch import Watch
 
@@ -17,8 +18,8 @@ from maxmargin.solvers.watch import Watch
 PATIENCE = 4
 # To better the objective in its last digits only, and the gap by less than this, is not to better them.
 LAST_DIGITS, SOME = 1e-13, 0.99
-# So many blocks of rows have a vector of their own when rows are added up.
-BLOCKS_OF_SUMS = 8
+# A spread of less than this share of the mean is what rounding has left.
+ONLY_ROUNDING = 1e-12
 
 
 @dataclass
@@ -38,7 +39,10 @@ class LogisticRun:
 
     With an intercept that is best for w, the pulls balance, the probabilities are a point of the dual, and the gap is
     half the square of the gradient's length. Without a price on the length of w, the gap holds for planes up to a
-    length: the sum of the losses is at least sum c_i H(p_i) - ||w|| ||sum of the pulls||.
+    length: the sum of the losses is at least sum c_i H(p_i) - ||w|| ||sum of the pulls||, in columns of unit spread.
+
+    With an intercept, all rows can be seen from any place: gradients are those of w·(x - place) + b. Else what is left
+    of the imbalance of the pulls would count a thousandfold in a column of years.
 
     Parameters
     ----------
@@ -47,12 +51,20 @@ class LogisticRun:
     watch : Watch
     blocks : RowBlocks
     best : LogisticPoint, the plane to begin with
+    place : ndarray of shape (d,), optional
     """
 
     def __init__(
-        self, problem: LogisticProblem, settings: GapSettings, watch: Watch, blocks: RowBlocks, best: LogisticPoint
+        self,
+        problem: LogisticProblem,
+        settings: GapSettings,
+        watch: Watch,
+        blocks: RowBlocks,
+        best: LogisticPoint,
+        place: np.ndarray | None = None,
     ) -> None:
         self.problem, self.settings, self.watch, self.blocks, self.best = problem, settings, watch, blocks, best
+        self.place = place
         n_rows = problem.points.n_rows
         self.w, self.b = best.w.copy(), best.intercept
         self.scores = np.empty(n_rows)
@@ -92,27 +104,34 @@ class LogisticRun:
         )
         lost = math.fsum(part[0] for part in parts)
         self.smallest_margin = min(part[1] for part in parts)
-        pulled = self._combined()
-        self.gradient_b = -problem.price * float(self.pulls.sum()) if problem.fit_intercept else 0.0
-        length = float(np.linalg.norm(self.w))
+        imbalance = float(self.pulls.sum()) if problem.fit_intercept else 0.0
+        pulled = sum_of_rows(problem.points, self.blocks, self.pulls)
+        if self.place is not None:
+            pulled -= imbalance * self.place
+        self.gradient_b = -problem.price * imbalance
         if problem.is_penalised:
             self.gradient = self.w - problem.price * pulled
-            primal = 0.5 * length * length + problem.price * lost
-            gap = 0.5 * float(self.gradient @ self.gradient) + self._of_intercept()
+            primal = 0.5 * float(self.w @ self.w) + problem.price * lost
+            gap = 0.5 * float(self.gradient @ self.gradient)
         else:
             self.gradient = -pulled
             primal = lost
-            gap = reach_of(length, problem.typical_norm) * float(np.linalg.norm(pulled)) - float(self.w @ pulled)
-            gap += self._of_intercept()
-        return self._why_stop(primal, max(0.0, primal - gap), step)
+            gap = self._gap_up_to_reach(pulled)
+        return self._why_stop(primal, max(0.0, primal - gap - self._of_intercept()), step)
 
     def _why_stop(self, primal: float, dual: float, step: str) -> Status | None:
         best = self.best
         gains = primal < best.primal * (1.0 - LAST_DIGITS) or primal - dual < SOME * (best.primal - best.dual)
         idle = math.isfinite(best.primal) and not gains
         self._idle = self._idle + 1 if idle else 0
+        # Planes that differ in the last digits only are told apart by their gaps.
+        if primal - dual < best.primal - best.dual and primal <= best.primal * (1.0 + LAST_DIGITS):
+            best.primal = primal
+        if primal <= best.primal and not self.problem.is_penalised:
+            best.dual = dual
         best.offer_plane(primal, self.w, self.b)
-        best.dual = max(best.dual, dual) if self.problem.is_penalised else dual
+        if self.problem.is_penalised:
+            best.dual = max(best.dual, dual)
         if not self.problem.is_penalised and self.smallest_margin > 0.0:
             # The plane that separates is the answer, whatever others lose.
             best.w, best.intercept = self.w.copy(), self.b
@@ -122,18 +141,14 @@ class LogisticRun:
         status = best.why_stop(self.settings, self.watch, step)
         return Status.STALLED if status is None and self._idle >= PATIENCE else status
 
+    def _gap_up_to_reach(self, pulled: np.ndarray) -> float:
+        columns = self.problem.columns
+        # A column that is constant but for rounding is moved by the intercept, too.
+        varying = columns.spreads > ONLY_ROUNDING * np.abs(columns.place)
+        length = float(np.linalg.norm(pulled[varying] / columns.spreads[varying]))
+        return reach_of(self.w, columns.spreads) * length - float(self.w @ pulled)
+
     def _of_intercept(self) -> float:
         """About what the best intercept for w would still gain, and its gap be larger."""
         bend = self.problem.price * float(self.curvatures.sum())
         return self.gradient_b**2 / bend if bend > 0.0 else 0.0
-
-    def _combined(self) -> np.ndarray:
-        """The sum of the pulls, each times its row."""
-        rows, size = self.problem.points.rows, self.w.size
-
-        def of_block(first: int, last: int) -> np.ndarray:
-            part = np.zeros(size)
-            combine(rows, first, last, self.pulls, part)
-            return part
-
-        return np.add.reduce(self.blocks.each(self.pulls.size, of_block, BLOCKS_OF_SUMS))

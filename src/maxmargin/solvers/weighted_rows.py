@@ -1,6 +1,7 @@
 """The matrix of weighted rows, M = diag(own) + factor sum weights_i (x_i, 1)(x_i, 1)^T, and systems with it."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,38 +78,60 @@ class WeightedRows:
                 image[-1] = 0.0
             return self.own * direction + factor * image
 
-        solution, residual = np.zeros_like(gradient), -gradient
+        return preconditioned_conjugate_gradients(times, preconditioner, gradient, forcing)
+
+
+def preconditioned_conjugate_gradients(
+    times: Callable[[np.ndarray], np.ndarray], preconditioner: np.ndarray, gradient: np.ndarray, forcing: float
+) -> tuple[np.ndarray, int]:
+    """Solve M step = -gradient until the residual has fallen to the share ``forcing``; return the steps, too.
+
+    ``times`` multiplies by M, and ``preconditioner`` is about the inverse of its diagonal.
+    """
+    solution, residual = np.zeros_like(gradient), -gradient
+    scaled = preconditioner * residual
+    direction, square = scaled.copy(), float(residual @ scaled)
+    goal = forcing**2 * square
+    n_steps = 0
+    while n_steps < CONJUGATE_STEPS and goal < square < math.inf:
+        image = times(direction)
+        bent = float(direction @ image)
+        if not bent > 0.0:
+            break
+        length = square / bent
+        solution += length * direction
+        residual -= length * image
         scaled = preconditioner * residual
-        direction, square = scaled.copy(), float(residual @ scaled)
-        goal = forcing**2 * square
-        n_steps = 0
-        while n_steps < CONJUGATE_STEPS and goal < square < math.inf:
-            image = times(direction)
-            bent = float(direction @ image)
-            if not bent > 0.0:
-                break
-            length = square / bent
-            solution += length * direction
-            residual -= length * image
-            scaled = preconditioner * residual
-            square, before = float(residual @ scaled), square
-            direction = scaled + (square / before) * direction
-            n_steps += 1
-        return solution, n_steps
+        square, before = float(residual @ scaled), square
+        direction = scaled + (square / before) * direction
+        n_steps += 1
+    return solution, n_steps
 
 
 def gram_parts(
-    points: Points, blocks: RowBlocks, chosen: np.ndarray, weights: np.ndarray, n_joining: int
+    points: Points,
+    blocks: RowBlocks,
+    chosen: np.ndarray,
+    weights: np.ndarray,
+    n_joining: int,
+    place: np.ndarray | None = None,
 ) -> list[np.ndarray]:
     """Matrices that add up to sum weights_i (x_i, 1)(x_i, 1)^T, in the lower triangle.
 
-    The first ``n_joining`` of the chosen rows are added, the others are taken away.
+    The first ``n_joining`` of the chosen rows are added, the others are taken away. From dense rows a ``place`` can be
+    taken first.
     """
     size = points.n_columns + 1
-    of_block = _sparse_gram if sp.issparse(points.matrix) else _dense_gram
+
+    def of_block(first: int, last: int) -> np.ndarray:
+        part, n_added = chosen[first:last], max(0, n_joining - first)
+        if sp.issparse(points.matrix):
+            return _sparse_gram(points, part, weights, n_added)
+        return _dense_gram(points, part, weights, n_added, place)
+
     return blocks.each(
         chosen.size,
-        lambda first, last: of_block(points, chosen[first:last], weights, max(0, n_joining - first)),
+        of_block,
         max(1, min(8, MATRIX_ENTRIES // size**2, 2 * chosen.size // size)),
     )
 
@@ -119,7 +142,9 @@ def _sparse_gram(points: Points, chosen: np.ndarray, weights: np.ndarray, n_join
     return part
 
 
-def _dense_gram(points: Points, chosen: np.ndarray, weights: np.ndarray, n_joining: int) -> np.ndarray:
+def _dense_gram(
+    points: Points, chosen: np.ndarray, weights: np.ndarray, n_joining: int, place: np.ndarray | None
+) -> np.ndarray:
     """The same through BLAS, on rows gathered in pieces."""
     total = np.zeros((points.n_columns + 1,) * 2)
     size = max(1, GATHERED_ENTRIES // max(1, points.n_columns))
@@ -128,7 +153,8 @@ def _dense_gram(points: Points, chosen: np.ndarray, weights: np.ndarray, n_joini
             part = rows[start : start + size]
             root = np.sqrt(weights[part])
             gathered = np.empty((part.size, points.n_columns + 1))
-            np.multiply(points.matrix[part], root[:, None], out=gathered[:, :-1])
+            entries = points.matrix[part]
+            np.multiply(entries if place is None else entries - place, root[:, None], out=gathered[:, :-1])
             gathered[:, -1] = root
             product = gathered.T @ gathered
             if sign > 0.0:
