@@ -275,6 +275,27 @@ def test_the_lasso_fulfils_its_conditions(seed):
     assert model.sparse_coef_.nnz == np.count_nonzero(used)
 
 
+def test_wide_problems_with_hardly_any_price_are_come_to_step_by_step():
+    rows, y = random_regression(1, n=60, d=200)
+    largest = np.abs((rows - rows.mean(axis=0)).T @ (y - y.mean())).max()
+    seen = []
+    watch = Watch(on_step=lambda report: bool(seen.append(report.step)))
+    problem = LassoProblem(SquaredErrors(Points(rows), y, None, True), 1e-5 * largest)
+    best = lasso.solve(problem, GapSettings(tol=1e-8), watch)
+    assert best.status is Status.SOLVED
+    assert len({step for step in seen if step.startswith("lambda = ")}) > 10
+    # What is noted is about the price that was asked for.
+    assert all(dual <= best.primal * (1 + 1e-12) for _, _, dual in best.history)
+    near = rivals.Lasso(problem.lam / 60, tol=1e-10, max_iter=10**6).fit(rows, y)
+    assert best.primal <= lasso_value(near, rows, y, problem.lam) * (1 + 1e-8)
+
+
+def test_constant_targets_of_long_rows_are_solved():
+    rows = np.random.default_rng(0).integers(-1, 2, (2, 600)).astype(float)
+    for model in (Ridge(0.01), Lasso(0.01)):
+        assert model.fit(rows, [-1.37, -1.37]).status_ is Status.SOLVED
+
+
 def test_no_coefficient_from_the_largest_useful_price_on():
     largest = np.abs(X.T @ (Y - Y.mean())).max()
     assert not Lasso(1.000001 * largest).fit(X, Y).coef_.any()
@@ -472,7 +493,9 @@ def test_the_same_bits_every_time():
 def test_progress_is_told(capsys):
     rows, y = random_regression(3, n=60, d=300)
     Lasso(5.0, verbose=1).fit(rows, y)
-    assert "[Lasso] round 1: gap" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "[Lasso] lambda = 112, round 0: gap" in said
+    assert "[Lasso] round 0: gap" in said
     Ridge(verbose=1).fit(X, Y)
     assert capsys.readouterr().out.startswith("[Ridge] solved: objective 1700059.1, no coefficients have less")
 

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates.gap import Gap
+from maxmargin.certificates.rounding import gamma
 from maxmargin.data import TargetPoints, validate_points, validate_targets
 from maxmargin.estimators._base import CertifiedModel, kept_on_error
 from maxmargin.problems.squared_errors import SquaredErrors
@@ -19,7 +20,7 @@ from maxmargin.solvers.gap import GapPoint
 
 # An objective that is no more than this share of the squares of the targets is nothing but rounding.
 NOTHING = 1e-20
-# The same for the squares of what targets far from zero are rounded by.
+# The same for the squares of what targets far from zero are rounded by, at least; in long rows it is more.
 ROUNDED = 1e-27
 UNDERFLOW = 1e-300
 
@@ -100,7 +101,8 @@ class LinearRegression(RegressorMixin, CertifiedModel):
         self.objective_ = proof.primal
         centre = errors.target_mean if errors.has_intercept else 0.0
         around = float(errors.weighted(np.square(errors.targets - centre)).sum())
-        rounded = ROUNDED * float(errors.weighted(np.square(errors.targets)).sum())
+        share = max(ROUNDED, 8.0 * gamma(errors.points.longest_row + 16) ** 2)
+        rounded = share * float(errors.weighted(np.square(errors.targets)).sum())
         nothing_lost = proof.primal <= max(NOTHING * around, rounded, UNDERFLOW)
         if nothing_lost and solution.status is Status.STALLED:
             solution.status = Status.SOLVED

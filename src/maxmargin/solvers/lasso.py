@@ -8,6 +8,7 @@ a round rounds outlives it, because every round measures anew from the coefficie
 
 import math
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -40,6 +41,8 @@ ROUNDS_OF_SPARSE_SWEEPS = 1
 # Without products: rounds of one pass over the working set, and passes over its coefficients that are not zero.
 SWEEPS = 3
 PASSES_PER_SWEEP = 10
+# Prices below this share of the largest useful one are come to by steps of this factor.
+NEAR, FALL = 0.05, 2.0
 # What is wanted is small against the gap that is to be proven.
 NEGLIGIBLE = 0.1
 # Rounds without any progress after which rounding is all that is left; working sets may grow meanwhile.
@@ -52,16 +55,49 @@ def solve(problem: LassoProblem, settings: GapSettings, watch: Watch, start: np.
     """Make rounds until the relative gap is at most ``tol``; ``start`` are coefficients to begin with."""
     points = problem.errors.points
     w = np.zeros(points.n_columns) if start is None else start.astype(np.float64)
-    best = GapPoint(w, 0.0, np.zeros(points.n_rows))
+    products = ColumnProducts(problem.errors.near_zero)
     with np.errstate(over="ignore", invalid="ignore"):
-        LassoRun(problem, settings, watch, best).until_gap()
+        prices = way_to(problem) if start is None and math.isinf(settings.max_iter) else []
+        for lam in prices:
+            near = LassoRun(replace(problem, lam=lam), settings, watch, GapPoint(w, 0.0, np.zeros(0)), products)
+            near.until_gap(f"lambda = {lam:.3g}, round")
+            w = near.best.w
+            if watch.must_stop() is not None:
+                break
+        best = GapPoint(w, 0.0, np.zeros(points.n_rows))
+        LassoRun(problem, settings, watch, best, products).until_gap("round")
     return best
+
+
+def way_to(problem: LassoProblem) -> list[float]:
+    """Falling prices to solve for first, each from where the last one ended.
+
+    With more columns than rows, and a price at which the errors nearly vanish, almost as many coefficients as rows are
+    not zero: which ones is found one after the other, but hardly all at once.
+    """
+    errors = problem.errors.near_zero
+    n_rows = errors.points.n_rows if errors.weights is None else int(np.count_nonzero(errors.weights))
+    if errors.points.n_columns <= n_rows:
+        return []
+    centred = errors.targets - errors.target_mean
+    largest = float(np.abs(errors.points.combination(errors.weighted(centred))).max(initial=0.0))
+    if not NEAR * largest > problem.lam:
+        return []
+    n_prices = math.ceil(math.log(largest / problem.lam) / math.log(FALL))
+    return [largest * (problem.lam / largest) ** (k / n_prices) for k in range(1, n_prices)]
 
 
 class LassoRun:
     """The state of a run: coefficients, what the last measurement found, and which columns are still of use."""
 
-    def __init__(self, problem: LassoProblem, settings: GapSettings, watch: Watch, best: GapPoint) -> None:
+    def __init__(
+        self,
+        problem: LassoProblem,
+        settings: GapSettings,
+        watch: Watch,
+        best: GapPoint,
+        products: ColumnProducts,
+    ) -> None:
         self.placement, self.errors, self.lam = problem.errors.placement, problem.errors.near_zero, problem.lam
         self.settings, self.watch, self.best = settings, watch, best
         self.w = best.w.copy()
@@ -70,17 +106,17 @@ class LassoRun:
         spread_out = self.spreads > NO_SPREAD * self.errors.squares_of_columns
         self.alive = np.flatnonzero(spread_out)
         self.w[~spread_out] = 0.0
-        self.products = ColumnProducts(self.errors)
+        self.products = products
         self.patience = ROUNDS_OF_SPARSE_SWEEPS if sp.issparse(self.errors.points.factor) else 0
         self.size = FEW_COLUMNS
         self.last_chosen = np.empty(0, dtype=np.intp)
 
-    def until_gap(self) -> None:
+    def until_gap(self, step: str) -> None:
         """Make rounds until the goal, or a limit, is reached."""
         in_vain, least, last_gap = 0, math.inf, math.inf
         while True:
             self.measure()
-            status = self.best.why_stop(self.settings, self.watch, "round")
+            status = self.best.why_stop(self.settings, self.watch, step)
             if status is not None:
                 self.best.status = status
                 return
