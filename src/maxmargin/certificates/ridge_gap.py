@@ -19,7 +19,7 @@ from maxmargin.certificates.rounding import UNIT, down, length_at_most, up
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
 
 # Without a price on their length, coefficients are compared with others that are so many times as long.
-LENGTHS = 1024.0
+LENGTHS = 16.0
 # What the spread of a column without any counts as: too little to divide by zero, and to matter.
 NO_SPREAD = 1e-150
 
