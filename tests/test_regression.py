@@ -31,6 +31,7 @@ from maxmargin.data import Points
 from maxmargin.files import write_onnx
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 from maxmargin.solvers import Watch, lasso, ridge
+from maxmargin.solvers.copied_columns import copies_among
 from maxmargin.solvers.gap import GapSettings
 
 X, Y = load_diabetes(return_X_y=True)
@@ -288,6 +289,35 @@ def test_wide_problems_with_hardly_any_price_are_come_to_step_by_step():
     assert all(dual <= best.primal * (1 + 1e-12) for _, _, dual in best.history)
     near = rivals.Lasso(problem.lam / 60, tol=1e-10, max_iter=10**6).fit(rows, y)
     assert best.primal <= lasso_value(near, rows, y, problem.lam) * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_copies_of_columns_are_left_out_and_nothing_else(form, weighted):
+    rows, y = random_regression(7, n=40, d=6)
+    weights = np.arange(40.0) % 3 if weighted else None
+    copies = np.column_stack(
+        [rows, rows[:, 2], -rows[:, 4], rows[:, 2], 2.0 * rows[:, 1], rows[:, 0] + 1e-6 * rows[:, 1]]
+    )
+    if weighted:
+        copies[0, 8] += 1.0
+    errors = SquaredErrors(Points(FORMS[form](copies)), y, weights, True)
+    found = copies_among(errors, np.arange(copies.shape[1]))
+    assert sorted(zip(*map(np.ndarray.tolist, found), strict=True)) == [(6, 2, 1.0), (7, 4, -1.0), (8, 2, 1.0)]
+    model = Lasso(1.0, tol=1e-9).fit(FORMS[form](copies), y, weights)
+    assert model.coef_[6:9].tolist() == [0.0, 0.0, 0.0]
+    assert model.status_ is Status.SOLVED
+    begun = Lasso(1.0, tol=1e-9, warm_start=True).fit(FORMS[form](copies), y, weights)
+    begun.coef_ = np.full(copies.shape[1], 0.5)
+    assert begun.fit(FORMS[form](copies), y, weights).objective_ == pytest.approx(model.objective_, rel=1e-8)
+
+
+def test_columns_that_differ_by_a_shift_are_copies_beside_an_intercept():
+    flags = (np.random.default_rng(0).random((50, 1)) < 0.3).astype(float)
+    errors = SquaredErrors(Points(np.hstack([flags, 1.0 - flags])), np.arange(50.0), None, True)
+    assert copies_among(errors, np.arange(2)).columns.tolist() == [1]
+    without = dataclasses.replace(errors, has_intercept=False)
+    assert copies_among(without, np.arange(2)).columns.tolist() == []
 
 
 def test_constant_targets_of_long_rows_are_solved():

@@ -8,7 +8,6 @@ a round rounds outlives it, because every round measures anew from the coefficie
 
 import math
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -18,8 +17,9 @@ import scipy.sparse as sp
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.rows import Rows, rows_of
 from maxmargin.loops.lasso import Descent, descend, descend_by_products
-from maxmargin.problems.squared_errors import LassoProblem
+from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
 from maxmargin.solvers.column_products import ColumnProducts
+from maxmargin.solvers.copied_columns import copies_among
 from maxmargin.solvers.gap import GapPoint, GapSettings
 from maxmargin.solvers.solution import Status
 from maxmargin.solvers.watch import ENTRIES_PER_CALL, Watch
@@ -53,20 +53,13 @@ LAST_DIGITS, SOME = 1e-15, 0.999
 
 def solve(problem: LassoProblem, settings: GapSettings, watch: Watch, start: np.ndarray | None = None) -> GapPoint:
     """Make rounds until the relative gap is at most ``tol``; ``start`` are coefficients to begin with."""
-    points = problem.errors.points
-    w = np.zeros(points.n_columns) if start is None else start.astype(np.float64)
-    products = ColumnProducts(problem.errors.near_zero)
+    run = LassoRun(problem.errors, settings, watch, start)
     with np.errstate(over="ignore", invalid="ignore"):
-        prices = way_to(problem) if start is None and math.isinf(settings.max_iter) else []
-        for lam in prices:
-            near = LassoRun(replace(problem, lam=lam), settings, watch, GapPoint(w, 0.0, np.zeros(0)), products)
-            near.until_gap(f"lambda = {lam:.3g}, round")
-            w = near.best.w
+        for lam in way_to(problem) if start is None and math.isinf(settings.max_iter) else []:
+            run.until_gap(lam, f"lambda = {lam:.3g}, round")
             if watch.must_stop() is not None:
                 break
-        best = GapPoint(w, 0.0, np.zeros(points.n_rows))
-        LassoRun(problem, settings, watch, best, products).until_gap("round")
-    return best
+        return run.until_gap(problem.lam, "round")
 
 
 def way_to(problem: LassoProblem) -> list[float]:
@@ -91,35 +84,37 @@ class LassoRun:
     """The state of a run: coefficients, what the last measurement found, and which columns are still of use."""
 
     def __init__(
-        self,
-        problem: LassoProblem,
-        settings: GapSettings,
-        watch: Watch,
-        best: GapPoint,
-        products: ColumnProducts,
+        self, errors: SquaredErrors, settings: GapSettings, watch: Watch, start: np.ndarray | None = None
     ) -> None:
-        self.placement, self.errors, self.lam = problem.errors.placement, problem.errors.near_zero, problem.lam
-        self.settings, self.watch, self.best = settings, watch, best
-        self.w = best.w.copy()
+        self.placement, self.errors, self.settings, self.watch = errors.placement, errors.near_zero, settings, watch
+        self.w = np.zeros(errors.points.n_columns) if start is None else start.astype(np.float64)
         self.targets = self.errors.targets - self.errors.target_mean
         self.spreads = self.errors.squared_spreads
-        spread_out = self.spreads > NO_SPREAD * self.errors.squares_of_columns
-        self.alive = np.flatnonzero(spread_out)
-        self.w[~spread_out] = 0.0
-        self.products = products
+        self.useful = self.useful_columns()
+        self.products = ColumnProducts(self.errors)
         self.patience = ROUNDS_OF_SPARSE_SWEEPS if sp.issparse(self.errors.points.factor) else 0
-        self.size = FEW_COLUMNS
-        self.last_chosen = np.empty(0, dtype=np.intp)
 
-    def until_gap(self, step: str) -> None:
-        """Make rounds until the goal, or a limit, is reached."""
+    def useful_columns(self) -> np.ndarray:
+        """The columns that vary, one of each; coefficients of copies are added to those of the originals."""
+        varying = self.spreads > NO_SPREAD * self.errors.squares_of_columns
+        copies = copies_among(self.errors, np.flatnonzero(varying))
+        np.add.at(self.w, copies.originals, copies.signs * self.w[copies.columns])
+        varying[copies.columns] = False
+        self.w[~varying] = 0.0
+        return np.flatnonzero(varying)
+
+    def until_gap(self, lam: float, step: str) -> GapPoint:
+        """Make rounds at a price until the goal, or a limit, is reached."""
+        self.best = GapPoint(self.w.copy(), 0.0, np.zeros(self.errors.points.n_rows))
+        self.lam, self.alive, self.size = lam, self.useful, FEW_COLUMNS
+        self.last_chosen = np.empty(0, dtype=np.intp)
         in_vain, least, last_gap = 0, math.inf, math.inf
         while True:
             self.measure()
             status = self.best.why_stop(self.settings, self.watch, step)
             if status is not None:
                 self.best.status = status
-                return
+                return self.best
             self.drop_useless()
             gap = self.primal - self.dual
             if gap > SLOW * last_gap:
@@ -130,7 +125,7 @@ class LassoRun:
             in_vain = 0 if moved else in_vain + 1
             if in_vain >= (ROUNDS_IN_VAIN if same else ROUNDS_OF_GROWTH) or not chosen.size:
                 self.best.status = Status.STALLED
-                return
+                return self.best
             least, last_gap, self.last_chosen = min(self.primal, least), min(gap, last_gap), chosen
             if self.best.n_steps >= self.patience and self.products.affordable(chosen):
                 self.solve_by_products(chosen)

@@ -1,0 +1,63 @@
+"""Columns that are copies of others, but for their sign and, with an intercept, a shift: a lasso needs one of each."""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.problems.squared_errors import SquaredErrors
+
+# Products with random numbers of two columns that are no copies are never as near to each other as this.
+SUSPICIOUS = 1e-9
+# Entries of copies, less their means, differ by rounding only.
+ROUNDED = 1e-12
+# The most entries that are compared.
+MOST_ENTRIES = 1 << 25
+
+
+class Copies(NamedTuple):
+    """Columns, the first column that each is a copy of, and with which sign."""
+
+    columns: np.ndarray
+    originals: np.ndarray
+    signs: np.ndarray
+
+
+def copies_among(errors: SquaredErrors, columns: np.ndarray) -> Copies:
+    """Find copies among these columns."""
+    products = _random_products(errors)[columns]
+    sizes = np.abs(products)
+    order = np.argsort(sizes, kind="stable")
+    near = np.diff(sizes[order]) <= SUSPICIOUS * sizes[order][1:]
+    suspects = np.flatnonzero(near)
+    if not suspects.size or suspects.size * errors.points.n_rows > MOST_ENTRIES:
+        nothing = np.empty(0, dtype=np.intp)
+        return Copies(nothing, nothing, np.empty(0))
+    left, right = order[suspects], order[suspects + 1]
+    near[suspects] = _same(errors, columns[left], columns[right], np.sign(products[left] * products[right]))
+    # Where each column is a copy of the one before it, all are copies of one another: the leftmost is the original.
+    begins = np.concatenate([[True], ~near])
+    first = np.minimum.reduceat(order, np.flatnonzero(begins))[np.cumsum(begins) - 1]
+    copied = first != order
+    signs = np.sign(products[order[copied]] * products[first[copied]])
+    return Copies(columns[order[copied]], columns[first[copied]], signs)
+
+
+def _random_products(errors: SquaredErrors) -> np.ndarray:
+    """The product of every column, around its mean if there is an intercept, with the same random numbers."""
+    numbers = np.random.default_rng(0).standard_normal(errors.targets.size)
+    return errors.points.combination(errors.weighted(numbers - errors.mean(numbers)))
+
+
+def _same(errors: SquaredErrors, left: np.ndarray, right: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """Which columns on the left are those on the right times a sign, rows without a weight left out."""
+    matrix, means = errors.points.matrix, errors.column_means
+    if errors.weights is not None:
+        matrix = matrix[errors.weights > 0.0]
+    if sp.issparse(matrix):
+        columns = matrix.tocsc()
+        difference = columns[:, left] - columns[:, right] @ sp.diags_array(signs)
+        return np.asarray(abs(difference).max(axis=0).toarray()).ravel() == 0.0
+    ours = matrix[:, left] - means[left]
+    difference = np.abs(ours - signs * (matrix[:, right] - means[right])).max(axis=0)
+    return difference <= ROUNDED * np.abs(ours).max(axis=0)
