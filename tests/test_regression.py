@@ -524,8 +524,8 @@ def test_progress_is_told(capsys):
     rows, y = random_regression(3, n=60, d=300)
     Lasso(5.0, verbose=1).fit(rows, y)
     said = capsys.readouterr().out
-    assert "[Lasso] lambda = 112, round 0: gap" in said
-    assert "[Lasso] round 0: gap" in said
+    assert "[Lasso] lambda = 112, round 1: gap" in said
+    assert "\n[Lasso] round " in said
     Ridge(verbose=1).fit(X, Y)
     assert capsys.readouterr().out.startswith("[Ridge] solved: objective 1700059.1, no coefficients have less")
 

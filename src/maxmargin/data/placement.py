@@ -16,6 +16,8 @@ SMALLEST_RADIUS, LARGEST_RADIUS = 1e-6, 1e6
 # A column is far from zero, as years or temperatures in kelvin are, where its mean is so many times as large as its
 # standard deviation; it is worth a copy of all rows where it is very far. A sample of so many rows tells.
 FAR, VERY_FAR, ROWS_THAT_TELL = 4.0, 64.0, 512
+# Weights that are less than this share of the largest one are light.
+LIGHT = 1e-6
 # A mean of equal numbers differs from them by a share no larger than this.
 ROUNDED = 1e-13
 
@@ -60,12 +62,12 @@ def well_placed(points: Points, *, may_move: bool) -> Placement:
     return Placement(points, centre, scale)
 
 
-def near_zero(points: Points, *, may_move: bool) -> Placement:
+def near_zero(points: Points, *, may_move: bool, weights: np.ndarray | None = None) -> Placement:
     """Points as they are, but for columns far from zero, which are moved if they may be; every entry is rounded once.
 
     Any place among the rows will do for what is said of the rows around it, so that a sample decides.
     """
-    place = far_place(points, VERY_FAR) if may_move and points.n_rows else None
+    place = far_place(points, VERY_FAR, weights) if may_move and points.n_rows else None
     if place is not None and sp.issparse(points.matrix):
         place[~_can_be_moved(points)] = 0.0
     if place is None or not place.any():
@@ -73,9 +75,15 @@ def near_zero(points: Points, *, may_move: bool) -> Placement:
     return Placement(Points(_moved(points.matrix, place)), place, 1.0)
 
 
-def far_place(points: Points, times: float = FAR) -> np.ndarray | None:
-    """About the means of the columns that are far from zero, zero for all others; None if there is no such column."""
-    sample = Points(points.matrix[:: max(1, points.n_rows // ROWS_THAT_TELL)])
+def far_place(points: Points, times: float = FAR, weights: np.ndarray | None = None) -> np.ndarray | None:
+    """About the means of the columns that are far from zero, zero for all others; None if there is no such column.
+
+    Rows that weigh next to nothing beside others have no say.
+    """
+    matrix = points.matrix
+    if weights is not None and weights.min() < LIGHT * weights.max():
+        matrix = matrix[np.flatnonzero(weights >= LIGHT * weights.max())]
+    sample = Points(matrix[:: max(1, matrix.shape[0] // ROWS_THAT_TELL)])
     shares = np.full(sample.n_rows, 1.0 / sample.n_rows)
     with np.errstate(over="ignore", invalid="ignore"):
         place = far_part(sample.combination(shares), sample.squares_of_columns(shares), times)

@@ -99,15 +99,25 @@ class LinearRegression(RegressorMixin, CertifiedModel):
         proof = getattr(solution, "proof", None)
         self.certificate_ = proof = self._measure(errors) if proof is None else proof
         self.objective_ = proof.primal
-        centre = errors.target_mean if errors.has_intercept else 0.0
-        around = float(errors.weighted(np.square(errors.targets - centre)).sum())
-        share = max(ROUNDED, 8.0 * gamma(errors.points.longest_row + 16) ** 2)
-        rounded = share * float(errors.weighted(np.square(errors.targets)).sum())
-        nothing_lost = proof.primal <= max(NOTHING * around, rounded, UNDERFLOW)
+        nothing_lost = self._nothing_lost(errors, proof.primal)
         if nothing_lost and solution.status is Status.STALLED:
             solution.status = Status.SOLVED
         elif solution.status is Status.SOLVED and proof.relative > self.tol and not nothing_lost:
             solution.status = Status.STALLED
+
+    def _nothing_lost(self, errors: SquaredErrors, objective: float) -> bool:
+        """Whether the objective, and the square of every single residual, is nothing but rounding."""
+        intercept = errors.placement.intercept_here(self.coef_, self.intercept_)
+        squares = np.square(errors.near_zero.residuals(self.coef_, intercept))
+        around, whole = np.square(errors.targets - errors.target_mean), np.square(errors.targets)
+        share = max(ROUNDED, 8.0 * gamma(errors.points.longest_row + 16) ** 2)
+        return all(
+            lost <= max(NOTHING * of_scatter, share * of_targets, UNDERFLOW)
+            for lost, of_scatter, of_targets in (
+                (objective, errors.weighted(around).sum(), errors.weighted(whole).sum()),
+                (squares.max(), around.max(), whole.max()),
+            )
+        )
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
         w, b, _ = (np.zeros(labelled.points.n_columns), 0.0, None) if results[0] is None else results[0]

@@ -264,7 +264,7 @@ class BayesianRegression(LinearRegression):
         sigma = scatter * np.sqrt(nu / generator.chisquare(nu, size))
         joint = self._location() + sigma[:, None] * (generator.standard_normal((size, factor.shape[1])) @ factor.T)
         d = self.coef_.size
-        return PosteriorSample(joint[:, :d], joint[:, d] if self.fit_intercept else np.zeros(size), np.square(sigma))
+        return PosteriorSample(joint[:, :d], joint[:, d] if self._has_intercept else np.zeros(size), np.square(sigma))
 
     def _solve(self, errors: SquaredErrors, watch: Watch, start: np.ndarray | None) -> PosteriorPoint:  # noqa: ARG002
         self._refuse_too_few_rows(errors)
@@ -297,13 +297,18 @@ class BayesianRegression(LinearRegression):
             )
         return float(np.sqrt(self.s2_))
 
+    @property
+    def _has_intercept(self) -> bool:
+        """Whether one was fitted, whatever the parameter says by now."""
+        return self.total_weight_ - self.degrees_of_freedom_ > self.coef_.size + 0.5
+
     def _location(self) -> np.ndarray:
         check_is_fitted(self)
-        return np.append(self.coef_, self.intercept_) if self.fit_intercept else self.coef_
+        return np.append(self.coef_, self.intercept_) if self._has_intercept else self.coef_
 
     def _design_factor(self) -> np.ndarray:
         """F with F F' = (X'X)^-1, the column of ones counted."""
-        if not self.fit_intercept:
+        if not self._has_intercept:
             return self.coef_factor_
         d = self.coef_.size
         factor = np.zeros((d + 1, d + 1))
@@ -321,7 +326,7 @@ class BayesianRegression(LinearRegression):
         """Location and scale of the target at every row."""
         scatter, points = self._scatter(), validate_points(self, X)
         spread = np.square((dense(points.matrix) - self.column_means_) @ self.coef_factor_).sum(axis=1)
-        if self.fit_intercept:
+        if self._has_intercept:
             spread += 1.0 / self.total_weight_
         return points.scores(self.coef_) + self.intercept_, scatter * np.sqrt(1.0 + spread)
 

@@ -52,7 +52,9 @@ class Lasso(LinearRegression):
     objective_ : float
         The value of the model, rounded up.
     history_ : list of (seconds, primal, dual)
+        At the price that was asked for: with more columns than rows, a small one is come to from larger ones.
     n_iter_ : int
+        Rounds, at all prices together.
     status_ : Status
     certificate_ : LassoGap
         It also says how many columns are proven to be of no use.

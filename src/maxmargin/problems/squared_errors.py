@@ -29,8 +29,12 @@ class SquaredErrors:
 
     @classmethod
     def of(cls, data: TargetPoints, has_intercept: bool) -> "SquaredErrors":
-        """The errors on checked data."""
-        return cls(data.points, data.targets, data.weights, has_intercept)
+        """The errors on checked data; a row of weight zero is a row left out."""
+        points, targets, weights = data.points, data.targets, data.weights
+        if weights is not None and not weights.all():
+            counted = np.flatnonzero(weights)
+            points, targets, weights = Points(points.matrix[counted]), targets[counted], weights[counted]
+        return cls(points, targets, weights, has_intercept)
 
     @cached_property
     def total_weight(self) -> float:
@@ -63,7 +67,7 @@ class SquaredErrors:
     @cached_property
     def placement(self) -> Placement:
         """Where columns far from zero can be moved: w stays, and the intercept takes up the rest."""
-        return near_zero(self.points, may_move=self.has_intercept)
+        return near_zero(self.points, may_move=self.has_intercept, weights=self.weights)
 
     @cached_property
     def near_zero(self) -> "SquaredErrors":

@@ -18,7 +18,7 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.rows import Rows, rows_of
 from maxmargin.loops.lasso import Descent, descend, descend_by_products
 from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
-from maxmargin.solvers.column_products import ColumnProducts
+from maxmargin.solvers.column_products import MOST_COLUMNS, ColumnProducts
 from maxmargin.solvers.copied_columns import copies_among
 from maxmargin.solvers.gap import GapPoint, GapSettings
 from maxmargin.solvers.solution import Status
@@ -33,6 +33,8 @@ NO_SPREAD = 1e-14
 # With the products at hand: passes between two tries to solve for the signs at hand, and the most tries.
 PASSES_PER_TRY = 30
 MOST_TRIES = 200
+# Tries that do not come nearer by this share after which rounding may be all that is left.
+TRIES_IN_VAIN, NEARER = 10, 0.9
 # For so few coefficients a linear system is solved even while their signs still change.
 CHEAP_SYSTEM = 200
 MOST_CROSSINGS = 20
@@ -55,9 +57,8 @@ def solve(problem: LassoProblem, settings: GapSettings, watch: Watch, start: np.
     """Make rounds until the relative gap is at most ``tol``; ``start`` are coefficients to begin with."""
     run = LassoRun(problem.errors, settings, watch, start)
     with np.errstate(over="ignore", invalid="ignore"):
-        for lam in way_to(problem) if start is None and math.isinf(settings.max_iter) else []:
-            run.until_gap(lam, f"lambda = {lam:.3g}, round")
-            if watch.must_stop() is not None:
+        for lam in way_to(problem) if start is None else []:
+            if run.until_gap(lam, f"lambda = {lam:.3g}, round").status is not Status.SOLVED:
                 break
         return run.until_gap(problem.lam, "round")
 
@@ -88,10 +89,12 @@ class LassoRun:
     ) -> None:
         self.placement, self.errors, self.settings, self.watch = errors.placement, errors.near_zero, settings, watch
         self.w = np.zeros(errors.points.n_columns) if start is None else start.astype(np.float64)
+        self.best = GapPoint(self.w, 0.0, np.zeros(0))
         self.targets = self.errors.targets - self.errors.target_mean
         self.spreads = self.errors.squared_spreads
         self.useful = self.useful_columns()
         self.products = ColumnProducts(self.errors)
+        self.largest_size = self.w.size if sp.issparse(self.errors.points.factor) else MOST_COLUMNS
         self.patience = ROUNDS_OF_SPARSE_SWEEPS if sp.issparse(self.errors.points.factor) else 0
 
     def useful_columns(self) -> np.ndarray:
@@ -105,7 +108,7 @@ class LassoRun:
 
     def until_gap(self, lam: float, step: str) -> GapPoint:
         """Make rounds at a price until the goal, or a limit, is reached."""
-        self.best = GapPoint(self.w.copy(), 0.0, np.zeros(self.errors.points.n_rows))
+        self.best = GapPoint(self.w.copy(), 0.0, np.zeros(0), n_steps=self.best.n_steps)
         self.lam, self.alive, self.size = lam, self.useful, FEW_COLUMNS
         self.last_chosen = np.empty(0, dtype=np.intp)
         in_vain, least, last_gap = 0, math.inf, math.inf
@@ -118,7 +121,7 @@ class LassoRun:
             self.drop_useless()
             gap = self.primal - self.dual
             if gap > SLOW * last_gap:
-                self.size *= 2
+                self.size = min(2 * self.size, self.largest_size)
             chosen = self.choose()
             moved = self.primal < least * (1.0 - LAST_DIGITS) or gap < SOME * last_gap
             same = np.array_equal(chosen, self.last_chosen)
@@ -182,13 +185,16 @@ class LassoRun:
 
     def _solve_given_products(self, products: np.ndarray, slopes: np.ndarray, beta: np.ndarray) -> None:
         goal = self.lam * min(1e-4, max(1e-12, NEGLIGIBLE * self.settings.tol))
+        least, in_vain = math.inf, 0
         for _ in range(MOST_TRIES):
             signs = np.sign(beta)
             descend_by_products(products, slopes, beta, self.lam, PASSES_PER_TRY)
             if np.count_nonzero(beta) <= CHEAP_SYSTEM or (signs == np.sign(beta)).all():
                 jump(products, slopes, beta, self.lam)
             held = np.where(beta != 0.0, np.abs(slopes - self.lam * np.sign(beta)), np.abs(slopes) - self.lam)
-            if held.max() <= goal or self.watch.must_stop() is not None:
+            missing = float(held.max())
+            least, in_vain = (missing, 0) if missing < NEARER * least else (least, in_vain + 1)
+            if missing <= goal or in_vain >= TRIES_IN_VAIN or self.watch.must_stop() is not None:
                 break
 
     def sweep(self, chosen: np.ndarray) -> None:
