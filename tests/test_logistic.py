@@ -393,3 +393,49 @@ def test_products_that_underflow_are_not_taken_for_zero():
 def test_a_step_that_is_too_large_is_named():
     with pytest.warns(LimitWarning, match="smaller step_size"):
         LogisticRegression(1.0, solver="gradient", step_size=100.0).fit(X, Y)
+
+
+@pytest.mark.parametrize("C", [np.inf, 1e6, 1e10])
+@pytest.mark.parametrize("counts", [[30, 3, 67, 8879], [56, 4, 119, 7234], [1, 10**5, 1, 3], [10**6, 1, 2, 1]])
+def test_tables_with_rare_cells_have_their_closed_form(counts, C):
+    """One binary column: the probabilities are the shares of the cells."""
+    weights = np.array(counts, dtype=float)
+    model = LogisticRegression(C, tol=1e-6).fit([[0.0], [0.0], [1.0], [1.0]], [-1, 1, -1, 1], weights)
+    cells = weights.reshape(2, 2)
+    least = -float((cells * np.log(cells / cells.sum(axis=1, keepdims=True))).sum())
+    price = 1.0 if np.isinf(C) else C
+    assert model.status_ is Status.SOLVED
+    assert model.certificate_.primal / price == pytest.approx(least, rel=3e-5)
+    log_odds = np.log(cells[:, 1] / cells[:, 0])
+    np.testing.assert_allclose(model.coef_[0, 0], log_odds[1] - log_odds[0], rtol=0.02)
+
+
+def test_an_empty_row_hides_no_separating_plane():
+    generator = np.random.default_rng(3)
+    rows = sp.random(100, 50, 0.1, random_state=3, format="csr", data_rvs=generator.standard_normal).toarray()
+    rows[0] = 0.0
+    y = np.where(rows @ generator.normal(size=50) > 0, 1, -1)
+    for solver in ("newton", "gradient"):
+        with pytest.warns(LimitWarning, match="no point on its wrong side"):
+            model = LogisticRegression(fit_intercept=False, solver=solver).fit(sp.csr_array(rows), y)
+        assert model.status_ is Status.SEPARABLE
+        assert model.certificate_.freed == 99
+        assert (y * (rows @ model.separating_coef_[0]))[1:].min() > 0.0
+
+
+def test_steps_that_overflow_are_stalled():
+    rows = np.random.default_rng(0).normal(size=(50, 3))
+    y = rows[:, 0] + np.random.default_rng(1).normal(size=50) > 0
+    with pytest.warns(LimitWarning, match="smaller step_size"):
+        model = LogisticRegression(solver="gradient", step_size=1e308, max_iter=200).fit(rows, y)
+    assert np.isfinite(model.coef_).all()
+
+
+def test_rows_that_are_right_for_sure_are_right_in_rounded_arithmetic_too():
+    """A rounding error of a score costs no more than the row's loss could change."""
+    generator = np.random.default_rng(0)
+    rows = generator.standard_normal((30, 50)) * 10.0 ** generator.uniform(-4, 4, 50)
+    y = np.where(generator.random(30) < 0.5, 1, -1)
+    model = LogisticRegression(1e4).fit(rows, y)
+    assert model.status_ is Status.SOLVED
+    assert model.certificate_.relative <= 1e-4

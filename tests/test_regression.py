@@ -320,6 +320,72 @@ def test_columns_that_differ_by_a_shift_are_copies_beside_an_intercept():
     assert copies_among(without, np.arange(2)).columns.tolist() == []
 
 
+@pytest.mark.parametrize("light", [0.0, 1e-30])
+@pytest.mark.parametrize("model", [Ridge(1.0), Ridge(0.0), Lasso(1.0), BayesianRegression()], ids=str)
+def test_rows_without_weight_have_no_say(model, light):
+    generator = np.random.default_rng(0)
+    times = 1.7e9 + 10.0 * generator.standard_normal((400, 1))
+    y = 0.1 * (times[:, 0] - 1.7e9) + generator.standard_normal(400)
+    weights = np.ones(400)
+    without = clone(model).fit(times[40:], y[40:])
+    times[:40], weights[:40] = 0.0, light
+    if light == 0.0:
+        y[:40] = 1e140
+    masked = clone(model).fit(times, y, weights)
+    assert masked.status_ is Status.SOLVED
+    assert masked.certificate_.relative <= 1e-9
+    np.testing.assert_allclose(masked.coef_, without.coef_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("heavy", [1e12, 1e16, 1e30, 1e60])
+@pytest.mark.parametrize("model", [Ridge(0.0), Ridge(1e-6), Lasso(1e-6)], ids=str)
+def test_one_heavy_row(model, heavy):
+    """The line goes through its point, and what cannot be proven beside such a weight is not called solved."""
+    rows, y = random_regression(2, n=8, d=1)
+    weights = np.r_[heavy, np.ones(7)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)
+        model = clone(model).fit(rows, y, weights)
+    x, t = rows[1:, 0] - rows[0, 0], y[1:] - y[0]
+    assert model.coef_[0] == pytest.approx(x @ t / (x @ x), rel=1e-5)
+    assert (model.status_ is Status.SOLVED) == (model.certificate_.relative <= model.tol)
+
+
+def test_spreads_of_which_nothing_is_left_prove_nothing():
+    rows = np.array([[-0.43], [-0.74], [0.25], [1.03]])
+    y = np.array([10000.16, 9999.41, 9998.66, 9998.6])
+    weights = np.array([1e60, 1.0, 1.0, 1.0])
+    errors = SquaredErrors(Points(rows), y, weights, True)
+    proof = measure_ridge_gap(RidgeProblem(errors, 0.0), np.zeros(1), float(y[0]))
+    x, t = rows[:, 0] - rows[0, 0], y - y[0]
+    assert proof.dual <= float(t @ t - (x @ t) ** 2 / (x @ x)) * (1 + 1e-9)
+
+
+def test_a_posterior_stays_as_it_was_fitted():
+    model = BayesianRegression().fit(X, Y)
+    before = model.predict(X[:3], return_std=True), model.credible_interval()
+    model.set_params(fit_intercept=False)
+    np.testing.assert_array_equal(model.predict(X[:3], return_std=True), before[0])
+    np.testing.assert_array_equal(model.credible_interval(), before[1])
+
+
+def test_a_limit_that_is_not_reached_changes_nothing():
+    rows, y = random_regression(1, n=30, d=100)
+    free, limited = Lasso(1e-2).fit(rows, y), Lasso(1e-2, max_iter=10**6).fit(rows, y)
+    assert free.coef_.tobytes() == limited.coef_.tobytes()
+    assert free.n_iter_ == limited.n_iter_ > len(free.history_)
+    with pytest.warns(LimitWarning, match="max_iter"):
+        assert Lasso(1e-2, max_iter=2).fit(rows, y).n_iter_ == 2
+
+
+@pytest.mark.parametrize("lam", [1e-30, 1e-20, 1e-16])
+def test_prices_below_all_rounding_end(lam):
+    rows, y = random_regression(1, n=5, d=8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)
+        assert Lasso(lam, max_time=60.0).fit(rows, y).status_ is not Status.TIME_LIMIT
+
+
 def test_constant_targets_of_long_rows_are_solved():
     rows = np.random.default_rng(0).integers(-1, 2, (2, 600)).astype(float)
     for model in (Ridge(0.01), Lasso(0.01)):

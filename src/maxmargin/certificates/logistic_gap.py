@@ -13,7 +13,7 @@ from maxmargin.certificates.duality_gap import cost_of_balance
 from maxmargin.certificates.gap import Gap
 from maxmargin.certificates.rounding import SMALLEST, UNIT, down, gamma, length_at_most, sum_at_least, sum_at_most, up
 from maxmargin.certificates.row_lengths import longest_row_at_most
-from maxmargin.problems.logistic import LogisticProblem, reach_of
+from maxmargin.problems.logistic import LogisticProblem, reach_of, sigmoid
 
 # What exponentials, logarithms and the few operations around them are off by, relative to their results.
 OF_FUNCTIONS = 2.0**-46
@@ -153,8 +153,10 @@ def _errors_of_scores(problem: LogisticProblem, w: np.ndarray, b: float) -> np.n
 
 def _primal_at_most(problem: LogisticProblem, w: np.ndarray, scores: np.ndarray, errors: np.ndarray | float) -> _Bound:
     lost = sum_at_most(problem.losses(scores) * (1.0 + OF_FUNCTIONS) + SMALLEST)
-    # The loss changes by no more than the score does.
-    rounding = sum_at_most(problem.weights * errors * (1.0 + 4.0 * UNIT) + SMALLEST)
+    # The loss is convex: it changes by no more than the score does times the steeper end's slope. That end is taken a
+    # little further out, since it is rounded itself.
+    slopes = sigmoid(2.0 * errors - problem.signs * scores) * (1.0 + OF_FUNCTIONS)
+    rounding = sum_at_most(problem.weights * errors * slopes * (1.0 + 8.0 * UNIT) + SMALLEST)
     length = length_at_most(w)
     of_length = up(0.5 * up(length * length)) if problem.is_penalised else 0.0
     return _Bound(up(of_length + up(problem.price * up(lost + rounding))), problem.price * rounding)
@@ -230,6 +232,8 @@ def _margin_at_least(problem: LogisticProblem, w: np.ndarray, b: float, scores: 
 
 def _points_freed(problem: LogisticProblem, w: np.ndarray, b: float) -> int:
     """How many points are on the right side of a plane that has none on its wrong side; zero where it has."""
+    if not (np.isfinite(w).all() and math.isfinite(b)):
+        return 0
     counted = np.flatnonzero(problem.weights > 0.0)
     margins = (problem.signs * (problem.points.scores(w) + b))[counted]
     errors = _errors_of_scores(problem, w, b)[counted]

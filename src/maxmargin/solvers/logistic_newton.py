@@ -35,6 +35,9 @@ GAP_OF_SAMPLE = 1e-2
 # Along a step the slope has to fall to this share of what it was.
 SLOPE_SHARE = 0.1
 SEARCH_STEPS = 30
+# The lowest place is near where the local parabola has it within this share of the way, and a step of which nothing is
+# known but that it is too long shrinks to this share at first.
+NEAR, SHRINKING = 0.3, 0.3
 # How many steps of conjugate gradients to expect, and how exact they are: a step that is far from the end need not be.
 CONJUGATE_STEPS = 25
 COARSE, FINE = 0.1, 1e-3
@@ -48,6 +51,8 @@ def solve(
     problem: LogisticProblem, settings: GapSettings, watch: Watch, start: LogisticPoint | None = None
 ) -> LogisticPoint:
     """Run until the relative gap is at most ``tol``, or a plane separates where the length of w has no price."""
+    if problem.points.factor is not problem.points.matrix:
+        problem = replace(problem, points=Points(problem.points.factor))
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         n_steps = 0
         if start is None:
@@ -60,7 +65,8 @@ def solve(
                 if part.status is not Status.SEPARABLE:
                     start = plane_at(part.w, part.intercept)
         start.n_steps = n_steps
-        return _run(problem, settings, watch, start)
+        # The gap that is proven counts every rounding: half of it is asked for.
+        return _run(problem, replace(settings, tol=0.5 * settings.tol), watch, start)
 
 
 def zero_plane(problem: LogisticProblem) -> LogisticPoint:
@@ -184,15 +190,24 @@ class NewtonRun(LogisticRun):
 
 
 def _flat_place(slope_and_bend: Callable[[float], tuple[float, float]], at_start: float) -> float:
-    """Where a convex function's slope, ``at_start`` at zero, has fallen to a small share; begins at one."""
-    low, high, t = 0.0, math.inf, 1.0
+    """Where a convex function's slope, ``at_start`` at zero, has fallen to a small share; begins at one.
+
+    A slope beyond the lowest place counts as small only where that place is near: far out, where all rows are either
+    right or wrong for sure, the slope is small for its want of curvature alone.
+    """
+    low, high, t, shrinking = 0.0, math.inf, 1.0, SHRINKING
     for _ in range(SEARCH_STEPS):
         slope, bend = slope_and_bend(t)
-        if abs(slope) <= SLOPE_SHARE * abs(at_start):
+        if abs(slope) <= SLOPE_SHARE * abs(at_start) and slope <= NEAR * bend * t:
             return t
         low, high = (t, high) if slope < 0.0 else (low, t)
         new = t - slope / bend if bend > 0.0 else math.inf
         if not low < new < high:
-            new = 2.0 * low if math.isinf(high) else 0.5 * (low + high)
+            if math.isinf(high):
+                new = 2.0 * low
+            elif low > 0.0:
+                new = math.sqrt(low) * math.sqrt(high)
+            else:
+                new, shrinking = shrinking * high, shrinking * shrinking
         t = min(new, 8.0 * t)
     return low

@@ -132,7 +132,10 @@ class LogisticRun:
         best.offer_plane(primal, self.w, self.b)
         if self.problem.is_penalised:
             best.dual = max(best.dual, dual)
-        if not self.problem.is_penalised and self.smallest_margin > 0.0:
+        if not (np.isfinite(self.w).all() and math.isfinite(self.b)):
+            # Steps of a given size may be far too long.
+            return Status.STALLED
+        if not self.problem.is_penalised and self._none_is_wrong():
             # The plane that separates is the answer, whatever others lose.
             best.w, best.intercept = self.w.copy(), self.b
             best.separating = best.w, best.intercept
@@ -147,6 +150,14 @@ class LogisticRun:
         varying = columns.spreads > ONLY_ROUNDING * np.abs(columns.place)
         length = float(np.linalg.norm(pulled[varying] / columns.spreads[varying]))
         return reach_of(self.w, columns.spreads) * length - float(self.w @ pulled)
+
+    def _none_is_wrong(self) -> bool:
+        """Whether all rows are on the plane's right side; without an intercept, empty ones are on the plane."""
+        if self.smallest_margin != 0.0 or self.problem.fit_intercept:
+            return self.smallest_margin > 0.0
+        counted = self.problem.weights > 0.0
+        on_plane = self.scores[counted] == 0.0
+        return bool((self.problem.points.squared_norms[counted][on_plane] == 0.0).all() and not on_plane.all())
 
     def _of_intercept(self) -> float:
         """About what the best intercept for w would still gain, and its gap be larger."""
