@@ -196,18 +196,19 @@ def _flat_place(slope_and_bend: Callable[[float], tuple[float, float]], at_start
     right or wrong for sure, the slope is small for its want of curvature alone.
     """
     low, high, t, shrinking = 0.0, math.inf, 1.0, SHRINKING
-    for _ in range(SEARCH_STEPS):
+    for number in range(SEARCH_STEPS):
         slope, bend = slope_and_bend(t)
         if abs(slope) <= SLOPE_SHARE * abs(at_start) and slope <= NEAR * bend * t:
             return t
         low, high = (t, high) if slope < 0.0 else (low, t)
         new = t - slope / bend if bend > 0.0 else math.inf
-        if not low < new < high:
-            if math.isinf(high):
-                new = 2.0 * low
-            elif low > 0.0:
-                new = math.sqrt(low) * math.sqrt(high)
-            else:
-                new, shrinking = shrinking * high, shrinking * shrinking
-        t = min(new, 8.0 * t)
+        if math.isinf(high):
+            t = min(new if new > low else 2.0 * low, 8.0 * t)
+        elif low < new < high and (number % 2 == 0 or new <= 0.5 * (low + high)):
+            t = new
+        elif low > 0.0:
+            t = math.sqrt(low) * math.sqrt(high)
+        else:
+            # Newton's steps alone would creep down where the slope falls exponentially.
+            t, shrinking = shrinking * high, shrinking * shrinking
     return low
