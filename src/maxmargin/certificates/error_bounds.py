@@ -105,6 +105,17 @@ def products_at_most(errors: SquaredErrors, dual: Dual, combination: np.ndarray)
     return (np.abs(combination) + lengths * off + n_rows * SMALLEST) * (1.0 + 8.0 * UNIT)
 
 
+def spreads_between(errors: SquaredErrors) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds on every column's spread, the root of min over c of sum_i m_i (x_ij - c)² (c = 0 without an intercept).
+
+    Where much has cancelled in it, they are far from each other.
+    """
+    terms = errors.points.n_rows + 8
+    rounded = 8.0 * gamma(terms) * errors.squares_of_columns + terms * SMALLEST
+    least = np.sqrt(np.maximum(0.0, errors.squared_spreads - rounded)) * (1.0 - 4.0 * UNIT)
+    return least, np.sqrt(errors.squared_spreads + rounded) * (1.0 + 4.0 * UNIT)
+
+
 def squared_combination_at_most(errors: SquaredErrors, dual: Dual, negligible: float) -> float:
     """||X^T alpha||², at most; a look at the single columns is taken where more than ``negligible`` is at stake."""
     lengths = row_lengths_at_most(errors.points)

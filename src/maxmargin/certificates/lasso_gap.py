@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.certificates.base import Certificate
-from maxmargin.certificates.error_bounds import Dual, dual_of, products_at_most, squares_at_most
+from maxmargin.certificates.error_bounds import Dual, dual_of, products_at_most, spreads_between, squares_at_most
 from maxmargin.certificates.gap import Gap
-from maxmargin.certificates.rounding import SMALLEST, UNIT, down, gamma, sum_at_most, up
-from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
+from maxmargin.certificates.rounding import UNIT, down, sum_at_most, up
+from maxmargin.problems.squared_errors import LassoProblem
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def measure_lasso_gap(problem: LassoProblem, w: np.ndarray, b: float) -> LassoGa
         if math.isnan(primal) or not math.isfinite(dual):
             return LassoGap(math.inf if math.isnan(primal) else primal, 0.0, unused=0)
         reach = up(math.sqrt(up(2.0 * up(primal - dual))))
-        farthest = share * products + reach * _column_spreads_at_most(errors)
+        farthest = share * products + reach * spreads_between(errors)[1]
         unused = int(np.count_nonzero(farthest * (1.0 + 8.0 * UNIT) < lam))
     return LassoGap(primal, dual, unused=unused)
 
@@ -69,11 +69,3 @@ def _best_share(point: Dual, lam: float, largest: float) -> float:
         return 0.0
     share = point.gain / point.squares
     return min(share, max(0.0, down(lam / largest))) if largest > 0.0 else share
-
-
-def _column_spreads_at_most(errors: SquaredErrors) -> np.ndarray:
-    """The root of min over c of sum_i m_i (x_ij - c)² (c = 0 without an intercept) of every column j, at most."""
-    terms = errors.points.n_rows + 8
-    # The value of sum m (x - c)² at c = the computed mean is the best one's and what rounding makes of it.
-    rounded = 8.0 * gamma(terms) * errors.squares_of_columns + terms * SMALLEST
-    return np.sqrt(errors.squared_spreads + rounded) * (1.0 + 4.0 * UNIT)

@@ -11,11 +11,12 @@ from maxmargin.certificates.error_bounds import (
     NEGLIGIBLE,
     dual_of,
     products_at_most,
+    spreads_between,
     squared_combination_at_most,
     squares_at_most,
 )
 from maxmargin.certificates.gap import Gap
-from maxmargin.certificates.rounding import SMALLEST, UNIT, down, gamma, length_at_most, up
+from maxmargin.certificates.rounding import UNIT, down, length_at_most, up
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
 
 # Without a price on their length, coefficients are compared with others that are so many times as long.
@@ -71,7 +72,7 @@ def measure_ridge_gap(problem: RidgeProblem, w: np.ndarray, b: float) -> RidgeGa
         if lam > 0.0:
             curve = up(curve + up(squared_combination_at_most(errors, point, NEGLIGIBLE * lam * curve) / lam))
         else:
-            spreads = np.maximum(_spreads_at_least(errors), NO_SPREAD)
+            spreads = np.maximum(spreads_between(errors)[0], NO_SPREAD)
             radius = _radius(errors, spreads * w)
             pulls = products_at_most(errors, point, errors.points.combination(point.alpha)) / spreads
             gain = down(gain - up(radius * length_at_most(pulls * (1.0 + 2.0 * UNIT))))
@@ -82,13 +83,6 @@ def measure_ridge_gap(problem: RidgeProblem, w: np.ndarray, b: float) -> RidgeGa
         dual=max(0.0, dual) if dual == dual else 0.0,
         radius=radius,
     )
-
-
-def _spreads_at_least(errors: SquaredErrors) -> np.ndarray:
-    """The spread of every column, at least: where much has cancelled, little or nothing is left."""
-    terms = errors.points.n_rows + 8
-    rounded = 8.0 * gamma(terms) * errors.squares_of_columns + terms * SMALLEST
-    return np.sqrt(np.maximum(0.0, errors.squared_spreads - rounded)) * (1.0 - 4.0 * UNIT)
 
 
 def _radius(errors: SquaredErrors, standardised: np.ndarray) -> float:

@@ -99,11 +99,9 @@ class LinearRegression(RegressorMixin, CertifiedModel):
         proof = getattr(solution, "proof", None)
         self.certificate_ = proof = self._measure(errors) if proof is None else proof
         self.objective_ = proof.primal
-        nothing_lost = self._nothing_lost(errors, proof.primal)
-        if nothing_lost and solution.status is Status.STALLED:
-            solution.status = Status.SOLVED
-        elif solution.status is Status.SOLVED and proof.relative > self.tol and not nothing_lost:
-            solution.status = Status.STALLED
+        unproven = solution.status is Status.SOLVED and proof.relative > self.tol
+        if unproven or solution.status is Status.STALLED:
+            solution.status = Status.SOLVED if self._nothing_lost(errors, proof.primal) else Status.STALLED
 
     def _nothing_lost(self, errors: SquaredErrors, objective: float) -> bool:
         """Whether the objective, and the square of every single residual, is nothing but rounding."""

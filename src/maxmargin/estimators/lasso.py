@@ -37,7 +37,8 @@ class Lasso(LinearRegression):
     tol : float, default=1e-4
         The relative duality gap at which to stop.
     max_iter : int, optional
-        The most rounds, each of which solves the problem of a working set of columns.
+        The most rounds, each of which solves the problem of a working set of columns. With more columns than rows, a
+        small price is come to from larger ones, whose rounds count, too.
     max_time : float, optional
         The most seconds.
     warm_start : bool, default=False

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +54,11 @@ class SquaredErrors:
             return np.zeros(self.points.n_columns)
         ones = np.ones(self.points.n_rows) if self.weights is None else self.weights
         return self.points.combination(ones) / self.total_weight
+
+    @cached_property
+    def sparse_columns(self) -> Any:
+        """The columns of a sparse matrix, one after the other."""
+        return self.points.matrix.tocsc()
 
     @cached_property
     def squares_of_columns(self) -> np.ndarray:

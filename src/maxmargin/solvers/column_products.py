@@ -1,7 +1,6 @@
 """Products of the columns of X with each other, x_j·x_k = sum_i m_i (x_ij - mean_j)(x_ik - mean_k), kept once made."""
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,18 +50,13 @@ class ColumnProducts:
         self._members = np.empty(0, dtype=np.intp)
         self._values = np.empty((0, 0))
 
-    @cached_property
-    def sparse_columns(self) -> Any:
-        """The columns of a sparse matrix, one after the other."""
-        return self.errors.points.matrix.tocsc()
-
     def affordable(self, chosen: np.ndarray) -> bool:
         """Whether the products of these columns cost less than they save."""
         if chosen.size > MOST_COLUMNS:
             return False
         if not self._is_sparse or (self._place[chosen] >= 0).all():
             return True
-        entries = np.bincount(self.sparse_columns[:, chosen].indices, minlength=1).astype(np.float64)
+        entries = np.bincount(self.errors.sparse_columns[:, chosen].indices, minlength=1).astype(np.float64)
         return float(entries @ entries) <= LOOKS_PER_ENTRY * float(entries.sum())
 
     def among(self, chosen: np.ndarray) -> np.ndarray:
@@ -91,7 +85,7 @@ class ColumnProducts:
     def _between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         if not self._is_sparse:
             return _dense_products(self.errors, self._matrix, left, right)
-        means, columns = self.errors.column_means, self.sparse_columns
+        means, columns = self.errors.column_means, self.errors.sparse_columns
         widened = columns[:, right].astype(np.float64)
         products = (columns[:, left].astype(np.float64).T @ _times_weights(self.errors, widened)).toarray()
         return products - self.errors.total_weight * np.outer(means[left], means[right])

@@ -11,8 +11,8 @@ from maxmargin.problems.squared_errors import SquaredErrors
 SUSPICIOUS = 1e-9
 # Entries of copies, less their means, differ by rounding only.
 ROUNDED = 1e-12
-# The most entries that are compared.
-MOST_ENTRIES = 1 << 25
+# The most entries that are compared, and the most that sparse data may have.
+MOST_ENTRIES, MOST_STORED = 1 << 25, 1 << 20
 
 
 class Copies(NamedTuple):
@@ -24,15 +24,18 @@ class Copies(NamedTuple):
 
 
 def copies_among(errors: SquaredErrors, columns: np.ndarray) -> Copies:
-    """Find copies among these columns."""
+    """Find copies among these columns, where the search costs little beside what it saves."""
+    nothing = Copies(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp), np.empty(0))
+    points = errors.points
+    if sp.issparse(points.matrix) and (points.n_columns <= points.n_rows or points.matrix.nnz > MOST_STORED):
+        return nothing
     products = _random_products(errors)[columns]
     sizes = np.abs(products)
     order = np.argsort(sizes, kind="stable")
     near = np.diff(sizes[order]) <= SUSPICIOUS * sizes[order][1:]
     suspects = np.flatnonzero(near)
-    if not suspects.size or suspects.size * errors.points.n_rows > MOST_ENTRIES:
-        nothing = np.empty(0, dtype=np.intp)
-        return Copies(nothing, nothing, np.empty(0))
+    if not suspects.size or suspects.size * points.n_rows > MOST_ENTRIES:
+        return nothing
     left, right = order[suspects], order[suspects + 1]
     near[suspects] = _same(errors, columns[left], columns[right], np.sign(products[left] * products[right]))
     # Where each column is a copy of the one before it, all are copies of one another: the leftmost is the original.
@@ -52,12 +55,12 @@ def _random_products(errors: SquaredErrors) -> np.ndarray:
 def _same(errors: SquaredErrors, left: np.ndarray, right: np.ndarray, signs: np.ndarray) -> np.ndarray:
     """Which columns on the left are those on the right times a sign, rows without a weight left out."""
     matrix, means = errors.points.matrix, errors.column_means
-    if errors.weights is not None:
-        matrix = matrix[errors.weights > 0.0]
+    counted = slice(None) if errors.weights is None else errors.weights > 0.0
     if sp.issparse(matrix):
-        columns = matrix.tocsc()
+        columns = errors.sparse_columns
         difference = columns[:, left] - columns[:, right] @ sp.diags_array(signs)
-        return np.asarray(abs(difference).max(axis=0).toarray()).ravel() == 0.0
+        return np.asarray(abs(difference)[counted].max(axis=0).toarray()).ravel() == 0.0
+    matrix = matrix[counted]
     ours = matrix[:, left] - means[left]
     difference = np.abs(ours - signs * (matrix[:, right] - means[right])).max(axis=0)
     return difference <= ROUNDED * np.abs(ours).max(axis=0)

@@ -239,7 +239,7 @@ class LassoRun:
         errors, matrix = self.errors, self.errors.points.matrix
         roots = None if errors.weights is None else np.sqrt(errors.weights)
         if sp.issparse(matrix):
-            turned = self.products.sparse_columns
+            turned = self.errors.sparse_columns
             values = turned.data if roots is None else turned.data * roots[turned.indices]
             return rows_of(sp.csr_array((values, turned.indices, turned.indptr), shape=turned.shape[::-1]))
         dense = np.array(matrix.T, dtype=np.float64, order="C")
