@@ -62,8 +62,8 @@ def validate_targets(estimator: Any, X: Any, y: Any, *, sample_weight: Any = Non
     """Check X, the values y and the weights of a regression's fit."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None.")
-    if np.iscomplexobj(y):
-        raise ValueError("y must be real numbers for a regression; it has complex ones.")
+    if getattr(getattr(y, "dtype", None), "kind", None) == "c":
+        raise ValueError("y must be real numbers for a regression. Complex data not supported.")
     _refuse_text_columns(X)
     X, y = _naming("X", validate_data, estimator, X, y, reset=reset, **_checks(estimator))
     y = as_numbers(y)
