@@ -362,6 +362,14 @@ def test_spreads_of_which_nothing_is_left_prove_nothing():
     assert proof.dual <= float(t @ t - (x @ t) ** 2 / (x @ x)) * (1 + 1e-9)
 
 
+def test_columns_too_small_to_be_squared_are_not_forgotten_by_the_certificate():
+    """The coefficient of a tiny column is huge, but standardised it is as short as any."""
+    rows = np.array([[1.0, 1.0, -1.0, -1.0], [1e-160, -1e-160, 1e-160, -1e-160]]).T
+    for form in (np.asarray, sp.csr_array):
+        errors = SquaredErrors(Points(form(rows)), rows @ [1.0, 1e160], None, True)
+        assert measure_ridge_gap(RidgeProblem(errors, 0.0), np.array([1.0, 0.0]), 0.0).dual == 0.0
+
+
 def test_a_posterior_stays_as_it_was_fitted():
     model = BayesianRegression().fit(X, Y)
     before = model.predict(X[:3], return_std=True), model.credible_interval()

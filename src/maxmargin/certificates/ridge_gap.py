@@ -75,6 +75,7 @@ def measure_ridge_gap(problem: RidgeProblem, w: np.ndarray, b: float) -> RidgeGa
             spreads = np.maximum(spreads_between(errors)[0], NO_SPREAD)
             radius = _radius(errors, spreads * w)
             pulls = products_at_most(errors, point, errors.points.combination(point.alpha)) / spreads
+            pulls[_too_small(errors)] = math.inf
             gain = down(gain - up(radius * length_at_most(pulls * (1.0 + 2.0 * UNIT))))
         dual = _best_on_ray(gain, curve)
     return RidgeGap(
@@ -83,6 +84,12 @@ def measure_ridge_gap(problem: RidgeProblem, w: np.ndarray, b: float) -> RidgeGa
         dual=max(0.0, dual) if dual == dual else 0.0,
         radius=radius,
     )
+
+
+def _too_small(errors: SquaredErrors) -> np.ndarray:
+    """The columns that vary although their squares have nearly vanished: of their coefficients nothing is proven."""
+    suspects = np.flatnonzero(errors.squares_of_columns < NO_SPREAD**2)
+    return suspects[np.asarray(abs(errors.points.matrix[:, suspects]).sum(axis=0)).ravel() > 0.0]
 
 
 def _radius(errors: SquaredErrors, standardised: np.ndarray) -> float:

@@ -56,8 +56,6 @@ def _also(
     machine: Any, *, scores: bool, proba: bool, std: bool, interval: float | None
 ) -> dict[str, Callable[[Any], Any]]:
     """What is printed besides the prediction: by its name the function that computes it from rows."""
-    import numpy as np
-
     found: dict[str, Callable[[Any], Any]] = {}
     if scores:
         if not hasattr(machine, "decision_function"):
@@ -75,7 +73,7 @@ def _also(
     if interval is not None:
         if not 0.0 < interval < 1.0:
             raise ValueError(f"--interval must be a probability between 0 and 1; it is {interval:g}.")
-        found["interval"] = lambda X: np.column_stack(machine.predictive(X).interval(interval))
+        found["interval"] = lambda X: machine.predictive_interval(X, interval)
     return found
 
 
