@@ -21,10 +21,10 @@ class InTurn(Part):
     shortest_total: ClassVar[float] = 0.5  # seconds: short runs are repeated until they add up to this
     most_repeats: ClassVar[int] = 50
 
-    def measure(self, dataset, solvers, settings):
-        """Run the solvers in turn, at least ``settings.repeats`` times where the part allows that."""
-        data = settings.load(dataset)
-        runs = self._rounds(data, solvers, settings.repeats)
+    def measure(self, dataset, solvers, options):
+        """Run the solvers in turn, at least ``options.repeats`` times where the part allows that."""
+        data = options.load(dataset)
+        runs = self._rounds(data, solvers, options.repeats)
         yield Finding(dataset.name, runs, self.row(dataset, data, runs))
 
     def row(self, dataset: Dataset, data: dict[str, Any], runs: Runs) -> dict[str, str]:

@@ -37,14 +37,14 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     # Runs are stopped on purpose, by a tolerance or after a few passes.
     warnings.simplefilter("ignore", ConvergenceWarning)
-    settings = settings_of(arguments)
-    machine = machine_text(suite.objective, settings)
+    options = options_of(arguments)
+    machine = machine_text(suite.objective, options)
     findings = {}
     for part in suite.parts:
         datasets, solvers = suite.of_part(part)
         chosen = [dataset for dataset in datasets if arguments.rows is None or is_named(dataset, arguments.rows)]
         if chosen and (arguments.parts is None or part.name in arguments.parts):
-            findings[part.name] = run_part(part, chosen, solvers, settings)
+            findings[part.name] = run_part(part, chosen, solvers, options)
     if not findings:
         sys.exit("Nothing to run: no part of that name has a data set of that name.")
     page, picture = out / f"{arguments.suite}.md", out / f"{arguments.suite}.png"
@@ -66,7 +66,7 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def settings_of(arguments: argparse.Namespace) -> Settings:
+def options_of(arguments: argparse.Namespace) -> Settings:
     """Fill in what the command line leaves open."""
     usual = QUICK if arguments.quick else Settings()
     return replace(
@@ -91,12 +91,12 @@ def is_named(dataset: Dataset, wanted: list[str]) -> bool:
     return any(word in dataset.name for word in wanted)
 
 
-def run_part(part: Part, datasets: list[Dataset], solvers: list[Solver], settings: Settings) -> Findings:
+def run_part(part: Part, datasets: list[Dataset], solvers: list[Solver], options: Settings) -> Findings:
     """Measure one part on its data sets."""
     found = Findings(part, {}, [])
     for dataset in datasets:
         print(f"{time.perf_counter() - STARTED:5.0f} s  {part.name}: {dataset.name}", file=sys.stderr, flush=True)
-        for name, runs, row in part.measure(dataset, solvers, settings):
+        for name, runs, row in part.measure(dataset, solvers, options):
             found.runs[name] = runs
             found.rows.append(row)
     return found
@@ -125,7 +125,7 @@ def keep_loops_apart() -> None:
     os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder() / "loops" / digest.hexdigest()[:16]))
 
 
-def machine_text(objective: Objective, settings: Settings) -> str:
+def machine_text(objective: Objective, options: Settings) -> str:
     """Say when, on what, how and with which versions the times were taken."""
     day = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     load = f", load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
@@ -133,7 +133,7 @@ def machine_text(objective: Objective, settings: Settings) -> str:
     return (
         f"{day}. {processor()}, {os.cpu_count()} cores{load}, {blas_threads()} BLAS threads. "
         f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {packages}. "
-        f"{objective.timing(settings)}"
+        f"{objective.timing(options)}"
     )
 
 

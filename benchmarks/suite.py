@@ -43,7 +43,7 @@ class Solver:
         self.X, self.y = X, y
 
     def warm_up(self, stop: Any) -> None:
-        """Do what has to be done once before the first run: compile, load, find settings."""
+        """Do what has to be done once before the first run: compile, load, find options."""
         self.before_run(stop)
         self.run(stop)
 
@@ -98,7 +98,7 @@ class Part:
     title: ClassVar[str]
     text: ClassVar[str]
 
-    def measure(self, dataset: Dataset, solvers: Sequence[Solver], settings: Settings) -> Iterator[Finding]:
+    def measure(self, dataset: Dataset, solvers: Sequence[Solver], options: Settings) -> Iterator[Finding]:
         """Yield the rows of one data set."""
         raise NotImplementedError
 
@@ -124,7 +124,7 @@ class Objective:
     packages: ClassVar[tuple[str, ...]]
     picture_text: ClassVar[str]
 
-    def timing(self, settings: Settings) -> str:
+    def timing(self, options: Settings) -> str:
         """Say how the times are taken."""
         raise NotImplementedError
 

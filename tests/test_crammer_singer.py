@@ -15,12 +15,12 @@ from sklearn.svm import LinearSVC
 from maxmargin.certificates import CertificateError
 from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multiclass_gap
 from maxmargin.data import Points
-from maxmargin.problems.circulation import balancing_shares, with_factors
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
-from maxmargin.solvers import crammer_singer
-from maxmargin.solvers.gap import GapSettings
-from maxmargin.solvers.solution import Status
-from maxmargin.solvers.watch import Watch
+from maxmargin.problems.dual_projection import balancing_shares, with_factors
+from maxmargin.solvers.core.monitor import Monitor
+from maxmargin.solvers.core.result import Options
+from maxmargin.solvers.core.status import Status
+from maxmargin.solvers.linear import crammer_singer
 from real_data import load
 
 FREE, NONE = 0.0, math.inf
@@ -39,7 +39,7 @@ def problem_of(X, codes, C=1.0, penalty=FREE, weights=None, n_classes=None):
 
 
 def solve(problem, tol=1e-6, start=None, **options):
-    return crammer_singer.solve(problem, GapSettings(tol=tol, **options), Watch(max_time=20.0), start)
+    return crammer_singer.solve(problem, Options(tol=tol, **options), Monitor(max_time=20.0), start)
 
 
 def certificate_of(problem, point):
@@ -154,7 +154,7 @@ def test_letters_are_solved_and_the_history_never_crosses(penalty):
     assert proof.primal == pytest.approx(point.primal, rel=1e-9)
     assert proof.dual == pytest.approx(point.dual, rel=1e-9)
     assert proof.ahead + proof.close + proof.wrong == codes.size
-    assert proof.complementarity < 0.5
+    assert proof.kkt_violation < 0.5
     # Dense rows take the same way.
     assert solve(problem_of(X.toarray(), codes, 1.0, penalty), tol=1e-4).n_steps == pytest.approx(
         point.n_steps, rel=0.5
@@ -194,10 +194,10 @@ def test_limits_and_seeds():
     assert solve(problem, tol=1e-3, selection="cyclic").status is Status.SOLVED
     with pytest.raises(ValueError, match="selection"):
         solve(problem, selection="greedy")
-    late = crammer_singer.solve(problem, GapSettings(tol=0.0), Watch(max_time=0.05))
+    late = crammer_singer.solve(problem, Options(tol=0.0), Monitor(max_time=0.05))
     assert late.status is Status.TIME_LIMIT
-    asked = Watch(on_step=lambda report: report.number > 5)
-    assert crammer_singer.solve(problem, GapSettings(tol=0.0), asked).status is Status.INTERRUPTED
+    asked = Monitor(on_step=lambda report: report.number > 5)
+    assert crammer_singer.solve(problem, Options(tol=0.0), asked).status is Status.INTERRUPTED
 
 
 def test_an_unreachable_gap_ends_the_run():

@@ -270,13 +270,13 @@ def test_the_same_seed_gives_the_same_bits_for_every_n_jobs(model):
 @quiet
 def test_seeds_and_generators():
     X, y = load("heart_scale")
-    settings = {"max_iter": 5, "tol": None}
-    first = Perceptron(**settings, random_state=1).fit(X, y).coef_
-    assert np.array_equal(first, Perceptron(**settings, random_state=1).fit(X, y).coef_)
-    assert not np.array_equal(first, Perceptron(**settings, random_state=2).fit(X, y).coef_)
-    drawn = Perceptron(**settings, random_state=np.random.RandomState(5)).fit(X, y).coef_
-    assert np.array_equal(drawn, Perceptron(**settings, random_state=np.random.RandomState(5)).fit(X, y).coef_)
-    assert Perceptron(**settings, random_state=None).fit(X, y).coef_.shape == first.shape
+    options = {"max_iter": 5, "tol": None}
+    first = Perceptron(**options, random_state=1).fit(X, y).coef_
+    assert np.array_equal(first, Perceptron(**options, random_state=1).fit(X, y).coef_)
+    assert not np.array_equal(first, Perceptron(**options, random_state=2).fit(X, y).coef_)
+    drawn = Perceptron(**options, random_state=np.random.RandomState(5)).fit(X, y).coef_
+    assert np.array_equal(drawn, Perceptron(**options, random_state=np.random.RandomState(5)).fit(X, y).coef_)
+    assert Perceptron(**options, random_state=None).fit(X, y).coef_.shape == first.shape
 
 
 INTERRUPTED_FIT = """
@@ -354,8 +354,8 @@ def test_rows_of_weight_zero_are_not_held_out():
     X, y = load("heart_scale")
     weights = (np.arange(len(y)) % 3 > 0).astype(float)
     flipped = np.where(weights == 0, -y, y)
-    settings = {"early_stopping": True, "validation_fraction": 0.4}
-    one, other = (Perceptron(**settings).fit(X, labels, sample_weight=weights) for labels in (y, flipped))
+    options = {"early_stopping": True, "validation_fraction": 0.4}
+    one, other = (Perceptron(**options).fit(X, labels, sample_weight=weights) for labels in (y, flipped))
     np.testing.assert_array_equal(one.coef_, other.coef_)
 
 

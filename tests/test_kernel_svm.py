@@ -17,16 +17,18 @@ from sklearn.svm import SVR as LibsvmSVR  # noqa: N811
 from lecture_smo import smo as smo_of_the_lecture
 from maxmargin import SVC, SVR, CertificateError, LimitWarning, MarginBracket, NotSeparableError, Status, certify
 from maxmargin.data import ClassPairs
+from maxmargin.engine.threads import ThreadEngine
 from maxmargin.loops.exponential import exponentiate, store_exponentials
 from maxmargin.loops.smo import Duals, ascend_pairs
-from maxmargin.problems.expansion import RowBlock, expansion_scores
+from maxmargin.problems.kernel_expansion import RowBlock, expansion_scores
 from maxmargin.problems.kernels import RadialBasis
 from maxmargin.problems.linear_svm import hinge
-from maxmargin.problems.pairs import PairProblems
-from maxmargin.solvers import Watch, kernel_ascent, smo
-from maxmargin.solvers.gap import GapPoint, GapSettings
-from maxmargin.solvers.kernel_ascent import SMOSettings
-from maxmargin.solvers.row_blocks import RowBlocks
+from maxmargin.problems.one_vs_one import PairProblems
+from maxmargin.solvers import Monitor
+from maxmargin.solvers.core.result import Options, Result
+from maxmargin.solvers.kernel import base as kernel_ascent
+from maxmargin.solvers.kernel import smo
+from maxmargin.solvers.kernel.base import SMOOptions
 from real_data import load, random_set, signs_of
 
 KERNELS = [
@@ -137,13 +139,13 @@ def test_the_dual_is_that_of_a_qp_solver():
         X, y = random_set(seed, n=30, d=3)
         K = rbf_kernel(X, gamma=1.0)
         n, C = len(y), 2.0
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
+        options = clarabel.DefaultSettings()
+        options.verbose = False
         A = sp.csc_matrix(np.vstack([y[None, :], np.eye(n), -np.eye(n)]))
         b = np.concatenate([[0.0], np.full(n, C), np.zeros(n)])
         cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(2 * n)]
         P = sp.csc_matrix(np.triu(y[:, None] * K * y))
-        found = clarabel.DefaultSolver(P, -np.ones(n), A, b, cones, settings).solve()
+        found = clarabel.DefaultSolver(P, -np.ones(n), A, b, cones, options).solve()
         model = SVC(C=C, gamma=1.0, tol=1e-8).fit(X, y)
         assert model.certificate_.dual == pytest.approx(-found.obj_val, rel=1e-6)
         assert model.certificate_.primal >= -found.obj_val * (1 - 1e-7)
@@ -306,8 +308,8 @@ def test_shrinking_changes_the_way_and_not_the_end(shrinking):
     labelled = model._data_to_certify(X, y, None)
     pairs = ClassPairs(labelled)
     problem = PairProblems(pairs, model._kernel, model.C).problem(next(pairs.tasks()))
-    best, settings = GapPoint(np.empty(0), 0.0, np.zeros(6000)), SMOSettings(GapSettings(1e-4))
-    run = smo.SMORun(problem, settings, Watch(), best, RowBlocks(256.0, 1))
+    best, options = Result(np.empty(0), 0.0, np.zeros(6000)), SMOOptions(Options(1e-4))
+    run = smo.SMORun(problem, options, Monitor(), best, ThreadEngine(256.0, 1))
     for _ in range(60):
         run._choose(*run.slopes())
         run.violation = 1.0
@@ -408,11 +410,11 @@ def test_a_whole_kernel_matrix_and_rows_as_needed_end_at_the_same_value(C):
     labelled = SVC(gamma=0.3).fit(X, y)._data_to_certify(X, y, None)
     problem = PairProblems(ClassPairs(labelled), RadialBasis(0.3), C).of_all_points
     problem = replace(problem, shape=hinge(np.where(labelled.codes == 1, 1.0, -1.0), np.ones(900), C))
-    settings = SMOSettings(GapSettings(1e-6))
-    whole = smo.solve(problem, settings, Watch())
+    options = SMOOptions(Options(1e-6))
+    whole = smo.solve(problem, options, Monitor())
     best = kernel_ascent.empty_point(problem)
-    with RowBlocks(256.0, 1) as blocks:
-        smo.SMORun(problem, settings, Watch(), best, blocks).until_gap()
+    with ThreadEngine(256.0, 1) as blocks:
+        smo.SMORun(problem, options, Monitor(), best, blocks).until_gap()
     assert whole.status is best.status is Status.SOLVED
     assert whole.dual == pytest.approx(best.dual, rel=2e-6)
 

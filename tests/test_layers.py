@@ -18,6 +18,7 @@ LAYERS = [
     "estimators",
     "separability",
     "solvers",
+    "engine",
     "certificates",
     "problems",
     "loops",

@@ -21,22 +21,24 @@ from sklearn.svm import LinearSVR as LiblinearSVR
 
 from maxmargin import (
     CertificateError,
-    DualityGap,
+    ClassificationGap,
     LimitWarning,
     LinearSVC,
     LinearSVR,
+    RegressionGap,
     Status,
-    StreetGap,
-    TubeGap,
+    SVMGap,
     certify,
 )
 from maxmargin.certificates import measure_gap
 from maxmargin.data import Points
 from maxmargin.problems.linear_svm import LOSSES, LinearSVMProblem, hinge
-from maxmargin.solvers import Watch, coordinate, newton
-from maxmargin.solvers.first_point import best_intercept
-from maxmargin.solvers.gap import GapSettings
-from maxmargin.solvers.linear_svm import solve, suited_solver
+from maxmargin.solvers import Monitor
+from maxmargin.solvers.core.result import Options
+from maxmargin.solvers.linear import coordinate_ascent as coordinate
+from maxmargin.solvers.linear import newton
+from maxmargin.solvers.linear.auto import solve, suited_solver
+from maxmargin.solvers.linear.initial_point import best_intercept
 from real_data import load, random_set, signs_of
 
 CLASSIFIER_LOSSES = ["hinge", "squared_hinge"]
@@ -274,8 +276,8 @@ def test_kkt_conditions_and_classes_of_points(solver):
     free = (alpha > 1e-6) & (alpha < 1 - 1e-6)
     np.testing.assert_allclose(margins[free], 1.0, atol=1e-4)
     proof = model.certificate_
-    assert isinstance(proof, StreetGap)
-    assert proof.complementarity < 1e-4
+    assert isinstance(proof, ClassificationGap)
+    assert proof.kkt_violation < 1e-4
     assert proof.outside + proof.on_street + proof.inside + proof.wrong == len(y)
     assert proof.wrong == (slack >= 1).sum()
     assert set(model.support_) == set(np.flatnonzero(alpha))
@@ -295,8 +297,8 @@ def test_kkt_conditions_of_a_tube(solver):
     free = (np.abs(beta) > 1e-6) & (np.abs(beta) < 1 - 1e-6)
     np.testing.assert_allclose(residuals[free], 0.3 * np.sign(beta[free]), atol=1e-4)
     proof = model.certificate_
-    assert isinstance(proof, TubeGap)
-    assert proof.complementarity < 1e-4
+    assert isinstance(proof, RegressionGap)
+    assert proof.kkt_violation < 1e-4
     assert proof.within + proof.on_edge + proof.beyond == len(y)
     assert proof.beyond == (slack > 1e-6).sum()
     assert abs(beta.sum()) < 1e-9
@@ -312,7 +314,7 @@ def test_a_changed_model_and_a_tampered_certificate_are_refused(loss):
     claimed.check(proven)
     claimed.check(certify(model, sp.csr_array(X), y))
     counts = {"outside": 2, "wrong": 0} if loss in CLASSIFIER_LOSSES else {"beyond": 0}
-    for name, factor in {"primal": 0.999, "dual": 1.001, "complementarity": 0.5, **counts}.items():
+    for name, factor in {"primal": 0.999, "dual": 1.001, "kkt_violation": 0.5, **counts}.items():
         value = getattr(claimed, name) * factor
         with pytest.raises(CertificateError):
             dataclasses.replace(claimed, **{name: type(getattr(claimed, name))(value)}).check(proven)
@@ -385,7 +387,7 @@ def test_many_classes_have_a_proof_each(solver):
     X, y = X[:800], y[:800]
     shared = {"C": 0.1, "solver": solver, "random_state": 0}
     model = LinearSVC(**shared, n_jobs=2).fit(X, y)
-    assert all(isinstance(proof, DualityGap) and proof.relative <= 1e-4 for proof in model.certificate_.values())
+    assert all(isinstance(proof, SVMGap) and proof.relative <= 1e-4 for proof in model.certificate_.values())
     one = LinearSVC(**shared, n_jobs=1).fit(X, y)
     np.testing.assert_array_equal(model.coef_, one.coef_)
     assert model.slack(X, y).shape == (len(y), len(model.classes_))
@@ -639,15 +641,15 @@ def test_factors_whose_squares_overflow_are_refused(model, name):
         model.fit(X, y)
 
 
-@pytest.mark.parametrize(("C", "gives_up"), [(1e-3, False), (10.0, True)])
-def test_auto_leaves_coordinate_ascent_for_newton_steps_where_it_is_slow(C, gives_up):
+@pytest.mark.parametrize(("C", "switch_on_slow_progress"), [(1e-3, False), (10.0, True)])
+def test_auto_leaves_coordinate_ascent_for_newton_steps_where_it_is_slow(C, switch_on_slow_progress):
     X, y = random_set(5, n=3000, d=100, noise=0.1)
     problem = LinearSVMProblem(Points(X), hinge(y, np.ones(len(y)), C))
-    until = GapSettings(tol=1e-7)
+    until = Options(tol=1e-7)
     assert suited_solver(problem, until) == "both"
-    tried = coordinate.solve(problem, until, Watch(), gives_up=True)
-    assert (tried.status is Status.STALLED) == gives_up
-    found = solve(problem, until, Watch())
+    tried = coordinate.solve(problem, until, Monitor(), switch_on_slow_progress=True)
+    assert (tried.status is Status.STALLED) == switch_on_slow_progress
+    found = solve(problem, until, Monitor())
     assert found.status is Status.SOLVED
     assert measure_gap(problem, found.w, found.intercept, found.beta).relative <= 1.1e-7
     # What Newton steps found comes after what coordinate ascent had found, and is never worse.
@@ -655,7 +657,9 @@ def test_auto_leaves_coordinate_ascent_for_newton_steps_where_it_is_slow(C, give
     primals, duals = (np.array([entry[k] for entry in found.history]) for k in (1, 2))
     assert np.all(np.diff(primals) <= 0.0)
     assert np.all(np.diff(duals) >= 0.0)
-    assert len(found.history) > len(tried.history) if gives_up else len(found.history) == len(tried.history)
+    assert (
+        len(found.history) > len(tried.history) if switch_on_slow_progress else len(found.history) == len(tried.history)
+    )
 
 
 def test_both_solvers_in_turn_give_the_same_bits_for_any_number_of_threads():
@@ -712,9 +716,9 @@ def test_the_best_intercept_loses_least():
 def test_auto_takes_newton_steps_for_a_free_intercept_far_from_the_origin():
     X, y = random_set(3, n=3000, d=100)
     problem = LinearSVMProblem(Points(X + 1000.0), hinge(y.astype(float), np.ones(len(y)), 1.0))
-    assert suited_solver(problem, GapSettings()) == "newton"
+    assert suited_solver(problem, Options()) == "newton"
     without = LinearSVMProblem(Points(X + 1000.0), hinge(y.astype(float), np.ones(len(y)), 1.0), np.inf)
-    assert suited_solver(without, GapSettings()) == "both"
+    assert suited_solver(without, Options()) == "both"
 
 
 def test_an_error_leaves_the_model_as_it_was():

@@ -32,11 +32,11 @@ def solved(matrix, right):
         for row in rows[k + 1 :]:
             factor = row[k] / rows[k][k]
             row[k:] = [a - factor * b for a, b in zip(row[k:], rows[k][k:], strict=True)]
-    solution = [Decimal(0)] * len(rows)
+    result = [Decimal(0)] * len(rows)
     for k in reversed(range(len(rows))):
-        rest = sum((rows[k][j] * solution[j] for j in range(k + 1, len(rows))), Decimal(0))
-        solution[k] = (rows[k][-1] - rest) / rows[k][k]
-    return np.array(solution, dtype=object)
+        rest = sum((rows[k][j] * result[j] for j in range(k + 1, len(rows))), Decimal(0))
+        result[k] = (rows[k][-1] - rest) / rows[k][k]
+    return np.array(result, dtype=object)
 
 
 class Exactly:

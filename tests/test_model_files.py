@@ -52,7 +52,7 @@ WORDS = np.array(["rose", "iris", "älter"])
 VALUES = X[:, 0] - X[:, 1] ** 2
 WEIGHTS = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
 # Not of the model, but of how it was found.
-HISTORIES = {"history_", "criterion_per_pass_", "looks_per_pass_", "updates_per_round_", "mistakes_per_pass_"}
+HISTORIES = {"history_", "criterion_per_pass_", "rows_evaluated_per_pass_", "updates_per_round_", "mistakes_per_pass_"}
 
 CLASSIFIERS = [
     Perceptron(max_iter=5),
@@ -489,7 +489,7 @@ def test_values_of_another_kind_are_refused_or_harmless(saved, tmp_path, number)
     edited, text = tmp_path / "edited", json.dumps(content)
     refused = 0
     for path in places_in(content):
-        for odd in (None, -1, "text", [[]], {"pairs": [["kind", "StreetGap"], [1, 2]]}):
+        for odd in (None, -1, "text", [[]], {"pairs": [["kind", "ClassificationGap"], [1, 2]]}):
             changed = json.loads(text)
             inner = changed
             for key in path[:-1]:

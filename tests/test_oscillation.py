@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from maxmargin import CertificateError, LimitWarning, MarginPerceptron, Perceptron, Status, certify
-from maxmargin.solvers.smooth_perceptron import SHARE
+from maxmargin.solvers.perceptron.smooth import SHARE
 from real_data import hardly_separable, load, signs_of
 
 

@@ -30,9 +30,10 @@ from maxmargin.certificates.ridge_gap import measure_ridge_gap
 from maxmargin.data import Points
 from maxmargin.files import write_onnx
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
-from maxmargin.solvers import Watch, lasso, ridge
-from maxmargin.solvers.copied_columns import copies_among
-from maxmargin.solvers.gap import GapSettings
+from maxmargin.solvers import Monitor
+from maxmargin.solvers.core.result import Options
+from maxmargin.solvers.regression import lasso, ridge
+from maxmargin.solvers.regression.duplicate_columns import copies_among
 
 X, Y = load_diabetes(return_X_y=True)
 WEIGHTS = np.random.default_rng(0).uniform(0.0, 3.0, len(Y))
@@ -99,7 +100,7 @@ def test_lasso_agrees_with_scikit_learn(form, weights, fit_intercept, n, lam):
     assert lasso_value(ours, rows, y, lam, weights) <= value * (1 + 1e-10)
     assert ours.certificate_.dual <= value * (1 + 1e-12)
     assert ours.certificate_.relative <= 1e-4
-    # What is proven to be of no use is not used by a better solution, either.
+    # What is proven to be of no use is not used by a better result, either.
     assert ours.certificate_.unused <= np.count_nonzero(np.abs(theirs.coef_) < 1e-6)
 
 
@@ -114,7 +115,9 @@ def test_both_ways_of_descending_reach_the_same_lasso(fit_intercept, weighted, f
     weights = generator.uniform(0.0, 2.0, 80) if weighted else None
     values = []
     for affordable in (True, False):
-        monkeypatch.setattr("maxmargin.solvers.column_products.ColumnProducts.affordable", lambda *_, a=affordable: a)
+        monkeypatch.setattr(
+            "maxmargin.solvers.regression.gram_matrix.ColumnProducts.affordable", lambda *_, a=affordable: a
+        )
         model = Lasso(0.7, fit_intercept=fit_intercept, tol=1e-6).fit(FORMS[form](rows), y, weights)
         assert model.status_ is Status.SOLVED
         values.append(model.certificate_.primal)
@@ -151,7 +154,7 @@ def test_without_a_price_ridge_is_the_shortest_least_squares(fit_intercept, n, f
     np.testing.assert_allclose(model.coef_, np.linalg.pinv(rows, rcond=1e-13) @ y, rtol=1e-6)
     assert model.status_ is Status.SOLVED
     assert np.linalg.norm(np.sqrt(np.square(rows).sum(axis=0)) * model.coef_) < model.certificate_.radius < np.inf
-    monkeypatch.setattr("maxmargin.solvers.least_squares.SMALL", 0)
+    monkeypatch.setattr("maxmargin.solvers.regression.least_squares.SMALL", 0)
     monkeypatch.setattr("maxmargin.data.points.DENSE_SHARE", 2.0)
     iterated = Ridge(0.0, fit_intercept=fit_intercept).fit(FORMS[form](X[:n]), Y[:n])
     np.testing.assert_allclose(iterated.coef_, model.coef_, rtol=1e-4)
@@ -208,12 +211,12 @@ def exact_ridge_optimum(rows, y, m, lam, fit_intercept):
     whole = determinant(system)
     if whole == 0:
         return None
-    solution = [
+    result = [
         determinant([[right[i] if k == j else system[i][k] for k in range(len(right))] for i in range(len(right))])
         / whole
         for j in range(len(right))
     ]
-    return sum(a * t * t for a, t in zip(m, y, strict=True)) - sum(u * v for u, v in zip(solution, right, strict=True))
+    return sum(a * t * t for a, t in zip(m, y, strict=True)) - sum(u * v for u, v in zip(result, right, strict=True))
 
 
 def determinant(matrix):
@@ -280,9 +283,9 @@ def test_wide_problems_with_hardly_any_price_are_come_to_step_by_step():
     rows, y = random_regression(1, n=60, d=200)
     largest = np.abs((rows - rows.mean(axis=0)).T @ (y - y.mean())).max()
     seen = []
-    watch = Watch(on_step=lambda report: bool(seen.append(report.step)))
+    monitor = Monitor(on_step=lambda report: bool(seen.append(report.step)))
     problem = LassoProblem(SquaredErrors(Points(rows), y, None, True), 1e-5 * largest)
-    best = lasso.solve(problem, GapSettings(tol=1e-8), watch)
+    best = lasso.solve(problem, Options(tol=1e-8), monitor)
     assert best.status is Status.SOLVED
     assert len({step for step in seen if step.startswith("lambda = ")}) > 10
     # What is noted is about the price that was asked for.
@@ -608,9 +611,9 @@ def test_progress_is_told(capsys):
 def test_the_solver_alone_stops_where_it_is_told():
     rows, y = random_regression(3, n=60, d=300)
     problem = LassoProblem(SquaredErrors(Points(rows), y, None, True), 0.5)
-    watch = Watch()
-    watch.stop_asked.set()
-    assert lasso.solve(problem, GapSettings(), watch).status is Status.INTERRUPTED
+    monitor = Monitor()
+    monitor.stop_requested.set()
+    assert lasso.solve(problem, Options(), monitor).status is Status.INTERRUPTED
 
 
 @pytest.mark.parametrize("model", [Ridge(0.1), Lasso(20.0), BayesianRegression()], ids=str)

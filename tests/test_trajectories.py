@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import Perceptron as ScikitLearnPerceptron
 
 from maxmargin import KernelPerceptron, MarginPerceptron, Perceptron
-from maxmargin.solvers.online_perceptron import OnlineRun
+from maxmargin.solvers.perceptron.online import OnlineRun
 from real_data import NOT_SEPARABLE, SEPARABLE, load, random_set, signs_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
@@ -246,14 +246,14 @@ def test_a_random_start_is_part_of_the_plane():
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_lazy_passes_change_nothing(name, fit_intercept, monkeypatch):
     X, y = load(name)
-    settings = {"tol": None, "max_iter": 300, "fit_intercept": fit_intercept}
-    lazy = Perceptron(**settings).fit(X, y)
+    options = {"tol": None, "max_iter": 300, "fit_intercept": fit_intercept}
+    lazy = Perceptron(**options).fit(X, y)
     monkeypatch.setattr(OnlineRun, "lazy", False)
-    plain = Perceptron(**settings).fit(X, y)
+    plain = Perceptron(**options).fit(X, y)
     np.testing.assert_array_equal(lazy.mistakes_per_pass_, plain.mistakes_per_pass_)
     np.testing.assert_array_equal(lazy.coef_, plain.coef_)
     np.testing.assert_array_equal(lazy.dual_coef_, plain.dual_coef_)
-    assert plain.looks_per_pass_.sum() == X.shape[0] * plain.n_iter_
+    assert plain.rows_evaluated_per_pass_.sum() == X.shape[0] * plain.n_iter_
 
 
 @pytest.mark.parametrize("name", ["mushrooms", "leu", "colon-cancer", "heart_scale"])
@@ -267,7 +267,7 @@ def test_lazy_passes_change_nothing_for_the_margin_rule(name, monkeypatch):
     np.testing.assert_array_equal(lazy.dual_coef_, plain.dual_coef_)
     np.testing.assert_array_equal(lazy.coef_, plain.coef_)
     if name != "heart_scale":  # where violations never get few
-        assert lazy.looks_per_pass_.sum() < plain.looks_per_pass_.sum()
+        assert lazy.rows_evaluated_per_pass_.sum() < plain.rows_evaluated_per_pass_.sum()
 
 
 def test_lazy_passes_skip_rows_where_few_mistakes_remain():
@@ -278,7 +278,7 @@ def test_lazy_passes_skip_rows_where_few_mistakes_remain():
     X[-1, :100], X[-1, 100:] = 0.05, 0.1
     model = Perceptron(shuffle=False, tol=None).fit(X, y)
     assert model.status_ == "solved"
-    assert model.looks_per_pass_.sum() < 0.9 * X.shape[0] * model.n_iter_
+    assert model.rows_evaluated_per_pass_.sum() < 0.9 * X.shape[0] * model.n_iter_
 
 
 @pytest.mark.parametrize("always_lazy", [True, False])

@@ -33,11 +33,11 @@ def solve(X, y, prices, *, squared=False, epsilon=None, rho=0.0, of_w=1.0):
     linear = np.append(np.zeros(d), (1 - squared) * prices)
     constraints = sp.block_array([[-sides, -sp.eye_array(n)], [None, -sp.eye_array(n)]], format="csc")
     limits = np.append(-least, np.zeros(n))
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    options = clarabel.DefaultSettings()
+    options.verbose = False
+    options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = 1e-11
     cones = [clarabel.NonnegativeConeT(2 * n)]
-    found = clarabel.DefaultSolver(quadratic, linear, constraints, limits, cones, settings).solve()
+    found = clarabel.DefaultSolver(quadratic, linear, constraints, limits, cones, options).solve()
     return Answer(np.array(found.x[: X.shape[1]]), found.x[X.shape[1]] if fit_intercept else 0.0, found.obj_val_dual)
 
 

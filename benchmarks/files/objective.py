@@ -15,9 +15,9 @@ class Files(Objective):
     packages = ("scikit-learn",)
     picture_text = "Seconds from a text file to a saved model"
 
-    def timing(self, settings):
+    def timing(self, options):
         """Name the repeats."""
-        return f"A time is the median of {settings.repeats} runs in fresh processes, which take turns."
+        return f"A time is the median of {options.repeats} runs in fresh processes, which take turns."
 
     def draw(self, findings, path):
         """Draw bars of seconds."""

@@ -15,11 +15,11 @@ class KernelSVM(Objective):
     packages = ("scikit-learn", "scikit-learn-intelex", "thundersvm-cpu")
     picture_text = "How many times faster than each rival, at the same quality"
 
-    def timing(self, settings):
+    def timing(self, options):
         """Name the repeats."""
         return (
-            f"A time is the median of {settings.repeats} runs where a run takes less than 1 s, of "
-            f"{min(3, settings.repeats)} below 5 s, one run above; runs take turns. Every tool has a process of its "
+            f"A time is the median of {options.repeats} runs where a run takes less than 1 s, of "
+            f"{min(3, options.repeats)} below 5 s, one run above; runs take turns. Every tool has a process of its "
             "own, which has touched and freed 1.3 gigabytes before and keeps them: on a virtual machine the first use "
             "of memory costs more than the kernel values that are put there."
         )

@@ -126,9 +126,9 @@ class OurLadder(Ladder):
             self._left.clear()
 
 
-def race(name: str, data: dict[str, Any], C: float, tools: Sequence[Tool], settings: Settings) -> Race:
+def race(name: str, data: dict[str, Any], C: float, tools: Sequence[Tool], options: Settings) -> Race:
     """Let all tools climb in turn, then repeat the runs that count. The first tool is ours."""
-    cap = settings.cap
+    cap = options.cap
     with ExitStack() as stack:
         children = [stack.enter_context(Child(tool, data)) for tool in tools]
         ours, *rivals = children
@@ -148,7 +148,7 @@ def race(name: str, data: dict[str, Any], C: float, tools: Sequence[Tool], setti
             for ladder in back_and_forth(climbing, rounds):
                 ladder.climb(found.good_enough, found.worth_waiting)
             rounds += 1
-        take_turns(runs_that_count(found), settings.repeats)
+        take_turns(runs_that_count(found), options.repeats)
         found.failures = {child.tool.name: child.failure for child in children if child.failure is not None}
         found.given_up = [
             child.tool.name

@@ -12,11 +12,11 @@ class LinearSVM(Objective):
     packages = ("scikit-learn", "liblinear-multicore", "snapml", "rehline", "skglm")
     picture_text = "Relative distance from the best known objective against time"
 
-    def timing(self, settings):
+    def timing(self, options):
         """Name the repeats."""
         return (
-            f"A time is that of the whole `fit`: the median of {settings.repeats} runs where a run takes less than "
-            f"1 s, of {min(3, settings.repeats)} below 5 s, one run above. Runs take turns."
+            f"A time is that of the whole `fit`: the median of {options.repeats} runs where a run takes less than "
+            f"1 s, of {min(3, options.repeats)} below 5 s, one run above. Runs take turns."
         )
 
     def draw(self, findings, path):

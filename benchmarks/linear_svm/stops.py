@@ -28,6 +28,6 @@ def power_text(value: float) -> str:
     return f"{value:.0e}".replace("e-0", "e-")
 
 
-def prices(settings: Settings) -> tuple[float, ...]:
+def prices(options: Settings) -> tuple[float, ...]:
     """The values of C, in rising order."""
-    return QUICK_PRICES if settings.quick else PRICES
+    return QUICK_PRICES if options.quick else PRICES

@@ -12,10 +12,10 @@ class PerceptronFamily(Objective):
     packages = ("scikit-learn", "river", "vowpalwabbit")
     picture_text = "Times of the rivals divided by ours, and the time of every pass on imdb.tfidf"
 
-    def timing(self, settings):
+    def timing(self, options):
         """Name the rounds."""
         return (
-            f"Times are medians of at least {settings.repeats} rounds, in each of which the rivals take turns; "
+            f"Times are medians of at least {options.repeats} rounds, in each of which the rivals take turns; "
             "ratios are medians of the rounds' ratios."
         )
 

@@ -15,9 +15,9 @@ class Regression(Objective):
     packages = ("scikit-learn", "scipy")
     picture_text = "Our time divided by scikit-learn's, to the same objective"
 
-    def timing(self, settings):
+    def timing(self, options):
         """Name the repeats."""
-        return f"A time is the median of {settings.repeats} rounds, in which the solvers take turns."
+        return f"A time is the median of {options.repeats} rounds, in which the solvers take turns."
 
     def draw(self, findings, path):
         """Draw the ratios, one bar a row."""

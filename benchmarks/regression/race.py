@@ -13,9 +13,9 @@ class Race(Part):
 
     stops = ()
 
-    def measure(self, dataset, solvers, settings):
+    def measure(self, dataset, solvers, options):
         """Yield a row for each stop."""
-        data = settings.load(dataset)
+        data = options.load(dataset)
         ours, rival = sorted(solvers, key=lambda solver: solver.name != "maxmargin")
         for solver in (ours, rival):
             solver.set_data(**data)
@@ -25,7 +25,7 @@ class Race(Part):
             near = self._near(ours, stop, aim)
             stop_of = {ours.name: near, rival.name: stop}
             runs = {ours.name: [], rival.name: []}
-            for k in range(settings.repeats):
+            for k in range(options.repeats):
                 for solver in back_and_forth([ours, rival], k):
                     runs[solver.name].append(timed(solver, stop_of[solver.name]))
             found, other = runs[ours.name], runs[rival.name]

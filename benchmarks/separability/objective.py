@@ -15,11 +15,11 @@ class Separability(Objective):
     packages = ("scikit-learn", "scipy", "clarabel", "osqp")
     picture_text = "Seconds to the decision, and to the largest margin"
 
-    def timing(self, settings):
+    def timing(self, options):
         """Name the repeats."""
         return (
-            f"A time is the median of {settings.repeats} runs where a run takes less than 1 s, of "
-            f"{min(3, settings.repeats)} below 5 s, one run above. Runs take turns."
+            f"A time is the median of {options.repeats} runs where a run takes less than 1 s, of "
+            f"{min(3, options.repeats)} below 5 s, one run above. Runs take turns."
         )
 
     def draw(self, findings, path):

@@ -9,12 +9,15 @@ import scipy.sparse as sp
 from joblib import cpu_count, effective_n_jobs
 
 from maxmargin.certificates import MarginBracket, bracket_hard_margin, has_no_margin
-from maxmargin.certificates.hulls import NOTHING
+from maxmargin.certificates.hard_margin import NOTHING
 from maxmargin.data import Points, validate_two_classes
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.solvers import Status, Watch, ctrl_c_asks, hard_margin, linear_program, rational
-from maxmargin.solvers.few_weights import few_weights
-from maxmargin.solvers.gap import GapPoint, GapSettings
+from maxmargin.solvers import Monitor, Status, interrupt_handler
+from maxmargin.solvers.core.result import Options, Result
+from maxmargin.solvers.linear import hard_margin
+from maxmargin.solvers.separability import exact_simplex as exact_simplex
+from maxmargin.solvers.separability import linear_program
+from maxmargin.solvers.separability.caratheodory import caratheodory_reduction
 
 METHODS = ("newton", "linear_program")
 # The relative width of the bracket where none is asked for.
@@ -191,19 +194,19 @@ def separate(
             raise ValueError("method='linear_program' runs in one thread: leave n_jobs out.")
     problem = _problem(X, y, fit_intercept, "separate")
     points = problem.dataset.points
-    if exact and points.n_rows * points.n_columns > rational.MOST_ENTRIES:
+    if exact and points.n_rows * points.n_columns > exact_simplex.MOST_ENTRIES:
         raise ValueError(
-            f"exact=True is for at most {rational.MOST_ENTRIES} entries; X has {points.n_rows * points.n_columns}. "
+            f"exact=True is for at most {exact_simplex.MOST_ENTRIES} entries; X has {points.n_rows * points.n_columns}. "
             "Leave it out: the bracket is proven with all rounding errors counted."
         )
-    with ctrl_c_asks() as stop_asked:
-        watch = Watch(max_time, None, stop_asked)
+    with interrupt_handler() as stop_requested:
+        monitor = Monitor(max_time, None, stop_requested)
         if method == "newton":
-            found = hard_margin.solve(problem, _settings(tol, n_jobs), watch)
+            found = hard_margin.solve(problem, _options(tol, n_jobs), monitor)
         else:
-            found = linear_program.solve(problem, watch)
+            found = linear_program.solve(problem, monitor)
         result = _separation(problem, found, tol)
-        return _decided_exactly(problem, result, watch) if exact else result
+        return _decided_exactly(problem, result, monitor) if exact else result
 
 
 def hull_distance(
@@ -246,8 +249,8 @@ def hull_distance(
     """
     problem = _problem(X, y, fit_intercept, "hull_distance")
     _check_limits(tol, max_time)
-    with ctrl_c_asks() as stop_asked:
-        found = hard_margin.solve(problem, _settings(tol, None), Watch(max_time, None, stop_asked))
+    with interrupt_handler() as stop_requested:
+        found = hard_margin.solve(problem, _options(tol, None), Monitor(max_time, None, stop_requested))
         certificate = bracket_hard_margin(problem, found.w, found.intercept, found.beta)
         weights = problem.hull_weights(found.beta)
         weights, certificate = _with_few_weights(problem, found, weights, certificate)
@@ -272,17 +275,17 @@ def hull_distance(
 
 
 def _with_few_weights(
-    problem: HardMarginProblem, found: GapPoint, weights: np.ndarray, certificate: MarginBracket
+    problem: HardMarginProblem, found: Result, weights: np.ndarray, certificate: MarginBracket
 ) -> tuple[np.ndarray, MarginBracket]:
     """Weights for the same points with few that are not zero, and their bracket; unless that were wider."""
     points, signs = problem.dataset.points, problem.dataset.signs
     few = np.zeros_like(weights)
     if problem.fit_intercept:
         for side in (1.0, -1.0):
-            few += few_weights(points, np.where(signs == side, weights, 0.0))
+            few += caratheodory_reduction(points, np.where(signs == side, weights, 0.0))
     else:
         signed = sp.diags_array(signs) @ points.matrix if sp.issparse(points.matrix) else points.matrix * signs[:, None]
-        few = few_weights(Points(signed), weights)
+        few = caratheodory_reduction(Points(signed), weights)
     bracket = bracket_hard_margin(problem, found.w, found.intercept, few * signs)
     allowed = max(certificate.upper * (1.0 + ROUNDING), certificate.upper + ROUNDING * certificate.radius)
     return (few, bracket) if bracket.upper <= allowed else (weights, certificate)
@@ -305,14 +308,14 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-def _settings(tol: float, n_jobs: int | None) -> GapSettings:
+def _options(tol: float, n_jobs: int | None) -> Options:
     if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0):
         raise ValueError(f"n_jobs must be None or an integer other than 0; it is {n_jobs!r}.")
     n_threads = cpu_count() if n_jobs is None else effective_n_jobs(n_jobs)
-    return GapSettings(tol=hard_margin.gap_of_width(tol), n_threads=n_threads)
+    return Options(tol=hard_margin.gap_of_width(tol), n_threads=n_threads)
 
 
-def _separation(problem: HardMarginProblem, found: GapPoint, tol: float) -> Separation:
+def _separation(problem: HardMarginProblem, found: Result, tol: float) -> Separation:
     certificate = bracket_hard_margin(problem, found.w, found.intercept, found.beta)
     separable = True if certificate.separates else False if has_no_margin(certificate) else None
     return Separation(
@@ -327,13 +330,13 @@ def _separation(problem: HardMarginProblem, found: GapPoint, tol: float) -> Sepa
     )
 
 
-def _decided_exactly(problem: HardMarginProblem, result: Separation, watch: Watch) -> Separation:
+def _decided_exactly(problem: HardMarginProblem, result: Separation, monitor: Monitor) -> Separation:
     """Replace the decision by one in exact arithmetic, with its plane or its weights, rounded to floats."""
     if result.separable:
         return replace(result, exact=True)
-    decision = rational.decide(problem, watch)
+    decision = exact_simplex.decide(problem, monitor)
     if decision is None:
-        return replace(result, status=watch.must_stop() or Status.TIME_LIMIT)
+        return replace(result, status=monitor.check_limits() or Status.TIME_LIMIT)
     plane, weights = decision
     n_columns = problem.dataset.points.n_columns
     if weights is None:

@@ -32,9 +32,9 @@ class Store(Part):
         "Wanted: the same proof."
     )
 
-    def measure(self, dataset, _solvers, settings):
+    def measure(self, dataset, _solvers, options):
         """Yield a row."""
-        store = settings.load(dataset)["X"]
+        store = options.load(dataset)["X"]
         size = sum(path.stat().st_size for path in store.iterdir())
         free_seconds, free = train(store, "")
         forget_pages(store)

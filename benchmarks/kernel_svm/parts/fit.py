@@ -33,27 +33,27 @@ class Fit(Part):
         "geometric mean of 5 and never below 1, against oneDAL one of 2 and never below 1."
     )
 
-    def measure(self, dataset, solvers, settings):
+    def measure(self, dataset, solvers, options):
         """Yield a row a machine."""
-        data = settings.load(dataset)
+        data = options.load(dataset)
         ours, *rivals = sorted(solvers, key=lambda tool: (tool.name != OURS, tool.name not in WANTED))
         with ExitStack() as stack:
             own = stack.enter_context(Child(ours, data))
             for machine in dataset.machines:
                 others = {tool.name: stack.enter_context(Child(tool, data)) for tool in rivals}
-                yield self._row(f"{dataset.name}, {machine}", machine, own, others, settings)
+                yield self._row(f"{dataset.name}, {machine}", machine, own, others, options)
                 for child in others.values():
                     child.__exit__()
 
-    def _row(self, name, machine, own, others, settings):
+    def _row(self, name, machine, own, others, options):
         """Run the rivals, then climb our ladder until all of them are matched."""
         theirs, slowest = {}, 0.0
         for rival, child in others.items():
-            cap = settings.cap if rival in WANTED else min(settings.cap, PATIENCE * slowest + GRACE)
+            cap = options.cap if rival in WANTED else min(options.cap, PATIENCE * slowest + GRACE)
             theirs[rival] = Timing(child, Stop(machine, child.tool.tolerances[0]), cap)
             if theirs[rival].run():
                 slowest = max(slowest, theirs[rival].seconds)
-        rungs = [Timing(own, Stop(machine, tol), 4.0 * settings.cap) for tol in own.tool.tolerances]
+        rungs = [Timing(own, Stop(machine, tol), 4.0 * options.cap) for tol in own.tool.tolerances]
         climbed = []
         for rung in rungs:
             if not rung.run():
@@ -67,7 +67,7 @@ class Fit(Part):
             rival: next((rung for rung in climbed if distance(rung, best) <= aims[rival]), None) for rival in theirs
         }
         counting = [climbed[0], *theirs.values(), *(rung for rung in matching.values() if rung is not None)]
-        take_turns([timing for timing in unique(counting) if timing.runs], settings.repeats)
+        take_turns([timing for timing in unique(counting) if timing.runs], options.repeats)
         row = {
             "data and machine": name,
             "support": f"{climbed[0].result['support']:,}",

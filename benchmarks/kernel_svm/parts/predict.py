@@ -16,10 +16,10 @@ class Predict(InTurn):
         f"over the rounds of the rival's time divided by ours. Wanted: at least {WANTED:g} against LIBSVM."
     )
 
-    def measure(self, dataset, solvers, settings):
+    def measure(self, dataset, solvers, options):
         """Fit first."""
         self.stop = Stop(dataset.machines[0], 1e-3)
-        yield from super().measure(dataset, [Prediction(solver) for solver in solvers], settings)
+        yield from super().measure(dataset, [Prediction(solver) for solver in solvers], options)
 
     def row(self, dataset, data, runs):
         """One column a tool."""

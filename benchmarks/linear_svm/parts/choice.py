@@ -26,15 +26,15 @@ class Choice(Part):
         "`-`: the gap was not proven in that time."
     )
 
-    def measure(self, dataset, solvers, settings):
+    def measure(self, dataset, solvers, options):
         """Yield a row for each C."""
-        data = settings.load(dataset)
+        data = options.load(dataset)
         with ExitStack() as stack:
             children = [stack.enter_context(Child(tool, data)) for tool in solvers]
-            for C in prices(settings):
+            for C in prices(options):
                 row, runs = {"data": dataset.name, "C": f"{C:g}"}, {}
                 for tolerance in (COARSE, FINE):
-                    timings = self._timings(children, C, tolerance, settings)
+                    timings = self._timings(children, C, tolerance, options)
                     row |= self.columns(tolerance, timings)
                     runs[tolerance] = timings
                 yield Finding(f"{dataset.name}, C = {C:g}", runs, row)
@@ -61,13 +61,13 @@ class Choice(Part):
             lines.append(f"To {power_text(tolerance)}, {met} of {len(columns)} rows are as wanted.")
         return " ".join(lines)
 
-    def _timings(self, children, C, tolerance, settings):
+    def _timings(self, children, C, tolerance, options):
         """Run the choice first, which tells how long to wait for the others."""
         auto, *forced = sorted(children, key=lambda child: child.tool.name != "maxmargin")
-        chosen = our_timing(auto, C, tolerance, settings.cap)
+        chosen = our_timing(auto, C, tolerance, options.cap)
         if not chosen.run():
             raise RuntimeError(f"{auto.tool.name}: {auto.failure}")
-        wait = min(settings.cap, max(SHORTEST_WAIT, ENOUGH * chosen.seconds))
+        wait = min(options.cap, max(SHORTEST_WAIT, ENOUGH * chosen.seconds))
         timings = [chosen, *(our_timing(child, C, tolerance, wait) for child in forced)]
-        take_turns(timings, settings.repeats)
+        take_turns(timings, options.repeats)
         return {timing.child.tool.name: timing for timing in timings}

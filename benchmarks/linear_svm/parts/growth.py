@@ -25,9 +25,9 @@ class Growth(Part):
         f"which is read as at most {MOST:g} times the time per entry of the smallest share."
     )
 
-    def measure(self, dataset, solvers, settings):
+    def measure(self, dataset, solvers, options):
         """Yield a row for each share."""
-        data = settings.load(dataset)
+        data = options.load(dataset)
         (tool,) = solvers
         n_rows = data["y"].size
         order = np.random.default_rng(SEED).permutation(n_rows)
@@ -35,8 +35,8 @@ class Growth(Part):
             chosen = order[: n_rows // divisor]
             X = data["X"][chosen]
             with Child(tool, {"X": X, "y": data["y"][chosen]}) as child:
-                timings = [our_timing(child, C, tolerance, settings.cap) for tolerance in (COARSE, FINE)]
-                take_turns(timings, settings.repeats)
+                timings = [our_timing(child, C, tolerance, options.cap) for tolerance in (COARSE, FINE)]
+                take_turns(timings, options.repeats)
             share = "all" if divisor == 1 else f"1/{divisor}"
             row = {"data": dataset.name, "share": share, "rows": f"{X.shape[0]:,}", "entries": f"{X.nnz:,}"}
             for timing in timings:

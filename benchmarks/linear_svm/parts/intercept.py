@@ -18,14 +18,14 @@ class Intercept(Part):
         "problem. `gap` is what was proven, of the sum over the classes."
     )
 
-    def measure(self, dataset, solvers, settings):
+    def measure(self, dataset, solvers, options):
         """Yield a row for each C."""
-        data = settings.load(dataset)
+        data = options.load(dataset)
         (tool,) = solvers
         with Child(tool, data) as child:
-            for C in prices(settings):
-                timings = [our_timing(child, C, tolerance, settings.cap) for tolerance in (COARSE, FINE)]
-                take_turns(timings, settings.repeats)
+            for C in prices(options):
+                timings = [our_timing(child, C, tolerance, options.cap) for tolerance in (COARSE, FINE)]
+                take_turns(timings, options.repeats)
                 row = {"data": dataset.name, "C": f"{C:g}"}
                 for timing in timings:
                     row |= columns(timing)

@@ -36,12 +36,12 @@ class TimeToQuality(Part):
         self.taking_part: list[Tool] | None = None
         self.refused: dict[str, str] = {}
 
-    def measure(self, dataset, solvers, settings):
+    def measure(self, dataset, solvers, options):
         """Yield a row for each C."""
         ours, *rivals = self._who_takes_part(solvers)
-        data = settings.load(dataset)
-        for C in prices(settings):
-            found = race(dataset.name, data, C, [ours, *rivals], settings)
+        data = options.load(dataset)
+        for C in prices(options):
+            found = race(dataset.name, data, C, [ours, *rivals], options)
             for name, failure in found.failures.items():
                 print(f"  C = {C:g}, {name}: {failure}", file=sys.stderr, flush=True)
             yield Finding(f"{dataset.name}, C = {C:g}", found, self.row(found))

@@ -40,7 +40,7 @@ class MaxmarginMargin(Solver):
     parts = ("margin",)
 
     def run(self, _stop):
-        """Fit with the default settings."""
+        """Fit with the default options."""
         self.model = MarginPerceptron(gamma=None).fit(self.X, self.y)
 
     def get_result(self):

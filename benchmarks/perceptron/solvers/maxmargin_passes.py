@@ -7,7 +7,8 @@ from threadpoolctl import threadpool_limits
 
 from maxmargin.data import validate_two_classes
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers import PassSettings, Start, Watch, online_perceptron
+from maxmargin.solvers import EpochOptions, Monitor, Start
+from maxmargin.solvers.perceptron import online as online_perceptron
 from suite import Solver
 
 
@@ -25,12 +26,12 @@ class MaxmarginPasses(Solver):
     def run(self, stop):
         """Make the passes."""
         problem = PerceptronProblem(self.dataset, stop.fit_intercept(self.X))
-        settings = PassSettings(max_iter=stop.passes, tol=None, shuffle=False)
-        self.solution = online_perceptron.solve(problem, settings, Start(), Watch())
+        options = EpochOptions(max_iter=stop.passes, tol=None, shuffle=False)
+        self.result = online_perceptron.solve(problem, options, Start(), Monitor())
 
     def get_result(self):
         """Return the number of passes."""
-        return {"passes": self.solution.n_passes}
+        return {"passes": self.result.n_passes}
 
 
 class LazyPasses(Solver):
@@ -46,14 +47,14 @@ class LazyPasses(Solver):
 
     def run(self, stop):
         """Make passes until one is without a mistake, or ``stop.passes`` of them."""
-        settings = PassSettings(max_iter=stop.passes, tol=None, shuffle=False)
-        run, watch = online_perceptron.OnlineRun(self.problem, settings, Start()), Watch()
+        options = EpochOptions(max_iter=stop.passes, tol=None, shuffle=False)
+        run, monitor = online_perceptron.OnlineRun(self.problem, options, Start()), Monitor()
         self.seconds, self.outcomes = [], []
         # Threads that wait busily for more linear algebra would take time from the passes, at random.
         with lazy_passes(self.lazy), threadpool_limits(1, user_api="blas"):
             while len(self.outcomes) < stop.passes:
                 started = time.perf_counter()
-                outcome = run.make_pass(watch)
+                outcome = run.make_pass(monitor)
                 self.seconds.append(time.perf_counter() - started)
                 self.outcomes.append(outcome)
                 if outcome.updates == 0:

@@ -14,12 +14,12 @@ class VowpalWabbit(Stream):
 
     name = "Vowpal Wabbit"
     step = 2.0**20
-    settings = f"--quiet --sgd --loss_function hinge -l {step} --power_t 0 --initial_t 0 -b 18"
+    options = f"--quiet --sgd --loss_function hinge -l {step} --power_t 0 --initial_t 0 -b 18"
 
     def before_run(self, stop):
         """Open an empty model and make its examples of the rows."""
         self.fit_intercept = stop.fit_intercept(self.X)
-        self.model = vowpalwabbit.Workspace(self.settings + ("" if self.fit_intercept else " --noconstant"))
+        self.model = vowpalwabbit.Workspace(self.options + ("" if self.fit_intercept else " --noconstant"))
         self.examples = [self._example(pairs, sign) for pairs, sign in zip(self.pairs, self.y.tolist(), strict=True)]
 
     def run(self, _stop):

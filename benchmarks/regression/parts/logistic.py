@@ -22,9 +22,9 @@ class LogisticRace(Part):
         f"holds the proof of the gap. Wanted: at most {WANTED:g} times its time."
     )
 
-    def measure(self, dataset, solvers, settings):
+    def measure(self, dataset, solvers, options):
         """Yield a row for each price and quality."""
-        data = settings.load(dataset)
+        data = options.load(dataset)
         solvers = [solver for solver in solvers if solver.takes(data["X"])]
         for solver in solvers:
             solver.set_data(**data)
@@ -38,13 +38,13 @@ class LogisticRace(Part):
                     for solver in solvers
                     if (
                         stop := coarsest(
-                            solver, price, optimum * (1.0 + quality), None if solver is ours else settings.cap
+                            solver, price, optimum * (1.0 + quality), None if solver is ours else options.cap
                         )
                     )
                     is not None
                 }
                 runs = {solver: [] for solver in stops}
-                for k in range(settings.repeats):
+                for k in range(options.repeats):
                     for solver in back_and_forth(list(stops), k):
                         runs[solver].append(timed(solver, stops[solver]))
                 yield self._finding(f"{dataset.name}, C = {price:g}, {quality:g}", ours, runs)

@@ -20,15 +20,15 @@ class Decision(Part):
         "answer is no. Wanted: a ratio, HiGHS's time divided by ours, of at least 1 on every set."
     )
 
-    def measure(self, dataset, solvers, settings):
+    def measure(self, dataset, solvers, options):
         """Yield a row."""
-        data = settings.load(dataset)
+        data = options.load(dataset)
         ours, *rivals = sorted(solvers, key=lambda tool: tool.name != "maxmargin")
         with ExitStack() as stack:
             children = [stack.enter_context(Child(tool, data)) for tool in (ours, *rivals)]
-            timings = [our_timing(children[0], float("inf"), 1.0, settings.cap)]
-            timings += [Timing(child, Stop(float("inf"), 1.0), settings.cap) for child in children[1:]]
-            take_turns(timings, settings.repeats)
+            timings = [our_timing(children[0], float("inf"), 1.0, options.cap)]
+            timings += [Timing(child, Stop(float("inf"), 1.0), options.cap) for child in children[1:]]
+            take_turns(timings, options.repeats)
         own, other = timings
         seconds = {timing.child.tool.name: timing.seconds for timing in timings if timing.runs}
         result = own.result
@@ -37,8 +37,8 @@ class Decision(Part):
             "separable": yes_or_no(bool(result["separable"])) if result["separable"] is not None else "?",
             "margin below": f"{result['upper'] / result['radius']:.0e} R" if result["separable"] is False else "",
             "ours": duration(own.seconds),
-            "HiGHS": duration(other.seconds) if other.runs else f"> {settings.cap:g} s",
-            "ratio": ratio_text(own, other, settings.cap),
+            "HiGHS": duration(other.seconds) if other.runs else f"> {options.cap:g} s",
+            "ratio": ratio_text(own, other, options.cap),
             "same answer": yes_or_no(other.result["separable"] == result["separable"]) if other.runs else "",
         }
         yield Finding(dataset.name, seconds, row)

@@ -24,16 +24,16 @@ class LargestMargin(Part):
         f"{WANTED:g} to the best rival."
     )
 
-    def measure(self, dataset, solvers, settings):
+    def measure(self, dataset, solvers, options):
         """Yield a row."""
-        data = settings.load(dataset)
+        data = options.load(dataset)
         ours, *rivals = sorted(solvers, key=lambda tool: tool.name != "maxmargin")
         with ExitStack() as stack:
-            own = our_timing(stack.enter_context(Child(ours, data)), float("inf"), WIDTH, settings.cap)
+            own = our_timing(stack.enter_context(Child(ours, data)), float("inf"), WIDTH, options.cap)
             take_turns([own], 1)
-            ladders = {tool.name: self._ladder(stack, tool, data, settings, own) for tool in rivals}
+            ladders = {tool.name: self._ladder(stack, tool, data, options, own) for tool in rivals}
             counting = [own, *(timing for timing in ladders.values() if timing is not None and timing.runs)]
-            take_turns(counting, settings.repeats)
+            take_turns(counting, options.repeats)
         upper = own.result["upper"]
         row = {"data": dataset.name, "ours": duration(own.seconds), "width": f"{own.result['width']:.0e}"}
         seconds = {"maxmargin": own.seconds}
@@ -47,18 +47,18 @@ class LargestMargin(Part):
                 seconds[name] = timing.seconds
                 if near and (best is None or timing.seconds < best):
                     best = timing.seconds
-        ratio = (settings.cap if best is None else best) / own.seconds
+        ratio = (options.cap if best is None else best) / own.seconds
         text = f"{'> ' if best is None else ''}{ratio:.1f}"
         reached = own.result["width"] <= WIDTH
         row["ratio"] = text if reached and ratio >= WANTED else f"**{text if reached else '-'}**"
         yield Finding(dataset.name, seconds, row)
 
-    def _ladder(self, stack, tool, data, settings, own):
+    def _ladder(self, stack, tool, data, options, own):
         """The fastest run that is near enough, else the nearest."""
         best = None
         for tolerance in tool.tolerances:
             child = stack.enter_context(Child(tool, data))
-            timing = Timing(child, Stop(float("inf"), tolerance), settings.cap)
+            timing = Timing(child, Stop(float("inf"), tolerance), options.cap)
             if not timing.run():
                 break
             if best is None or timing.result["margin"] > best.result["margin"]:

@@ -29,14 +29,14 @@ class Clarabel(_QuadraticProgram):
 
     def run(self, stop):
         """Solve."""
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = stop.tolerance
+        options = clarabel.DefaultSettings()
+        options.verbose = False
+        options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = stop.tolerance
         n = self.rows.shape[0]
         cones = [clarabel.NonnegativeConeT(n)]
-        solver = clarabel.DefaultSolver(self.squares, self.linear, -self.rows, -np.ones(n), cones, settings)
-        solution = np.array(solver.solve().x)
-        self.w, self.b = solution[:-1], float(solution[-1])
+        solver = clarabel.DefaultSolver(self.squares, self.linear, -self.rows, -np.ones(n), cones, options)
+        result = np.array(solver.solve().x)
+        self.w, self.b = result[:-1], float(result[-1])
 
 
 class Osqp(_QuadraticProgram):
@@ -61,5 +61,5 @@ class Osqp(_QuadraticProgram):
             max_iter=1_000_000,
             polishing=True,
         )
-        solution = np.asarray(solver.solve().x, dtype=np.float64)
-        self.w, self.b = solution[:-1], float(solution[-1])
+        result = np.asarray(solver.solve().x, dtype=np.float64)
+        self.w, self.b = result[:-1], float(result[-1])

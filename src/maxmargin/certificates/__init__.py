@@ -1,23 +1,24 @@
 """Proofs about fitted models: computed from data and vectors alone, by code that knows nothing of the solver."""
 
 from maxmargin.certificates.base import Certificate, CertificateError, PerClass, PerPair
-from maxmargin.certificates.duality_gap import DualityGap, StreetGap, TubeGap, measure_gap
-from maxmargin.certificates.gap import Gap
-from maxmargin.certificates.hulls import bracket_hard_margin, has_no_margin
+from maxmargin.certificates.duality_gap import DualityGap
+from maxmargin.certificates.geometry import Geometry, linear_geometry
+from maxmargin.certificates.hard_margin import bracket_hard_margin, has_no_margin
 from maxmargin.certificates.kernel_gap import measure_kernel_gap, measure_pair_gaps
 from maxmargin.certificates.lasso_gap import LassoGap, measure_lasso_gap
 from maxmargin.certificates.logistic_gap import LogisticGap, measure_logistic_gap
 from maxmargin.certificates.margin_bracket import MarginBracket, NotSeparableError, bracket_margin
-from maxmargin.certificates.mistakes import MistakeBound, UpdateRule, bound_mistakes, mistake_bound
+from maxmargin.certificates.mistake_bounds import MistakeBound, UpdateRule, bound_mistakes, mistake_bound
 from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multiclass_gap
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
-from maxmargin.certificates.scene import Scene, linear_scene
+from maxmargin.certificates.svm_gap import ClassificationGap, RegressionGap, SVMGap, measure_gap
 
 __all__ = [
     "Certificate",
     "CertificateError",
+    "ClassificationGap",
     "DualityGap",
-    "Gap",
+    "Geometry",
     "LassoGap",
     "LogisticGap",
     "MarginBracket",
@@ -26,16 +27,15 @@ __all__ = [
     "NotSeparableError",
     "PerClass",
     "PerPair",
+    "RegressionGap",
     "RidgeGap",
-    "Scene",
-    "StreetGap",
-    "TubeGap",
+    "SVMGap",
     "UpdateRule",
     "bound_mistakes",
     "bracket_hard_margin",
     "bracket_margin",
     "has_no_margin",
-    "linear_scene",
+    "linear_geometry",
     "measure_gap",
     "measure_kernel_gap",
     "measure_lasso_gap",

@@ -7,16 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.certificates.base import Certificate
-from maxmargin.certificates.duality_gap import (
+from maxmargin.certificates.margin_bracket import MarginBracket
+from maxmargin.certificates.rounding import UNIT, down, gamma, sum_at_least, sum_at_most, up
+from maxmargin.certificates.svm_gap import (
     gains_at_least,
     losses_at_most,
     price_of_imbalance,
     stated_gap,
 )
-from maxmargin.certificates.margin_bracket import MarginBracket
-from maxmargin.certificates.rounding import UNIT, down, gamma, sum_at_least, sum_at_most, up
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.problems.pairs import PairProblems
+from maxmargin.problems.one_vs_one import PairProblems
 
 
 def measure_kernel_gap(problem: KernelSVMProblem, beta: np.ndarray, b: float) -> Certificate:

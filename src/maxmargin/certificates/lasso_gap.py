@@ -7,14 +7,14 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.certificates.base import Certificate
+from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.error_bounds import Dual, dual_of, products_at_most, spreads_between, squares_at_most
-from maxmargin.certificates.gap import Gap
 from maxmargin.certificates.rounding import UNIT, down, sum_at_most, up
 from maxmargin.problems.squared_errors import LassoProblem
 
 
 @dataclass(frozen=True)
-class LassoGap(Gap):
+class LassoGap(DualityGap):
     r"""The gap of a lasso, and how many columns are proven to be of no use.
 
     The dual point is the residual times the weights, scaled so that no column's product with it exceeds lambda. The
@@ -45,8 +45,8 @@ class LassoGap(Gap):
 
 def measure_lasso_gap(problem: LassoProblem, w: np.ndarray, b: float) -> LassoGap:
     """State what coefficients and an intercept prove."""
-    errors, lam = problem.errors.near_zero, problem.lam
-    b = problem.errors.placement.intercept_here(w, b)
+    errors, lam = problem.errors.centred, problem.lam
+    b = problem.errors.centring.intercept_here(w, b)
     with np.errstate(over="ignore", invalid="ignore"):
         residuals = errors.residuals(w, b)
         penalty = up(lam * sum_at_most(np.abs(w)))

@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.certificates.base import Certificate, not_above
-from maxmargin.certificates.duality_gap import cost_of_balance
-from maxmargin.certificates.gap import Gap
+from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.rounding import SMALLEST, UNIT, down, gamma, length_at_most, sum_at_least, sum_at_most, up
 from maxmargin.certificates.row_lengths import longest_row_at_most
+from maxmargin.certificates.svm_gap import cost_of_balance
 from maxmargin.problems.logistic import LogisticProblem, reach_of, sigmoid
 
 # What exponentials, logarithms and the few operations around them are off by, relative to their results.
@@ -28,7 +28,7 @@ MOST_EXACT = 20_000
 
 
 @dataclass(frozen=True)
-class LogisticGap(Gap):
+class LogisticGap(DualityGap):
     r"""Proves that no plane (or none up to a length) has an objective below ``dual``.
 
     With a finite C the probabilities of the other class, at the intercept that balances them, are a point of the dual.

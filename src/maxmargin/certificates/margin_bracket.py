@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from maxmargin.certificates.base import Certificate, not_above
-from maxmargin.certificates.scene import Scene
+from maxmargin.certificates.geometry import Geometry
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,12 @@ class NotSeparableError(ValueError):
         return type(self), (str(self), self.certificate)
 
 
-def bracket_margin(scene: Scene) -> MarginBracket:
-    """State what the scene proves about the largest margin."""
-    lower = float(scene.margins.min()) if scene.margins.size else -math.inf
+def bracket_margin(geometry: Geometry) -> MarginBracket:
+    """State what the geometry proves about the largest margin."""
+    lower = float(geometry.margins.min()) if geometry.margins.size else -math.inf
     return MarginBracket(
         lower=-math.inf if math.isnan(lower) else lower,
-        upper=math.inf if math.isnan(scene.shortest_in_hull) else scene.shortest_in_hull,
-        radius=math.inf if math.isnan(scene.radius) else scene.radius,
-        space=scene.space,
+        upper=math.inf if math.isnan(geometry.shortest_in_hull) else geometry.shortest_in_hull,
+        radius=math.inf if math.isnan(geometry.radius) else geometry.radius,
+        space=geometry.space,
     )

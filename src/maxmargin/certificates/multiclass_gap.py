@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin.certificates.duality_gap import ON_EDGE, DualityGap
 from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
@@ -18,14 +17,15 @@ from maxmargin.certificates.rounding import (
     up,
 )
 from maxmargin.certificates.row_lengths import longest_row_at_most
+from maxmargin.certificates.svm_gap import ON_EDGE, SVMGap
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 
 
 @dataclass(frozen=True)
-class MulticlassGap(DualityGap):
+class MulticlassGap(SVMGap):
     """The gap of one problem for all classes, and where the points lie.
 
-    ``complementarity`` is the largest violation of the KKT conditions. A row's limit belongs to the classes to which it
+    ``kkt_violation`` is the largest violation of the KKT conditions. A row's limit belongs to the classes to which it
     gives, and what is left of it to its own; none of these may score less than another class, the own class's score
     counting 1 less. A row's violation is the mean of what they lack, in their shares of the limit.
 
@@ -58,14 +58,14 @@ def measure_multiclass_gap(problem: CrammerSingerProblem, W: np.ndarray, b: np.n
     return MulticlassGap(
         math.inf if math.isnan(primal) else primal,
         -math.inf if math.isnan(dual) else dual,
-        _complementarity(problem, scores, B),
+        _kkt_violation(problem, scores, B),
         ahead=n_ahead,
         close=slack.size - n_ahead - n_wrong,
         wrong=n_wrong,
     )
 
 
-def _complementarity(problem: CrammerSingerProblem, scores: np.ndarray, B: np.ndarray) -> float:
+def _kkt_violation(problem: CrammerSingerProblem, scores: np.ndarray, B: np.ndarray) -> float:
     counted = problem.weights > 0.0
     heights = scores.copy()
     heights[problem.own] -= 1.0

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.certificates.base import Certificate, not_above
+from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.error_bounds import (
     NEGLIGIBLE,
     dual_of,
@@ -15,7 +16,6 @@ from maxmargin.certificates.error_bounds import (
     squared_combination_at_most,
     squares_at_most,
 )
-from maxmargin.certificates.gap import Gap
 from maxmargin.certificates.rounding import UNIT, down, length_at_most, up
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
 
@@ -26,7 +26,7 @@ NO_SPREAD = 1e-150
 
 
 @dataclass(frozen=True)
-class RidgeGap(Gap):
+class RidgeGap(DualityGap):
     r"""The gap of a ridge regression; of least squares, against all coefficients up to a length.
 
     The dual point is the residual times the weights, put on the best point of its ray. Where lambda = 0 that point
@@ -60,8 +60,8 @@ class RidgeGap(Gap):
 
 def measure_ridge_gap(problem: RidgeProblem, w: np.ndarray, b: float) -> RidgeGap:
     """State what coefficients and an intercept prove."""
-    errors, lam = problem.errors.near_zero, problem.lam
-    b = problem.errors.placement.intercept_here(w, b)
+    errors, lam = problem.errors.centred, problem.lam
+    b = problem.errors.centring.intercept_here(w, b)
     length, radius = length_at_most(w), math.inf
     with np.errstate(over="ignore", invalid="ignore"):
         residuals = errors.residuals(w, b)

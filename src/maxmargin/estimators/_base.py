@@ -27,10 +27,10 @@ from maxmargin.data import (
     validate_points,
     validate_training_data,
 )
-from maxmargin.solvers import LimitWarning, Solution, Status, StepReport, Watch, step_listener
+from maxmargin.solvers import LimitWarning, Monitor, PerceptronResult, Status, StepReport, step_listener
 
-# solve(number of the task, its data, the seed, its watch)
-SolveTask = Callable[[int, Any, int, Watch], Any]
+# solve(number of the task, its data, the seed, its monitor)
+SolveTask = Callable[[int, Any, int, Monitor], Any]
 # What a model is trained on: it yields the data of each task.
 TrainingData = LabelledPoints | JointClasses | ClassPairs | TargetPoints
 
@@ -54,7 +54,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         return tags
 
     @abstractmethod
-    def _prove(self, data: Any) -> Certificate | PerClass:
+    def _certify(self, data: Any) -> Certificate | PerClass:
         """Compute the certificate from data and fitted attributes alone."""
 
     @abstractmethod
@@ -68,7 +68,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         self,
         labelled: TrainingData,
         solve: SolveTask,
-        stop_asked: threading.Event,
+        stop_requested: threading.Event,
         *,
         steps: int | None,
         at_once: int | None = None,
@@ -88,19 +88,19 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
         def run(task: int) -> Any:
             on_step, done = progress.of_task(task)
-            watch = Watch(budget.share(), on_step, stop_asked)
-            solution = solve(task, tasks[task], seed, watch)
+            monitor = Monitor(budget.share(), on_step, stop_requested)
+            result = solve(task, tasks[task], seed, monitor)
             done()
-            return solution
+            return result
 
         progress.begin()
-        solutions = in_threads(n_threads, run, len(tasks))
+        results = in_threads(n_threads, run, len(tasks))
         progress.end()
-        return solutions
+        return results
 
-    def _tell(self, solutions: Sequence[Any]) -> None:
+    def _report(self, results: Sequence[Any]) -> None:
         """Keep the status, say it if ``verbose``, and warn of a limit that was hit, stating what is proven."""
-        statuses = [solution.status for solution in solutions]
+        statuses = [result.status for result in results]
         self.status_ = worst(statuses)
         if getattr(self, "verbose", 0):
             for line in str(self.certificate_).splitlines():
@@ -141,11 +141,11 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
         )
 
     def _certificates(
-        self, prove_task: Callable[[int, Dataset], Certificate], labelled: LabelledPoints
+        self, certify_task: Callable[[int, Dataset], Certificate], labelled: LabelledPoints
     ) -> Certificate | PerClass:
         """One certificate for two classes, or one for each class against the rest."""
         tasks = list(labelled.tasks())
-        proofs = in_threads(self._n_threads(), lambda task: prove_task(task, tasks[task]), len(tasks))
+        proofs = in_threads(self._n_threads(), lambda task: certify_task(task, tasks[task]), len(tasks))
         if len(proofs) == 1:
             return proofs[0]
         return PerClass({plain(label): proof for label, proof in zip(labelled.classes, proofs, strict=True)})
@@ -170,7 +170,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
         return self.classes_[chosen]
 
 
-class LinearPlanes(CertifiedClassifier):
+class LinearClassifier(CertifiedClassifier):
     """Classifiers whose model is a plane for each task."""
 
     coef_: np.ndarray
@@ -202,19 +202,19 @@ class LinearPlanes(CertifiedClassifier):
             "classes_": labelled.classes,
         }
 
-    def _keep_planes(self, labelled: LabelledPoints, solutions: Sequence[Solution]) -> None:
+    def _set_coefficients(self, labelled: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
         self.classes_ = labelled.classes
-        self.coef_ = np.array([solution.w for solution in solutions])
-        self.intercept_ = np.array([solution.intercept for solution in solutions])
-        self.n_iter_ = max(1, *(solution.n_passes for solution in solutions))
-        self.n_updates_ = one_or_all([solution.n_updates for solution in solutions])
-        self.mistakes_per_pass_ = one_or_all([solution.mistakes_per_pass for solution in solutions])
-        self.criterion_per_pass_ = one_or_all([solution.criterion_per_pass for solution in solutions])
-        self.looks_per_pass_ = one_or_all([solution.looks_per_pass for solution in solutions])
+        self.coef_ = np.array([result.w for result in results])
+        self.intercept_ = np.array([result.intercept for result in results])
+        self.n_iter_ = max(1, *(result.n_passes for result in results))
+        self.n_updates_ = one_or_all([result.n_updates for result in results])
+        self.mistakes_per_pass_ = one_or_all([result.mistakes_per_pass for result in results])
+        self.criterion_per_pass_ = one_or_all([result.criterion_per_pass for result in results])
+        self.rows_evaluated_per_pass_ = one_or_all([result.rows_evaluated_per_pass for result in results])
 
-    def _keep_duals(self, labelled: LabelledPoints, solutions: Sequence[Solution]) -> None:
+    def _set_dual_coef(self, labelled: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
         signs = [dataset.signs for dataset in labelled.tasks()]
-        self.dual_coef_ = np.array([sign * run.alpha for sign, run in zip(signs, solutions, strict=True)])
+        self.dual_coef_ = np.array([sign * run.alpha for sign, run in zip(signs, results, strict=True)])
 
 
 class FitProgress:

@@ -16,23 +16,23 @@ from maxmargin.data import Points
 from maxmargin.data.points import only_columns
 from maxmargin.estimators._base import TrainingData, one_or_all
 from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS
-from maxmargin.estimators._priced_model import PricedModel
-from maxmargin.problems.expansion import expansion_scores
+from maxmargin.estimators._regularized import RegularizedModel
+from maxmargin.problems.kernel_expansion import expansion_scores
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel
 from maxmargin.solvers import Status
-from maxmargin.solvers.gap import GapSettings
-from maxmargin.solvers.hard_margin import gap_of_width
-from maxmargin.solvers.kernel_ascent import SMOSettings
+from maxmargin.solvers.core.result import Options
+from maxmargin.solvers.kernel.base import SMOOptions
+from maxmargin.solvers.linear.hard_margin import gap_of_width
 
 # The solver works with kernel values of single precision, the certificate with exact ones: a little is left for that.
 SHARE_OF_TOL = 0.9
 
 
 class Attempt(NamedTuple):
-    """How to solve: settings, the seconds that are left, and the solutions of an attempt before that fell short."""
+    """How to solve: options, the seconds that are left, and the results of an attempt before that fell short."""
 
-    settings: SMOSettings
+    options: SMOOptions
     seconds: float | None
     before: Sequence[Any] | None = None
 
@@ -41,7 +41,7 @@ class Attempt(NamedTuple):
         return None if self.before is None else self.before[task]
 
 
-class KernelSVM(PricedModel):
+class KernelSVM(RegularizedModel):
     """Parameters, the kernel's expansion, and what has no meaning."""
 
     # Whether C = inf, no point in the street, has a meaning.
@@ -87,40 +87,40 @@ class KernelSVM(PricedModel):
         tags.input_tags.sparse = self.kernel != "precomputed"
         return tags
 
-    def _refuse_contradictions(self) -> None:
+    def _check_parameters(self) -> None:
         if not (self._takes_hard_margin and math.isinf(self.C)):
             self._refuse_extreme("C")
         if self.max_iter == 0:
             raise ValueError("max_iter must be -1, for no limit, or at least 1; it is 0.")
 
-    def _smo_settings(self) -> SMOSettings:
+    def _smo_options(self) -> SMOOptions:
         most = math.inf if self.max_iter == -1 else self.max_iter
         tol = gap_of_width(SHARE_OF_TOL * self.tol) if math.isinf(self.C) else SHARE_OF_TOL * self.tol
-        until = GapSettings(tol=tol, max_iter=most, n_threads=self._n_threads())
-        return SMOSettings(until, self.cache_size, self.shrinking)
+        until = Options(tol=tol, max_iter=most, n_threads=self._n_threads())
+        return SMOOptions(until, self.cache_size, self.shrinking)
 
     def _solve_proven(
         self, data: TrainingData, whole: KernelSVMProblem, solve: Callable[[Attempt], list[Any]]
     ) -> list[Any]:
         """Solve, keep and prove; where kernel values of single precision fall short of it, go on with double ones.
 
-        ``solve`` keeps the duals and returns the solutions.
+        ``solve`` keeps the duals and returns the results.
         """
         began = time.perf_counter()
-        attempt = Attempt(self._smo_settings(), self.max_time)
+        attempt = Attempt(self._smo_options(), self.max_time)
         while True:
-            solutions = solve(attempt)
-            self.intercept_ = np.array([solution.intercept for solution in solutions])
-            self.history_ = one_or_all([solution.history for solution in solutions])
-            self.certificate_ = self._prove(data)
-            self._believe_only_proofs(solutions)
-            self.fit_status_ = int(any(solution.status is not Status.SOLVED for solution in solutions))
+            results = solve(attempt)
+            self.intercept_ = np.array([result.intercept for result in results])
+            self.history_ = one_or_all([result.history for result in results])
+            self.certificate_ = self._certify(data)
+            self._reconcile(results)
+            self.fit_status_ = int(any(result.status is not Status.SOLVED for result in results))
             left = None if self.max_time is None else began + self.max_time - time.perf_counter()
-            stalled = any(solution.status is Status.STALLED for solution in solutions)
-            in_double = attempt.settings.dtype_for(whole) is np.float64
+            stalled = any(result.status is Status.STALLED for result in results)
+            in_double = attempt.options.dtype_for(whole) is np.float64
             if not stalled or in_double or whole.may_be_indefinite or (left is not None and left <= 0.0):
-                return solutions
-            attempt = Attempt(replace(attempt.settings, exact=True), left, solutions)
+                return results
+            attempt = Attempt(replace(attempt.options, exact=True), left, results)
 
     def _support_of(self, points: Points, support: np.ndarray) -> Any:
         """The rows that are kept to predict with; a gram matrix is looked up by their places."""

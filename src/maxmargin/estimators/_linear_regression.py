@@ -10,13 +10,13 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certificates.gap import Gap
+from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.rounding import gamma
 from maxmargin.data import TargetPoints, validate_points, validate_targets
 from maxmargin.estimators._base import CertifiedModel, kept_on_error
 from maxmargin.problems.squared_errors import SquaredErrors
-from maxmargin.solvers import Status, Watch, ctrl_c_asks
-from maxmargin.solvers.gap import GapPoint
+from maxmargin.solvers import Monitor, Status, interrupt_handler
+from maxmargin.solvers.core.result import Result
 
 # An objective that is no more than this share of the squares of the targets is nothing but rounding.
 NOTHING = 1e-20
@@ -31,7 +31,7 @@ class LinearRegression(RegressorMixin, CertifiedModel):
     fit_intercept: bool
     tol: float
     max_iter: int | None
-    certificate_: Gap
+    certificate_: DualityGap
 
     # Nothing here is left to chance.
     random_state = 0
@@ -61,52 +61,52 @@ class LinearRegression(RegressorMixin, CertifiedModel):
         return validate_points(self, X).scores(self.coef_) + self.intercept_
 
     @abstractmethod
-    def _solve(self, errors: SquaredErrors, watch: Watch, start: np.ndarray | None) -> GapPoint:
+    def _solve(self, errors: SquaredErrors, monitor: Monitor, start: np.ndarray | None) -> Result:
         """Run the solver."""
 
     @abstractmethod
-    def _measure(self, errors: SquaredErrors) -> Gap:
+    def _measure(self, errors: SquaredErrors) -> DualityGap:
         """Compute the certificate."""
 
-    def _refuse_contradictions(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuse parameters that do not go together."""
 
     def _fit_all(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self._refuse_contradictions()
+        self._check_parameters()
         with kept_on_error(self):
             data = validate_targets(self, X, y, sample_weight=sample_weight)
             start = self._start(data)
             errors = SquaredErrors.of(data, self.fit_intercept)
-            with ctrl_c_asks() as stop_asked:
-                solutions = self._solve_tasks(
+            with interrupt_handler() as stop_requested:
+                results = self._solve_tasks(
                     data,
-                    lambda _task, _data, _seed, watch: self._solve(errors, watch, start),
-                    stop_asked,
+                    lambda _task, _data, _seed, monitor: self._solve(errors, monitor, start),
+                    stop_requested,
                     steps=self.max_iter,
                 )
-                self._conclude(errors, solutions[0])
-                self._tell(solutions)
+                self._set_attributes(errors, results[0])
+                self._report(results)
 
     def _start(self, data: TargetPoints) -> np.ndarray | None:  # noqa: ARG002
         """Coefficients to begin with."""
         return None
 
-    def _conclude(self, errors: SquaredErrors, solution: GapPoint) -> None:
+    def _set_attributes(self, errors: SquaredErrors, result: Result) -> None:
         """Keep the coefficients, and believe only what the certificate, with all rounding counted in, confirms."""
-        self.coef_, self.intercept_ = solution.w, float(solution.intercept)
-        self.n_iter_ = max(1, solution.n_steps)
-        self.history_ = solution.history
-        proof = getattr(solution, "proof", None)
+        self.coef_, self.intercept_ = result.w, float(result.intercept)
+        self.n_iter_ = max(1, result.n_steps)
+        self.history_ = result.history
+        proof = getattr(result, "proof", None)
         self.certificate_ = proof = self._measure(errors) if proof is None else proof
         self.objective_ = proof.primal
-        unproven = solution.status is Status.SOLVED and proof.relative > self.tol
-        if unproven or solution.status is Status.STALLED:
-            solution.status = Status.SOLVED if self._nothing_lost(errors, proof.primal) else Status.STALLED
+        unproven = result.status is Status.SOLVED and proof.relative > self.tol
+        if unproven or result.status is Status.STALLED:
+            result.status = Status.SOLVED if self._nothing_lost(errors, proof.primal) else Status.STALLED
 
     def _nothing_lost(self, errors: SquaredErrors, objective: float) -> bool:
         """Whether the objective, and the square of every single residual, is nothing but rounding."""
-        intercept = errors.placement.intercept_here(self.coef_, self.intercept_)
-        squares = np.square(errors.near_zero.residuals(self.coef_, intercept))
+        intercept = errors.centring.intercept_here(self.coef_, self.intercept_)
+        squares = np.square(errors.centred.residuals(self.coef_, intercept))
         around, whole = np.square(errors.targets - errors.target_mean), np.square(errors.targets)
         share = max(ROUNDED, 8.0 * gamma(errors.points.longest_row + 16) ** 2)
         return all(
@@ -121,7 +121,7 @@ class LinearRegression(RegressorMixin, CertifiedModel):
         w, b, _ = (np.zeros(labelled.points.n_columns), 0.0, None) if results[0] is None else results[0]
         return {"coef_": w, "intercept_": float(b)}
 
-    def _prove(self, data: TargetPoints) -> Gap:
+    def _certify(self, data: TargetPoints) -> DualityGap:
         return self._measure(SquaredErrors.of(data, self.fit_intercept))
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:

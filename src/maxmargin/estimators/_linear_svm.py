@@ -10,15 +10,15 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.estimators._base import TrainingData, one_or_all
-from maxmargin.estimators._priced_model import PricedModel
+from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.linear_svm import LinearSVMProblem
-from maxmargin.solvers import Watch, ctrl_c_asks
-from maxmargin.solvers.coordinate import SELECTIONS
-from maxmargin.solvers.gap import GapPoint, GapSettings
-from maxmargin.solvers.linear_svm import SOLVERS, solve
+from maxmargin.solvers import Monitor, interrupt_handler
+from maxmargin.solvers.core.result import Options, Result
+from maxmargin.solvers.linear.auto import SOLVERS, solve
+from maxmargin.solvers.linear.coordinate_ascent import SELECTIONS
 
 
-class LinearSVM(PricedModel):
+class LinearSVM(RegularizedModel):
     """The one fit of linear support vector machines, from problems to attributes."""
 
     loss: str
@@ -53,7 +53,7 @@ class LinearSVM(PricedModel):
         "verbose": ["verbose"],
     }
 
-    def _refuse_contradictions(self) -> None:
+    def _check_parameters(self) -> None:
         """A parameter that would have no effect is refused."""
         hard = self._takes_hard_margin and math.isinf(self.C)
         self._refuse_extreme(*([] if hard else ["C"]), "intercept_scaling")
@@ -75,38 +75,38 @@ class LinearSVM(PricedModel):
             return math.inf
         return self.intercept_scaling**-2.0 if self.penalize_intercept else 0.0
 
-    def _fit_all(self, data: TrainingData, solve_task: Callable[[Any, GapSettings, Watch, Any], Any]) -> None:
+    def _fit_all(self, data: TrainingData, solve_task: Callable[[Any, Options, Monitor, Any], Any]) -> None:
         """Solve all tasks, keep what they found, and let the model draw its conclusions."""
         self._refuse_extreme_prices(data)
         starts = self._starts(data)
         n_threads = self._n_threads()
         per_task = max(1, n_threads // min(n_threads, data.n_tasks))
 
-        def run(task: int, dataset: Any, seed: int, watch: Watch) -> Any:
-            settings = GapSettings(self.tol, self.max_iter or math.inf, self.selection, seed, per_task)
-            return solve_task(dataset, settings, watch, starts[task])
+        def run(task: int, dataset: Any, seed: int, monitor: Monitor) -> Any:
+            options = Options(self.tol, self.max_iter or math.inf, self.selection, seed, per_task)
+            return solve_task(dataset, options, monitor, starts[task])
 
-        with ctrl_c_asks() as stop_asked:
-            solutions = self._solve_tasks(data, run, stop_asked, steps=self.max_iter)
-            self._refuse_outcomes(data, solutions)
-            self.coef_ = np.array([solution.w for solution in solutions])
-            self.intercept_ = np.array([solution.intercept for solution in solutions])
-            self.dual_coef_ = np.array([solution.beta for solution in solutions])
-            self.n_iter_ = max(1, *(solution.n_steps for solution in solutions))
-            self.history_ = one_or_all([solution.history for solution in solutions])
-            self._conclude(data, solutions)
-            self._believe_only_proofs(solutions)
+        with interrupt_handler() as stop_requested:
+            results = self._solve_tasks(data, run, stop_requested, steps=self.max_iter)
+            self._refuse_outcomes(data, results)
+            self.coef_ = np.array([result.w for result in results])
+            self.intercept_ = np.array([result.intercept for result in results])
+            self.dual_coef_ = np.array([result.beta for result in results])
+            self.n_iter_ = max(1, *(result.n_steps for result in results))
+            self.history_ = one_or_all([result.history for result in results])
+            self._set_attributes(data, results)
+            self._reconcile(results)
             self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
-            self._tell(solutions)
+            self._report(results)
 
-    def _solve_plane(self, problem: LinearSVMProblem, settings: GapSettings, watch: Watch, start: Any) -> GapPoint:
-        return solve(problem, settings, watch, start, self.solver)
+    def _solve_plane(self, problem: LinearSVMProblem, options: Options, monitor: Monitor, start: Any) -> Result:
+        return solve(problem, options, monitor, start, self.solver)
 
-    def _refuse_outcomes(self, data: Any, solutions: Sequence[Any]) -> None:
+    def _refuse_outcomes(self, data: Any, results: Sequence[Any]) -> None:
         """Raise where a task has no solution, before anything of the last fit is lost."""
 
     @abstractmethod
-    def _conclude(self, data: Any, solutions: Sequence[Any]) -> None:
+    def _set_attributes(self, data: Any, results: Sequence[Any]) -> None:
         """Keep what is special to the model, and certify it."""
 
     def _starts(self, data: TrainingData) -> list[np.ndarray | None]:

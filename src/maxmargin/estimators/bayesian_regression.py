@@ -12,8 +12,8 @@ from maxmargin.data import validate_points
 from maxmargin.estimators._base import generator_of
 from maxmargin.estimators._linear_regression import LinearRegression
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
-from maxmargin.solvers import Watch
-from maxmargin.solvers.posterior import PosteriorPoint, dense, solve
+from maxmargin.solvers import Monitor
+from maxmargin.solvers.regression.posterior import PosteriorPoint, dense, solve
 
 
 class PosteriorSample(NamedTuple):
@@ -266,7 +266,7 @@ class BayesianRegression(LinearRegression):
         d = self.coef_.size
         return PosteriorSample(joint[:, :d], joint[:, d] if self._has_intercept else np.zeros(size), np.square(sigma))
 
-    def _solve(self, errors: SquaredErrors, watch: Watch, start: np.ndarray | None) -> PosteriorPoint:  # noqa: ARG002
+    def _solve(self, errors: SquaredErrors, monitor: Monitor, start: np.ndarray | None) -> PosteriorPoint:  # noqa: ARG002
         self._refuse_too_few_rows(errors)
         point = solve(errors)
         self.total_weight_ = errors.total_weight

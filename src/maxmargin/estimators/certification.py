@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certificates import Certificate, CertificateError, Gap, MarginBracket, PerClass
+from maxmargin.certificates import Certificate, CertificateError, DualityGap, MarginBracket, PerClass
 from maxmargin.certificates.base import AGREEMENT
 from maxmargin.estimators._base import CertifiedModel
-from maxmargin.estimators._priced_model import NEGLIGIBLE_LOSS, PricedModel
+from maxmargin.estimators._regularized import NEGLIGIBLE_LOSS, RegularizedModel
 from maxmargin.estimators.linear_svc import objective_of
 from maxmargin.solvers import Status
 
@@ -41,7 +41,7 @@ def certify(estimator: CertifiedModel, X: Any, y: Any, sample_weight: Any = None
     if not isinstance(estimator, CertifiedModel):
         raise TypeError(f"estimator must be one of maxmargin's, got {type(estimator).__name__}.")
     check_is_fitted(estimator)
-    return estimator._prove(estimator._data_to_certify(X, y, sample_weight))
+    return estimator._certify(estimator._data_to_certify(X, y, sample_weight))
 
 
 def check_claims(estimator: CertifiedModel, proof: Certificate | PerClass) -> None:
@@ -88,7 +88,7 @@ def _agreement(proof: Any) -> float:
 
 def _margins_of(estimator: Any, proofs: list[Any]) -> Any:
     """Of a hard margin and of a margin perceptron what is proven, of a street half its width."""
-    if not isinstance(estimator, PricedModel):
+    if not isinstance(estimator, RegularizedModel):
         return [one.lower for one in proofs]
     if math.isinf(estimator.C):
         return [max(0.0, one.lower) for one in proofs]
@@ -96,17 +96,17 @@ def _margins_of(estimator: Any, proofs: list[Any]) -> Any:
     return np.divide(1.0, lengths, out=np.full_like(lengths, np.inf), where=lengths > 0.0)
 
 
-def _is_nothing(estimator: Any, proof: Gap) -> bool:
+def _is_nothing(estimator: Any, proof: DualityGap) -> bool:
     """Whether the best objective may be zero, and rounding is all that is left of the model's."""
-    C = estimator.C if isinstance(estimator, PricedModel) else 1.0
+    C = estimator.C if isinstance(estimator, RegularizedModel) else 1.0
     return proof.dual <= 0.0 and proof.gap <= NEGLIGIBLE_LOSS * C
 
 
 def _is_solved(estimator: Any, proof: Any) -> bool:
     """Whether a proof shows what the model was asked for: its gap, or a plane between the classes."""
-    if isinstance(estimator, PricedModel) and isinstance(proof, MarginBracket):
+    if isinstance(estimator, RegularizedModel) and isinstance(proof, MarginBracket):
         return proof.relative <= estimator.tol + AGREEMENT and proof.separates
-    if isinstance(proof, Gap):
+    if isinstance(proof, DualityGap):
         # A closed form has no tolerance: what it claims is the gap itself.
         wanted = getattr(estimator, "tol", math.inf)
         return proof.relative <= wanted + AGREEMENT or _is_nothing(estimator, proof)

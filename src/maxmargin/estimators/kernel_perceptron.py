@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, CertificateError, PerClass, UpdateRule, bound_mistakes
-from maxmargin.certificates.kernel_scene import feature_space_scores, kernel_scene
+from maxmargin.certificates.kernel_geometry import feature_space_scores, kernel_geometry
 from maxmargin.data import (
     Dataset,
     LabelledPoints,
@@ -27,11 +27,11 @@ from maxmargin.data import (
 )
 from maxmargin.estimators._base import CertifiedClassifier, one_or_all, refuse_other_rows
 from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram
-from maxmargin.problems.expansion import expansion_scores
+from maxmargin.problems.kernel_expansion import expansion_scores
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import built_in
-from maxmargin.solvers import PassSettings, Solution, Watch, ctrl_c_asks
-from maxmargin.solvers.kernel_perceptron import KernelColumns, solve
+from maxmargin.solvers import EpochOptions, Monitor, PerceptronResult, interrupt_handler
+from maxmargin.solvers.perceptron.kernel import KernelColumns, solve
 
 # The intercept is a sum of duals; that it was added up in another order is no difference.
 SAME_INTERCEPT = 1e-9
@@ -179,10 +179,10 @@ class KernelPerceptron(CertifiedClassifier):
         refuse_bad_gram(self, labelled.points)
         self._kernel = make_kernel(self, labelled.points)
         self._forget()
-        with ctrl_c_asks() as stop_asked:
-            solutions = self._learn(labelled, settings_of(self), stop_asked)
-            self.certificate_ = self._prove(labelled)
-            self._tell(solutions)
+        with interrupt_handler() as stop_requested:
+            results = self._learn(labelled, options_of(self), stop_requested)
+            self.certificate_ = self._certify(labelled)
+            self._report(results)
         return self
 
     @available_if(lambda self: self.kernel != "precomputed")
@@ -207,9 +207,9 @@ class KernelPerceptron(CertifiedClassifier):
         if first:
             self._kernel = make_kernel(self, labelled.points)
             self._forget()
-        once = PassSettings(max_iter=1, tol=None, shuffle=False)
-        with ctrl_c_asks() as stop_asked:
-            self._learn(labelled, lambda _seed: once, stop_asked)
+        once = EpochOptions(max_iter=1, tol=None, shuffle=False)
+        with interrupt_handler() as stop_requested:
+            self._learn(labelled, lambda _seed: once, stop_requested)
             for name in ("certificate_", "status_"):
                 self.__dict__.pop(name, None)
             self._one_run = self._one_run and not went_on
@@ -250,32 +250,32 @@ class KernelPerceptron(CertifiedClassifier):
             self.__dict__.pop(name, None)
 
     def _learn(
-        self, labelled: LabelledPoints, settings: Callable[[int], PassSettings], stop_asked: threading.Event
-    ) -> list[Solution]:
+        self, labelled: LabelledPoints, options: Callable[[int], EpochOptions], stop_requested: threading.Event
+    ) -> list[PerceptronResult]:
         """Run all tasks from the expansion so far, and add what they learned to it."""
         before = self._expansion(labelled.points) if hasattr(self, "dual_coef_") else None
         shared: dict[str, KernelColumns] = {}
 
-        def solve_task(task: int, dataset: Dataset, seed: int, watch: Watch) -> Solution:
+        def solve_task(task: int, dataset: Dataset, seed: int, monitor: Monitor) -> PerceptronResult:
             problem = self._problem(dataset)
             columns = shared.setdefault("columns", KernelColumns(problem, self.cache_size))
             scores = None if before is None else before[:, task]
-            return solve(problem, settings(seed), watch, columns=columns, scores=scores)
+            return solve(problem, options(seed), monitor, columns=columns, scores=scores)
 
-        solutions = self._solve_tasks(labelled, solve_task, stop_asked, steps=self.max_iter)
+        results = self._solve_tasks(labelled, solve_task, stop_requested, steps=self.max_iter)
         signs = [dataset.signs for dataset in labelled.tasks()]
-        signed = np.array([sign * run.alpha for sign, run in zip(signs, solutions, strict=True)])
+        signed = np.array([sign * run.alpha for sign, run in zip(signs, results, strict=True)])
         self.classes_ = labelled.classes
         self._add_support(labelled.points, signed)
-        changes = np.array([solution.intercept for solution in solutions])
+        changes = np.array([result.intercept for result in results])
         self.intercept_ = changes if before is None else self.intercept_ + changes
-        updates = np.array([solution.n_updates for solution in solutions])
+        updates = np.array([result.n_updates for result in results])
         updates = updates + np.atleast_1d(getattr(self, "n_updates_", 0))
         self.n_updates_ = one_or_all([int(count) for count in updates])
-        self.n_iter_ = max(1, *(solution.n_passes for solution in solutions))
-        self.mistakes_per_pass_ = one_or_all([solution.mistakes_per_pass for solution in solutions])
-        self.criterion_per_pass_ = one_or_all([solution.criterion_per_pass for solution in solutions])
-        return solutions
+        self.n_iter_ = max(1, *(result.n_passes for result in results))
+        self.mistakes_per_pass_ = one_or_all([result.mistakes_per_pass for result in results])
+        self.criterion_per_pass_ = one_or_all([result.criterion_per_pass for result in results])
+        return results
 
     def _add_support(self, points: Points, signed: np.ndarray) -> None:
         used = np.flatnonzero(signed.any(axis=0))
@@ -300,7 +300,7 @@ class KernelPerceptron(CertifiedClassifier):
             dataset = replace(dataset, points=dataset.points.narrow)
         return KernelPerceptronProblem(dataset, self._kernel, self.fit_intercept, self.eta0)
 
-    def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
+    def _certify(self, labelled: LabelledPoints) -> Certificate | PerClass:
         updates = np.atleast_1d(self.n_updates_)
         if not self._one_run:
             raise ValueError("estimator went on from a fit by partial_fit: there is no one sequence to certify.")
@@ -316,16 +316,16 @@ class KernelPerceptron(CertifiedClassifier):
         scores = feature_space_scores(any_task, self.support_, self.dual_coef_)
         rule = UpdateRule(passes=self.n_iter_, smallest_step=self.eta0, largest_step=self.eta0)
 
-        def prove_task(task: int, dataset: Dataset) -> Certificate:
-            scene = kernel_scene(self._problem(dataset), scores[:, task], self.support_, self.dual_coef_[task])
-            return bound_mistakes(scene, rule, int(updates[task]))
+        def certify_task(task: int, dataset: Dataset) -> Certificate:
+            geometry = kernel_geometry(self._problem(dataset), scores[:, task], self.support_, self.dual_coef_[task])
+            return bound_mistakes(geometry, rule, int(updates[task]))
 
-        return self._certificates(prove_task, labelled)
+        return self._certificates(certify_task, labelled)
 
 
-def settings_of(model: KernelPerceptron) -> Callable[[int], PassSettings]:
-    """The settings of a fit, given the task's seed."""
-    return lambda seed: PassSettings(
+def options_of(model: KernelPerceptron) -> Callable[[int], EpochOptions]:
+    """The options of a fit, given the task's seed."""
+    return lambda seed: EpochOptions(
         max_iter=model.max_iter,
         tol=model.tol,
         n_iter_no_change=model.n_iter_no_change,

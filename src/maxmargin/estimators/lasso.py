@@ -11,11 +11,11 @@ from sklearn.utils._param_validation import Interval
 from maxmargin.certificates.lasso_gap import LassoGap, measure_lasso_gap
 from maxmargin.data import TargetPoints
 from maxmargin.estimators._linear_regression import LinearRegression
-from maxmargin.estimators._prior import price_of
+from maxmargin.estimators._penalty import penalty_from_prior
 from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
-from maxmargin.solvers import Watch
-from maxmargin.solvers.gap import GapPoint, GapSettings
-from maxmargin.solvers.lasso import solve
+from maxmargin.solvers import Monitor
+from maxmargin.solvers.core.result import Options, Result
+from maxmargin.solvers.regression.lasso import solve
 
 
 class Lasso(LinearRegression):
@@ -136,14 +136,14 @@ class Lasso(LinearRegression):
 
         return sp.csr_array(self.coef_[None])
 
-    def _refuse_contradictions(self) -> None:
-        if self._price() == 0.0:
+    def _check_parameters(self) -> None:
+        if self._penalty() == 0.0:
             raise ValueError(
                 "lam, or what sigma2 and rate make of it, must be positive: Ridge(lam=0) is least squares."
             )
 
-    def _price(self) -> float:
-        return price_of(self, "sigma2", "rate", lambda sigma2, rate: sigma2 * rate)
+    def _penalty(self) -> float:
+        return penalty_from_prior(self, "sigma2", "rate", lambda sigma2, rate: sigma2 * rate)
 
     def _start(self, data: TargetPoints) -> np.ndarray | None:
         if not (self.warm_start and hasattr(self, "coef_")):
@@ -152,9 +152,9 @@ class Lasso(LinearRegression):
             raise ValueError("warm_start=True needs as many columns as the last fit; X has others.")
         return self.coef_
 
-    def _solve(self, errors: SquaredErrors, watch: Watch, start: np.ndarray | None) -> GapPoint:
-        settings = GapSettings(self.tol, self.max_iter or math.inf)
-        return solve(LassoProblem(errors, self._price()), settings, watch, start)
+    def _solve(self, errors: SquaredErrors, monitor: Monitor, start: np.ndarray | None) -> Result:
+        options = Options(self.tol, self.max_iter or math.inf)
+        return solve(LassoProblem(errors, self._penalty()), options, monitor, start)
 
     def _measure(self, errors: SquaredErrors) -> LassoGap:
-        return measure_lasso_gap(LassoProblem(errors, self._price()), self.coef_, self.intercept_)
+        return measure_lasso_gap(LassoProblem(errors, self._penalty()), self.coef_, self.intercept_)

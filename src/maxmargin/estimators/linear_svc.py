@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import (
     Certificate,
-    Gap,
+    DualityGap,
     MarginBracket,
     NotSeparableError,
     PerClass,
@@ -22,16 +22,17 @@ from maxmargin.certificates import (
     measure_multiclass_gap,
 )
 from maxmargin.data import Dataset, JointClasses, LabelledPoints, validate_labels, validate_training_data
-from maxmargin.estimators._base import LinearPlanes, kept_on_error, refuse_other_rows
+from maxmargin.estimators._base import LinearClassifier, kept_on_error, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LOSSES, LinearSVMProblem, weights_of
-from maxmargin.solvers import Status, Watch, crammer_singer, hard_margin
-from maxmargin.solvers.gap import GapSettings
+from maxmargin.solvers import Monitor, Status
+from maxmargin.solvers.core.result import Options
+from maxmargin.solvers.linear import crammer_singer, hard_margin
 
 
-class LinearSVC(LinearSVM, LinearPlanes):
+class LinearSVC(LinearSVM, LinearClassifier):
     r"""The linear support vector machine, solved to a proven gap.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \ell(y_i (w \cdot x_i + b))
@@ -98,7 +99,7 @@ class LinearSVC(LinearSVM, LinearPlanes):
     n_iter_ : int
         Passes or Newton steps (of the class that took most).
     status_ : Status
-    certificate_ : StreetGap, or PerClass of them; MulticlassGap for "crammer_singer"; MarginBracket for C = inf
+    certificate_ : ClassificationGap, or PerClass of them; MulticlassGap for "crammer_singer"; MarginBracket for C = inf
 
     References
     ----------
@@ -179,7 +180,7 @@ class LinearSVC(LinearSVM, LinearPlanes):
         -------
         self
         """
-        self._refuse_contradictions()
+        self._check_parameters()
         with kept_on_error(self):
             labelled = validate_labels(
                 validate_training_data(self, X, y, sample_weight=sample_weight, class_weight=self.class_weight)
@@ -217,8 +218,8 @@ class LinearSVC(LinearSVM, LinearPlanes):
         slack = np.maximum(0.0, 1.0 - signs * scores)
         return slack[:, 0] if slack.shape[1] == 1 else slack
 
-    def _refuse_contradictions(self) -> None:
-        super()._refuse_contradictions()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         if math.isinf(self.C):
             for name, refused in (
                 ("multi_class", "crammer_singer"),
@@ -254,11 +255,11 @@ class LinearSVC(LinearSVM, LinearPlanes):
     def _hard_problem(self, dataset: Dataset) -> HardMarginProblem:
         return HardMarginProblem(dataset, self.fit_intercept)
 
-    def _solve_two_classes(self, dataset: Dataset, settings: GapSettings, watch: Watch, start: Any) -> Any:
+    def _solve_two_classes(self, dataset: Dataset, options: Options, monitor: Monitor, start: Any) -> Any:
         if math.isinf(self.C):
-            until = replace(settings, tol=hard_margin.gap_of_width(self.tol))
-            return hard_margin.solve(self._hard_problem(dataset), until, watch, start)
-        return self._solve_plane(self._problem(dataset), settings, watch, start)
+            until = replace(options, tol=hard_margin.gap_of_width(self.tol))
+            return hard_margin.solve(self._hard_problem(dataset), until, monitor, start)
+        return self._solve_plane(self._problem(dataset), options, monitor, start)
 
     def _joint_problem(self, labelled: LabelledPoints) -> CrammerSingerProblem:
         weights = weights_of(labelled.points, labelled.weights)
@@ -266,8 +267,8 @@ class LinearSVC(LinearSVM, LinearPlanes):
             labelled.points, labelled.codes, weights, len(labelled.classes), self.C, self._intercept_penalty
         )
 
-    def _solve_jointly(self, labelled: LabelledPoints, settings: GapSettings, watch: Watch, start: Any) -> Any:
-        return crammer_singer.solve(self._joint_problem(labelled), settings, watch, start)
+    def _solve_jointly(self, labelled: LabelledPoints, options: Options, monitor: Monitor, start: Any) -> Any:
+        return crammer_singer.solve(self._joint_problem(labelled), options, monitor, start)
 
     def _starts(self, data: Any) -> list[np.ndarray | None]:
         if isinstance(data, JointClasses) and self.warm_start and hasattr(self, "dual_coef_"):
@@ -284,56 +285,56 @@ class LinearSVC(LinearSVM, LinearPlanes):
         w, b, _ = zero if results[0] is None else results[0]
         return {"coef_": w, "intercept_": b, "classes_": labelled.classes}
 
-    def _refuse_outcomes(self, data: Any, solutions: Sequence[Any]) -> None:
+    def _refuse_outcomes(self, data: Any, results: Sequence[Any]) -> None:
         if not math.isinf(self.C):
             return
-        for name, dataset, solution in zip(data.names(), data.tasks(), solutions, strict=False):
-            if solution.status is Status.NOT_SEPARABLE:
-                found = solution.w, solution.intercept, solution.beta
+        for name, dataset, result in zip(data.names(), data.tasks(), results, strict=False):
+            if result.status is Status.NOT_SEPARABLE:
+                found = result.w, result.intercept, result.beta
                 proof = bracket_hard_margin(self._hard_problem(dataset), *found)
-                solution.status = hard_margin.judged(proof, solution.status, self.tol)
-            if solution.status is Status.NOT_SEPARABLE:
-                which = "" if len(solutions) == 1 else f"{name}: "
+                result.status = hard_margin.judged(proof, result.status, self.tol)
+            if result.status is Status.NOT_SEPARABLE:
+                which = "" if len(results) == 1 else f"{name}: "
                 raise NotSeparableError(
                     f"{which}{proof}. C=inf has no solution: use a soft margin, for example LinearSVC(C=1.0).", proof
                 )
 
-    def _conclude(self, data: Any, solutions: Sequence[Any]) -> None:
+    def _set_attributes(self, data: Any, results: Sequence[Any]) -> None:
         self.classes_ = data.classes
         labelled = data
         if isinstance(data, JointClasses):
             labelled = data.labelled
-            self.coef_, self.intercept_ = solutions[0].w, solutions[0].intercept
-            self.dual_coef_ = np.ascontiguousarray(solutions[0].beta.T)
+            self.coef_, self.intercept_ = results[0].w, results[0].intercept
+            self.dual_coef_ = np.ascontiguousarray(results[0].beta.T)
         lengths = np.linalg.norm(self.coef_, axis=1)
         margins = np.divide(1.0, lengths, out=np.full_like(lengths, np.inf), where=lengths > 0.0)
-        self.certificate_ = self._prove(labelled)
+        self.certificate_ = self._certify(labelled)
         proof: Any = self.certificate_
         if math.isinf(self.C):
-            proofs = [proof] if len(solutions) == 1 else list(proof.values())
+            proofs = [proof] if len(results) == 1 else list(proof.values())
             margins = np.array([max(0.0, one.lower) for one in proofs])
         self.margin_ = float(margins[0]) if len(margins) == 1 else margins
         single = not isinstance(proof, PerClass)
         self.objective_ = objective_of(proof) if single else [objective_of(one) for one in proof.values()]
 
-    def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
+    def _certify(self, labelled: LabelledPoints) -> Certificate | PerClass:
         refuse_other_rows(labelled.points.n_rows, self.dual_coef_.shape[1])
         if self._learns_jointly(labelled):
             return measure_multiclass_gap(
                 self._joint_problem(labelled), self.coef_, self.intercept_, np.ascontiguousarray(self.dual_coef_.T)
             )
 
-        def prove_task(task: int, dataset: Dataset) -> Certificate:
+        def certify_task(task: int, dataset: Dataset) -> Certificate:
             vectors = self.coef_[task], float(self.intercept_[task]), self.dual_coef_[task]
             if math.isinf(self.C):
                 return bracket_hard_margin(self._hard_problem(dataset), *vectors)
             return measure_gap(self._problem(dataset), *vectors)
 
-        return self._certificates(prove_task, labelled)
+        return self._certificates(certify_task, labelled)
 
 
-def objective_of(proof: Gap | MarginBracket) -> float:
+def objective_of(proof: DualityGap | MarginBracket) -> float:
     """The proven value of a model; of the hard margin, that of its plane scaled to y f >= 1."""
-    if isinstance(proof, Gap):
+    if isinstance(proof, DualityGap):
         return proof.primal
     return 0.5 / proof.lower**2 if proof.separates else math.inf

@@ -9,13 +9,13 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certificates.duality_gap import measure_gap
+from maxmargin.certificates.svm_gap import measure_gap
 from maxmargin.data import TargetPoints, validate_points, validate_targets
 from maxmargin.estimators._base import kept_on_error, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.problems.linear_svm import REGRESSION_LOSSES, LinearSVMProblem, weights_of
-from maxmargin.solvers import Watch
-from maxmargin.solvers.gap import GapSettings
+from maxmargin.solvers import Monitor
+from maxmargin.solvers.core.result import Options
 
 
 class LinearSVR(RegressorMixin, LinearSVM):
@@ -49,7 +49,7 @@ random_state, warm_start, verbose
     history_ : list of (seconds, primal, dual)
     n_iter_ : int
     status_ : Status
-    certificate_ : TubeGap
+    certificate_ : RegressionGap
 
     References
     ----------
@@ -121,7 +121,7 @@ random_state, warm_start, verbose
         -------
         self
         """
-        self._refuse_contradictions()
+        self._check_parameters()
         with kept_on_error(self):
             self._fit_all(validate_targets(self, X, y, sample_weight=sample_weight), self._solve_values)
         return self
@@ -162,19 +162,19 @@ random_state, warm_start, verbose
         shape = REGRESSION_LOSSES[self.loss](data.targets, weights, self.C, self.epsilon)
         return LinearSVMProblem(data.points, shape, self._intercept_penalty)
 
-    def _solve_values(self, data: TargetPoints, settings: GapSettings, watch: Watch, start: Any) -> Any:
-        return self._solve_plane(self._problem(data), settings, watch, start)
+    def _solve_values(self, data: TargetPoints, options: Options, monitor: Monitor, start: Any) -> Any:
+        return self._solve_plane(self._problem(data), options, monitor, start)
 
     def _attributes_so_far(self, data: Any, results: Sequence[Any]) -> dict[str, Any]:
         w, b, _ = (np.zeros(data.points.n_columns), 0.0, None) if results[0] is None else results[0]
         return {"coef_": w, "intercept_": np.array([b])}
 
-    def _conclude(self, data: Any, solutions: Sequence[Any]) -> None:
-        self.coef_ = solutions[0].w
-        self.certificate_ = proof = self._prove(data)
+    def _set_attributes(self, data: Any, results: Sequence[Any]) -> None:
+        self.coef_ = results[0].w
+        self.certificate_ = proof = self._certify(data)
         self.objective_ = proof.primal
 
-    def _prove(self, data: TargetPoints) -> Any:
+    def _certify(self, data: TargetPoints) -> Any:
         refuse_other_rows(data.points.n_rows, self.dual_coef_.shape[1])
         return measure_gap(self._problem(data), self.coef_, float(self.intercept_[0]), self.dual_coef_[0])
 

@@ -11,16 +11,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.certificates import Certificate, PerClass, measure_logistic_gap
 from maxmargin.data import Dataset, LabelledPoints, validate_labels, validate_training_data
-from maxmargin.estimators._base import LinearPlanes, kept_on_error, one_or_all
-from maxmargin.estimators._priced_model import PricedModel
+from maxmargin.estimators._base import LinearClassifier, kept_on_error, one_or_all
+from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
-from maxmargin.solvers import Status, Watch, ctrl_c_asks, logistic_gradient, logistic_newton
-from maxmargin.solvers.gap import GapSettings
-from maxmargin.solvers.logistic_run import LogisticPoint, plane_at
+from maxmargin.solvers import Monitor, Status, interrupt_handler
+from maxmargin.solvers.core.result import Options
+from maxmargin.solvers.regression import logistic_gradient, logistic_newton
+from maxmargin.solvers.regression.logistic import LogisticPoint, plane_at
 
 
-class LogisticRegression(LinearPlanes, PricedModel):
+class LogisticRegression(LinearClassifier, RegularizedModel):
     r"""Logistic regression: the soft version of the perceptron, solved to a proven gap (theory D1).
 
     .. math:: \min_{w, b} \sum_i \log(1 + e^{-y_i (w \cdot x_i + b)})
@@ -174,16 +175,16 @@ class LogisticRegression(LinearPlanes, PricedModel):
             n_threads = self._n_threads()
             per_task = max(1, n_threads // min(n_threads, labelled.n_tasks))
 
-            def run(task: int, dataset: Dataset, seed: int, watch: Watch) -> LogisticPoint:
-                settings = GapSettings(self.tol, self.max_iter or math.inf, "random", seed, per_task)
+            def run(task: int, dataset: Dataset, seed: int, monitor: Monitor) -> LogisticPoint:
+                options = Options(self.tol, self.max_iter or math.inf, "random", seed, per_task)
                 problem = self._problem(dataset)
                 if self.solver == "gradient":
-                    return logistic_gradient.solve(problem, settings, watch, starts[task], self.step_size)
-                return logistic_newton.solve(problem, settings, watch, starts[task])
+                    return logistic_gradient.solve(problem, options, monitor, starts[task], self.step_size)
+                return logistic_newton.solve(problem, options, monitor, starts[task])
 
-            with ctrl_c_asks() as stop_asked:
-                solutions = self._solve_tasks(labelled, run, stop_asked, steps=self.max_iter)
-                self._conclude(labelled, solutions)
+            with interrupt_handler() as stop_requested:
+                results = self._solve_tasks(labelled, run, stop_requested, steps=self.max_iter)
+                self._set_attributes(labelled, results)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -234,24 +235,24 @@ class LogisticRegression(LinearPlanes, PricedModel):
         intercepts = self.intercept_ if self.fit_intercept else np.zeros_like(self.intercept_)
         return [plane_at(w, float(b)) for w, b in zip(self.coef_, intercepts, strict=True)]
 
-    def _conclude(self, labelled: LabelledPoints, solutions: Sequence[LogisticPoint]) -> None:
+    def _set_attributes(self, labelled: LabelledPoints, results: Sequence[LogisticPoint]) -> None:
         self.classes_ = labelled.classes
-        self.coef_ = np.array([solution.w for solution in solutions])
-        self.intercept_ = np.array([solution.intercept for solution in solutions])
-        self.n_iter_ = max(1, *(solution.n_steps for solution in solutions))
-        self.history_ = one_or_all([solution.history for solution in solutions])
-        self._keep_separating(solutions)
-        self.certificate_ = self._prove(labelled)
+        self.coef_ = np.array([result.w for result in results])
+        self.intercept_ = np.array([result.intercept for result in results])
+        self.n_iter_ = max(1, *(result.n_steps for result in results))
+        self.history_ = one_or_all([result.history for result in results])
+        self._keep_separating(results)
+        self.certificate_ = self._certify(labelled)
         proof: Any = self.certificate_
-        self.objective_ = one_or_all([one.primal for one in ([proof] if len(solutions) == 1 else proof.values())])
-        self._believe_only_proofs(solutions)
-        for solution, one in zip(solutions, [proof] if len(solutions) == 1 else proof.values(), strict=True):
-            if solution.status is Status.SEPARABLE and one.margin == 0.0 and one.freed == 0:
-                solution.status = Status.STALLED
-        self._tell(solutions)
+        self.objective_ = one_or_all([one.primal for one in ([proof] if len(results) == 1 else proof.values())])
+        self._reconcile(results)
+        for result, one in zip(results, [proof] if len(results) == 1 else proof.values(), strict=True):
+            if result.status is Status.SEPARABLE and one.margin == 0.0 and one.freed == 0:
+                result.status = Status.STALLED
+        self._report(results)
 
-    def _keep_separating(self, solutions: Sequence[LogisticPoint]) -> None:
-        planes = [solution.separating for solution in solutions]
+    def _keep_separating(self, results: Sequence[LogisticPoint]) -> None:
+        planes = [result.separating for result in results]
         for name in ("separating_coef_", "separating_intercept_"):
             if hasattr(self, name):
                 delattr(self, name)
@@ -260,8 +261,8 @@ class LogisticRegression(LinearPlanes, PricedModel):
             self.separating_coef_ = np.array([(plane or nothing)[0] for plane in planes])
             self.separating_intercept_ = np.array([(plane or nothing)[1] for plane in planes])
 
-    def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
-        def prove_task(task: int, dataset: Dataset) -> Certificate:
+    def _certify(self, labelled: LabelledPoints) -> Certificate | PerClass:
+        def certify_task(task: int, dataset: Dataset) -> Certificate:
             separating = None
             if hasattr(self, "separating_coef_"):
                 separating = self.separating_coef_[task], float(self.separating_intercept_[task])
@@ -269,4 +270,4 @@ class LogisticRegression(LinearPlanes, PricedModel):
                 self._problem(dataset), self.coef_[task], float(self.intercept_[task]), separating
             )
 
-        return self._certificates(prove_task, labelled)
+        return self._certificates(certify_task, labelled)

@@ -7,15 +7,17 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
-from maxmargin.certificates import Certificate, PerClass, bracket_margin, linear_scene
+from maxmargin.certificates import Certificate, PerClass, bracket_margin, linear_geometry
 from maxmargin.data import Dataset, LabelledPoints, validate_labels, validate_training_data
-from maxmargin.estimators._base import LinearPlanes, one_or_all, refuse_other_rows
+from maxmargin.estimators._base import LinearClassifier, one_or_all, refuse_other_rows
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers import Watch, ctrl_c_asks, margin_perceptron, smooth_perceptron
-from maxmargin.solvers.margin_perceptron import MarginSettings, MarginSolution
+from maxmargin.solvers import Monitor, interrupt_handler
+from maxmargin.solvers.perceptron import margin as margin_perceptron
+from maxmargin.solvers.perceptron import smooth as smooth_perceptron
+from maxmargin.solvers.perceptron.margin import MarginOptions, MarginResult
 
 
-class MarginPerceptron(LinearPlanes):
+class MarginPerceptron(LinearClassifier):
     r"""The margin perceptron: a plane with at least a quarter of the largest possible margin, and the proof.
 
     Update, as the perceptron does, on every mistake and on every point nearer to the plane than half of a guess of
@@ -59,7 +61,7 @@ class MarginPerceptron(LinearPlanes):
 
     Attributes
     ----------
-    coef_, intercept_, classes_, n_iter_, n_updates_, mistakes_per_pass_, criterion_per_pass_, looks_per_pass_, \
+    coef_, intercept_, classes_, n_iter_, n_updates_, mistakes_per_pass_, criterion_per_pass_, rows_evaluated_per_pass_, \
 dual_coef_, status_ :
         As for :class:`Perceptron`. Violations count as mistakes; those of all rounds are counted.
     margin_ : float, or ndarray with one entry a class
@@ -141,31 +143,33 @@ dual_coef_, status_ :
         """
         labelled = validate_labels(validate_training_data(self, X, y))
 
-        def solve_task(_task: int, dataset: Dataset, seed: int, watch: Watch) -> MarginSolution:
-            settings = MarginSettings(self.gamma, self.min_gamma, self.max_iter, self.shuffle, seed)
+        def solve_task(_task: int, dataset: Dataset, seed: int, monitor: Monitor) -> MarginResult:
+            options = MarginOptions(self.gamma, self.min_gamma, self.max_iter, self.shuffle, seed)
             solve = smooth_perceptron.solve if self.accelerated else margin_perceptron.solve
-            return solve(self._problem(dataset), settings, watch)
+            return solve(self._problem(dataset), options, monitor)
 
-        with ctrl_c_asks() as stop_asked:
-            solutions: list[Any] = self._solve_tasks(labelled, solve_task, stop_asked, steps=self.max_iter)
-            self._keep_planes(labelled, solutions)
-            self._keep_duals(labelled, solutions)
-            self.gamma_guess_ = one_or_all([solution.gamma_guess for solution in solutions])
-            self.updates_per_round_ = one_or_all([solution.updates_per_round for solution in solutions])
-            self.n_rounds_ = one_or_all([len(solution.updates_per_round) for solution in solutions])
-            self.certificate_ = self._prove(labelled)
+        with interrupt_handler() as stop_requested:
+            results: list[Any] = self._solve_tasks(labelled, solve_task, stop_requested, steps=self.max_iter)
+            self._set_coefficients(labelled, results)
+            self._set_dual_coef(labelled, results)
+            self.gamma_guess_ = one_or_all([result.gamma_guess for result in results])
+            self.updates_per_round_ = one_or_all([result.updates_per_round for result in results])
+            self.n_rounds_ = one_or_all([len(result.updates_per_round) for result in results])
+            self.certificate_ = self._certify(labelled)
             proof: Any = self.certificate_
-            self.margin_ = proof.lower if len(solutions) == 1 else np.array([one.lower for one in proof.values()])
-            self._tell(solutions)
+            self.margin_ = proof.lower if len(results) == 1 else np.array([one.lower for one in proof.values()])
+            self._report(results)
         return self
 
     def _problem(self, dataset: Dataset) -> PerceptronProblem:
         return PerceptronProblem(dataset, self.fit_intercept, normalize=self.normalize)
 
-    def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
-        def prove_task(task: int, dataset: Dataset) -> Certificate:
+    def _certify(self, labelled: LabelledPoints) -> Certificate | PerClass:
+        def certify_task(task: int, dataset: Dataset) -> Certificate:
             alpha = np.abs(self.dual_coef_[task])
             refuse_other_rows(dataset.signs.size, alpha.size)
-            return bracket_margin(linear_scene(self._problem(dataset), self.coef_[task], self.intercept_[task], alpha))
+            return bracket_margin(
+                linear_geometry(self._problem(dataset), self.coef_[task], self.intercept_[task], alpha)
+            )
 
-        return self._certificates(prove_task, labelled)
+        return self._certificates(certify_task, labelled)

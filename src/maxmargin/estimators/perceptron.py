@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from maxmargin.certificates import Certificate, PerClass, UpdateRule, bound_mistakes, linear_scene
+from maxmargin.certificates import Certificate, PerClass, UpdateRule, bound_mistakes, linear_geometry
 from maxmargin.data import (
     Dataset,
     LabelledPoints,
@@ -19,9 +19,11 @@ from maxmargin.data import (
     validate_labels,
     validate_training_data,
 )
-from maxmargin.estimators._base import LinearPlanes, as_list, one_or_all, refuse_other_rows
+from maxmargin.estimators._base import LinearClassifier, as_list, one_or_all, refuse_other_rows
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers import PassSettings, Solution, Start, Watch, batch_perceptron, ctrl_c_asks, online_perceptron
+from maxmargin.solvers import EpochOptions, Monitor, PerceptronResult, Start, interrupt_handler
+from maxmargin.solvers.perceptron import batch as batch_perceptron
+from maxmargin.solvers.perceptron import online as online_perceptron
 
 RULES = {"online": online_perceptron.solve, "batch": batch_perceptron.solve}
 
@@ -34,7 +36,7 @@ def _learns_online(model: "Perceptron") -> bool:
     return True
 
 
-class Perceptron(LinearPlanes):
+class Perceptron(LinearClassifier):
     r"""The perceptron, with its mistake bound as certificate.
 
     Find a plane without mistakes, that is with zero perceptron criterion
@@ -96,7 +98,7 @@ class Perceptron(LinearPlanes):
     n_updates_ : int, or a list with one entry a class
     mistakes_per_pass_, criterion_per_pass_ : ndarray, or a list with one a class
         Mistakes met in each pass, and the criterion summed as they were met.
-    looks_per_pass_ : ndarray, or a list with one a class
+    rows_evaluated_per_pass_ : ndarray, or a list with one a class
         Rows read in each pass: late passes skip rows that cannot have become mistakes.
     dual_coef_ : ndarray of shape (1, n) or (n_classes, n)
         y_i alpha_i, alpha_i being the sum of the steps taken on row i: from zeros, ``coef_ = dual_coef_ @ X``.
@@ -231,21 +233,21 @@ class Perceptron(LinearPlanes):
             )
         )
         starts = self._starts(labelled, coef_init, intercept_init)
-        settings = self._settings(labelled)
+        options = self._options(labelled)
         solve = RULES[self.rule]
 
-        def solve_task(task: int, dataset: Dataset, seed: int, watch: Watch) -> Solution:
-            return solve(self._problem(dataset), settings(seed), starts[task], watch)
+        def solve_task(task: int, dataset: Dataset, seed: int, monitor: Monitor) -> PerceptronResult:
+            return solve(self._problem(dataset), options(seed), starts[task], monitor)
 
-        with ctrl_c_asks() as stop_asked:
-            solutions = self._solve_tasks(labelled, solve_task, stop_asked, steps=self.max_iter)
-            self._keep_planes(labelled, solutions)
-            self._keep_duals(labelled, solutions)
+        with interrupt_handler() as stop_requested:
+            results = self._solve_tasks(labelled, solve_task, stop_requested, steps=self.max_iter)
+            self._set_coefficients(labelled, results)
+            self._set_dual_coef(labelled, results)
             self._keep_starts(labelled, starts)
-            self._keep_witnesses(solutions)
-            self._ends = [solution.end for solution in solutions]
-            self.certificate_ = self._prove(labelled)
-            self._tell(solutions)
+            self._keep_witnesses(results)
+            self._ends = [result.end for result in results]
+            self.certificate_ = self._certify(labelled)
+            self._report(results)
         return self
 
     @available_if(_learns_online)
@@ -289,23 +291,23 @@ class Perceptron(LinearPlanes):
             self._rows_of_stream = 0
             self.n_updates_ = one_or_all([0] * labelled.n_tasks)
         before = np.atleast_1d(self.n_updates_)
-        settings = PassSettings(max_iter=1, tol=None, shuffle=False, average_since=self._average_since())
+        options = EpochOptions(max_iter=1, tol=None, shuffle=False, average_since=self._average_since())
 
-        def solve_task(task: int, dataset: Dataset, _seed: int, watch: Watch) -> Solution:
-            return online_perceptron.solve(self._problem(dataset), settings, self._ends[task], watch)
+        def solve_task(task: int, dataset: Dataset, _seed: int, monitor: Monitor) -> PerceptronResult:
+            return online_perceptron.solve(self._problem(dataset), options, self._ends[task], monitor)
 
-        with ctrl_c_asks() as stop_asked:
-            solutions = self._solve_tasks(labelled, solve_task, stop_asked, steps=1)
-            self._keep_planes(labelled, solutions)
-            self._ends = [solution.end for solution in solutions]
-            self.n_updates_ = one_or_all([int(old) + run.n_updates for old, run in zip(before, solutions, strict=True)])
+        with interrupt_handler() as stop_requested:
+            results = self._solve_tasks(labelled, solve_task, stop_requested, steps=1)
+            self._set_coefficients(labelled, results)
+            self._ends = [result.end for result in results]
+            self.n_updates_ = one_or_all([int(old) + run.n_updates for old, run in zip(before, results, strict=True)])
             self._rows_of_stream += labelled.points.n_rows
             for name in ("dual_coef_", "hull_weights_", "certificate_", "status_"):
                 self.__dict__.pop(name, None)
         return self
 
-    def _keep_witnesses(self, solutions: Sequence[Solution]) -> None:
-        found = [solution.witness for solution in solutions]
+    def _keep_witnesses(self, results: Sequence[PerceptronResult]) -> None:
+        found = [result.witness for result in results]
         self.hull_weights_ = None
         if any(witness is not None for witness in found):
             self.hull_weights_ = np.array(
@@ -320,12 +322,12 @@ class Perceptron(LinearPlanes):
             return 0 if self.average else None
         return int(self.average) or None
 
-    def _settings(self, labelled: LabelledPoints) -> Callable[[int], PassSettings]:
+    def _options(self, labelled: LabelledPoints) -> Callable[[int], EpochOptions]:
         held_out = self._held_out(labelled) if self.early_stopping else None
         self._n_held_out = 0 if held_out is None else held_out.size
 
-        def settings(seed: int) -> PassSettings:
-            return PassSettings(
+        def options(seed: int) -> EpochOptions:
+            return EpochOptions(
                 max_iter=self.max_iter,
                 tol=self.tol,
                 n_iter_no_change=self.n_iter_no_change,
@@ -335,7 +337,7 @@ class Perceptron(LinearPlanes):
                 average_since=self._average_since(),
             )
 
-        return settings
+        return options
 
     def _held_out(self, labelled: LabelledPoints) -> np.ndarray:
         counted = np.arange(labelled.codes.size)
@@ -384,10 +386,10 @@ class Perceptron(LinearPlanes):
         self.coef_init_ = np.array([zero if start.w is None else start.w for start in starts])
         self.intercept_init_ = np.array([start.intercept for start in starts])
 
-    def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
+    def _certify(self, labelled: LabelledPoints) -> Certificate | PerClass:
         updates = np.atleast_1d(self.n_updates_)
 
-        def prove_task(task: int, dataset: Dataset) -> Certificate:
+        def certify_task(task: int, dataset: Dataset) -> Certificate:
             problem = self._problem(dataset)
             whole_run = hasattr(self, "dual_coef_")
             n_rows = self.dual_coef_.shape[1] if whole_run else self._rows_of_stream
@@ -395,13 +397,13 @@ class Perceptron(LinearPlanes):
             alpha = np.abs(self.dual_coef_[task]) if whole_run else None
             start = self.coef_init_[task], self.intercept_init_[task]
             witness = self.hull_weights_[task] if whole_run and self.hull_weights_ is not None else None
-            scene = linear_scene(problem, self.coef_[task], self.intercept_[task], alpha, start, witness)
+            geometry = linear_geometry(problem, self.coef_[task], self.intercept_[task], alpha, start, witness)
             passes = len(as_list(self.mistakes_per_pass_, labelled.n_tasks)[task]) if whole_run else 1
             held_out = self._n_held_out if whole_run else 0
             rule = update_rule(problem, max(1, passes), batch=self.rule == "batch", held_out=held_out)
-            return bound_mistakes(scene, rule, int(updates[task]))
+            return bound_mistakes(geometry, rule, int(updates[task]))
 
-        return self._certificates(prove_task, labelled)
+        return self._certificates(certify_task, labelled)
 
 
 def update_rule(problem: PerceptronProblem, passes: int, *, batch: bool, held_out: int = 0) -> UpdateRule:

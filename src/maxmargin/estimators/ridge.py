@@ -10,11 +10,11 @@ from sklearn.utils._param_validation import Interval
 
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.estimators._linear_regression import LinearRegression
-from maxmargin.estimators._prior import price_of
+from maxmargin.estimators._penalty import penalty_from_prior
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
-from maxmargin.solvers import Watch
-from maxmargin.solvers.gap import GapPoint, GapSettings
-from maxmargin.solvers.ridge import solve
+from maxmargin.solvers import Monitor
+from maxmargin.solvers.core.result import Options, Result
+from maxmargin.solvers.regression.ridge import solve
 
 
 class Ridge(LinearRegression):
@@ -116,14 +116,14 @@ class Ridge(LinearRegression):
         self._fit_all(X, y, sample_weight)
         return self
 
-    def _refuse_contradictions(self) -> None:
-        self._price()
+    def _check_parameters(self) -> None:
+        self._penalty()
 
-    def _price(self) -> float:
-        return price_of(self, "sigma2", "tau2", lambda sigma2, tau2: sigma2 / tau2)
+    def _penalty(self) -> float:
+        return penalty_from_prior(self, "sigma2", "tau2", lambda sigma2, tau2: sigma2 / tau2)
 
-    def _solve(self, errors: SquaredErrors, watch: Watch, start: np.ndarray | None) -> GapPoint:  # noqa: ARG002
-        return solve(RidgeProblem(errors, self._price()), GapSettings(self.tol, self.max_iter or math.inf), watch)
+    def _solve(self, errors: SquaredErrors, monitor: Monitor, start: np.ndarray | None) -> Result:  # noqa: ARG002
+        return solve(RidgeProblem(errors, self._penalty()), Options(self.tol, self.max_iter or math.inf), monitor)
 
     def _measure(self, errors: SquaredErrors) -> RidgeGap:
-        return measure_ridge_gap(RidgeProblem(errors, self._price()), self.coef_, self.intercept_)
+        return measure_ridge_gap(RidgeProblem(errors, self._penalty()), self.coef_, self.intercept_)

@@ -40,9 +40,9 @@ from maxmargin.estimators._base import (
 from maxmargin.estimators._kernel_svm import Attempt, KernelSVM, shape_of
 from maxmargin.estimators._kernels import make_kernel, refuse_bad_gram
 from maxmargin.problems.kernel_svm import NO_MARGIN
-from maxmargin.problems.pairs import PairProblems
-from maxmargin.solvers import Status, Watch, ctrl_c_asks
-from maxmargin.solvers.pairs import PairSolver
+from maxmargin.problems.one_vs_one import PairProblems
+from maxmargin.solvers import Monitor, Status, interrupt_handler
+from maxmargin.solvers.kernel.one_vs_one import PairSolver
 
 # With C = inf, a margin that is proven to be below this share of the longest phi(x), or below this, is taken for none.
 NOTHING_LEFT = 2.0 * NO_MARGIN
@@ -121,7 +121,7 @@ class SVC(KernelSVM, CertifiedClassifier):
     shape_fit_ : tuple
     status_ : Status
     history_ : list of (seconds, primal, dual), or one a pair
-    certificate_ : StreetGap, or PerPair of them; MarginBracket for C = inf
+    certificate_ : ClassificationGap, or PerPair of them; MarginBracket for C = inf
 
     References
     ----------
@@ -213,7 +213,7 @@ class SVC(KernelSVM, CertifiedClassifier):
         -------
         self
         """
-        self._refuse_contradictions()
+        self._check_parameters()
         with kept_on_error(self):
             labelled = validate_labels(
                 validate_training_data(self, X, y, sample_weight=sample_weight, class_weight=self.class_weight)
@@ -225,25 +225,25 @@ class SVC(KernelSVM, CertifiedClassifier):
             pairs = ClassPairs(labelled)
             problems = PairProblems(pairs, self._kernel, self.C)
             per_class = compute_class_weight(self.class_weight, classes=labelled.classes, y=labelled.labels())
-            with ctrl_c_asks() as stop_asked:
+            with interrupt_handler() as stop_requested:
 
                 def solve(attempt: Attempt) -> list[Any]:
-                    solutions = self._solve_pairs(problems, attempt, stop_asked)
-                    self._refuse_outcomes(problems, solutions)
+                    results = self._solve_pairs(problems, attempt, stop_requested)
+                    self._refuse_outcomes(problems, results)
                     self.classes_ = labelled.classes
                     self.__dict__.pop("_vote_order", None)
-                    self._keep(labelled, pairs, [solution.beta for solution in solutions])
-                    return solutions
+                    self._keep(labelled, pairs, [result.beta for result in results])
+                    return results
 
-                solutions = self._solve_proven(labelled, problems.of_all_points, solve)
+                results = self._solve_proven(labelled, problems.of_all_points, solve)
                 self.shape_fit_ = shape_of(X, labelled.points)
                 self.class_weight_ = np.asarray(per_class, dtype=np.float64)
-                self.n_iter_ = np.array([solution.n_steps for solution in solutions], dtype=np.int32)
-                self._tell(solutions)
+                self.n_iter_ = np.array([result.n_steps for result in results], dtype=np.int32)
+                self._report(results)
         return self
 
-    def _refuse_contradictions(self) -> None:
-        super()._refuse_contradictions()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         if math.isinf(self.C) and self.kernel == "sigmoid":
             raise ValueError("C=inf, the hard margin, needs a feature space, and kernel='sigmoid' has none: give C.")
 
@@ -344,31 +344,31 @@ class SVC(KernelSVM, CertifiedClassifier):
                 name = labelled.classes[int(np.argmin(total))]
                 raise ValueError(f"sample_weight is zero for all rows of class {name}: C=inf needs rows on both sides.")
 
-    def _solve_pairs(self, problems: PairProblems, attempt: Attempt, stop_asked: Event) -> list[Any]:
+    def _solve_pairs(self, problems: PairProblems, attempt: Attempt, stop_requested: Event) -> list[Any]:
         with one_blas_thread():
-            solver = PairSolver(problems, attempt.settings)
+            solver = PairSolver(problems, attempt.options)
 
-            def solve_pair(task: int, pair: ClassPair, _seed: int, watch: Watch) -> Any:
+            def solve_pair(task: int, pair: ClassPair, _seed: int, monitor: Monitor) -> Any:
                 before = attempt.before_of(task)
                 if before is not None and before.status is Status.SOLVED:
                     return before
-                return solver.solve(task, pair, watch, before)
+                return solver.solve(task, pair, monitor, before)
 
             return self._solve_tasks(
-                problems.pairs, solve_pair, stop_asked, steps=None, at_once=solver.at_once, seconds=attempt.seconds
+                problems.pairs, solve_pair, stop_requested, steps=None, at_once=solver.at_once, seconds=attempt.seconds
             )
 
-    def _refuse_outcomes(self, problems: PairProblems, solutions: Sequence[Any]) -> None:
+    def _refuse_outcomes(self, problems: PairProblems, results: Sequence[Any]) -> None:
         """Raise where C = inf has no solution, before anything of the last fit is lost."""
-        for name, pair, solution in zip(problems.pairs.names(), problems.pairs.tasks(), solutions, strict=True):
-            if solution.status is not Status.NOT_SEPARABLE:
+        for name, pair, result in zip(problems.pairs.names(), problems.pairs.tasks(), results, strict=True):
+            if result.status is not Status.NOT_SEPARABLE:
                 continue
-            proof = measure_kernel_gap(problems.problem(pair), solution.beta, solution.intercept)
+            proof = measure_kernel_gap(problems.problem(pair), result.beta, result.intercept)
             assert isinstance(proof, MarginBracket)
             if proof.separates or math.isinf(proof.upper) or proof.upper > max(NOTHING_LEFT * proof.radius, NOTHING):
-                solution.status = Status.STALLED
+                result.status = Status.STALLED
                 continue
-            which = "" if len(solutions) == 1 else f"{name}: "
+            which = "" if len(results) == 1 else f"{name}: "
             raise NotSeparableError(
                 f"{which}{proof}. For C=inf that is no margin to work with: use a soft one, for example SVC(C=1.0), or "
                 "a kernel that tells the points apart, for example a larger gamma.",
@@ -404,7 +404,7 @@ class SVC(KernelSVM, CertifiedClassifier):
         intercept = np.array([0.0 if result is None else result[1] for result in results])
         return {"intercept_": intercept, **{name: getattr(so_far, name) for name in names}}
 
-    def _prove(self, labelled: LabelledPoints) -> Certificate | PerClass:
+    def _certify(self, labelled: LabelledPoints) -> Certificate | PerClass:
         refuse_other_rows(labelled.points.n_rows, self._n_rows)
         coefficients = np.zeros((labelled.points.n_rows, self.intercept_.size))
         coefficients[self.support_] = self._pair_coefficients()

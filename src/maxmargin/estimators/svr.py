@@ -17,7 +17,8 @@ from maxmargin.estimators._kernels import make_kernel, refuse_bad_gram
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import built_in
 from maxmargin.problems.linear_svm import epsilon_insensitive, weights_of
-from maxmargin.solvers import Watch, ctrl_c_asks, smo
+from maxmargin.solvers import Monitor, interrupt_handler
+from maxmargin.solvers.kernel import smo
 
 
 class SVR(RegressorMixin, KernelSVM):
@@ -49,7 +50,7 @@ class SVR(RegressorMixin, KernelSVM):
     shape_fit_ : tuple
     status_ : Status
     history_ : list of (seconds, primal, dual)
-    certificate_ : TubeGap
+    certificate_ : RegressionGap
 
     References
     ----------
@@ -120,31 +121,31 @@ class SVR(RegressorMixin, KernelSVM):
         -------
         self
         """
-        self._refuse_contradictions()
+        self._check_parameters()
         with kept_on_error(self):
             data = validate_targets(self, X, y, sample_weight=sample_weight)
             self._refuse_extreme_prices(data)
             refuse_bad_gram(self, data.points)
             self._kernel = make_kernel(self, data.points)
             problem = self._problem(data)
-            with ctrl_c_asks() as stop_asked:
+            with interrupt_handler() as stop_requested:
 
                 def solve(attempt: Attempt) -> list[Any]:
                     before = attempt.before_of(0)
 
-                    def solve_values(_task: int, _values: TargetPoints, _seed: int, watch: Watch) -> Any:
-                        return smo.solve(problem, attempt.settings, watch, before)
+                    def solve_values(_task: int, _values: TargetPoints, _seed: int, monitor: Monitor) -> Any:
+                        return smo.solve(problem, attempt.options, monitor, before)
 
-                    solutions = self._solve_tasks(
-                        data, solve_values, stop_asked, steps=None, at_once=1, seconds=attempt.seconds
+                    results = self._solve_tasks(
+                        data, solve_values, stop_requested, steps=None, at_once=1, seconds=attempt.seconds
                     )
-                    self._keep(data, solutions[0].beta)
-                    return solutions
+                    self._keep(data, results[0].beta)
+                    return results
 
-                solutions = self._solve_proven(data, problem, solve)
+                results = self._solve_proven(data, problem, solve)
                 self.shape_fit_ = shape_of(X, data.points)
-                self.n_iter_ = solutions[0].n_steps
-                self._tell(solutions)
+                self.n_iter_ = results[0].n_steps
+                self._report(results)
         return self
 
     @property
@@ -193,7 +194,7 @@ class SVR(RegressorMixin, KernelSVM):
         intercept = np.array([0.0 if results[0] is None else results[0][1]])
         return {"intercept_": intercept, **{name: getattr(so_far, name) for name in names}}
 
-    def _prove(self, data: TargetPoints) -> Certificate:
+    def _certify(self, data: TargetPoints) -> Certificate:
         refuse_other_rows(data.points.n_rows, self._n_rows)
         beta = np.zeros(data.points.n_rows)
         beta[self.support_] = self._duals[0]

@@ -14,7 +14,7 @@ from maxmargin.files.certificate_values import certificate_of, plain_certificate
 from maxmargin.files.stored_parts import StoredParts
 from maxmargin.problems.kernels import Linear, Polynomial, RadialBasis, Sigmoid
 from maxmargin.solvers import Status
-from maxmargin.solvers.solution import Start
+from maxmargin.solvers.core.status import Start
 
 FLOATS = ("F64",)
 INDICES = ("I32", "I64")

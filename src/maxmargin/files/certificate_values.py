@@ -5,7 +5,7 @@ from typing import Any
 
 from maxmargin.certificates import (
     Certificate,
-    DualityGap,
+    ClassificationGap,
     LassoGap,
     LogisticGap,
     MarginBracket,
@@ -13,18 +13,18 @@ from maxmargin.certificates import (
     MulticlassGap,
     PerClass,
     PerPair,
+    RegressionGap,
     RidgeGap,
-    StreetGap,
-    TubeGap,
+    SVMGap,
 )
 
 # The only classes that a file can name.
 KINDS: dict[str, type[Certificate]] = {
     kind.__name__: kind
     for kind in (
-        DualityGap,
-        StreetGap,
-        TubeGap,
+        SVMGap,
+        ClassificationGap,
+        RegressionGap,
         MulticlassGap,
         MarginBracket,
         MistakeBound,

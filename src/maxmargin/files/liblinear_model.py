@@ -121,7 +121,7 @@ def read_liblinear_model(path: str | os.PathLike[str]) -> LinearSVC | LinearSVR:
     )
     model = kind(**parameters, **intercept_parameters)
     try:
-        model._refuse_contradictions()
+        model._check_parameters()
     except ValueError as error:
         text.refuse(f"bias {bias!r} is out of range: {error}", head.line("bias"))
     if labels is None:

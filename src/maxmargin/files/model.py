@@ -174,8 +174,8 @@ def _with_parameters(entry: Entry, parameters: dict[str, Any]) -> Any:
         raise ValueError(f"{entry.kind.__name__} has no parameter {', '.join(sorted(unknown))}")
     model = entry.kind(**parameters)
     model._validate_params()
-    if hasattr(model, "_refuse_contradictions"):
-        model._refuse_contradictions()
+    if hasattr(model, "_check_parameters"):
+        model._check_parameters()
     return model
 
 

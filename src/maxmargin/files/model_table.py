@@ -11,14 +11,14 @@ from typing import Any
 import scipy.sparse as sp
 
 from maxmargin.certificates import (
+    ClassificationGap,
     LassoGap,
     LogisticGap,
     MarginBracket,
     MistakeBound,
     MulticlassGap,
+    RegressionGap,
     RidgeGap,
-    StreetGap,
-    TubeGap,
 )
 from maxmargin.estimators import (
     SVC,
@@ -146,7 +146,7 @@ ENTRIES = (
             "margin_": OneAPlane(as_array=True, optional=True),
             "objective_": OneAPlane(or_one=True, optional=True),
             **ENDED,
-            "certificate_": Proof(kinds=(StreetGap, MarginBracket), together=MulticlassGap, optional=True),
+            "certificate_": Proof(kinds=(ClassificationGap, MarginBracket), together=MulticlassGap, optional=True),
         },
     ),
     Entry(
@@ -170,7 +170,7 @@ ENTRIES = (
             "support_": Places(shape=("n_support",), dtypes=INDICES, below="n"),
             "objective_": OneAPlane(optional=True),
             **ENDED,
-            "certificate_": Proof(kinds=(TubeGap,), optional=True),
+            "certificate_": Proof(kinds=(RegressionGap,), optional=True),
         },
     ),
     Entry(
@@ -186,7 +186,7 @@ ENTRIES = (
             "class_weight_": Array(shape=("n_classes",), optional=True),
             "n_iter_": Tallies(shape=("n_pairs",), optional=True),
             "status_": StatusAttribute(optional=True),
-            "certificate_": Proof(kinds=(StreetGap, MarginBracket), of_pairs=True, optional=True),
+            "certificate_": Proof(kinds=(ClassificationGap, MarginBracket), of_pairs=True, optional=True),
         },
     ),
     Entry(
@@ -197,7 +197,7 @@ ENTRIES = (
             "_duals": Array(shape=(1, "n_support")),
             "intercept_": Array(shape=(1,)),
             **ENDED,
-            "certificate_": Proof(kinds=(TubeGap,), optional=True),
+            "certificate_": Proof(kinds=(RegressionGap,), optional=True),
         },
     ),
     Entry(

@@ -139,7 +139,7 @@ class _Counted(io.RawIOBase):
     def __init__(self, stream: BinaryIO, size: int | None, tell: Callable[[int, int | None], None]) -> None:
         self._stream = stream
         self._size = size
-        self._tell = tell
+        self._report = tell
         self._n_read = 0
 
     def readable(self) -> bool:
@@ -148,7 +148,7 @@ class _Counted(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         size = self._stream.readinto(buffer)  # type: ignore[attr-defined]
         self._n_read += size
-        self._tell(self._n_read, self._size)
+        self._report(self._n_read, self._size)
         return size
 
 

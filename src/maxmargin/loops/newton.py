@@ -149,7 +149,7 @@ def update_gram(rows, chosen, weights, n_joining, gram):
 
 
 @jit
-def curvature_times(rows, chosen, weights, direction, direction_b, image):
+def hessian_product(rows, chosen, weights, direction, direction_b, image):
     """Add sum weights_i x_i (x_i·direction + direction_b) to ``image``, whose last entry is the intercept's."""
     last = image.size - 1
     image_of_w = image[:last]
@@ -160,7 +160,7 @@ def curvature_times(rows, chosen, weights, direction, direction_b, image):
 
 
 @jit
-def diagonal_of_curvature(rows, chosen, weights, diagonal):
+def hessian_diagonal(rows, chosen, weights, diagonal):
     """Add the diagonal of sum weights_i (x_i, 1)(x_i, 1)^T."""
     last = diagonal.size - 1
     of_w = diagonal[:last]

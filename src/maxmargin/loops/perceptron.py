@@ -8,8 +8,8 @@ import numpy as np
 from maxmargin.data.rows import Rows
 from maxmargin.loops.dispatch import Dispatched
 from maxmargin.loops.jit import jit
-from maxmargin.loops.looks import is_safe, note_look, note_update
 from maxmargin.loops.rows import add_scaled, dot
+from maxmargin.loops.screening import is_safe, note_look, note_update
 
 
 class Examples(NamedTuple):

@@ -12,12 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
-from maxmargin.problems.circulation import balancing_shares
-from maxmargin.problems.intercept import PricedIntercept
+from maxmargin.problems.dual_projection import balancing_shares
+from maxmargin.problems.intercept_penalty import PenalizedIntercept
 
 
 @dataclass(frozen=True)
-class CrammerSingerProblem(PricedIntercept):
+class CrammerSingerProblem(PenalizedIntercept):
     r"""The right class ahead of every other one by 1, at a small length of all planes together.
 
     .. math:: \min_{w, b} \tfrac12 \sum_m \lVert w_m \rVert^2 + \tfrac\rho2 \sum_m b_m^2

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from maxmargin.data import Dataset
-from maxmargin.problems.linear_svm import DualShape, LinearSVMProblem
+from maxmargin.problems.linear_svm import LinearSVMProblem, LossConjugate
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class HardMarginProblem:
     @property
     def soft(self) -> LinearSVMProblem:
         """The support vector machine with C = inf, of which this is the limit."""
-        shape = DualShape(self.dataset.signs, self.counted, math.inf, 0.0, 0.0, True)
+        shape = LossConjugate(self.dataset.signs, self.counted, math.inf, 0.0, 0.0, True)
         return LinearSVMProblem(self.dataset.points, shape, 0.0 if self.fit_intercept else math.inf)
 
     @property

@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
-from maxmargin.problems.expansion import expansion_scores
+from maxmargin.problems.kernel_expansion import expansion_scores
 from maxmargin.problems.kernels import Kernel, Polynomial, Sigmoid, UserFunction
-from maxmargin.problems.linear_svm import DualShape, LinearSVMProblem
+from maxmargin.problems.linear_svm import LinearSVMProblem, LossConjugate
 
 # No plane is said to separate the classes where none can have a margin above this share of the longest phi(x): rounding
 # in sums of kernel values leaves hardly more to see.
@@ -38,7 +38,7 @@ class KernelSVMProblem:
     points : Points
         All rows that are known; or rows of the gram matrix, where ``kernel`` is None.
     kernel : Kernel or None
-    shape : DualShape
+    shape : LossConjugate
         Of the rows of this problem.
     rows : ndarray of int, or None
         The places of this problem's rows among the points, where it is about a part of them.
@@ -48,7 +48,7 @@ class KernelSVMProblem:
 
     points: Points
     kernel: Kernel | None
-    shape: DualShape
+    shape: LossConjugate
     rows: np.ndarray | None = None
     whole: "KernelSVMProblem | None" = None
 
@@ -128,7 +128,7 @@ class KernelSVMProblem:
         return math.isinf(self.shape.limit)
 
     @property
-    def hopeless(self) -> float:
+    def infeasibility_bound(self) -> float:
         """The dual value from which on there is no margin worth the name."""
         longest = math.sqrt(max(0.0, float(self.diagonal.max(initial=0.0))))
         if not self.hard:

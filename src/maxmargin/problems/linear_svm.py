@@ -17,13 +17,13 @@ import numpy as np
 
 from maxmargin.data import Points
 from maxmargin.data.blocks import row_blocks
-from maxmargin.problems.intercept import PricedIntercept
+from maxmargin.problems.intercept_penalty import PenalizedIntercept
 
 # What a row's losses and duals take in memory, in entries: blocks of rows are cut by it.
 ENTRIES_OF_LOSSES = 32
 
 
-class DualShape(NamedTuple):
+class LossConjugate(NamedTuple):
     """What the losses of all rows are, and with that the set and the gains of their duals.
 
     A dual lies between 0 and ``limit`` times the row's weight (and the same below zero where the loss counts below),
@@ -46,24 +46,24 @@ class DualShape(NamedTuple):
     one_sided: bool
 
 
-def hinge(signs: np.ndarray, weights: np.ndarray, C: float) -> DualShape:
+def hinge(signs: np.ndarray, weights: np.ndarray, C: float) -> LossConjugate:
     """C max(0, 1 - y f)"""
-    return DualShape(signs, weights, C, 0.0, 0.0, True)
+    return LossConjugate(signs, weights, C, 0.0, 0.0, True)
 
 
-def squared_hinge(signs: np.ndarray, weights: np.ndarray, C: float) -> DualShape:
+def squared_hinge(signs: np.ndarray, weights: np.ndarray, C: float) -> LossConjugate:
     """C max(0, 1 - y f)²"""
-    return DualShape(signs, weights, math.inf, 0.5 / C, 0.0, True)
+    return LossConjugate(signs, weights, math.inf, 0.5 / C, 0.0, True)
 
 
-def epsilon_insensitive(targets: np.ndarray, weights: np.ndarray, C: float, epsilon: float) -> DualShape:
+def epsilon_insensitive(targets: np.ndarray, weights: np.ndarray, C: float, epsilon: float) -> LossConjugate:
     """C max(0, |y - f| - epsilon)"""
-    return DualShape(targets, weights, C, 0.0, epsilon, False)
+    return LossConjugate(targets, weights, C, 0.0, epsilon, False)
 
 
-def squared_epsilon_insensitive(targets: np.ndarray, weights: np.ndarray, C: float, epsilon: float) -> DualShape:
+def squared_epsilon_insensitive(targets: np.ndarray, weights: np.ndarray, C: float, epsilon: float) -> LossConjugate:
     """C max(0, |y - f| - epsilon)²"""
-    return DualShape(targets, weights, math.inf, 0.5 / C, epsilon, False)
+    return LossConjugate(targets, weights, math.inf, 0.5 / C, epsilon, False)
 
 
 def weights_of(points: Points, weights: np.ndarray | None) -> np.ndarray:
@@ -71,15 +71,15 @@ def weights_of(points: Points, weights: np.ndarray | None) -> np.ndarray:
     return np.ones(points.n_rows) if weights is None else weights
 
 
-LOSSES: dict[str, Callable[..., DualShape]] = {"hinge": hinge, "squared_hinge": squared_hinge}
-REGRESSION_LOSSES: dict[str, Callable[..., DualShape]] = {
+LOSSES: dict[str, Callable[..., LossConjugate]] = {"hinge": hinge, "squared_hinge": squared_hinge}
+REGRESSION_LOSSES: dict[str, Callable[..., LossConjugate]] = {
     "epsilon_insensitive": epsilon_insensitive,
     "squared_epsilon_insensitive": squared_epsilon_insensitive,
 }
 
 
 @dataclass(frozen=True)
-class LinearSVMProblem(PricedIntercept):
+class LinearSVMProblem(PenalizedIntercept):
     r"""A wide street, few points in it; or a flat plane, few points far from it.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + \tfrac\rho2 b^2 + \sum_i \ell_i(t_i - w \cdot x_i - b)
@@ -94,14 +94,14 @@ class LinearSVMProblem(PricedIntercept):
     Attributes
     ----------
     points : Points
-    shape : DualShape
+    shape : LossConjugate
         Weights multiply C, row by row: a row of weight 2 is a row given twice.
     intercept_penalty : float
         rho. Zero leaves the intercept free, infinity holds it at zero.
     """
 
     points: Points
-    shape: DualShape
+    shape: LossConjugate
     intercept_penalty: float = 0.0
 
     @property

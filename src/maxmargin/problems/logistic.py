@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from maxmargin.data import Points
-from maxmargin.problems.columns import Columns, columns_of
+from maxmargin.problems.column_statistics import Columns, columns_of
 
 # Newton steps for the intercept that balances the pulls; each one gains digits.
 BALANCING_STEPS = 60

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.data import Placement, Points, TargetPoints, near_zero
+from maxmargin.data import Centring, Points, TargetPoints, centred
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,14 @@ class SquaredErrors:
         return np.maximum(0.0, self.squares_of_columns - self.total_weight * np.square(self.column_means))
 
     @cached_property
-    def placement(self) -> Placement:
+    def centring(self) -> Centring:
         """Where columns far from zero can be moved: w stays, and the intercept takes up the rest."""
-        return near_zero(self.points, may_move=self.has_intercept, weights=self.weights)
+        return centred(self.points, may_move=self.has_intercept, weights=self.weights)
 
     @cached_property
-    def near_zero(self) -> "SquaredErrors":
-        """The same errors of points whose columns are not far from zero; with the intercept of that placement."""
-        return self if self.placement.points is self.points else replace(self, points=self.placement.points)
+    def centred(self) -> "SquaredErrors":
+        """The same errors of points whose columns are not far from zero; with the intercept of that centring."""
+        return self if self.centring.points is self.points else replace(self, points=self.centring.points)
 
     def mean(self, values: np.ndarray) -> float:
         """The weighted mean of one value a row; zero without an intercept."""

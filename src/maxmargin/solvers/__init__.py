@@ -1,16 +1,16 @@
-"""Algorithms, one a file: ``solve(problem, settings, start, watch) -> Solution``."""
+"""Algorithms, one a file: ``solve(problem, options, start, monitor) -> PerceptronResult``."""
 
-from maxmargin.solvers.solution import LimitWarning, PassSettings, Solution, Start, Status
-from maxmargin.solvers.watch import StepReport, Watch, ctrl_c_asks, step_listener
+from maxmargin.solvers.core.monitor import Monitor, StepReport, interrupt_handler, step_listener
+from maxmargin.solvers.core.status import EpochOptions, LimitWarning, PerceptronResult, Start, Status
 
 __all__ = [
+    "EpochOptions",
     "LimitWarning",
-    "PassSettings",
-    "Solution",
+    "Monitor",
+    "PerceptronResult",
     "Start",
     "Status",
     "StepReport",
-    "Watch",
-    "ctrl_c_asks",
+    "interrupt_handler",
     "step_listener",
 ]

@@ -1,0 +1,1 @@
+"""What all solvers share: options, result, monitor, Hessian systems."""

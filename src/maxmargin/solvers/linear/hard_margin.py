@@ -1,0 +1,237 @@
+"""The hard margin, separability and the hulls' nearest points, by the Newton method of the soft margin at C = inf.
+
+The two values that bracket the objective are those of the margin: a plane of margin m has the value 1/(2 m²) when it is
+scaled to y f >= 1, and duals whose hull points are 2 u apart have the value 1/(2 u²) when they are scaled best. So
+
+    1/(2 upper²) = dual  <=  1/(2 gamma_opt²)  <=  primal = 1/(2 lower²).
+
+Where no plane separates the classes, the duals grow without bound, and their hull points meet.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import qr
+
+from maxmargin.certificates import MarginBracket, has_no_margin
+from maxmargin.data import Dataset, Points, centred_and_scaled
+from maxmargin.data.blas import one_blas_thread
+from maxmargin.engine.threads import ThreadEngine
+from maxmargin.problems.hard_margin import HardMarginProblem
+from maxmargin.solvers.core.monitor import Monitor
+from maxmargin.solvers.core.result import Options, Result
+from maxmargin.solvers.core.status import Status
+from maxmargin.solvers.linear.initial_point import InitialPoint
+from maxmargin.solvers.linear.newton import NewtonRun
+
+# Tiny margins leave linear systems that are too close to singular; where so few entries hold the plane, its equations
+# themselves are solved.
+ENTRIES_TO_POLISH = 1 << 22
+# Many rows for every column are taken a part at a time: that has so many rows for every column at first, and pays where
+# they are this many times as many.
+ROWS_PER_COLUMN = 20
+PARTS_TO_PAY = 4
+# The gap to which parts are solved, first and at last, and how far into the street a row counts as in it.
+ROUGH_GAP = 0.2
+FINEST_GAP = 1e-9
+IN_STREET = 1e-6
+# So few rows are brought to a basis of the space that they span, where there are more columns.
+FEW_ROWS = 512
+# Hulls whose nearest points are no farther apart than this, relative to R, are taken to meet.
+MEETING = 1e-12
+
+
+def gap_of_width(width: float) -> float:
+    """The relative gap of the objective, 1 - (1 - width)², for a relative width of the margin's bracket."""
+    width = min(1.0, width)
+    return width * (2.0 - width)
+
+
+def solve(problem: HardMarginProblem, options: Options, monitor: Monitor, start: np.ndarray | None = None) -> Result:
+    """Run until the gap is at most ``tol`` (see ``gap_of_width``), or the hulls are seen to meet (NOT_SEPARABLE).
+
+    With ``tol`` = 1 it ends with the first plane that separates the classes. ``start`` are signed duals to begin with.
+    """
+    placed = centred_and_scaled(problem.dataset.points, may_move=problem.fit_intercept)
+    square = placed.scale * placed.scale
+    points, basis = _in_few_columns(placed.points)
+    own = HardMarginProblem(replace(problem.dataset, points=points), problem.fit_intercept)
+    best = _empty_point(own)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"), one_blas_thread():
+        start = _solve_growing_parts(own, options, monitor, best) if start is None else start / square
+        if best.status is Status.STALLED:
+            _solve_whole(own, options, monitor, best, start)
+        # f(x) = w·(scale (x - centre)) + b
+        best.w = placed.scale * (best.w if basis is None else basis @ best.w)
+        best.intercept -= float(best.w @ placed.centre)
+        best.beta = square * best.beta
+        best.primal, best.dual = square * best.primal, square * best.dual
+        best.history = [(seconds, square * primal, square * dual) for seconds, primal, dual in best.history]
+    return best
+
+
+def _in_few_columns(points: Points) -> tuple[Points, np.ndarray | None]:
+    """Few rows of many columns in an orthonormal basis of the space that they span; w lies in that space."""
+    if not points.n_rows <= min(FEW_ROWS, points.n_columns // 2):
+        return points, None
+    matrix = points.matrix
+    dense = (matrix.toarray() if sp.issparse(matrix) else matrix).astype(np.float64)
+    basis, triangle = qr(dense.T, mode="economic", check_finite=False)
+    return Points(np.ascontiguousarray(triangle.T)), basis
+
+
+def judged(bracket: MarginBracket, status: Status, tol: float) -> Status:
+    """How a run ended, by what is proven: SOLVED for a plane within ``tol`` of the best, NOT_SEPARABLE for none."""
+    if bracket.separates and bracket.relative <= tol:
+        return Status.SOLVED
+    if has_no_margin(bracket):
+        return Status.NOT_SEPARABLE
+    return Status.STALLED if status in (Status.SOLVED, Status.NOT_SEPARABLE) else status
+
+
+def _empty_point(problem: HardMarginProblem) -> Result:
+    points = problem.dataset.points
+    infeasibility_bound = 0.5 / (MEETING * (points.largest_norm or 1.0)) ** 2
+    return Result(
+        np.zeros(points.n_columns), 0.0, np.zeros(points.n_rows), dual=0.0, infeasibility_bound=infeasibility_bound
+    )
+
+
+def _solve_whole(
+    problem: HardMarginProblem, options: Options, monitor: Monitor, best: Result, start: np.ndarray | None
+) -> None:
+    points = problem.dataset.points
+    first = _initial_point(problem, start, 1.0 / (points.largest_norm or 1.0) ** 2)
+    with ThreadEngine(points.entries_per_row, options.n_threads) as blocks:
+        run = HardMarginRun(problem, options, monitor, first, best, blocks)
+        run.until_gap()
+        if best.status is Status.STALLED:
+            run.polish()
+    if np.isinf(best.primal):
+        best.w, best.intercept = run.w, problem.street(run.scores - run.b)[1]
+
+
+def _solve_growing_parts(
+    problem: HardMarginProblem, options: Options, monitor: Monitor, best: Result
+) -> np.ndarray | None:
+    """Solve for some of the rows, then for those that its plane does not keep out of the street, too, and so on.
+
+    Hulls of some rows that meet are enough of a proof, and hull points of some rows bound the margin of all. Returns
+    duals to begin with where the rows become too many for this to pay: ``best`` is then as it was, and stalled.
+    """
+    points, signs = problem.dataset.points, problem.dataset.signs
+    counted = np.flatnonzero(problem.counted)
+    size = ROWS_PER_COLUMN * (points.n_columns + 1)
+    if counted.size < PARTS_TO_PAY * size:
+        return None
+    in_part = np.zeros(points.n_rows, dtype=bool)
+    for side in (1.0, -1.0):
+        own = counted[signs[counted] == side]
+        in_part[own[:: max(1, own.size * 2 // size)]] = True
+    beta: np.ndarray | None = None
+    inner = replace(options, tol=min(options.tol, ROUGH_GAP))
+    while np.count_nonzero(in_part) <= counted.size / 2:
+        rows = np.flatnonzero(in_part)
+        part = HardMarginProblem(Dataset(Points(points.matrix[rows]), signs[rows]), problem.fit_intercept)
+        found = _empty_point(part)
+        found.infeasibility_bound, found.n_steps = best.infeasibility_bound, best.n_steps
+        quiet = Monitor(monitor.seconds_left, None, monitor.stop_requested)
+        _solve_whole(part, inner, quiet, found, None if beta is None else beta[rows])
+        beta = np.zeros(points.n_rows)
+        beta[rows] = found.beta
+        best.n_steps = found.n_steps
+        if found.dual > best.dual:
+            best.dual, best.beta = found.dual, beta
+        scores = points.scores(found.w)
+        margin, b = problem.street(scores)
+        if margin > rounding_of_scores(points, found.w, b):
+            best.update_incumbent(value_of(found.w, margin), found.w / margin, b / margin)
+        elif math.isinf(best.primal):
+            best.w, best.intercept = found.w, b
+        reached = best.check_termination(options, monitor, "part of the rows")
+        if reached is not None:
+            best.status = reached
+            return beta
+        if found.status not in (Status.SOLVED, Status.STALLED):
+            best.status = found.status
+            return beta
+        outside = signs * (scores + found.intercept) < 1.0 - IN_STREET
+        outside &= ~in_part & (problem.counted > 0.0)
+        if not outside.any():
+            if inner.tol <= FINEST_GAP:
+                break
+            # The plane of the part is that of all rows: it only has to become better.
+            inner = replace(inner, tol=max(FINEST_GAP, min(options.tol, 0.1 * inner.tol)))
+        missing = np.flatnonzero(outside)
+        if missing.size > 2 * rows.size:
+            worst = np.argsort(signs[missing] * scores[missing], kind="stable")
+            missing = missing[worst[: 2 * rows.size]]
+        in_part[missing] = True
+    return beta
+
+
+def _initial_point(problem: HardMarginProblem, start: np.ndarray | None, sigma: float) -> InitialPoint:
+    points = problem.dataset.points
+    if start is None or not start.any():
+        return InitialPoint(np.zeros(points.n_rows), np.zeros(points.n_columns), 0.0, np.zeros(points.n_rows), sigma)
+    beta = problem.soft.feasible(start)
+    w = points.combination(beta)
+    scores = points.scores(w)
+    b = problem.street(scores)[1]
+    return InitialPoint(beta, w, b, scores + b, max(sigma, float(np.abs(beta).max())))
+
+
+class HardMarginRun(NewtonRun):
+    """Newton steps at C = inf. What a plane is worth is its margin, with the intercept that makes it largest."""
+
+    def __init__(
+        self,
+        problem: HardMarginProblem,
+        options: Options,
+        monitor: Monitor,
+        first: InitialPoint,
+        best: Result,
+        blocks: ThreadEngine,
+    ) -> None:
+        super().__init__(problem.soft, options, monitor, first, best, blocks)
+        self.hard = problem
+
+    def update_incumbent(self, scores: np.ndarray, lost: float | None = None) -> None:  # noqa: ARG002
+        """Offer the plane, scaled so that the points on the street's edge have y f = 1."""
+        margin, b = self.hard.street(scores - self.b)
+        if margin > rounding_of_scores(self.problem.points, self.w, b):
+            self.best.update_incumbent(value_of(self.w, margin), self.w / margin, b / margin)
+
+    def growth(self, inner: int) -> float:
+        """Duals have no upper end to swing between: the fewer Newton steps it takes, the bolder the next ones."""
+        return 16.0 if inner <= 3 else 6.0
+
+    def polish(self) -> None:
+        """Put the plane exactly through the street's edges, y f = 1 for the rows that hold it, by least squares."""
+        points, signs = self.problem.points, self.shape.targets
+        rows = np.flatnonzero(self.best.beta)
+        if not 0 < rows.size * points.n_columns <= ENTRIES_TO_POLISH:
+            return
+        matrix = points.matrix[rows]
+        matrix = (matrix.toarray() if sp.issparse(matrix) else matrix).astype(np.float64)
+        if self.hard.fit_intercept:
+            matrix = np.column_stack([matrix, np.ones(rows.size)])
+        result = np.linalg.lstsq(matrix, signs[rows], rcond=None)[0]
+        self.w, self.b = result[: points.n_columns].copy(), 0.0
+        self.scores = points.scores(self.w)
+        self.update_incumbent(self.scores)
+        self.best.status = self.best.reached(self.options) or Status.STALLED
+
+
+def value_of(w: np.ndarray, margin: float) -> float:
+    """The objective of a plane when it is scaled so that its nearest points have y f = 1."""
+    length = float(np.linalg.norm(w)) / margin
+    return 0.5 * length * length
+
+
+def rounding_of_scores(points: Points, w: np.ndarray, b: float) -> float:
+    """A margin below this may be due to rounding alone."""
+    sizes = points.largest_norm * float(np.linalg.norm(w)) + abs(b)
+    return 2.0**-51 * (points.longest_row + 8) * sizes

@@ -1,0 +1,1 @@
+"""Logistic, ridge, lasso and Bayesian regression."""

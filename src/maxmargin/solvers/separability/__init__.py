@@ -1,0 +1,1 @@
+"""Separability of two classes: linear program, exact simplex, quasi-complete separation."""
