@@ -17,10 +17,9 @@ from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multicl
 from maxmargin.data import Points
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.dual_projection import balancing_shares, with_factors
-from maxmargin.solvers.core.monitor import Monitor
-from maxmargin.solvers.core.result import Options
-from maxmargin.solvers.core.status import Status
+from maxmargin.solvers.core import Monitor, Status, warm_start
 from maxmargin.solvers.linear import crammer_singer
+from maxmargin.solvers.linear.options import LinearOptions
 from real_data import load
 
 FREE, NONE = 0.0, math.inf
@@ -39,7 +38,12 @@ def problem_of(X, codes, C=1.0, penalty=FREE, weights=None, n_classes=None):
 
 
 def solve(problem, tol=1e-6, start=None, **options):
-    return crammer_singer.solve(problem, Options(tol=tol, **options), Monitor(max_time=20.0), start)
+    return crammer_singer.solve(
+        problem,
+        LinearOptions(tol=tol, **options),
+        Monitor(max_time=20.0),
+        start if start is None else warm_start(start),
+    )
 
 
 def certificate_of(problem, point):
@@ -156,9 +160,7 @@ def test_letters_are_solved_and_the_history_never_crosses(penalty):
     assert proof.ahead + proof.close + proof.wrong == codes.size
     assert proof.kkt_violation < 0.5
     # Dense rows take the same way.
-    assert solve(problem_of(X.toarray(), codes, 1.0, penalty), tol=1e-4).n_steps == pytest.approx(
-        point.n_steps, rel=0.5
-    )
+    assert solve(problem_of(X.toarray(), codes, 1.0, penalty), tol=1e-4).n_iter == pytest.approx(point.n_iter, rel=0.5)
 
 
 def test_a_wide_sparse_problem():
@@ -175,7 +177,7 @@ def test_a_warm_start_goes_on_where_the_last_run_ended(penalty):
     problem = problem_of(*letters(800), 0.5, penalty)
     first = solve(problem, tol=1e-6)
     again = solve(problem, tol=1e-4, start=first.beta)
-    assert again.n_steps <= 2
+    assert again.n_iter <= 2
     assert again.dual == pytest.approx(first.dual, rel=1e-6)
     # Duals of another C are put into the set.
     assert solve(replace(problem, C=0.05), tol=1e-4, start=first.beta).status is Status.SOLVED
@@ -184,8 +186,8 @@ def test_a_warm_start_goes_on_where_the_last_run_ended(penalty):
 def test_limits_and_seeds():
     problem = problem_of(*letters(600))
     short = solve(problem, tol=0.0, max_iter=3)
-    assert (short.status, short.n_steps) == (Status.ITERATION_LIMIT, 3)
-    assert solve(problem, max_iter=0).n_steps == 0
+    assert (short.status, short.n_iter) == (Status.ITERATION_LIMIT, 3)
+    assert solve(problem, max_iter=0).n_iter == 0
     assert certificate_of(problem, short).relative < 1.0
     same = solve(problem, tol=0.0, max_iter=3)
     np.testing.assert_array_equal(short.w, same.w)
@@ -194,10 +196,10 @@ def test_limits_and_seeds():
     assert solve(problem, tol=1e-3, selection="cyclic").status is Status.SOLVED
     with pytest.raises(ValueError, match="selection"):
         solve(problem, selection="greedy")
-    late = crammer_singer.solve(problem, Options(tol=0.0), Monitor(max_time=0.05))
+    late = crammer_singer.solve(problem, LinearOptions(tol=0.0), Monitor(max_time=0.05))
     assert late.status is Status.TIME_LIMIT
     asked = Monitor(on_step=lambda report: report.number > 5)
-    assert crammer_singer.solve(problem, Options(tol=0.0), asked).status is Status.INTERRUPTED
+    assert crammer_singer.solve(problem, LinearOptions(tol=0.0), asked).status is Status.INTERRUPTED
 
 
 def test_an_unreachable_gap_ends_the_run():

@@ -24,8 +24,7 @@ from maxmargin.problems.kernel_expansion import RowBlock, expansion_scores
 from maxmargin.problems.kernels import RadialBasis
 from maxmargin.problems.linear_svm import hinge
 from maxmargin.problems.one_vs_one import PairProblems
-from maxmargin.solvers import Monitor
-from maxmargin.solvers.core.result import Options, Result
+from maxmargin.solvers.core import Monitor, Result
 from maxmargin.solvers.kernel import base as kernel_ascent
 from maxmargin.solvers.kernel import smo
 from maxmargin.solvers.kernel.base import SMOOptions
@@ -308,7 +307,7 @@ def test_shrinking_changes_the_way_and_not_the_end(shrinking):
     labelled = model._data_to_certify(X, y, None)
     pairs = ClassPairs(labelled)
     problem = PairProblems(pairs, model._kernel, model.C).problem(next(pairs.tasks()))
-    best, options = Result(np.empty(0), 0.0, np.zeros(6000)), SMOOptions(Options(1e-4))
+    best, options = Result(np.empty(0), 0.0, np.zeros(6000)), SMOOptions(tol=1e-4)
     run = smo.SMORun(problem, options, Monitor(), best, ThreadEngine(256.0, 1))
     for _ in range(60):
         run._choose(*run.slopes())
@@ -410,7 +409,7 @@ def test_a_whole_kernel_matrix_and_rows_as_needed_end_at_the_same_value(C):
     labelled = SVC(gamma=0.3).fit(X, y)._data_to_certify(X, y, None)
     problem = PairProblems(ClassPairs(labelled), RadialBasis(0.3), C).of_all_points
     problem = replace(problem, shape=hinge(np.where(labelled.codes == 1, 1.0, -1.0), np.ones(900), C))
-    options = SMOOptions(Options(1e-6))
+    options = SMOOptions(tol=1e-6)
     whole = smo.solve(problem, options, Monitor())
     best = kernel_ascent.empty_point(problem)
     with ThreadEngine(256.0, 1) as blocks:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
@@ -33,12 +34,12 @@ from maxmargin import (
 from maxmargin.certificates import measure_gap
 from maxmargin.data import Points
 from maxmargin.problems.linear_svm import LOSSES, LinearSVMProblem, hinge
-from maxmargin.solvers import Monitor
-from maxmargin.solvers.core.result import Options
+from maxmargin.solvers.core import Monitor
 from maxmargin.solvers.linear import coordinate_ascent as coordinate
 from maxmargin.solvers.linear import newton
 from maxmargin.solvers.linear.auto import solve, suited_solver
 from maxmargin.solvers.linear.initial_point import best_intercept
+from maxmargin.solvers.linear.options import LinearOptions
 from real_data import load, random_set, signs_of
 
 CLASSIFIER_LOSSES = ["hinge", "squared_hinge"]
@@ -645,15 +646,15 @@ def test_factors_whose_squares_overflow_are_refused(model, name):
 def test_auto_leaves_coordinate_ascent_for_newton_steps_where_it_is_slow(C, switch_on_slow_progress):
     X, y = random_set(5, n=3000, d=100, noise=0.1)
     problem = LinearSVMProblem(Points(X), hinge(y, np.ones(len(y)), C))
-    until = Options(tol=1e-7)
+    until = LinearOptions(tol=1e-7)
     assert suited_solver(problem, until) == "both"
-    tried = coordinate.solve(problem, until, Monitor(), switch_on_slow_progress=True)
+    tried = coordinate.solve(problem, replace(until, switch_on_slow_progress=True), Monitor())
     assert (tried.status is Status.STALLED) == switch_on_slow_progress
     found = solve(problem, until, Monitor())
     assert found.status is Status.SOLVED
     assert measure_gap(problem, found.w, found.intercept, found.beta).relative <= 1.1e-7
     # What Newton steps found comes after what coordinate ascent had found, and is never worse.
-    assert found.n_steps >= tried.n_steps
+    assert found.n_iter >= tried.n_iter
     primals, duals = (np.array([entry[k] for entry in found.history]) for k in (1, 2))
     assert np.all(np.diff(primals) <= 0.0)
     assert np.all(np.diff(duals) >= 0.0)
@@ -716,9 +717,9 @@ def test_the_best_intercept_loses_least():
 def test_auto_takes_newton_steps_for_a_free_intercept_far_from_the_origin():
     X, y = random_set(3, n=3000, d=100)
     problem = LinearSVMProblem(Points(X + 1000.0), hinge(y.astype(float), np.ones(len(y)), 1.0))
-    assert suited_solver(problem, Options()) == "newton"
+    assert suited_solver(problem, LinearOptions()) == "newton"
     without = LinearSVMProblem(Points(X + 1000.0), hinge(y.astype(float), np.ones(len(y)), 1.0), np.inf)
-    assert suited_solver(without, Options()) == "both"
+    assert suited_solver(without, LinearOptions()) == "both"
 
 
 def test_an_error_leaves_the_model_as_it_was():

@@ -30,8 +30,7 @@ from maxmargin.certificates.ridge_gap import measure_ridge_gap
 from maxmargin.data import Points
 from maxmargin.files import write_onnx
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
-from maxmargin.solvers import Monitor
-from maxmargin.solvers.core.result import Options
+from maxmargin.solvers.core import Monitor, Options
 from maxmargin.solvers.regression import lasso, ridge
 from maxmargin.solvers.regression.duplicate_columns import copies_among
 

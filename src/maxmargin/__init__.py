@@ -94,7 +94,7 @@ if TYPE_CHECKING:
     from maxmargin.files import ModelFileError, load, save
     from maxmargin.problems import C_from_lambda, Margins, incremental_search_bound, margin_perceptron_bound, margins
     from maxmargin.separability import HullDistance, Separation, hull_distance, separate
-    from maxmargin.solvers import LimitWarning, Status
+    from maxmargin.solvers.core import LimitWarning, Status
 
 
 def __getattr__(name: str) -> Any:

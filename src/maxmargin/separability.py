@@ -12,8 +12,7 @@ from maxmargin.certificates import MarginBracket, bracket_hard_margin, has_no_ma
 from maxmargin.certificates.hard_margin import NOTHING
 from maxmargin.data import Points, validate_two_classes
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.solvers import Monitor, Status, interrupt_handler
-from maxmargin.solvers.core.result import Options, Result
+from maxmargin.solvers.core import Monitor, Options, Result, Status, interrupt_handler
 from maxmargin.solvers.linear import hard_margin
 from maxmargin.solvers.separability import exact_simplex as exact_simplex
 from maxmargin.solvers.separability import linear_program
@@ -196,8 +195,8 @@ def separate(
     points = problem.dataset.points
     if exact and points.n_rows * points.n_columns > exact_simplex.MOST_ENTRIES:
         raise ValueError(
-            f"exact=True is for at most {exact_simplex.MOST_ENTRIES} entries; X has {points.n_rows * points.n_columns}. "
-            "Leave it out: the bracket is proven with all rounding errors counted."
+            f"exact=True is for at most {exact_simplex.MOST_ENTRIES} entries; X has "
+            f"{points.n_rows * points.n_columns}. Leave it out: the bracket is proven with all rounding errors counted."
         )
     with interrupt_handler() as stop_requested:
         monitor = Monitor(max_time, None, stop_requested)
@@ -275,7 +274,7 @@ def hull_distance(
 
 
 def _with_few_weights(
-    problem: HardMarginProblem, found: Result, weights: np.ndarray, certificate: MarginBracket
+    problem: HardMarginProblem, found: Result[float], weights: np.ndarray, certificate: MarginBracket
 ) -> tuple[np.ndarray, MarginBracket]:
     """Weights for the same points with few that are not zero, and their bracket; unless that were wider."""
     points, signs = problem.dataset.points, problem.dataset.signs
@@ -315,7 +314,7 @@ def _options(tol: float, n_jobs: int | None) -> Options:
     return Options(tol=hard_margin.gap_of_width(tol), n_threads=n_threads)
 
 
-def _separation(problem: HardMarginProblem, found: Result, tol: float) -> Separation:
+def _separation(problem: HardMarginProblem, found: Result[float], tol: float) -> Separation:
     certificate = bracket_hard_margin(problem, found.w, found.intercept, found.beta)
     separable = True if certificate.separates else False if has_no_margin(certificate) else None
     return Separation(
@@ -326,7 +325,7 @@ def _separation(problem: HardMarginProblem, found: Result, tol: float) -> Separa
         hull_weights=problem.hull_weights(found.beta),
         certificate=certificate,
         status=hard_margin.judged(certificate, found.status, tol),
-        n_iter=found.n_steps,
+        n_iter=found.n_iter,
     )
 
 

@@ -7,8 +7,9 @@ from threadpoolctl import threadpool_limits
 
 from maxmargin.data import validate_two_classes
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers import EpochOptions, Monitor, Start
+from maxmargin.solvers.core import Monitor
 from maxmargin.solvers.perceptron import online as online_perceptron
+from maxmargin.solvers.perceptron.result import EpochOptions, Start
 from suite import Solver
 
 
@@ -31,7 +32,7 @@ class MaxmarginPasses(Solver):
 
     def get_result(self):
         """Return the number of passes."""
-        return {"passes": self.result.n_passes}
+        return {"passes": self.result.n_iter}
 
 
 class LazyPasses(Solver):

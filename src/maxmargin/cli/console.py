@@ -38,7 +38,7 @@ def working(description: str, steps: int | None = None) -> Iterator[Callable[[],
             yield lambda: progress.advance(task)
             return
         from maxmargin.files.opening import bytes_listener
-        from maxmargin.solvers import step_listener
+        from maxmargin.solvers.core import step_listener
 
         def on_bytes(read: int, size: int | None) -> None:
             progress.update(task, completed=read, total=size, found=f"{read / 1e6:.0f} MB")

@@ -27,7 +27,8 @@ from maxmargin.data import (
     validate_points,
     validate_training_data,
 )
-from maxmargin.solvers import LimitWarning, Monitor, PerceptronResult, Status, StepReport, step_listener
+from maxmargin.solvers.core import LimitWarning, Monitor, Status, StepReport, step_listener
+from maxmargin.solvers.perceptron.result import PerceptronResult
 
 # solve(number of the task, its data, the seed, its monitor)
 SolveTask = Callable[[int, Any, int, Monitor], Any]
@@ -206,7 +207,7 @@ class LinearClassifier(CertifiedClassifier):
         self.classes_ = labelled.classes
         self.coef_ = np.array([result.w for result in results])
         self.intercept_ = np.array([result.intercept for result in results])
-        self.n_iter_ = max(1, *(result.n_passes for result in results))
+        self.n_iter_ = max(1, *(result.n_iter for result in results))
         self.n_updates_ = one_or_all([result.n_updates for result in results])
         self.mistakes_per_pass_ = one_or_all([result.mistakes_per_pass for result in results])
         self.criterion_per_pass_ = one_or_all([result.criterion_per_pass for result in results])

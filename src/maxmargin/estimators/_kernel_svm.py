@@ -20,8 +20,7 @@ from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.kernel_expansion import expansion_scores
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel
-from maxmargin.solvers import Status
-from maxmargin.solvers.core.result import Options
+from maxmargin.solvers.core import Status
 from maxmargin.solvers.kernel.base import SMOOptions
 from maxmargin.solvers.linear.hard_margin import gap_of_width
 
@@ -96,8 +95,13 @@ class KernelSVM(RegularizedModel):
     def _smo_options(self) -> SMOOptions:
         most = math.inf if self.max_iter == -1 else self.max_iter
         tol = gap_of_width(SHARE_OF_TOL * self.tol) if math.isinf(self.C) else SHARE_OF_TOL * self.tol
-        until = Options(tol=tol, max_iter=most, n_threads=self._n_threads())
-        return SMOOptions(until, self.cache_size, self.shrinking)
+        return SMOOptions(
+            tol=tol,
+            max_iter=most,
+            n_threads=self._n_threads(),
+            cache_size=self.cache_size,
+            shrinking=self.shrinking,
+        )
 
     def _solve_proven(
         self, data: TrainingData, whole: KernelSVMProblem, solve: Callable[[Attempt], list[Any]]

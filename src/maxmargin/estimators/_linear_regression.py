@@ -15,8 +15,7 @@ from maxmargin.certificates.rounding import gamma
 from maxmargin.data import TargetPoints, validate_points, validate_targets
 from maxmargin.estimators._base import CertifiedModel, kept_on_error
 from maxmargin.problems.squared_errors import SquaredErrors
-from maxmargin.solvers import Monitor, Status, interrupt_handler
-from maxmargin.solvers.core.result import Result
+from maxmargin.solvers.core import Monitor, Result, Status, interrupt_handler
 
 # An objective that is no more than this share of the squares of the targets is nothing but rounding.
 NOTHING = 1e-20
@@ -61,7 +60,7 @@ class LinearRegression(RegressorMixin, CertifiedModel):
         return validate_points(self, X).scores(self.coef_) + self.intercept_
 
     @abstractmethod
-    def _solve(self, errors: SquaredErrors, monitor: Monitor, start: np.ndarray | None) -> Result:
+    def _solve(self, errors: SquaredErrors, monitor: Monitor, start: np.ndarray | None) -> Result[float]:
         """Run the solver."""
 
     @abstractmethod
@@ -91,10 +90,10 @@ class LinearRegression(RegressorMixin, CertifiedModel):
         """Coefficients to begin with."""
         return None
 
-    def _set_attributes(self, errors: SquaredErrors, result: Result) -> None:
+    def _set_attributes(self, errors: SquaredErrors, result: Result[float]) -> None:
         """Keep the coefficients, and believe only what the certificate, with all rounding counted in, confirms."""
         self.coef_, self.intercept_ = result.w, float(result.intercept)
-        self.n_iter_ = max(1, result.n_steps)
+        self.n_iter_ = max(1, result.n_iter)
         self.history_ = result.history
         proof = getattr(result, "proof", None)
         self.certificate_ = proof = self._measure(errors) if proof is None else proof

@@ -12,10 +12,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from maxmargin.estimators._base import TrainingData, one_or_all
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.linear_svm import LinearSVMProblem
-from maxmargin.solvers import Monitor, interrupt_handler
-from maxmargin.solvers.core.result import Options, Result
-from maxmargin.solvers.linear.auto import SOLVERS, solve
-from maxmargin.solvers.linear.coordinate_ascent import SELECTIONS
+from maxmargin.solvers.core import Monitor, Options, Result, interrupt_handler, warm_start
+from maxmargin.solvers.linear.auto import solve
+from maxmargin.solvers.linear.options import SELECTIONS, SOLVERS, LinearOptions
 
 
 class LinearSVM(RegularizedModel):
@@ -75,7 +74,7 @@ class LinearSVM(RegularizedModel):
             return math.inf
         return self.intercept_scaling**-2.0 if self.penalize_intercept else 0.0
 
-    def _fit_all(self, data: TrainingData, solve_task: Callable[[Any, Options, Monitor, Any], Any]) -> None:
+    def _fit_all(self, data: TrainingData, solve_task: Callable[[Any, LinearOptions, Monitor, Any], Any]) -> None:
         """Solve all tasks, keep what they found, and let the model draw its conclusions."""
         self._refuse_extreme_prices(data)
         starts = self._starts(data)
@@ -83,7 +82,7 @@ class LinearSVM(RegularizedModel):
         per_task = max(1, n_threads // min(n_threads, data.n_tasks))
 
         def run(task: int, dataset: Any, seed: int, monitor: Monitor) -> Any:
-            options = Options(self.tol, self.max_iter or math.inf, self.selection, seed, per_task)
+            options = LinearOptions(self.tol, self.max_iter or math.inf, seed, per_task, self.solver, self.selection)
             return solve_task(dataset, options, monitor, starts[task])
 
         with interrupt_handler() as stop_requested:
@@ -92,15 +91,17 @@ class LinearSVM(RegularizedModel):
             self.coef_ = np.array([result.w for result in results])
             self.intercept_ = np.array([result.intercept for result in results])
             self.dual_coef_ = np.array([result.beta for result in results])
-            self.n_iter_ = max(1, *(result.n_steps for result in results))
+            self.n_iter_ = max(1, *(result.n_iter for result in results))
             self.history_ = one_or_all([result.history for result in results])
             self._set_attributes(data, results)
             self._reconcile(results)
             self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
             self._report(results)
 
-    def _solve_plane(self, problem: LinearSVMProblem, options: Options, monitor: Monitor, start: Any) -> Result:
-        return solve(problem, options, monitor, start, self.solver)
+    def _solve_plane(
+        self, problem: LinearSVMProblem, options: LinearOptions, monitor: Monitor, start: Any
+    ) -> Result[float]:
+        return solve(problem, options, monitor, start)
 
     def _refuse_outcomes(self, data: Any, results: Sequence[Any]) -> None:
         """Raise where a task has no solution, before anything of the last fit is lost."""
@@ -109,9 +110,9 @@ class LinearSVM(RegularizedModel):
     def _set_attributes(self, data: Any, results: Sequence[Any]) -> None:
         """Keep what is special to the model, and certify it."""
 
-    def _starts(self, data: TrainingData) -> list[np.ndarray | None]:
+    def _starts(self, data: TrainingData) -> list[Result[Any] | None]:
         if not (self.warm_start and hasattr(self, "dual_coef_")):
             return [None] * data.n_tasks
         if self.dual_coef_.shape != (data.n_tasks, data.points.n_rows):
             raise ValueError("warm_start=True needs the classes and as many rows as the last fit; X or y has others.")
-        return list(self.dual_coef_)
+        return [warm_start(beta) for beta in self.dual_coef_]

@@ -8,7 +8,7 @@ from joblib import cpu_count, effective_n_jobs
 
 from maxmargin.certificates import MarginBracket, SVMGap
 from maxmargin.estimators._base import CertifiedModel, TrainingData
-from maxmargin.solvers import Status
+from maxmargin.solvers.core import Status
 
 # Factors outside this range make squares overflow, or lose digits to underflow.
 SMALLEST_FACTOR, LARGEST_FACTOR = 1e-100, 1e100

@@ -12,7 +12,7 @@ from maxmargin.data import validate_points
 from maxmargin.estimators._base import generator_of
 from maxmargin.estimators._linear_regression import LinearRegression
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
-from maxmargin.solvers import Monitor
+from maxmargin.solvers.core import Monitor
 from maxmargin.solvers.regression.posterior import PosteriorPoint, dense, solve
 
 

@@ -11,7 +11,7 @@ from maxmargin.certificates.base import AGREEMENT
 from maxmargin.estimators._base import CertifiedModel
 from maxmargin.estimators._regularized import NEGLIGIBLE_LOSS, RegularizedModel
 from maxmargin.estimators.linear_svc import objective_of
-from maxmargin.solvers import Status
+from maxmargin.solvers.core import Status
 
 
 def certify(estimator: CertifiedModel, X: Any, y: Any, sample_weight: Any = None) -> Certificate | PerClass:

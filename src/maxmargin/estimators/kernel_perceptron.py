@@ -30,8 +30,9 @@ from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refus
 from maxmargin.problems.kernel_expansion import expansion_scores
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import built_in
-from maxmargin.solvers import EpochOptions, Monitor, PerceptronResult, interrupt_handler
+from maxmargin.solvers.core import Monitor, interrupt_handler
 from maxmargin.solvers.perceptron.kernel import KernelColumns, solve
+from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult
 
 # The intercept is a sum of duals; that it was added up in another order is no difference.
 SAME_INTERCEPT = 1e-9
@@ -272,7 +273,7 @@ class KernelPerceptron(CertifiedClassifier):
         updates = np.array([result.n_updates for result in results])
         updates = updates + np.atleast_1d(getattr(self, "n_updates_", 0))
         self.n_updates_ = one_or_all([int(count) for count in updates])
-        self.n_iter_ = max(1, *(result.n_passes for result in results))
+        self.n_iter_ = max(1, *(result.n_iter for result in results))
         self.mistakes_per_pass_ = one_or_all([result.mistakes_per_pass for result in results])
         self.criterion_per_pass_ = one_or_all([result.criterion_per_pass for result in results])
         return results

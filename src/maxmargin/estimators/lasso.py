@@ -13,8 +13,7 @@ from maxmargin.data import TargetPoints
 from maxmargin.estimators._linear_regression import LinearRegression
 from maxmargin.estimators._penalty import penalty_from_prior
 from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
-from maxmargin.solvers import Monitor
-from maxmargin.solvers.core.result import Options, Result
+from maxmargin.solvers.core import Monitor, Options, Result
 from maxmargin.solvers.regression.lasso import solve
 
 
@@ -152,7 +151,7 @@ class Lasso(LinearRegression):
             raise ValueError("warm_start=True needs as many columns as the last fit; X has others.")
         return self.coef_
 
-    def _solve(self, errors: SquaredErrors, monitor: Monitor, start: np.ndarray | None) -> Result:
+    def _solve(self, errors: SquaredErrors, monitor: Monitor, start: np.ndarray | None) -> Result[float]:
         options = Options(self.tol, self.max_iter or math.inf)
         return solve(LassoProblem(errors, self._penalty()), options, monitor, start)
 

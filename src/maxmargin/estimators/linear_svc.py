@@ -27,9 +27,9 @@ from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LOSSES, LinearSVMProblem, weights_of
-from maxmargin.solvers import Monitor, Status
-from maxmargin.solvers.core.result import Options
+from maxmargin.solvers.core import Monitor, Result, Status, warm_start
 from maxmargin.solvers.linear import crammer_singer, hard_margin
+from maxmargin.solvers.linear.options import LinearOptions
 
 
 class LinearSVC(LinearSVM, LinearClassifier):
@@ -255,7 +255,7 @@ class LinearSVC(LinearSVM, LinearClassifier):
     def _hard_problem(self, dataset: Dataset) -> HardMarginProblem:
         return HardMarginProblem(dataset, self.fit_intercept)
 
-    def _solve_two_classes(self, dataset: Dataset, options: Options, monitor: Monitor, start: Any) -> Any:
+    def _solve_two_classes(self, dataset: Dataset, options: LinearOptions, monitor: Monitor, start: Any) -> Any:
         if math.isinf(self.C):
             until = replace(options, tol=hard_margin.gap_of_width(self.tol))
             return hard_margin.solve(self._hard_problem(dataset), until, monitor, start)
@@ -267,14 +267,14 @@ class LinearSVC(LinearSVM, LinearClassifier):
             labelled.points, labelled.codes, weights, len(labelled.classes), self.C, self._intercept_penalty
         )
 
-    def _solve_jointly(self, labelled: LabelledPoints, options: Options, monitor: Monitor, start: Any) -> Any:
+    def _solve_jointly(self, labelled: LabelledPoints, options: LinearOptions, monitor: Monitor, start: Any) -> Any:
         return crammer_singer.solve(self._joint_problem(labelled), options, monitor, start)
 
-    def _starts(self, data: Any) -> list[np.ndarray | None]:
+    def _starts(self, data: Any) -> list[Result[Any] | None]:
         if isinstance(data, JointClasses) and self.warm_start and hasattr(self, "dual_coef_"):
             if self.dual_coef_.shape != (len(data.classes), data.points.n_rows):
                 raise ValueError("warm_start=True needs as many rows as the last fit; X has others.")
-            return [np.ascontiguousarray(self.dual_coef_.T)]
+            return [warm_start(np.ascontiguousarray(self.dual_coef_.T))]
         return super()._starts(data)
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from maxmargin.data import TargetPoints, validate_points, validate_targets
 from maxmargin.estimators._base import kept_on_error, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.problems.linear_svm import REGRESSION_LOSSES, LinearSVMProblem, weights_of
-from maxmargin.solvers import Monitor
-from maxmargin.solvers.core.result import Options
+from maxmargin.solvers.core import Monitor
+from maxmargin.solvers.linear.options import LinearOptions
 
 
 class LinearSVR(RegressorMixin, LinearSVM):
@@ -162,7 +162,7 @@ random_state, warm_start, verbose
         shape = REGRESSION_LOSSES[self.loss](data.targets, weights, self.C, self.epsilon)
         return LinearSVMProblem(data.points, shape, self._intercept_penalty)
 
-    def _solve_values(self, data: TargetPoints, options: Options, monitor: Monitor, start: Any) -> Any:
+    def _solve_values(self, data: TargetPoints, options: LinearOptions, monitor: Monitor, start: Any) -> Any:
         return self._solve_plane(self._problem(data), options, monitor, start)
 
     def _attributes_so_far(self, data: Any, results: Sequence[Any]) -> dict[str, Any]:

@@ -15,8 +15,7 @@ from maxmargin.estimators._base import LinearClassifier, kept_on_error, one_or_a
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
-from maxmargin.solvers import Monitor, Status, interrupt_handler
-from maxmargin.solvers.core.result import Options
+from maxmargin.solvers.core import Monitor, Options, Status, interrupt_handler
 from maxmargin.solvers.regression import logistic_gradient, logistic_newton
 from maxmargin.solvers.regression.logistic import LogisticPoint, plane_at
 
@@ -176,7 +175,7 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
             per_task = max(1, n_threads // min(n_threads, labelled.n_tasks))
 
             def run(task: int, dataset: Dataset, seed: int, monitor: Monitor) -> LogisticPoint:
-                options = Options(self.tol, self.max_iter or math.inf, "random", seed, per_task)
+                options = Options(self.tol, self.max_iter or math.inf, seed, per_task)
                 problem = self._problem(dataset)
                 if self.solver == "gradient":
                     return logistic_gradient.solve(problem, options, monitor, starts[task], self.step_size)
@@ -239,7 +238,7 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         self.classes_ = labelled.classes
         self.coef_ = np.array([result.w for result in results])
         self.intercept_ = np.array([result.intercept for result in results])
-        self.n_iter_ = max(1, *(result.n_steps for result in results))
+        self.n_iter_ = max(1, *(result.n_iter for result in results))
         self.history_ = one_or_all([result.history for result in results])
         self._keep_separating(results)
         self.certificate_ = self._certify(labelled)

@@ -11,7 +11,7 @@ from maxmargin.certificates import Certificate, PerClass, bracket_margin, linear
 from maxmargin.data import Dataset, LabelledPoints, validate_labels, validate_training_data
 from maxmargin.estimators._base import LinearClassifier, one_or_all, refuse_other_rows
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers import Monitor, interrupt_handler
+from maxmargin.solvers.core import Monitor, interrupt_handler
 from maxmargin.solvers.perceptron import margin as margin_perceptron
 from maxmargin.solvers.perceptron import smooth as smooth_perceptron
 from maxmargin.solvers.perceptron.margin import MarginOptions, MarginResult
@@ -61,8 +61,8 @@ class MarginPerceptron(LinearClassifier):
 
     Attributes
     ----------
-    coef_, intercept_, classes_, n_iter_, n_updates_, mistakes_per_pass_, criterion_per_pass_, rows_evaluated_per_pass_, \
-dual_coef_, status_ :
+    coef_, intercept_, classes_, n_iter_, n_updates_, mistakes_per_pass_, criterion_per_pass_, \
+rows_evaluated_per_pass_, dual_coef_, status_ :
         As for :class:`Perceptron`. Violations count as mistakes; those of all rounds are counted.
     margin_ : float, or ndarray with one entry a class
         The margin of the plane: the lower end of the bracket.

@@ -21,9 +21,10 @@ from maxmargin.data import (
 )
 from maxmargin.estimators._base import LinearClassifier, as_list, one_or_all, refuse_other_rows
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers import EpochOptions, Monitor, PerceptronResult, Start, interrupt_handler
+from maxmargin.solvers.core import Monitor, interrupt_handler
 from maxmargin.solvers.perceptron import batch as batch_perceptron
 from maxmargin.solvers.perceptron import online as online_perceptron
+from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
 
 RULES = {"online": online_perceptron.solve, "batch": batch_perceptron.solve}
 

@@ -12,8 +12,7 @@ from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.estimators._linear_regression import LinearRegression
 from maxmargin.estimators._penalty import penalty_from_prior
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
-from maxmargin.solvers import Monitor
-from maxmargin.solvers.core.result import Options, Result
+from maxmargin.solvers.core import Monitor, Options, Result
 from maxmargin.solvers.regression.ridge import solve
 
 
@@ -122,7 +121,7 @@ class Ridge(LinearRegression):
     def _penalty(self) -> float:
         return penalty_from_prior(self, "sigma2", "tau2", lambda sigma2, tau2: sigma2 / tau2)
 
-    def _solve(self, errors: SquaredErrors, monitor: Monitor, start: np.ndarray | None) -> Result:  # noqa: ARG002
+    def _solve(self, errors: SquaredErrors, monitor: Monitor, start: np.ndarray | None) -> Result[float]:  # noqa: ARG002
         return solve(RidgeProblem(errors, self._penalty()), Options(self.tol, self.max_iter or math.inf), monitor)
 
     def _measure(self, errors: SquaredErrors) -> RidgeGap:

@@ -41,7 +41,7 @@ from maxmargin.estimators._kernel_svm import Attempt, KernelSVM, shape_of
 from maxmargin.estimators._kernels import make_kernel, refuse_bad_gram
 from maxmargin.problems.kernel_svm import NO_MARGIN
 from maxmargin.problems.one_vs_one import PairProblems
-from maxmargin.solvers import Monitor, Status, interrupt_handler
+from maxmargin.solvers.core import Monitor, Status, interrupt_handler
 from maxmargin.solvers.kernel.one_vs_one import PairSolver
 
 # With C = inf, a margin that is proven to be below this share of the longest phi(x), or below this, is taken for none.
@@ -238,7 +238,7 @@ class SVC(KernelSVM, CertifiedClassifier):
                 results = self._solve_proven(labelled, problems.of_all_points, solve)
                 self.shape_fit_ = shape_of(X, labelled.points)
                 self.class_weight_ = np.asarray(per_class, dtype=np.float64)
-                self.n_iter_ = np.array([result.n_steps for result in results], dtype=np.int32)
+                self.n_iter_ = np.array([result.n_iter for result in results], dtype=np.int32)
                 self._report(results)
         return self
 

@@ -17,7 +17,7 @@ from maxmargin.estimators._kernels import make_kernel, refuse_bad_gram
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import built_in
 from maxmargin.problems.linear_svm import epsilon_insensitive, weights_of
-from maxmargin.solvers import Monitor, interrupt_handler
+from maxmargin.solvers.core import Monitor, interrupt_handler
 from maxmargin.solvers.kernel import smo
 
 
@@ -144,7 +144,7 @@ class SVR(RegressorMixin, KernelSVM):
 
                 results = self._solve_proven(data, problem, solve)
                 self.shape_fit_ = shape_of(X, data.points)
-                self.n_iter_ = results[0].n_steps
+                self.n_iter_ = results[0].n_iter
                 self._report(results)
         return self
 

@@ -13,8 +13,8 @@ from maxmargin.certificates import PerClass, PerPair
 from maxmargin.files.certificate_values import certificate_of, plain_certificate
 from maxmargin.files.stored_parts import StoredParts
 from maxmargin.problems.kernels import Linear, Polynomial, RadialBasis, Sigmoid
-from maxmargin.solvers import Status
-from maxmargin.solvers.core.status import Start
+from maxmargin.solvers.core import Status
+from maxmargin.solvers.perceptron.result import Start
 
 FLOATS = ("F64",)
 INDICES = ("I32", "I64")

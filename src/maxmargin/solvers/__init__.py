@@ -1,16 +1,5 @@
-"""Algorithms, one a file: ``solve(problem, options, start, monitor) -> PerceptronResult``."""
+"""Algorithms by family, one a file: ``solve(problem, options, monitor, start) -> Result[float]``."""
 
-from maxmargin.solvers.core.monitor import Monitor, StepReport, interrupt_handler, step_listener
-from maxmargin.solvers.core.status import EpochOptions, LimitWarning, PerceptronResult, Start, Status
+from maxmargin.solvers.core import LimitWarning, Status
 
-__all__ = [
-    "EpochOptions",
-    "LimitWarning",
-    "Monitor",
-    "PerceptronResult",
-    "Start",
-    "Status",
-    "StepReport",
-    "interrupt_handler",
-    "step_listener",
-]
+__all__ = ["LimitWarning", "Status"]

@@ -1,1 +1,20 @@
-"""What all solvers share: options, result, monitor, Hessian systems."""
+"""The contract ``solve(problem, options, monitor, start) -> Result``, with one termination test and one stall test."""
+
+from maxmargin.solvers.core.monitor import ENTRIES_PER_CALL, Monitor, StepReport, interrupt_handler, step_listener
+from maxmargin.solvers.core.result import Options, Result, warm_start
+from maxmargin.solvers.core.stall import StallTest
+from maxmargin.solvers.core.status import LimitWarning, Status
+
+__all__ = [
+    "ENTRIES_PER_CALL",
+    "LimitWarning",
+    "Monitor",
+    "Options",
+    "Result",
+    "StallTest",
+    "Status",
+    "StepReport",
+    "interrupt_handler",
+    "step_listener",
+    "warm_start",
+]

@@ -1,4 +1,4 @@
-"""Time limits, progress and requests to stop: everything a run listens to between two calls of a loop."""
+"""Time limit, progress callback and interrupt flag of a solver run, and its one termination test."""
 
 import signal
 import threading
@@ -8,43 +8,55 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import FrameType
+from typing import Any
 
 import numpy as np
 
+from maxmargin.solvers.core.result import Options, Result
 from maxmargin.solvers.core.status import Status
 
-# A call of a loop reads at most this many entries, so that Ctrl-C is answered within a second.
+# The most matrix entries that one call of a compiled loop reads: Ctrl-C is then answered within a second.
 ENTRIES_PER_CALL = 1 << 26
 
-
-# Who is told, besides callbacks, how much of a fit is done, from 0 to 1, and what a step found.
+# Called, besides scikit-learn's callbacks, with the share of the fit that is done, from 0 to 1, and a summary.
 step_listener: ContextVar[Callable[[float, str], None] | None] = ContextVar("step_listener", default=None)
 
 
 @dataclass(frozen=True)
 class StepReport:
-    """What is known after a pass or another step of a run.
+    """The state of a run after an iteration, as callbacks get it.
 
-    ``step`` names the kind of step, ``summary`` is what a person would want to know, ``share`` is how much of the way
-    is gone, as far as can be told, ``result`` gives w, b and alpha.
+    Attributes
+    ----------
+    step : str
+        The kind of iteration: "epoch", "block", ...
+    number : int
+    summary : str
+    share : float
+        The estimated share of the run that is done.
+    result : callable
+        Returns w, b and the duals.
     """
 
     step: str
     number: int
     summary: str
     share: float
-    result: Callable[[], tuple[np.ndarray, float, np.ndarray]]
+    result: Callable[[], tuple[np.ndarray, float | np.ndarray, np.ndarray]]
 
 
 @dataclass
 class Monitor:
-    """The clock of a run and the ears it has for the world outside.
+    """Time limit, progress callback and interrupt flag of one solver run.
 
     Attributes
     ----------
-    max_time : seconds from the creation of the monitor, or None
-    on_step : called after every step; returns True to stop
-    stop_requested : set, by Ctrl-C's handler or another thread, to stop at the next safe point
+    max_time : float or None
+        Seconds from the creation of the monitor.
+    on_step : callable or None
+        Called after every iteration; returns True to stop.
+    stop_requested : threading.Event
+        Set, by Ctrl-C's handler or another thread, to stop at the next safe point.
     """
 
     max_time: float | None = None
@@ -63,7 +75,7 @@ class Monitor:
         return None if self.max_time is None else max(0.0, self.max_time - self.seconds)
 
     def check_limits(self) -> Status | None:
-        """Return why the run has to stop now, or None."""
+        """INTERRUPTED or TIME_LIMIT where the run has to stop now, else None."""
         if self.stop_requested.is_set():
             return Status.INTERRUPTED
         if self.max_time is not None and self.seconds >= self.max_time:
@@ -71,15 +83,42 @@ class Monitor:
         return None
 
     def report(self, make_report: Callable[[], StepReport]) -> Status | None:
-        """Tell the world of a step, if it listens, and return why the run has to stop now, or None."""
+        """Call the callback, if there is one, and check the limits."""
         if self.on_step is not None and self.on_step(make_report()):
             return Status.INTERRUPTED
         return self.check_limits()
 
+    def record(self, result: Result[Any]) -> None:
+        """Append the incumbents' values to the history."""
+        # Rounding can put the dual value above the primal one by a digit.
+        result.history.append((self.seconds, float(result.primal), float(min(result.dual, result.primal))))
+
+    def check_termination(self, result: Result[Any], options: Options, step: str) -> Status | None:
+        """The termination test of all solvers that measure a gap: goal, ``max_iter``, callback, interrupt, time."""
+        self.record(result)
+        goal = result.check_goal(options)
+        if goal is not None:
+            return goal
+        if result.n_iter >= options.max_iter:
+            return Status.ITERATION_LIMIT
+        return self.report(
+            lambda: StepReport(
+                step=step,
+                number=result.n_iter,
+                summary=f"gap {result.relative_gap:.3g}",
+                share=result.share_done(options.tol),
+                result=lambda: (result.w, result.intercept, result.beta),
+            )
+        )
+
+    def quiet(self) -> "Monitor":
+        """A monitor for an auxiliary run: the same limits, no callback."""
+        return Monitor(self.seconds_left, None, self.stop_requested)
+
 
 @contextmanager
 def interrupt_handler() -> Iterator[threading.Event]:
-    """Let the first Ctrl-C ask for a stop at the next safe point, and raise it when the work is put away.
+    """Turn the first Ctrl-C into a request to stop at the next safe point, and raise it once the model is stored.
 
     An exception in the middle of a call would lose the model. A second Ctrl-C is raised at once, as usual. Outside the
     main thread, and where the program has a handler of its own, nothing is changed.

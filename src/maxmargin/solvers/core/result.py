@@ -1,89 +1,93 @@
-"""Runs that stop at a proven gap: their options, the best points they met, and when to stop."""
+"""What goes into a solver and what comes out of it."""
 
 import math
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import numpy as np
 
-from maxmargin.solvers.core.monitor import Monitor, StepReport
 from maxmargin.solvers.core.status import Status
+
+# The type of the intercept: float, or an array with one entry a class for a joint problem.
+InterceptT = TypeVar("InterceptT", float, np.ndarray)
 
 
 @dataclass(frozen=True)
 class Options:
-    """When to stop: at this relative gap, or after this many steps; and how to run.
+    """When a run stops, and how it runs; solvers with options of their own derive from this class.
 
-    ``selection`` is the order of coordinate ascent, ``seed`` that of its random choices, ``n_threads`` the number of
-    threads that passes over the rows may use.
+    Attributes
+    ----------
+    tol : float
+        The relative duality gap at which to stop.
+    max_iter : float
+        The largest number of iterations: epochs, Newton steps or SMO steps.
+    seed : int
+        Seeds everything random.
+    n_threads : int
+        Threads for passes over the rows. The result does not depend on it.
     """
 
     tol: float = 1e-4
     max_iter: float = math.inf
-    selection: str = "random"
     seed: int = 0
     n_threads: int = 1
 
 
 @dataclass
-class Result:
-    """A plane and signed duals, the best of each that a run met, and the history of (seconds, primal, dual).
+class Result(Generic[InterceptT]):
+    """The incumbent of a run, the best primal and the best dual point it met, and how the run ended.
 
-    From the dual value ``infeasibility_bound`` on there is no plane that could be looked for.
+    Attributes
+    ----------
+    w : ndarray of shape (d,), or (n_classes, d) for a joint problem; empty in the feature space of a kernel
+    intercept : float, or ndarray of shape (n_classes,)
+    beta : ndarray of shape (n,), or (n, n_classes); empty where the certificate needs no duals
+        Signed duals, y_i alpha_i.
+    primal, dual : float
+        The values of the incumbents, as the solver computed them.
+    n_iter : int
+    status : Status
+    infeasibility_bound : float
+        A dual value from which on the primal problem counts as infeasible.
+    history : list of (seconds, primal, dual)
     """
 
     w: np.ndarray
-    intercept: float
+    intercept: InterceptT
     beta: np.ndarray
     primal: float = math.inf
     dual: float = -math.inf
-    n_steps: int = 0
+    n_iter: int = 0
     status: Status = Status.STALLED
     infeasibility_bound: float = math.inf
     history: list[tuple[float, float, float]] = field(default_factory=list)
 
     @property
     def relative_gap(self) -> float:
-        """The gap between the best primal and the best dual value."""
+        """(primal - dual) / primal of the incumbents."""
         if not math.isfinite(self.primal):
             return math.inf
         return (self.primal - self.dual) / self.primal if self.primal > 0.0 else 0.0
 
-    def update_incumbent(self, primal: float, w: np.ndarray, b: float) -> None:
-        """Keep a plane if it is the best so far; of two that are equally good, rounded, the later one is nearer."""
+    def update_incumbent(self, primal: float, w: np.ndarray, b: InterceptT) -> None:
+        """Keep a primal point that is the best so far; of two equally good ones, rounded, the later one is nearer."""
         if primal <= self.primal:
             self.primal, self.w, self.intercept = primal, w.copy(), b
 
-    def reached(self, options: Options) -> Status | None:
-        """Whether the goal is reached, or proven to be out of reach."""
+    def check_goal(self, options: Options) -> Status | None:
+        """SOLVED within the tolerance, NOT_SEPARABLE beyond the infeasibility bound, else None."""
         if self.dual >= self.infeasibility_bound:
             return Status.NOT_SEPARABLE
         return Status.SOLVED if self.relative_gap <= options.tol else None
 
-    def _share_of_the_way(self, tol: float) -> float:
-        """The digits of the gap that are gained, of those that are asked for."""
+    def share_done(self, tol: float) -> float:
+        """The digits of the gap that are gained, as a share of those that are asked for."""
         if not 0.0 < self.relative_gap < 1.0 or not 0.0 < tol < 1.0:
             return 0.0
         return min(1.0, math.log(self.relative_gap) / math.log(tol))
 
-    def note(self, monitor: Monitor) -> None:
-        """Write the history."""
-        # Rounding can put the dual's value above the primal's by a digit: a history is not to contradict the theory.
-        self.history.append((monitor.seconds, float(self.primal), float(min(self.dual, self.primal))))
 
-    def check_termination(self, options: Options, monitor: Monitor, step: str) -> Status | None:
-        """Write the history, tell the world, and say why to stop, if there is reason to."""
-        self.note(monitor)
-        reached = self.reached(options)
-        if reached is not None:
-            return reached
-        if self.n_steps >= options.max_iter:
-            return Status.ITERATION_LIMIT
-        return monitor.report(
-            lambda: StepReport(
-                step=step,
-                number=self.n_steps,
-                summary=f"gap {self.relative_gap:.3g}",
-                share=self._share_of_the_way(options.tol),
-                result=lambda: (self.w, self.intercept, self.beta),
-            )
-        )
+def warm_start(beta: np.ndarray) -> Result[float]:
+    """A start that has nothing but signed duals."""
+    return Result(np.empty(0), 0.0, beta)

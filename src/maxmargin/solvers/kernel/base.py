@@ -7,8 +7,7 @@ import numpy as np
 
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import RadialBasis
-from maxmargin.solvers.core.monitor import Monitor
-from maxmargin.solvers.core.result import Options, Result
+from maxmargin.solvers.core import Monitor, Options, Result
 from maxmargin.solvers.linear.initial_point import best_intercept
 
 # Kernel values of single precision are enough for gaps above this, if their products stay in its range.
@@ -22,10 +21,9 @@ SLOWEST = 1e-2
 
 
 @dataclass(frozen=True)
-class SMOOptions:
+class SMOOptions(Options):
     """When to stop, and how to run: ``cache_size`` in megabytes; ``exact`` for kernel values of double precision."""
 
-    gap: Options
     cache_size: float = 200.0
     shrinking: bool = True
     exact: bool = False
@@ -36,22 +34,22 @@ class SMOOptions:
         spread = 0.0
         if isinstance(problem.kernel, RadialBasis):
             spread = problem.kernel.gamma * problem.largest_norm**2
-        coarse = self.gap.tol >= FINE_GAP and largest <= LARGEST_SINGLE and spread <= WIDEST_SINGLE
+        coarse = self.tol >= FINE_GAP and largest <= LARGEST_SINGLE and spread <= WIDEST_SINGLE
         return np.float32 if coarse and not (self.exact or problem.hard) else np.float64
 
 
-def empty_point(problem: KernelSVMProblem, before: Result | None = None) -> Result:
+def empty_point(problem: KernelSVMProblem, before: Result[float] | None = None) -> Result[float]:
     """What is known before the first step; a run that is gone on with has been at work already."""
     point = Result(np.empty(0), 0.0, np.zeros(problem.n_rows), infeasibility_bound=problem.infeasibility_bound)
     if before is not None:
-        point.n_steps, point.history = before.n_steps, list(before.history)
+        point.n_iter, point.history = before.n_iter, list(before.history)
     return point
 
 
 class SMOBase:
     """Duals that rise block by block, the scores of all points without intercept, and the best point so far."""
 
-    def __init__(self, problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor, best: Result) -> None:
+    def __init__(self, problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor, best: Result[float]) -> None:
         self.problem, self.options, self.monitor, self.best = problem, options, monitor, best
         self.lower, self.upper = problem.losses.lowers(), problem.losses.uppers()
         self.beta, self.scores = np.zeros(problem.n_rows), np.zeros(problem.n_rows)

@@ -2,8 +2,7 @@
 
 from maxmargin.data import ClassPair
 from maxmargin.problems.one_vs_one import PairProblems
-from maxmargin.solvers.core.monitor import Monitor
-from maxmargin.solvers.core.result import Result
+from maxmargin.solvers.core import Monitor, Result
 from maxmargin.solvers.kernel import smo
 from maxmargin.solvers.kernel import smo_full_matrix as whole_smo
 from maxmargin.solvers.kernel.base import SMOOptions
@@ -33,7 +32,7 @@ class PairSolver:
             self._grams = PairMatrices(pairs, whole, options)
         self.at_once = max(1, self.at_once)
 
-    def solve(self, task: int, pair: ClassPair, monitor: Monitor, before: Result | None) -> Result:
+    def solve(self, task: int, pair: ClassPair, monitor: Monitor, before: Result[float] | None) -> Result[float]:
         """Run until the pair's gap is small, from where a run ended before that fell short of it, if there was one."""
         problem = self._problems.problem(pair)
         if self._grams is None:

@@ -27,7 +27,7 @@ def pairs_at_once(pairs: ClassPairs, problem: KernelSVMProblem, options: SMOOpti
     of_pair, of_classes = largest**2, sum(size**2 for size in sizes)
     if largest > MOST_ROWS or of_pair > SHARE_OF_PAIR * room or of_classes > SHARE_OF_CLASSES * room:
         return 0
-    return min(options.gap.n_threads, int((1.0 - SHARE_OF_CLASSES) * room // of_pair))
+    return min(options.n_threads, int((1.0 - SHARE_OF_CLASSES) * room // of_pair))
 
 
 class PairMatrices:
@@ -46,7 +46,7 @@ class PairMatrices:
         self._blocks = KernelMatrix(problem, self._dtype)
         self._rooms = threading.local()
         self._within: list[np.ndarray] = []
-        n_threads = options.gap.n_threads if self._blocks.in_threads else 1
+        n_threads = options.n_threads if self._blocks.in_threads else 1
         with ThreadEngine(ENTRIES_PER_CLASS, n_threads) as classes:
             for made in classes.each(len(pairs.rows_of_class), self._make_classes):
                 self._within.extend(made)

@@ -17,9 +17,7 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine.threads import ThreadEngine
 from maxmargin.loops.smo import Duals, add_kernel_rows, ascend_pairs
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.solvers.core.monitor import Monitor
-from maxmargin.solvers.core.result import Result
-from maxmargin.solvers.core.status import Status
+from maxmargin.solvers.core import Monitor, Result, Status
 from maxmargin.solvers.kernel import smo_full_matrix as whole_smo
 from maxmargin.solvers.kernel.base import SMOBase, SMOOptions, empty_point
 from maxmargin.solvers.kernel.kernel_cache import KernelCache
@@ -53,12 +51,14 @@ PATIENCE = 60
 VISITS = 20.0
 
 
-def solve(problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor, before: Result | None = None) -> Result:
+def solve(
+    problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor, before: Result[float] | None = None
+) -> Result[float]:
     """Run until the relative gap is at most ``tol``. There is no w: the duals are the plane.
 
     ``before`` is where a run ended that is to be gone on with.
     """
-    blocks = ThreadEngine(ENTRIES_PER_SCORE, options.gap.n_threads)
+    blocks = ThreadEngine(ENTRIES_PER_SCORE, options.n_threads)
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), blocks:
         if whole_smo.fits(problem.n_rows, options):
             rows = KernelCache(problem, options.cache_size, blocks, options.dtype_for(problem))
@@ -77,7 +77,7 @@ class SMORun(SMOBase):
         problem: KernelSVMProblem,
         options: SMOOptions,
         monitor: Monitor,
-        best: Result,
+        best: Result[float],
         blocks: ThreadEngine,
     ) -> None:
         super().__init__(problem, options, monitor, best)
@@ -99,7 +99,7 @@ class SMORun(SMOBase):
             rise, fall = self.slopes()
             self.violation = float(rise.max(initial=-math.inf)) - float(fall.min(initial=math.inf))
             self.offer()
-            status = best.check_termination(self.options.gap, self.monitor, "block")
+            status = self.monitor.check_termination(best, self.options, "block")
             if status is None and (
                 self.violation <= 0.0 or self.stalled >= max(PATIENCE, VISITS * self.beta.size / self.size)
             ):
@@ -118,7 +118,7 @@ class SMORun(SMOBase):
         for _ in range(BLOCKS_OF_PART):
             rise, fall = self.slopes()
             self.violation = float(rise.max(initial=-math.inf)) - float(fall.min(initial=math.inf))
-            enough = self.violation <= goal or self.best.n_steps >= self.options.gap.max_iter
+            enough = self.violation <= goal or self.best.n_iter >= self.options.max_iter
             if enough or self.monitor.check_limits() is not None:
                 return
             self._choose(rise, fall)
@@ -189,7 +189,7 @@ class SMORun(SMOBase):
         beta, before = self.beta[block], self.beta[block].copy()
         residuals = self.problem.shape.targets[block] - self.scores[block]
         duals = Duals(beta, residuals, self.lower[block], self.upper[block], self.problem.shape.epsilon)
-        self.best.n_steps += ascend_pairs(gram, duals, SHARE * self.violation, STEPS_PER_DUAL * block.size)
+        self.best.n_iter += ascend_pairs(gram, duals, SHARE * self.violation, STEPS_PER_DUAL * block.size)
         self.beta[block] = beta
         moved = np.flatnonzero(beta != before)
         self._move_scores(slots[moved], (beta - before)[moved])

@@ -6,9 +6,7 @@ import numpy as np
 
 from maxmargin.loops.smo import Blocks, Duals, ascend_blocks
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.solvers.core.monitor import Monitor
-from maxmargin.solvers.core.result import Result
-from maxmargin.solvers.core.status import Status
+from maxmargin.solvers.core import Monitor, Result, Status
 from maxmargin.solvers.kernel.base import SMOBase, SMOOptions, empty_point
 
 # The most rows, and the share of the cache that their kernel matrix may take.
@@ -39,8 +37,8 @@ def solve(
     gram: np.ndarray,
     options: SMOOptions,
     monitor: Monitor,
-    before: Result | None = None,
-) -> Result:
+    before: Result[float] | None = None,
+) -> Result[float]:
     """Run until the relative gap is at most ``tol``, given the kernel matrix of the problem's rows.
 
     ``before`` is where a run ended that is to be gone on with.
@@ -52,7 +50,7 @@ def solve(
         return _until_gap(run, gram)
 
 
-def _until_gap(run: SMOBase, gram: np.ndarray) -> Result:
+def _until_gap(run: SMOBase, gram: np.ndarray) -> Result[float]:
     problem, options, best, targets = run.problem, run.options, run.best, run.problem.shape.targets
     residuals = targets - run.scores
     duals = Duals(run.beta, residuals, run.lower, run.upper, problem.shape.epsilon)
@@ -63,15 +61,15 @@ def _until_gap(run: SMOBase, gram: np.ndarray) -> Result:
             kept=KEPT,
             share=SHARE,
             most=BLOCKS_PER_LOOK,
-            max_steps=int(min(STEPS_PER_LOOK, max(1, options.gap.max_iter - best.n_steps))),
+            max_steps=int(min(STEPS_PER_LOOK, max(1, options.max_iter - best.n_iter))),
             violation=PROGRESS * min(violation, 2.0 * float(np.abs(targets).max())) if problem.hard else 0.0,
-            gap=-1.0 if problem.hard else SAFETY * options.gap.tol,
+            gap=-1.0 if problem.hard else SAFETY * options.tol,
         )
         n_steps, violation = ascend_blocks(gram, duals, targets, blocks)
-        best.n_steps += n_steps
+        best.n_iter += n_steps
         run.scores = targets - residuals
         run.offer()
-        status = best.check_termination(options.gap, run.monitor, "block")
+        status = run.monitor.check_termination(best, options, "block")
         if status is None and (n_steps == 0 or run.stalled >= PATIENCE):
             status = Status.STALLED
         if status is not None:

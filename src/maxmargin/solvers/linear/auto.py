@@ -1,17 +1,16 @@
 """Which algorithm solves a linear support vector machine, and how it begins."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from maxmargin.data import Points
 from maxmargin.problems.linear_svm import LinearSVMProblem
+from maxmargin.solvers.core import Monitor, Result, Status
 from maxmargin.solvers.core.hessian import LARGEST_DIRECT
-from maxmargin.solvers.core.monitor import Monitor
-from maxmargin.solvers.core.result import Options, Result
-from maxmargin.solvers.core.status import Status
-from maxmargin.solvers.linear import coordinate_ascent as coordinate
-from maxmargin.solvers.linear import newton
+from maxmargin.solvers.linear import coordinate_ascent, newton
+from maxmargin.solvers.linear.options import LinearOptions
 
-SOLVERS = ("auto", "coordinate", "newton")
 # With so many rows for every column a sample of them is the better start.
 ROWS_FOR_A_SAMPLE = 200
 # Fewer entries than this are a matter of milliseconds, whoever starts.
@@ -24,25 +23,20 @@ DENSE_SHARE = 0.25
 
 
 def solve(
-    problem: LinearSVMProblem,
-    options: Options,
-    monitor: Monitor,
-    start: np.ndarray | None = None,
-    solver: str = "auto",
-) -> Result:
-    """Run until the relative gap is at most ``tol``; ``start`` are signed duals to begin with."""
-    chosen = solver == "auto"
-    if chosen:
-        solver = suited_solver(problem, options)
+    problem: LinearSVMProblem, options: LinearOptions, monitor: Monitor, start: Result[float] | None = None
+) -> Result[float]:
+    """Run until the relative gap is at most ``tol``; ``start`` holds signed duals to begin with."""
+    solver = suited_solver(problem, options) if options.solver == "auto" else options.solver
     if solver == "newton":
         return newton.solve(problem, options, monitor, start)
-    found = coordinate.solve(problem, options, monitor, start, switch_on_slow_progress=solver == "both")
-    if chosen and found.status is Status.STALLED and options.selection == "random":
-        return newton.solve(problem, options, monitor, found.beta, found)
+    options_of_ascent = replace(options, switch_on_slow_progress=solver == "both")
+    found = coordinate_ascent.solve(problem, options_of_ascent, monitor, start)
+    if options.solver == "auto" and found.status is Status.STALLED and options.selection == "random":
+        return newton.solve(problem, options, monitor, found)
     return found
 
 
-def suited_solver(problem: LinearSVMProblem, options: Options) -> str:
+def suited_solver(problem: LinearSVMProblem, options: LinearOptions) -> str:
     """Coordinate ascent where both sides are long, or one of its orders is asked for; Newton steps for small data, for
     many more rows than columns, and for a free intercept far from the origin; else "both": coordinate ascent for as
     long as it is fast, then Newton steps.

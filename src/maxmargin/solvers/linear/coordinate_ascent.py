@@ -27,12 +27,10 @@ from maxmargin.loops.coordinate import (
 )
 from maxmargin.loops.newton import see
 from maxmargin.problems.linear_svm import LinearSVMProblem
-from maxmargin.solvers.core.monitor import ENTRIES_PER_CALL, Monitor
-from maxmargin.solvers.core.result import Options, Result
-from maxmargin.solvers.core.status import Status
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, Status
 from maxmargin.solvers.linear.initial_point import best_intercept, initial_point
+from maxmargin.solvers.linear.options import LinearOptions
 
-SELECTIONS = ("random", "cyclic", "greedy")
 # The value of the intercept's feature, relative to the length of a row.
 INTERCEPT_FEATURE = 0.3
 PASSES_PER_CENTRE = 3
@@ -52,13 +50,11 @@ AFFORDED_PER_DECADE = 4.0
 
 def solve(
     problem: LinearSVMProblem,
-    options: Options,
+    options: LinearOptions,
     monitor: Monitor,
-    start: np.ndarray | None = None,
-    *,
-    switch_on_slow_progress: bool = False,
-) -> Result:
-    """Make passes until the relative gap is at most ``tol``; ``start`` are signed duals to begin with.
+    start: Result[float] | None = None,
+) -> Result[float]:
+    """Make passes until the relative gap is at most ``tol``; ``start`` holds signed duals to begin with.
 
     With ``switch_on_slow_progress`` it ends as stalled as soon as the gap shrinks too slowly for the goal to be near.
     """
@@ -66,14 +62,12 @@ def solve(
     if start is None:
         beta, w, b = np.zeros(points.n_rows), np.zeros(points.n_columns), 0.0
     else:
-        first = initial_point(problem, start)
+        first = initial_point(problem, start.beta)
         beta, w, b = first.beta, first.w, first.b
     blocks = ThreadEngine(points.entries_per_row, options.n_threads)
     best = Result(w, b, beta)
     with np.errstate(over="ignore", invalid="ignore"), blocks:
-        CoordinateRun(problem, options, monitor, best, blocks).until_gap(
-            switch_on_slow_progress=switch_on_slow_progress
-        )
+        CoordinateRun(problem, options, monitor, best, blocks).until_gap()
     return best
 
 
@@ -83,9 +77,9 @@ class CoordinateRun:
     def __init__(
         self,
         problem: LinearSVMProblem,
-        options: Options,
+        options: LinearOptions,
         monitor: Monitor,
-        best: Result,
+        best: Result[float],
         blocks: ThreadEngine,
     ) -> None:
         self.problem, self.options, self.monitor, self.best, self.blocks = problem, options, monitor, best, blocks
@@ -111,7 +105,7 @@ class CoordinateRun:
         self.summed_anew = 0
         self.scores = np.empty(points.n_rows)
 
-    def until_gap(self, *, switch_on_slow_progress: bool = False) -> None:
+    def until_gap(self) -> None:
         """Passes until the gap is small, nothing moves any more (or too slowly), or a limit is hit."""
         points, best = self.problem.points, self.best
         entries = points.entries_per_row * points.n_rows + 1.0
@@ -121,25 +115,25 @@ class CoordinateRun:
         if not self.problem.shape.one_sided:
             # A flat plane may lose nothing, and would never be met again.
             self._offer()
-            if best.check_termination(self.options, self.monitor, "pass") is Status.SOLVED:
+            if self.monitor.check_termination(best, self.options, "pass") is Status.SOLVED:
                 best.status = Status.SOLVED
                 return
         while True:
             work += self.n_active * points.entries_per_row + 1.0
             status, largest = self._pass()
-            best.n_steps += 1
+            best.n_iter += 1
             passes_since_centre += 1
             interval = min(PASSES_PER_CHECK * entries, max(entries, SHARE_PER_CHECK * work))
-            at_end = status is not None or best.n_steps >= self.options.max_iter
+            at_end = status is not None or best.n_iter >= self.options.max_iter
             if at_end or largest == 0.0 or work >= checked_at + interval:
                 checked_at = work
                 self._offer()
-                reached = best.check_termination(self.options, self.monitor, "pass")
+                reached = self.monitor.check_termination(best, self.options, "pass")
                 if best.relative_gap < 0.9 * better_gap or best.dual > 1.01 * better_dual:
                     better_gap, better_dual = best.relative_gap, max(0.0, best.dual)
-                    better_at, better_passes = work, best.n_steps
-                in_vain = work > IN_VAIN * better_at and best.n_steps > better_passes + PASSES_IN_VAIN
-                in_vain |= switch_on_slow_progress and pace.is_slow(work / entries, best.relative_gap)
+                    better_at, better_passes = work, best.n_iter
+                in_vain = work > IN_VAIN * better_at and best.n_iter > better_passes + PASSES_IN_VAIN
+                in_vain |= self.options.switch_on_slow_progress and pace.is_slow(work / entries, best.relative_gap)
                 if reached is not None or status is not None or in_vain:
                     best.status = Status.SOLVED if reached is Status.SOLVED else status or reached or Status.STALLED
                     return
@@ -198,8 +192,8 @@ class CoordinateRun:
     def _offer(self) -> None:
         """Offer the plane and the duals as they are now, made feasible."""
         problem, best = self.problem, self.best
-        if best.n_steps >= self.summed_anew + PASSES_PER_SUM:
-            self.summed_anew = best.n_steps
+        if best.n_iter >= self.summed_anew + PASSES_PER_SUM:
+            self.summed_anew = best.n_iter
             self.ascent.w[:] = problem.points.combination(self.ascent.cells[:, DUAL])
         w, b = self.ascent.w, float(self.ascent.b[0])
         n_rows = self.scores.size

@@ -15,9 +15,8 @@ import numpy as np
 
 from maxmargin.loops.crammer_singer import ClassRows, Planes, Waits, ascend, combine, lost, row_work
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
-from maxmargin.solvers.core.monitor import ENTRIES_PER_CALL, Monitor
-from maxmargin.solvers.core.result import Options, Result
-from maxmargin.solvers.core.status import Status
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, Status
+from maxmargin.solvers.linear.options import LinearOptions
 from maxmargin.solvers.linear.tied_intercepts import tied_intercepts
 
 SELECTIONS = ("random", "cyclic")
@@ -37,17 +36,19 @@ PATIENCE, PATIENT_EPOCHS = 10, 1000
 NEVER = np.iinfo(np.int64).max
 
 
-def solve(problem: CrammerSingerProblem, options: Options, monitor: Monitor, start: np.ndarray | None = None) -> Result:
+def solve(
+    problem: CrammerSingerProblem, options: LinearOptions, monitor: Monitor, start: Result[np.ndarray] | None = None
+) -> Result[np.ndarray]:
     """Climb the dual until the gap is small, nothing changes any more, or a limit is hit.
 
     Parameters
     ----------
     problem : CrammerSingerProblem
-    options : Options
+    options : LinearOptions
         ``max_iter`` counts epochs, ``selection`` is "random" or "cyclic", and one thread is used.
     monitor : Monitor
-    start : ndarray of shape (n, n_classes) or None
-        Duals to start from, instead of zeros.
+    start : Result[np.ndarray] or None
+        Holds duals of shape (n, n_classes) to start from, instead of zeros.
 
     Returns
     -------
@@ -95,14 +96,14 @@ class _DualAscent:
     """The state of a run: duals and their planes, means of the planes, and the best points."""
 
     def __init__(
-        self, problem: CrammerSingerProblem, options: Options, monitor: Monitor, start: np.ndarray | None
+        self, problem: CrammerSingerProblem, options: LinearOptions, monitor: Monitor, start: Result[np.ndarray] | None
     ) -> None:
         self.problem, self.options, self.monitor = problem, options, monitor
         points = problem.points
         self._rows_per_call = max(1, ENTRIES_PER_CALL // max(1, points.longest_row * problem.n_classes))
         self._work = row_work(problem.n_classes)
         self._generator = np.random.default_rng(options.seed)
-        self.duals = np.zeros((points.n_rows, problem.n_classes)) if start is None else problem.feasible(start)
+        self.duals = np.zeros((points.n_rows, problem.n_classes)) if start is None else problem.feasible(start.beta)
         centre = _centre(problem)
         projections, square = np.zeros(points.n_rows), 0.0
         if centre is not None:
@@ -127,7 +128,7 @@ class _DualAscent:
         """Make epochs and looks."""
         self._offer()
         gap, dual, visits = self.best.relative_gap, self.best.dual, 0
-        while (status := self.best.check_termination(self.options, self.monitor, "epoch")) is None:
+        while (status := self.monitor.check_termination(self.best, self.options, "epoch")) is None:
             if self.best.relative_gap < 0.99 * gap or self.best.dual > 1.01 * max(dual, 0.0):
                 gap, dual, visits = self.best.relative_gap, self.best.dual, self._visits
             elif self._visits > PATIENCE * visits + PATIENT_EPOCHS * self.examples.codes.size:
@@ -142,11 +143,11 @@ class _DualAscent:
     def _look_is_due(self) -> bool:
         new = self._visits - self._visits_before
         enough = max(self._visits, LOOK_EPOCHS * self.examples.codes.size)
-        return self._means.count > 0 and (new >= LOOK_SHARE * enough or self.best.n_steps >= self.options.max_iter)
+        return self._means.count > 0 and (new >= LOOK_SHARE * enough or self.best.n_iter >= self.options.max_iter)
 
     def _make_epoch(self) -> bool:
         """Visit the rows that are due, and say whether there was time to do so."""
-        epoch = self.best.n_steps + 1
+        epoch = self.best.n_iter + 1
         due = np.flatnonzero(self._waits.due <= epoch).astype(np.uint32)
         if self.options.selection == "random":
             self._generator.shuffle(due)
@@ -156,7 +157,7 @@ class _DualAscent:
             if self.monitor.check_limits() is not None:
                 finished = False
                 break
-        self.best.n_steps = epoch
+        self.best.n_iter = epoch
         self._visits += max(1, due.size)
         if self.problem.balanced:
             self.planes.intercepts[:] += FOLLOWING * self.planes.intercept_step * self.planes.totals

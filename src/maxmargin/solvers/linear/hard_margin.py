@@ -20,9 +20,7 @@ from maxmargin.data import Dataset, Points, centred_and_scaled
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine.threads import ThreadEngine
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.solvers.core.monitor import Monitor
-from maxmargin.solvers.core.result import Options, Result
-from maxmargin.solvers.core.status import Status
+from maxmargin.solvers.core import Monitor, Options, Result, Status
 from maxmargin.solvers.linear.initial_point import InitialPoint
 from maxmargin.solvers.linear.newton import NewtonRun
 
@@ -49,10 +47,12 @@ def gap_of_width(width: float) -> float:
     return width * (2.0 - width)
 
 
-def solve(problem: HardMarginProblem, options: Options, monitor: Monitor, start: np.ndarray | None = None) -> Result:
+def solve(
+    problem: HardMarginProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
+) -> Result[float]:
     """Run until the gap is at most ``tol`` (see ``gap_of_width``), or the hulls are seen to meet (NOT_SEPARABLE).
 
-    With ``tol`` = 1 it ends with the first plane that separates the classes. ``start`` are signed duals to begin with.
+    With ``tol`` = 1 it ends with the first separating hyperplane. ``start`` holds signed duals to begin with.
     """
     placed = centred_and_scaled(problem.dataset.points, may_move=problem.fit_intercept)
     square = placed.scale * placed.scale
@@ -60,9 +60,9 @@ def solve(problem: HardMarginProblem, options: Options, monitor: Monitor, start:
     own = HardMarginProblem(replace(problem.dataset, points=points), problem.fit_intercept)
     best = _empty_point(own)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), one_blas_thread():
-        start = _solve_growing_parts(own, options, monitor, best) if start is None else start / square
+        beta = _solve_growing_parts(own, options, monitor, best) if start is None else start.beta / square
         if best.status is Status.STALLED:
-            _solve_whole(own, options, monitor, best, start)
+            _solve_whole(own, options, monitor, best, beta)
         # f(x) = w·(scale (x - centre)) + b
         best.w = placed.scale * (best.w if basis is None else basis @ best.w)
         best.intercept -= float(best.w @ placed.centre)
@@ -91,7 +91,7 @@ def judged(bracket: MarginBracket, status: Status, tol: float) -> Status:
     return Status.STALLED if status in (Status.SOLVED, Status.NOT_SEPARABLE) else status
 
 
-def _empty_point(problem: HardMarginProblem) -> Result:
+def _empty_point(problem: HardMarginProblem) -> Result[float]:
     points = problem.dataset.points
     infeasibility_bound = 0.5 / (MEETING * (points.largest_norm or 1.0)) ** 2
     return Result(
@@ -100,7 +100,7 @@ def _empty_point(problem: HardMarginProblem) -> Result:
 
 
 def _solve_whole(
-    problem: HardMarginProblem, options: Options, monitor: Monitor, best: Result, start: np.ndarray | None
+    problem: HardMarginProblem, options: Options, monitor: Monitor, best: Result[float], start: np.ndarray | None
 ) -> None:
     points = problem.dataset.points
     first = _initial_point(problem, start, 1.0 / (points.largest_norm or 1.0) ** 2)
@@ -114,7 +114,7 @@ def _solve_whole(
 
 
 def _solve_growing_parts(
-    problem: HardMarginProblem, options: Options, monitor: Monitor, best: Result
+    problem: HardMarginProblem, options: Options, monitor: Monitor, best: Result[float]
 ) -> np.ndarray | None:
     """Solve for some of the rows, then for those that its plane does not keep out of the street, too, and so on.
 
@@ -136,12 +136,11 @@ def _solve_growing_parts(
         rows = np.flatnonzero(in_part)
         part = HardMarginProblem(Dataset(Points(points.matrix[rows]), signs[rows]), problem.fit_intercept)
         found = _empty_point(part)
-        found.infeasibility_bound, found.n_steps = best.infeasibility_bound, best.n_steps
-        quiet = Monitor(monitor.seconds_left, None, monitor.stop_requested)
-        _solve_whole(part, inner, quiet, found, None if beta is None else beta[rows])
+        found.infeasibility_bound, found.n_iter = best.infeasibility_bound, best.n_iter
+        _solve_whole(part, inner, monitor.quiet(), found, None if beta is None else beta[rows])
         beta = np.zeros(points.n_rows)
         beta[rows] = found.beta
-        best.n_steps = found.n_steps
+        best.n_iter = found.n_iter
         if found.dual > best.dual:
             best.dual, best.beta = found.dual, beta
         scores = points.scores(found.w)
@@ -150,7 +149,7 @@ def _solve_growing_parts(
             best.update_incumbent(value_of(found.w, margin), found.w / margin, b / margin)
         elif math.isinf(best.primal):
             best.w, best.intercept = found.w, b
-        reached = best.check_termination(options, monitor, "part of the rows")
+        reached = monitor.check_termination(best, options, "part of the rows")
         if reached is not None:
             best.status = reached
             return beta
@@ -192,7 +191,7 @@ class HardMarginRun(NewtonRun):
         options: Options,
         monitor: Monitor,
         first: InitialPoint,
-        best: Result,
+        best: Result[float],
         blocks: ThreadEngine,
     ) -> None:
         super().__init__(problem.soft, options, monitor, first, best, blocks)
@@ -222,7 +221,7 @@ class HardMarginRun(NewtonRun):
         self.w, self.b = result[: points.n_columns].copy(), 0.0
         self.scores = points.scores(self.w)
         self.update_incumbent(self.scores)
-        self.best.status = self.best.reached(self.options) or Status.STALLED
+        self.best.status = self.best.check_goal(self.options) or Status.STALLED
 
 
 def value_of(w: np.ndarray, margin: float) -> float:

@@ -40,9 +40,7 @@ from maxmargin.loops.newton import (
     travel_along,
 )
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
-from maxmargin.solvers.core.monitor import Monitor
-from maxmargin.solvers.core.result import Options, Result
-from maxmargin.solvers.core.status import Status
+from maxmargin.solvers.core import Monitor, Options, Result, Status
 from maxmargin.solvers.linear.initial_point import InitialPoint, initial_point
 from maxmargin.solvers.linear.newton_system import NewtonSystem
 from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, initial_point_from_subsample, subsample
@@ -64,36 +62,35 @@ WORTH_LEAVING = 0.2
 
 
 def solve(
-    problem: LinearSVMProblem,
-    options: Options,
-    monitor: Monitor,
-    start: np.ndarray | None = None,
-    best: Result | None = None,
-) -> Result:
+    problem: LinearSVMProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
+) -> Result[float]:
     """Run until the relative gap is at most ``tol``.
 
-    ``start`` are signed duals to begin with, ``best`` what an earlier run has found: this one goes on with it.
+    ``start`` holds signed duals to begin with; where it has a history, it is the run that this one continues.
     """
-    # Values whose squares overflow leave steps that lead nowhere; the best points met before stay, with their gap.
+    # Values whose squares overflow lead to useless steps; the incumbents met before stay, with their gap.
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
+        best = start if start is not None and start.history else None
         sample = subsample(problem) if start is None else None
         if sample is None:
-            first = initial_point(problem, start)
+            first = initial_point(problem, None if start is None else start.beta)
             if start is not None and best is None:
-                # Duals of a problem like this one are near: smaller steps would only lead back to them.
+                # Duals of a similar problem are near: smaller steps would only lead back to them.
                 first = replace(first, sigma=NEAR * first.sigma)
         else:
             coarse = replace(options, tol=max(options.tol, GAP_OF_SAMPLE))
-            part = _run(
-                sample, coarse, Monitor(monitor.seconds_left, None, monitor.stop_requested), initial_point(sample)
-            )
+            part = _run(sample, coarse, monitor.quiet(), initial_point(sample))
             first = initial_point_from_subsample(problem, part.best.w, part.best.intercept, part.width)
-            best = Result(first.w, first.b, first.beta, n_steps=part.best.n_steps)
+            best = Result(first.w, first.b, first.beta, n_iter=part.best.n_iter)
         return _run(problem, options, monitor, first, best).best
 
 
 def _run(
-    problem: LinearSVMProblem, options: Options, monitor: Monitor, first: InitialPoint, best: Result | None = None
+    problem: LinearSVMProblem,
+    options: Options,
+    monitor: Monitor,
+    first: InitialPoint,
+    best: Result[float] | None = None,
 ) -> "NewtonRun":
     with ThreadEngine(problem.points.entries_per_row, options.n_threads) as blocks:
         run = NewtonRun(problem, options, monitor, first, best or Result(first.w, first.b, first.beta), blocks)
@@ -135,7 +132,7 @@ class NewtonRun:
         options: Options,
         monitor: Monitor,
         first: InitialPoint,
-        best: Result,
+        best: Result[float],
         blocks: ThreadEngine,
     ) -> None:
         self.problem, self.options, self.monitor, self.best, self.blocks = problem, options, monitor, best, blocks
@@ -189,7 +186,7 @@ class NewtonRun:
         seen = whole.look()
         self.update_incumbent(self.scores, float(seen.sums[LOST]))
         self.update_dual_incumbent(seen, lambda: whole.duals)
-        status = self.best.check_termination(self.options, self.monitor, "outer step")
+        status = self.monitor.check_termination(self.best, self.options, "outer step")
         if status is not None:
             return 0, status
         movable = self._movable()
@@ -216,7 +213,7 @@ class NewtonRun:
         )
         if status is not None:
             self.update_incumbent(self.scores)
-            self.best.note(self.monitor)
+            self.monitor.record(self.best)
         return None if surprised else inner, status
 
     def furthest(self, scores: np.ndarray, before: np.ndarray) -> float:
@@ -326,7 +323,7 @@ class ChosenRows:
                 sums = self.look()
                 run.update_incumbent(self.scores, float(sums.sums[LOST]))
                 run.update_dual_incumbent(sums, lambda: self.duals)
-                status = run.best.reached(run.options)
+                status = run.best.check_goal(run.options)
                 if status is not None:
                     return inner, status, sums
             gradient = run.w - sums.w
@@ -338,7 +335,7 @@ class ChosenRows:
             if background is not None and run.furthest(self.scores, start) > SURPRISE * run.reach:
                 break
             status = run.monitor.check_limits()
-            if status is None and run.best.n_steps >= run.options.max_iter:
+            if status is None and run.best.n_iter >= run.options.max_iter:
                 status = Status.ITERATION_LIMIT
             if status is not None:
                 return inner, status, sums
@@ -371,7 +368,7 @@ class ChosenRows:
         self.travelled = root_along(derivative, slope, derivative_at_one())
         run.w = run.w + self.travelled * step
         run.b += self.travelled * step_b
-        run.best.n_steps += 1
+        run.best.n_iter += 1
 
 
 def _added(parts: list[np.ndarray]) -> np.ndarray:

@@ -10,9 +10,9 @@ import numpy as np
 
 from maxmargin.loops.perceptron import batch_pass
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core.monitor import Monitor
-from maxmargin.solvers.core.status import EpochOptions, PerceptronResult, Start
+from maxmargin.solvers.core import Monitor
 from maxmargin.solvers.perceptron.epochs import PassOutcome, PlaneRun, run_passes, separability_test
+from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
 
 
 def solve(problem: PerceptronProblem, options: EpochOptions, start: Start, monitor: Monitor) -> PerceptronResult:

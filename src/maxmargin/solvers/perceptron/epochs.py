@@ -10,8 +10,8 @@ import numpy as np
 from maxmargin.data import Dataset, Points
 from maxmargin.loops.perceptron import Examples, Plane
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core.monitor import ENTRIES_PER_CALL, Monitor, StepReport
-from maxmargin.solvers.core.status import EpochOptions, PerceptronResult, Start, Status
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Status, StepReport
+from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
 from maxmargin.solvers.separability.separability_test import SeparabilityTest
 
 
@@ -178,9 +178,10 @@ def result_of(
     return PerceptronResult(
         w=w,
         intercept=intercept,
+        beta=run.dataset.signs * alpha,
         alpha=alpha,
         status=status,
-        n_passes=len(outcomes),
+        n_iter=len(outcomes),
         n_updates=sum(outcome.updates for outcome in outcomes),
         mistakes_per_pass=np.array([outcome.updates for outcome in outcomes], dtype=np.int64),
         criterion_per_pass=np.array([outcome.criterion for outcome in outcomes], dtype=np.float64),

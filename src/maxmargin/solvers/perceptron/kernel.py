@@ -15,9 +15,9 @@ import numpy as np
 
 from maxmargin.loops.kernel_perceptron import kernel_block_pass
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
-from maxmargin.solvers.core.monitor import Monitor
-from maxmargin.solvers.core.status import EpochOptions, PerceptronResult, Start
+from maxmargin.solvers.core import Monitor
 from maxmargin.solvers.perceptron.epochs import PassOutcome, RowVisits, run_passes
+from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
 
 BLOCK_ROWS = 128
 

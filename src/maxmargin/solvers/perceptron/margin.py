@@ -21,10 +21,10 @@ import numpy as np
 
 from maxmargin.loops.perceptron import NearerThan
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core.monitor import Monitor
-from maxmargin.solvers.core.status import EpochOptions, PerceptronResult, Start, Status
+from maxmargin.solvers.core import Monitor, Status
 from maxmargin.solvers.perceptron.epochs import PassOutcome, PassRecord, result_of
 from maxmargin.solvers.perceptron.online import OnlineRun
+from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ import numpy as np
 from maxmargin.loops.perceptron import Mistakes, NearerThan, NoAverage, RunningAverage, online_passes
 from maxmargin.loops.screening import NoScreening, SafeScreening, start_safe_screening
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core.monitor import Monitor
-from maxmargin.solvers.core.status import EpochOptions, PerceptronResult, Start
+from maxmargin.solvers.core import Monitor
 from maxmargin.solvers.perceptron.epochs import PassOutcome, PlaneRun, run_passes, separability_test
+from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
 
 # Rows can be skipped once the updates of a pass take less from a margin than the margins are. Noting what was seen, a
 # pass before, and testing it cost time too: for rows with this many entries they are worth it right at that point, and

@@ -16,10 +16,10 @@ import math
 import numpy as np
 
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core.monitor import Monitor, StepReport
-from maxmargin.solvers.core.status import Start, Status
+from maxmargin.solvers.core import Monitor, Status, StepReport
 from maxmargin.solvers.perceptron.epochs import PassOutcome
 from maxmargin.solvers.perceptron.margin import MarginOptions, MarginResult
+from maxmargin.solvers.perceptron.result import Start
 
 # Without a guess, the share of the upper bound that the plane's margin has to reach.
 SHARE = 0.5
@@ -47,9 +47,10 @@ def solve(problem: PerceptronProblem, options: MarginOptions, monitor: Monitor) 
     return MarginResult(
         w=w,
         intercept=intercept,
+        beta=problem.dataset.signs * alpha,
         alpha=alpha,
         status=status,
-        n_passes=len(outcomes),
+        n_iter=len(outcomes),
         n_updates=len(outcomes),
         mistakes_per_pass=np.array([outcome.updates for outcome in outcomes], dtype=np.int64),
         criterion_per_pass=np.array([outcome.criterion for outcome in outcomes], dtype=np.float64),

@@ -18,9 +18,7 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.rows import Rows, rows_of
 from maxmargin.loops.lasso import Descent, descend, descend_by_products
 from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
-from maxmargin.solvers.core.monitor import ENTRIES_PER_CALL, Monitor
-from maxmargin.solvers.core.result import Options, Result
-from maxmargin.solvers.core.status import Status
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Options, Result, Status
 from maxmargin.solvers.regression.duplicate_columns import copies_among
 from maxmargin.solvers.regression.gram_matrix import MOST_COLUMNS, ColumnProducts
 
@@ -53,7 +51,7 @@ ROUNDS_IN_VAIN, ROUNDS_OF_GROWTH = 5, 30
 LAST_DIGITS, SOME = 1e-15, 0.999
 
 
-def solve(problem: LassoProblem, options: Options, monitor: Monitor, start: np.ndarray | None = None) -> Result:
+def solve(problem: LassoProblem, options: Options, monitor: Monitor, start: np.ndarray | None = None) -> Result[float]:
     """Make rounds until the relative gap is at most ``tol``; ``start`` are coefficients to begin with."""
     run = LassoRun(problem.errors, options, monitor, start)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -106,15 +104,15 @@ class LassoRun:
         self.w[~varying] = 0.0
         return np.flatnonzero(varying)
 
-    def until_gap(self, lam: float, step: str) -> Result:
+    def until_gap(self, lam: float, step: str) -> Result[float]:
         """Make rounds at a price until the goal, or a limit, is reached."""
-        self.best = Result(self.w.copy(), 0.0, np.zeros(0), n_steps=self.best.n_steps)
+        self.best = Result(self.w.copy(), 0.0, np.zeros(0), n_iter=self.best.n_iter)
         self.lam, self.alive, self.size = lam, self.useful, FEW_COLUMNS
         self.last_chosen = np.empty(0, dtype=np.intp)
         in_vain, least, last_gap = 0, math.inf, math.inf
         while True:
             self.measure()
-            status = self.best.check_termination(self.options, self.monitor, step)
+            status = self.monitor.check_termination(self.best, self.options, step)
             if status is not None:
                 self.best.status = status
                 return self.best
@@ -130,11 +128,11 @@ class LassoRun:
                 self.best.status = Status.STALLED
                 return self.best
             least, last_gap, self.last_chosen = min(self.primal, least), min(gap, last_gap), chosen
-            if self.best.n_steps >= self.patience and self.products.affordable(chosen):
+            if self.best.n_iter >= self.patience and self.products.affordable(chosen):
                 self.solve_by_products(chosen)
             else:
                 self.sweep(chosen)
-            self.best.n_steps += 1
+            self.best.n_iter += 1
 
     def measure(self) -> None:
         """Compute residuals, slopes and both values from the coefficients alone."""

@@ -9,9 +9,7 @@ from maxmargin.engine.threads import ThreadEngine
 from maxmargin.loops.logistic import lean, look
 from maxmargin.loops.newton import see
 from maxmargin.problems.logistic import LogisticProblem, balanced, reach_of
-from maxmargin.solvers.core.monitor import Monitor
-from maxmargin.solvers.core.result import Options, Result
-from maxmargin.solvers.core.status import Status
+from maxmargin.solvers.core import Monitor, Options, Result, Status
 from maxmargin.solvers.core.transposed_product import transposed_product
 
 # Steps in a row that better neither the plane nor the gap before a run is called stalled.
@@ -139,9 +137,9 @@ class LogisticRun:
             # The plane that separates is the answer, whatever others lose.
             best.w, best.intercept = self.w.copy(), self.b
             best.separating = best.w, best.intercept
-            best.note(self.monitor)
+            self.monitor.record(best)
             return Status.SEPARABLE
-        status = best.check_termination(self.options, self.monitor, step)
+        status = self.monitor.check_termination(best, self.options, step)
         return Status.STALLED if status is None and self._idle >= PATIENCE else status
 
     def _gap_up_to_reach(self, pulled: np.ndarray) -> float:

@@ -19,9 +19,7 @@ from maxmargin.data.blocks import row_blocks
 from maxmargin.data.points import squared_norms
 from maxmargin.engine.threads import ThreadEngine
 from maxmargin.problems.logistic import LogisticProblem
-from maxmargin.solvers.core.monitor import Monitor
-from maxmargin.solvers.core.result import Options
-from maxmargin.solvers.core.status import Status
+from maxmargin.solvers.core import Monitor, Options, Status
 from maxmargin.solvers.regression.logistic import LogisticPoint, LogisticRun
 from maxmargin.solvers.regression.logistic_newton import zero_plane
 from maxmargin.solvers.separability.quasi_separation import separating_by_program
@@ -99,4 +97,4 @@ class GradientRun(LogisticRun):
             if not self.balances:
                 self.b -= self.step_size * self.gradient_b
             self.fill_scores(self.w, self.scores)
-            self.best.n_steps += 1
+            self.best.n_iter += 1

@@ -18,11 +18,9 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine.threads import ThreadEngine
 from maxmargin.loops.logistic import along
 from maxmargin.problems.logistic import LogisticProblem
+from maxmargin.solvers.core import Monitor, Options, Status
 from maxmargin.solvers.core.hessian import FASTER_BY_BLAS, LARGEST_DIRECT
-from maxmargin.solvers.core.monitor import Monitor
-from maxmargin.solvers.core.result import Options
 from maxmargin.solvers.core.schur_complement import SchurComplement
-from maxmargin.solvers.core.status import Status
 from maxmargin.solvers.regression.logistic import LogisticPoint, LogisticRun, plane_at
 from maxmargin.solvers.separability.quasi_separation import quasi_separating, separating_by_program
 
@@ -60,13 +58,11 @@ def solve(
             sample = subsample(problem)
             if sample is not None:
                 coarse = replace(options, tol=max(options.tol, GAP_OF_SAMPLE))
-                part = _run(
-                    sample, coarse, Monitor(monitor.seconds_left, None, monitor.stop_requested), zero_plane(sample)
-                )
-                n_steps = part.n_steps
+                part = _run(sample, coarse, monitor.quiet(), zero_plane(sample))
+                n_steps = part.n_iter
                 if part.status is not Status.SEPARABLE:
                     start = plane_at(part.w, part.intercept)
-        start.n_steps = n_steps
+        start.n_iter = n_steps
         # The gap that is proven counts every rounding: half of it is asked for.
         return _run(problem, replace(options, tol=0.5 * options.tol), monitor, start)
 
@@ -117,7 +113,7 @@ class NewtonRun(LogisticRun):
                 return status
             step, step_b = self._newton_step()
             self._move(step, step_b)
-            self.best.n_steps += 1
+            self.best.n_iter += 1
         raise AssertionError
 
     def _may_run_off(self, n_steps: int, status: Status | None) -> bool:

@@ -8,8 +8,7 @@ import scipy.linalg as sl
 import scipy.sparse as sp
 
 from maxmargin.problems.squared_errors import SquaredErrors
-from maxmargin.solvers.core.result import Result
-from maxmargin.solvers.core.status import Status
+from maxmargin.solvers.core import Result, Status
 
 EPS = float(np.finfo(np.float64).eps)
 # A column whose spread is no more than this share of its length is constant, but for rounding.

@@ -13,9 +13,7 @@ import scipy.sparse as sp
 
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
-from maxmargin.solvers.core.monitor import Monitor
-from maxmargin.solvers.core.result import Options, Result
-from maxmargin.solvers.core.status import Status
+from maxmargin.solvers.core import Monitor, Options, Result, Status
 from maxmargin.solvers.regression.gram_matrix import normal_equations
 from maxmargin.solvers.regression.least_squares import least_squares
 
@@ -68,7 +66,7 @@ class RidgeRun:
         proof = measure_ridge_gap(self.problem, w, b)
         if best.proof is None or proof.gap < best.proof.gap:
             best.w, best.intercept, best.primal, best.dual, best.proof = w, b, proof.primal, proof.dual, proof
-        best.n_steps += 1
+        best.n_iter += 1
 
     def downhill(self, w: np.ndarray) -> np.ndarray:
         """Half the negative gradient."""
@@ -84,7 +82,7 @@ class RidgeRun:
             w, inverse = solve_by_rows(self.errors, self.targets, self.lam)
         for _ in range(1 + MOST_REFINEMENTS):
             self.prove(w)
-            status = self.best.check_termination(self.options, self.monitor, "result")
+            status = self.monitor.check_termination(self.best, self.options, "result")
             if status is not None:
                 self.best.status = status
                 return
@@ -103,7 +101,7 @@ class RidgeRun:
         way, slope, idle = np.zeros_like(w), math.inf, 0
         while True:
             idle = 0 if self.gains(w, scores, downhill) else idle + 1
-            status = best.check_termination(self.options, self.monitor, "step")
+            status = self.monitor.check_termination(best, self.options, "step")
             scaled = scaling * downhill
             last_slope, slope = slope, float(downhill @ scaled)
             if status is not None:
@@ -120,8 +118,8 @@ class RidgeRun:
             bent = centred_combination(errors, errors.weighted(change)) + self.lam * way
             share = slope / float(way @ bent)
             w += share * way
-            best.n_steps += 1
-            if best.n_steps % STEPS_PER_RENEWAL:
+            best.n_iter += 1
+            if best.n_iter % STEPS_PER_RENEWAL:
                 scores += share * change
                 downhill -= share * bent
             else:

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.solvers.core.monitor import Monitor
+from maxmargin.solvers.core import Monitor
 
 # The most entries, rows times columns, for which exact arithmetic ends in reasonable time.
 MOST_ENTRIES = 20_000

@@ -10,14 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.solvers.core.monitor import Monitor
-from maxmargin.solvers.core.result import Result
-from maxmargin.solvers.core.status import Status
+from maxmargin.solvers.core import Monitor, Result, Status
 
 ITERATION_OR_TIME_LIMIT = 1
 
 
-def solve(problem: HardMarginProblem, monitor: Monitor) -> Result:
+def solve(problem: HardMarginProblem, monitor: Monitor) -> Result[float]:
     """Find a plane that separates the classes, or weights of hull points that meet; neither is the best one."""
     points, signs = problem.dataset.points, problem.dataset.signs
     rows = np.flatnonzero(problem.counted)
@@ -41,7 +39,7 @@ def solve(problem: HardMarginProblem, monitor: Monitor) -> Result:
     found = linprog(price, A_ub=constraints, b_ub=np.zeros(rows.size), bounds=bounds, method="highs", options=options)
     w, b, beta = np.zeros(points.n_columns), 0.0, np.zeros(points.n_rows)
     best = Result(w, b, beta)
-    best.n_steps = int(getattr(found, "nit", 0))
+    best.n_iter = int(getattr(found, "nit", 0))
     best.status = Status.TIME_LIMIT if found.status == ITERATION_OR_TIME_LIMIT else Status.STALLED
     if found.x is None:
         return best

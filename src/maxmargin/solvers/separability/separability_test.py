@@ -12,10 +12,8 @@ import numpy as np
 from maxmargin.certificates import bracket_hard_margin, has_no_margin
 from maxmargin.data import Dataset
 from maxmargin.problems.hard_margin import HardMarginProblem
+from maxmargin.solvers.core import Monitor, Options, Status
 from maxmargin.solvers.core.hessian import LARGEST_DIRECT
-from maxmargin.solvers.core.monitor import Monitor
-from maxmargin.solvers.core.result import Options
-from maxmargin.solvers.core.status import Status
 from maxmargin.solvers.linear import hard_margin
 
 # A Newton step reads the rows in order, which takes as long as so many passes of the perceptron, at most; and its
