@@ -10,7 +10,7 @@ from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.margin_bracket import MarginBracket
 from maxmargin.certificates.rounding import UNIT, down, gamma, sum_at_least, sum_at_most, up
 from maxmargin.certificates.svm_gap import (
-    gains_at_least,
+    dual_terms_at_least,
     losses_at_most,
     price_of_imbalance,
     stated_gap,
@@ -80,11 +80,11 @@ def _from_scores(problem: KernelSVMProblem, beta: np.ndarray, b: float, scores: 
     plane = _measure_plane(problem, beta, scores)
     if problem.hard:
         return _bracket(problem, beta, scores + b, plane)
-    targets = float(np.abs(problem.shape.targets).max(initial=0.0))
+    targets = float(np.abs(problem.loss.targets).max(initial=0.0))
     of_intercept = 2.0 * UNIT * (abs(b) + float(np.abs(scores).max(initial=0.0)) + targets)
     lost = losses_at_most(problem.losses, scores + b, up(plane.error + of_intercept))
     primal = up(up(0.5 * plane.square) + lost)
-    gains, sizes = gains_at_least(problem.losses, beta)
+    gains, sizes = dual_terms_at_least(problem.losses, beta)
     length = up(math.sqrt(plane.square))
     dual = down(gains - price_of_imbalance(beta, length, sizes, plane.radius) - up(0.5 * plane.square))
     return stated_gap(problem.losses, primal, dual if plane.definite else -math.inf, scores + b, beta)
@@ -92,11 +92,11 @@ def _from_scores(problem: KernelSVMProblem, beta: np.ndarray, b: float, scores: 
 
 def _bracket(problem: KernelSVMProblem, beta: np.ndarray, scores: np.ndarray, plane: _Plane) -> MarginBracket:
     """The hard margin in feature space: the plane on one side, points of the classes' hulls on the other (C3, C4)."""
-    longest, counted = up(math.sqrt(plane.square)), problem.shape.weights > 0.0
+    longest, counted = up(math.sqrt(plane.square)), problem.loss.weights > 0.0
     lower, upper = -math.inf, plane.radius
     if plane.definite and plane.shortest > 0.0:
         error = plane.error + 2.0 * UNIT * float(np.abs(scores).max(initial=0.0))
-        functional = problem.shape.targets * scores
+        functional = problem.loss.targets * scores
         smallest = float(functional.min(where=counted, initial=math.inf)) - up(error)
         margin = smallest / (longest if smallest > 0.0 else plane.shortest)
         lower = math.nextafter(margin - abs(margin) * 2.0**-50, -math.inf)

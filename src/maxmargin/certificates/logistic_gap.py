@@ -159,7 +159,7 @@ def _primal_at_most(problem: LogisticProblem, w: np.ndarray, scores: np.ndarray,
     rounding = sum_at_most(problem.weights * errors * slopes * (1.0 + 8.0 * UNIT) + SMALLEST)
     length = length_at_most(w)
     of_length = up(0.5 * up(length * length)) if problem.is_penalised else 0.0
-    return _Bound(up(of_length + up(problem.price * up(lost + rounding))), problem.price * rounding)
+    return _Bound(up(of_length + up(problem.loss_factor * up(lost + rounding))), problem.loss_factor * rounding)
 
 
 def _dual_point(problem: LogisticProblem, linear: np.ndarray) -> _DualPoint:
@@ -170,7 +170,7 @@ def _dual_point(problem: LogisticProblem, linear: np.ndarray) -> _DualPoint:
     others = problem.others(linear)
     # Any probabilities will do: those whose products could underflow are taken as zero.
     others[others < NOTHING] = 0.0
-    counts = problem.price * problem.weights
+    counts = problem.loss_factor * problem.weights
     gains = counts * entropy(others)
     # Never above what the entropies are in exact arithmetic.
     gained = sum_at_least(gains * (1.0 - OF_FUNCTIONS))
@@ -201,7 +201,7 @@ def _dual_by_columns(problem: LogisticProblem, point: _DualPoint, reach: float) 
     columns, n_rows = problem.columns, point.pulls.size
     pulled = np.abs(columns.combination(point.pulls))
     # No pull is more than C c_i, and a mean of sizes is no more than the root of the mean of their squares.
-    most = up(problem.price * sum_at_most(problem.weights)) * (1.0 + 4.0 * gamma(n_rows + 16))
+    most = up(problem.loss_factor * sum_at_most(problem.weights)) * (1.0 + 4.0 * gamma(n_rows + 16))
     off = up(gamma(n_rows + 8) + point.share) * most * columns.sizes * (1.0 + 8.0 * UNIT) + n_rows * SMALLEST
     # The squares of these may have lost digits to underflow.
     off = np.where(columns.sizes >= SMALLEST_SIZE, off, math.inf)

@@ -95,7 +95,7 @@ def _dual_at_least(problem: CrammerSingerProblem, B: np.ndarray, primal: float) 
     The duals of the own classes stand for the exact sums of what the rows give, and are off by ``rounded`` of them.
     """
     rounded = gamma(problem.n_classes + 4)
-    own = problem.gains(B)
+    own = problem.dual_terms(B)
     gains = down(sum_at_least(own) * (1.0 - 2.0 * rounded))
     of_class = np.array([sum_at_most(np.abs(duals)) for duals in B.T])
     errors = of_class * [gamma(int(np.count_nonzero(duals)) + 4) + 2.0 * rounded for duals in B.T]

@@ -130,7 +130,7 @@ def stated_gap(problem: LinearSVMProblem, primal: float, dual: float, scores: np
         -math.inf if math.isnan(dual) else dual,
         kkt_violation,
     )
-    if not problem.shape.one_sided:
+    if not problem.loss.one_sided:
         return RegressionGap(*values, within=n_outside, on_edge=n_edge, beyond=n_counted - n_outside - n_edge)
     n_inside = n_counted - n_outside - n_edge - n_wrong
     return ClassificationGap(*values, outside=n_outside, on_street=n_edge, inside=n_inside, wrong=n_wrong)
@@ -138,33 +138,33 @@ def stated_gap(problem: LinearSVMProblem, primal: float, dual: float, scores: np
 
 def _excess(problem: LinearSVMProblem, scores: np.ndarray) -> np.ndarray:
     """How far the rows that count are beyond the edge of street or tube."""
-    shape = problem.shape
-    counted = shape.weights > 0.0
-    residuals = shape.targets[counted] - scores[counted]
-    return (residuals * shape.targets[counted] if shape.one_sided else np.abs(residuals)) - shape.epsilon
+    loss = problem.loss
+    counted = loss.weights > 0.0
+    residuals = loss.targets[counted] - scores[counted]
+    return (residuals * loss.targets[counted] if loss.one_sided else np.abs(residuals)) - loss.epsilon
 
 
 def _kkt_violation(problem: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray) -> float:
     """The largest distance of a residual from where its dual says that it should be."""
-    shape = problem.shape
-    excess = shape.targets - scores - problem.curvatures() * beta
-    at_least = np.where(problem.counts_above, shape.epsilon, np.inf)
-    at_most = np.where(problem.counts_below, -shape.epsilon, -np.inf)
+    loss = problem.loss
+    excess = loss.targets - scores - problem.curvatures() * beta
+    at_least = np.where(problem.counts_above, loss.epsilon, np.inf)
+    at_most = np.where(problem.counts_below, -loss.epsilon, -np.inf)
     # A dual may rise where the residual exceeds epsilon, and fall where it is below; one at an end only the other way.
-    near = AT_BOUND * np.where(shape.weights > 0.0, shape.weights, 1.0)
-    near *= shape.limit if math.isfinite(shape.limit) else 0.5 / shape.curvature
+    near = AT_BOUND * np.where(loss.weights > 0.0, loss.weights, 1.0)
+    near *= loss.box_bound if math.isfinite(loss.box_bound) else 0.5 / loss.curvature
     rise = np.where(beta < -near, at_most, at_least)
     fall = np.where(beta > near, at_least, at_most)
     may_rise = np.where(beta >= problem.uppers() - near, 0.0, np.maximum(0.0, excess - rise))
     may_fall = np.where(beta <= problem.lowers() + near, 0.0, np.maximum(0.0, fall - excess))
-    return float(np.maximum(may_rise, may_fall)[shape.weights > 0.0].max(initial=0.0))
+    return float(np.maximum(may_rise, may_fall)[loss.weights > 0.0].max(initial=0.0))
 
 
 def _primal_at_most(problem: LinearSVMProblem, w: np.ndarray, b: float, scores: np.ndarray) -> float:
     length, terms = length_at_most(w), problem.points.longest_row + 4
     error = gamma(terms) * (longest_row_at_most(problem.points) * length + abs(b)) + terms * SMALLEST
     # The residual is rounded, too; for the signs of a classifier that is within the terms counted above.
-    error += UNIT * float(np.abs(problem.shape.targets).max(initial=0.0))
+    error += UNIT * float(np.abs(problem.loss.targets).max(initial=0.0))
     lost = losses_at_most(problem, scores, error)
     of_intercept = up(up(0.5 * problem.intercept_penalty * up(b * b))) if b != 0.0 else 0.0
     return up(up(up(0.5 * up(length * length)) + of_intercept) + lost)
@@ -183,7 +183,7 @@ def _dual_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> float:
     total = sum_at_most(np.abs(beta))
     error = gamma(used + 4) * longest_row_at_most(problem.points) * total
     length = up(length_at_most(problem.points.combination(beta)) + error)
-    at_least, sizes = gains_at_least(problem, beta)
+    at_least, sizes = dual_terms_at_least(problem, beta)
     if problem.balanced:
         at_least -= price_of_imbalance(beta, length, sizes, longest_row_at_most(problem.points))
     elif problem.has_intercept:
@@ -192,20 +192,20 @@ def _dual_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> float:
     return down(at_least - up(0.5 * up(length * length)))
 
 
-def gains_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[float, float]:
+def dual_terms_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[float, float]:
     """What the duals gain before the squares, and the sum of the absolute values of its terms, at most."""
     gains, sizes = 0.0, 0.0
     for rows, part in problem.parts():
-        gains += float(part.gains(beta[rows]).sum())
-        sizes = up(sizes + _sizes_of_gains(part, beta[rows]))
+        gains += float(part.dual_terms(beta[rows]).sum())
+        sizes = up(sizes + _sizes_of_dual_terms(part, beta[rows]))
     return gains - gamma(beta.size + 8) * sizes, sizes
 
 
-def _sizes_of_gains(problem: LinearSVMProblem, beta: np.ndarray) -> float:
+def _sizes_of_dual_terms(problem: LinearSVMProblem, beta: np.ndarray) -> float:
     """The sum of the absolute values of all terms of the gains, at most: what their rounding error is relative to."""
-    shape, sizes = problem.shape, np.abs(beta)
-    terms = sizes * (np.abs(shape.targets) + shape.epsilon)
-    if shape.curvature > 0.0:
+    loss, sizes = problem.loss, np.abs(beta)
+    terms = sizes * (np.abs(loss.targets) + loss.epsilon)
+    if loss.curvature > 0.0:
         terms += 0.5 * problem.curvatures() * np.square(beta)
     return sum_at_most(terms) * (1.0 + 2.0**-40)
 

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from maxmargin.estimators._base import TrainingData, one_or_all
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.linear_svm import LinearSVMProblem
-from maxmargin.solvers.core import Monitor, Options, Result, interrupt_handler, warm_start
+from maxmargin.solvers.core import Monitor, Result, interrupt_handler, warm_start
 from maxmargin.solvers.linear.auto import solve
 from maxmargin.solvers.linear.options import SELECTIONS, SOLVERS, LinearOptions
 

@@ -248,9 +248,9 @@ class LinearSVC(LinearSVM, LinearClassifier):
     def _problem(self, dataset: Dataset) -> LinearSVMProblem:
         # For two classes w_1 = -w_2 = w/2, and the joint problem is half the two-class problem with 2C.
         C = 2.0 * self.C if self.multi_class == "crammer_singer" else self.C
-        shape = LOSSES[self.loss](dataset.signs, weights_of(dataset.points, dataset.weights), C)
+        loss = LOSSES[self.loss](dataset.signs, weights_of(dataset.points, dataset.weights), C)
         penalty = self._intercept_penalty
-        return LinearSVMProblem(dataset.points, shape, penalty)
+        return LinearSVMProblem(dataset.points, loss, penalty)
 
     def _hard_problem(self, dataset: Dataset) -> HardMarginProblem:
         return HardMarginProblem(dataset, self.fit_intercept)

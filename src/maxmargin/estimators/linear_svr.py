@@ -159,8 +159,8 @@ random_state, warm_start, verbose
 
     def _problem(self, data: TargetPoints) -> LinearSVMProblem:
         weights = weights_of(data.points, data.weights)
-        shape = REGRESSION_LOSSES[self.loss](data.targets, weights, self.C, self.epsilon)
-        return LinearSVMProblem(data.points, shape, self._intercept_penalty)
+        loss = REGRESSION_LOSSES[self.loss](data.targets, weights, self.C, self.epsilon)
+        return LinearSVMProblem(data.points, loss, self._intercept_penalty)
 
     def _solve_values(self, data: TargetPoints, options: LinearOptions, monitor: Monitor, start: Any) -> Any:
         return self._solve_plane(self._problem(data), options, monitor, start)

@@ -181,9 +181,9 @@ class SVR(RegressorMixin, KernelSVM):
         self._n_rows = data.points.n_rows
 
     def _problem(self, data: TargetPoints) -> KernelSVMProblem:
-        shape = epsilon_insensitive(data.targets, weights_of(data.points, data.weights), self.C, self.epsilon)
+        loss = epsilon_insensitive(data.targets, weights_of(data.points, data.weights), self.C, self.epsilon)
         points = data.points.narrow if built_in(self._kernel) else data.points
-        return KernelSVMProblem(points, self._kernel, shape)
+        return KernelSVMProblem(points, self._kernel, loss)
 
     def _attributes_so_far(self, data: Any, results: Sequence[Any]) -> dict[str, Any]:
         beta = np.zeros(data.points.n_rows) if results[0] is None else results[0][2]

@@ -31,33 +31,33 @@ class Travel(NamedTuple):
 
 
 @inlined
-def upper_end(shape, i):
+def upper_end(loss, i):
     """The largest dual of a row."""
-    counted = shape.weights[i] > 0.0 and (not shape.one_sided or shape.targets[i] > 0.0)
-    return shape.limit * shape.weights[i] if counted else 0.0
+    counted = loss.weights[i] > 0.0 and (not loss.one_sided or loss.targets[i] > 0.0)
+    return loss.box_bound * loss.weights[i] if counted else 0.0
 
 
 @inlined
-def lower_end(shape, i):
+def lower_end(loss, i):
     """The smallest dual of a row."""
-    counted = shape.weights[i] > 0.0 and (not shape.one_sided or shape.targets[i] < 0.0)
-    return -shape.limit * shape.weights[i] if counted else 0.0
+    counted = loss.weights[i] > 0.0 and (not loss.one_sided or loss.targets[i] < 0.0)
+    return -loss.box_bound * loss.weights[i] if counted else 0.0
 
 
 @inlined
-def proximal_dual(shape, proximal, i, center, score):
+def proximal_dual(loss, proximal, i, center, score):
     """Return the dual that gains most at this score, near its centre, and whether nothing holds it."""
-    sigma = proximal.sigma * shape.weights[i]
-    dual = center + sigma * (shape.targets[i] - score)
-    tube = sigma * shape.epsilon
-    shrink = 1.0 / (1.0 + proximal.sigma * shape.curvature)
+    sigma = proximal.sigma * loss.weights[i]
+    dual = center + sigma * (loss.targets[i] - score)
+    tube = sigma * loss.epsilon
+    shrink = 1.0 / (1.0 + proximal.sigma * loss.curvature)
     if dual > tube:
         dual = (dual - tube) * shrink
-        end = upper_end(shape, i)
+        end = upper_end(loss, i)
         return (dual, True) if dual < end else (end, False)
     if dual < -tube:
         dual = (dual + tube) * shrink
-        end = lower_end(shape, i)
+        end = lower_end(loss, i)
         return (dual, True) if dual > end else (end, False)
     return 0.0, False
 
@@ -70,7 +70,7 @@ def see(rows, first, last, w, b, scores):
 
 
 @jit
-def look(rows, chosen, first, last, shape, proximal, travel, scores, duals, free, above, below, sums):
+def look(rows, chosen, first, last, loss, proximal, travel, scores, duals, free, above, below, sums):
     """Make the step, take the proximal duals, and add up w of those above and below zero, gains and losses.
 
     Scores, duals and the like have one entry for each chosen row.
@@ -79,8 +79,8 @@ def look(rows, chosen, first, last, shape, proximal, travel, scores, duals, free
         i = chosen[k]
         if travel.length != 0.0:
             scores[k] += travel.length * travel.changes[k]
-        weight, target, score = shape.weights[i], shape.targets[i], scores[k]
-        dual, is_free = proximal_dual(shape, proximal, i, proximal.centers[k], score)
+        weight, target, score = loss.weights[i], loss.targets[i], scores[k]
+        dual, is_free = proximal_dual(loss, proximal, i, proximal.centers[k], score)
         duals[k] = dual
         free[k] = is_free
         if weight == 0.0:
@@ -88,52 +88,52 @@ def look(rows, chosen, first, last, shape, proximal, travel, scores, duals, free
         move = dual - proximal.centers[k]
         sums[MOVED] += move * move / (proximal.sigma * weight)
         residual = target - score
-        if shape.one_sided:
+        if loss.one_sided:
             excess = residual * target
         else:
-            excess = abs(residual) - shape.epsilon
+            excess = abs(residual) - loss.epsilon
         if excess > 0.0:
-            sums[LOST] += weight * (excess if shape.curvature == 0.0 else excess * excess)
+            sums[LOST] += weight * (excess if loss.curvature == 0.0 else excess * excess)
         if dual > 0.0:
             sums[ABOVE] += dual
-            sums[GAIN_ABOVE] += dual * (target - shape.epsilon)
-            sums[SQUARE_ABOVE] += dual * dual * shape.curvature / weight
+            sums[GAIN_ABOVE] += dual * (target - loss.epsilon)
+            sums[SQUARE_ABOVE] += dual * dual * loss.curvature / weight
             add_scaled(rows, i, dual, above)
         elif dual < 0.0:
             sums[BELOW] -= dual
-            sums[GAIN_BELOW] += dual * (target + shape.epsilon)
-            sums[SQUARE_BELOW] += dual * dual * shape.curvature / weight
+            sums[GAIN_BELOW] += dual * (target + loss.epsilon)
+            sums[SQUARE_BELOW] += dual * dual * loss.curvature / weight
             add_scaled(rows, i, dual, below)
 
 
 @jit
-def mark_movable(first, last, shape, proximal, scores, reach, movable):
+def mark_movable(first, last, loss, proximal, scores, reach, movable):
     """Mark the rows whose dual is not the same for all scores up to ``reach`` away."""
     for i in range(first, last):
-        least = proximal_dual(shape, proximal, i, proximal.centers[i], scores[i] + reach)[0]
-        most = proximal_dual(shape, proximal, i, proximal.centers[i], scores[i] - reach)[0]
+        least = proximal_dual(loss, proximal, i, proximal.centers[i], scores[i] + reach)[0]
+        most = proximal_dual(loss, proximal, i, proximal.centers[i], scores[i] - reach)[0]
         movable[i] = least != most
 
 
 @jit
-def travel_along(rows, chosen, first, last, step, step_b, shape, proximal, scores, changes):
+def travel_along(rows, chosen, first, last, step, step_b, loss, proximal, scores, changes):
     """The changes of the scores along a step, and the sum of the duals at its end times them."""
     total = 0.0
     for k in range(first, last):
         i = chosen[k]
         change = dot(rows, i, step) + step_b
         changes[k] = change
-        total += proximal_dual(shape, proximal, i, proximal.centers[k], scores[k] + change)[0] * change
+        total += proximal_dual(loss, proximal, i, proximal.centers[k], scores[k] + change)[0] * change
     return total
 
 
 @jit
-def taken_by_duals(chosen, first, last, t, shape, proximal, scores, changes):
+def taken_by_duals(chosen, first, last, t, loss, proximal, scores, changes):
     """The sum of the duals at ``t`` times the changes of the scores: it falls as t grows."""
     total = 0.0
     for k in range(first, last):
         score = scores[k] + t * changes[k]
-        total += proximal_dual(shape, proximal, chosen[k], proximal.centers[k], score)[0] * changes[k]
+        total += proximal_dual(loss, proximal, chosen[k], proximal.centers[k], score)[0] * changes[k]
     return total
 
 

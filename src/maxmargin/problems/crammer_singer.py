@@ -86,13 +86,13 @@ class CrammerSingerProblem(PenalizedIntercept):
         """w_m = sum_i B_im x_i, of shape (n_classes, d)."""
         return np.stack([self.points.combination(of_class) for of_class in B.T])
 
-    def gains(self, B: np.ndarray) -> np.ndarray:
+    def dual_terms(self, B: np.ndarray) -> np.ndarray:
         """What each row adds to the dual's value, before the squares of w and b."""
         return B[self.own]
 
     def dual_value(self, B: np.ndarray, W: np.ndarray) -> float:
         """The dual's value at a feasible point, given its planes."""
-        value = float(self.gains(B).sum()) - 0.5 * float(np.vdot(W, W))
+        value = float(self.dual_terms(B).sum()) - 0.5 * float(np.vdot(W, W))
         if self.has_intercept and not self.balanced:
             value -= 0.5 * float(np.square(B.sum(axis=0)).sum()) / self.intercept_penalty
         return value

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from maxmargin.data import Dataset
-from maxmargin.problems.linear_svm import LinearSVMProblem, LossConjugate
+from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class HardMarginProblem:
     @property
     def soft(self) -> LinearSVMProblem:
         """The support vector machine with C = inf, of which this is the limit."""
-        shape = LossConjugate(self.dataset.signs, self.counted, math.inf, 0.0, 0.0, True)
-        return LinearSVMProblem(self.dataset.points, shape, 0.0 if self.fit_intercept else math.inf)
+        loss = SVMLoss(self.dataset.signs, self.counted, math.inf, 0.0, 0.0, True)
+        return LinearSVMProblem(self.dataset.points, loss, 0.0 if self.fit_intercept else math.inf)
 
     @property
     def space(self) -> str:

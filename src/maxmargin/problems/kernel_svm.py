@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from maxmargin.data import Points
 from maxmargin.problems.kernel_expansion import expansion_scores
 from maxmargin.problems.kernels import Kernel, Polynomial, Sigmoid, UserFunction
-from maxmargin.problems.linear_svm import LinearSVMProblem, LossConjugate
+from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss
 
 # No plane is said to separate the classes where none can have a margin above this share of the longest phi(x): rounding
 # in sums of kernel values leaves hardly more to see.
@@ -38,7 +38,7 @@ class KernelSVMProblem:
     points : Points
         All rows that are known; or rows of the gram matrix, where ``kernel`` is None.
     kernel : Kernel or None
-    shape : LossConjugate
+    loss : SVMLoss
         Of the rows of this problem.
     rows : ndarray of int, or None
         The places of this problem's rows among the points, where it is about a part of them.
@@ -48,19 +48,19 @@ class KernelSVMProblem:
 
     points: Points
     kernel: Kernel | None
-    shape: LossConjugate
+    loss: SVMLoss
     rows: np.ndarray | None = None
     whole: "KernelSVMProblem | None" = None
 
     @property
     def n_rows(self) -> int:
         """The number of duals."""
-        return self.shape.targets.size
+        return self.loss.targets.size
 
     @cached_property
     def losses(self) -> LinearSVMProblem:
         """The losses and the duals' box, which do not depend on the kernel, with a free intercept."""
-        return LinearSVMProblem(self.points, self.shape, 0.0)
+        return LinearSVMProblem(self.points, self.loss, 0.0)
 
     def matrix_of(self, places: Any) -> Any:
         """Some rows of this problem: all columns of them, also of a gram matrix."""
@@ -125,7 +125,7 @@ class KernelSVMProblem:
     @property
     def hard(self) -> bool:
         """Whether no point may lie in the street: C = inf."""
-        return math.isinf(self.shape.limit)
+        return math.isinf(self.loss.box_bound)
 
     @property
     def infeasibility_bound(self) -> float:
@@ -141,7 +141,7 @@ class KernelSVMProblem:
         A plane of margin m has the value 1/(2 m²) when it is scaled to y f >= 1, and hull points that are 2 u apart
         have the value 1/(2 u²).
         """
-        counted, above = self.shape.weights > 0.0, self.shape.targets > 0.0
+        counted, above = self.loss.weights > 0.0, self.loss.targets > 0.0
         lowest = float(scores.min(where=counted & above, initial=math.inf))
         highest = float(scores.max(where=counted & ~above, initial=-math.inf))
         square, total = max(0.0, float(beta @ scores)), float(np.abs(beta).sum())
@@ -156,13 +156,13 @@ class KernelSVMProblem:
 
     def dual_value(self, beta: np.ndarray, scores: np.ndarray) -> float:
         """The dual's value at a feasible point, given sum_j beta_j k(x_j, x_i)."""
-        return float(self.losses.gains(beta).sum()) - 0.5 * float(beta @ scores)
+        return float(self.losses.dual_terms(beta).sum()) - 0.5 * float(beta @ scores)
 
     def part(self, places: np.ndarray) -> "KernelSVMProblem":
         """The problem of some rows alone; nothing is copied but their targets and weights."""
-        shape = self.shape._replace(targets=self.shape.targets[places], weights=self.shape.weights[places])
+        loss = self.loss._replace(targets=self.loss.targets[places], weights=self.loss.weights[places])
         whole = self if self.rows is None else self.whole
-        return KernelSVMProblem(self.points, self.kernel, shape, self.columns_of(places), whole)
+        return KernelSVMProblem(self.points, self.kernel, loss, self.columns_of(places), whole)
 
     def scores_of(self, places: Any, support: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
         """The sums of some rows' kernels with the support, times coefficients."""

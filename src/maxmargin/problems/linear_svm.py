@@ -23,16 +23,16 @@ from maxmargin.problems.intercept_penalty import PenalizedIntercept
 ENTRIES_OF_LOSSES = 32
 
 
-class LossConjugate(NamedTuple):
-    """What the losses of all rows are, and with that the set and the gains of their duals.
+class SVMLoss(NamedTuple):
+    """A piecewise linear or quadratic loss of all rows, in the form of its conjugate.
 
-    A dual lies between 0 and ``limit`` times the row's weight (and the same below zero where the loss counts below),
-    and gains t beta - epsilon|beta| - curvature/weight beta²/2.
+    A signed dual beta lies between 0 and ``box_bound`` times the row's weight (and the same below zero for a two-sided
+    loss) and has the dual term t beta - epsilon|beta| - curvature/weight beta²/2.
 
     Attributes
     ----------
     targets, weights : ndarray of shape (n,)
-    limit : C, or infinity for squared losses
+    box_bound : C, or infinity for squared losses
     curvature : 0, or 1/(2C) for squared losses
     epsilon : half the width of the tube in which nothing is lost
     one_sided : whether the sign of the target says which side counts
@@ -40,30 +40,30 @@ class LossConjugate(NamedTuple):
 
     targets: np.ndarray
     weights: np.ndarray
-    limit: float
+    box_bound: float
     curvature: float
     epsilon: float
     one_sided: bool
 
 
-def hinge(signs: np.ndarray, weights: np.ndarray, C: float) -> LossConjugate:
+def hinge(signs: np.ndarray, weights: np.ndarray, C: float) -> SVMLoss:
     """C max(0, 1 - y f)"""
-    return LossConjugate(signs, weights, C, 0.0, 0.0, True)
+    return SVMLoss(signs, weights, C, 0.0, 0.0, True)
 
 
-def squared_hinge(signs: np.ndarray, weights: np.ndarray, C: float) -> LossConjugate:
+def squared_hinge(signs: np.ndarray, weights: np.ndarray, C: float) -> SVMLoss:
     """C max(0, 1 - y f)²"""
-    return LossConjugate(signs, weights, math.inf, 0.5 / C, 0.0, True)
+    return SVMLoss(signs, weights, math.inf, 0.5 / C, 0.0, True)
 
 
-def epsilon_insensitive(targets: np.ndarray, weights: np.ndarray, C: float, epsilon: float) -> LossConjugate:
+def epsilon_insensitive(targets: np.ndarray, weights: np.ndarray, C: float, epsilon: float) -> SVMLoss:
     """C max(0, |y - f| - epsilon)"""
-    return LossConjugate(targets, weights, C, 0.0, epsilon, False)
+    return SVMLoss(targets, weights, C, 0.0, epsilon, False)
 
 
-def squared_epsilon_insensitive(targets: np.ndarray, weights: np.ndarray, C: float, epsilon: float) -> LossConjugate:
+def squared_epsilon_insensitive(targets: np.ndarray, weights: np.ndarray, C: float, epsilon: float) -> SVMLoss:
     """C max(0, |y - f| - epsilon)²"""
-    return LossConjugate(targets, weights, math.inf, 0.5 / C, epsilon, False)
+    return SVMLoss(targets, weights, math.inf, 0.5 / C, epsilon, False)
 
 
 def weights_of(points: Points, weights: np.ndarray | None) -> np.ndarray:
@@ -71,8 +71,8 @@ def weights_of(points: Points, weights: np.ndarray | None) -> np.ndarray:
     return np.ones(points.n_rows) if weights is None else weights
 
 
-LOSSES: dict[str, Callable[..., LossConjugate]] = {"hinge": hinge, "squared_hinge": squared_hinge}
-REGRESSION_LOSSES: dict[str, Callable[..., LossConjugate]] = {
+LOSSES: dict[str, Callable[..., SVMLoss]] = {"hinge": hinge, "squared_hinge": squared_hinge}
+REGRESSION_LOSSES: dict[str, Callable[..., SVMLoss]] = {
     "epsilon_insensitive": epsilon_insensitive,
     "squared_epsilon_insensitive": squared_epsilon_insensitive,
 }
@@ -94,49 +94,49 @@ class LinearSVMProblem(PenalizedIntercept):
     Attributes
     ----------
     points : Points
-    shape : LossConjugate
+    loss : SVMLoss
         Weights multiply C, row by row: a row of weight 2 is a row given twice.
     intercept_penalty : float
         rho. Zero leaves the intercept free, infinity holds it at zero.
     """
 
     points: Points
-    shape: LossConjugate
+    loss: SVMLoss
     intercept_penalty: float = 0.0
 
     @property
-    def price(self) -> float:
+    def C(self) -> float:  # noqa: N802
         """C"""
-        return self.shape.limit if self.shape.curvature == 0.0 else 0.5 / self.shape.curvature
+        return self.loss.box_bound if self.loss.curvature == 0.0 else 0.5 / self.loss.curvature
 
     @property
     def counts_above(self) -> np.ndarray:
         """Rows that lose when f is too small."""
-        counted = self.shape.weights > 0.0
-        return counted & (self.shape.targets > 0.0) if self.shape.one_sided else counted
+        counted = self.loss.weights > 0.0
+        return counted & (self.loss.targets > 0.0) if self.loss.one_sided else counted
 
     @property
     def counts_below(self) -> np.ndarray:
         """Rows that lose when f is too large."""
-        counted = self.shape.weights > 0.0
-        return counted & (self.shape.targets < 0.0) if self.shape.one_sided else counted
+        counted = self.loss.weights > 0.0
+        return counted & (self.loss.targets < 0.0) if self.loss.one_sided else counted
 
     def uppers(self) -> np.ndarray:
         """The largest value of each dual."""
         return np.multiply(
-            self.shape.limit, self.shape.weights, out=np.zeros_like(self.shape.weights), where=self.counts_above
+            self.loss.box_bound, self.loss.weights, out=np.zeros_like(self.loss.weights), where=self.counts_above
         )
 
     def lowers(self) -> np.ndarray:
         """The smallest value of each dual."""
         return -np.multiply(
-            self.shape.limit, self.shape.weights, out=np.zeros_like(self.shape.weights), where=self.counts_below
+            self.loss.box_bound, self.loss.weights, out=np.zeros_like(self.loss.weights), where=self.counts_below
         )
 
     def curvatures(self) -> np.ndarray:
         """The quadratic price of each dual."""
-        weights = self.shape.weights
-        return np.divide(self.shape.curvature, weights, out=np.zeros_like(weights), where=weights > 0.0)
+        weights = self.loss.weights
+        return np.divide(self.loss.curvature, weights, out=np.zeros_like(weights), where=weights > 0.0)
 
     def scores(self, w: np.ndarray, b: float) -> np.ndarray:
         """f(x_i)"""
@@ -144,31 +144,31 @@ class LinearSVMProblem(PenalizedIntercept):
 
     def losses(self, scores: np.ndarray, error: float = 0.0) -> np.ndarray:
         """What each row loses; with ``error``, at most, where scores are known only up to it."""
-        shape = self.shape
-        residuals = shape.targets - scores
+        loss = self.loss
+        residuals = loss.targets - scores
         beyond = np.where(self.counts_above, residuals, -np.inf)
         np.maximum(beyond, -residuals, out=beyond, where=self.counts_below)
-        excess = np.maximum(beyond + (error - shape.epsilon), 0.0)
-        return self.price * shape.weights * (excess if shape.curvature == 0.0 else np.square(excess))
+        excess = np.maximum(beyond + (error - loss.epsilon), 0.0)
+        return self.C * loss.weights * (excess if loss.curvature == 0.0 else np.square(excess))
 
     def primal_value(self, w: np.ndarray, b: float, scores: np.ndarray) -> float:
         """The primal's value, given the scores of the plane."""
         of_intercept = 0.5 * self.intercept_penalty * b * b if b != 0.0 else 0.0
         return 0.5 * float(np.square(w).sum()) + of_intercept + float(self.losses(scores).sum())
 
-    def gains(self, beta: np.ndarray) -> np.ndarray:
+    def dual_terms(self, beta: np.ndarray) -> np.ndarray:
         """What each dual adds to the dual's value, before the squares of w and b."""
-        shape = self.shape
-        gains = shape.targets * beta
-        if shape.epsilon > 0.0:
-            gains -= shape.epsilon * np.abs(beta)
-        if shape.curvature > 0.0:
+        loss = self.loss
+        gains = loss.targets * beta
+        if loss.epsilon > 0.0:
+            gains -= loss.epsilon * np.abs(beta)
+        if loss.curvature > 0.0:
             gains -= 0.5 * self.curvatures() * np.square(beta)
         return gains
 
     def dual_value(self, beta: np.ndarray, w: np.ndarray) -> float:
         """The dual's value at a feasible point, given w = sum beta_i x_i."""
-        value = float(self.gains(beta).sum()) - 0.5 * float(np.square(w).sum())
+        value = float(self.dual_terms(beta).sum()) - 0.5 * float(np.square(w).sum())
         if self.has_intercept and not self.balanced:
             total = float(beta.sum())
             value -= 0.5 * total * total / self.intercept_penalty
@@ -189,9 +189,9 @@ class LinearSVMProblem(PenalizedIntercept):
 
     def parts(self) -> Iterator[tuple[slice, "LinearSVMProblem"]]:
         """Yield blocks of rows, each with what the problem says of their losses and duals alone."""
-        for rows in row_blocks(self.shape.targets.size, ENTRIES_OF_LOSSES):
-            shape = self.shape._replace(targets=self.shape.targets[rows], weights=self.shape.weights[rows])
-            yield rows, replace(self, shape=shape)
+        for rows in row_blocks(self.loss.targets.size, ENTRIES_OF_LOSSES):
+            loss = self.loss._replace(targets=self.loss.targets[rows], weights=self.loss.weights[rows])
+            yield rows, replace(self, loss=loss)
 
 
 def sums_of_sides(beta: np.ndarray) -> tuple[float, float]:

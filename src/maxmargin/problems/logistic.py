@@ -47,7 +47,7 @@ class LogisticProblem:
     fit_intercept: bool = True
 
     @property
-    def price(self) -> float:
+    def loss_factor(self) -> float:
         """What the losses are multiplied by: C, or 1 where the length of w costs nothing."""
         return self.C if self.is_penalised else 1.0
 

@@ -31,10 +31,10 @@ class PairProblems:
     def problem(self, pair: ClassPair) -> KernelSVMProblem:
         """The problem of a pair."""
         weights = self._weights if pair.rows is None else self._weights[pair.rows]
-        shape = hinge(pair.signs, weights, self._C)
+        loss = hinge(pair.signs, weights, self._C)
         if pair.rows is None:
-            return replace(self.of_all_points, shape=shape)
-        return replace(self.of_all_points, shape=shape, rows=pair.rows, whole=self.of_all_points)
+            return replace(self.of_all_points, loss=loss)
+        return replace(self.of_all_points, loss=loss, rows=pair.rows, whole=self.of_all_points)
 
     @cached_property
     def of_all_points(self) -> KernelSVMProblem:

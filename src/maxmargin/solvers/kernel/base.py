@@ -64,8 +64,8 @@ class SMOBase:
 
     def slopes(self) -> tuple[np.ndarray, np.ndarray]:
         """What the dual's value gains when a dual rises, and loses when it falls; infinite at an end."""
-        epsilon = self.problem.shape.epsilon
-        residuals = self.problem.shape.targets - self.scores
+        epsilon = self.problem.loss.epsilon
+        residuals = self.problem.loss.targets - self.scores
         rise, fall = residuals.copy(), residuals
         if epsilon > 0.0:
             rise -= np.where(self.beta >= 0.0, epsilon, -epsilon)

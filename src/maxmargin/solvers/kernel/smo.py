@@ -187,8 +187,8 @@ class SMORun(SMOBase):
         slots = self.rows.slots(block)
         gram = self.rows.among(block)
         beta, before = self.beta[block], self.beta[block].copy()
-        residuals = self.problem.shape.targets[block] - self.scores[block]
-        duals = Duals(beta, residuals, self.lower[block], self.upper[block], self.problem.shape.epsilon)
+        residuals = self.problem.loss.targets[block] - self.scores[block]
+        duals = Duals(beta, residuals, self.lower[block], self.upper[block], self.problem.loss.epsilon)
         self.best.n_iter += ascend_pairs(gram, duals, SHARE * self.violation, STEPS_PER_DUAL * block.size)
         self.beta[block] = beta
         moved = np.flatnonzero(beta != before)

@@ -51,9 +51,9 @@ def solve(
 
 
 def _until_gap(run: SMOBase, gram: np.ndarray) -> Result[float]:
-    problem, options, best, targets = run.problem, run.options, run.best, run.problem.shape.targets
+    problem, options, best, targets = run.problem, run.options, run.best, run.problem.loss.targets
     residuals = targets - run.scores
-    duals = Duals(run.beta, residuals, run.lower, run.upper, problem.shape.epsilon)
+    duals = Duals(run.beta, residuals, run.lower, run.upper, problem.loss.epsilon)
     violation = math.inf
     while True:
         blocks = Blocks(

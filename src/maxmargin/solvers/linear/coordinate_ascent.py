@@ -86,18 +86,18 @@ class CoordinateRun:
         points = problem.points
         give = 0.0
         if problem.has_intercept:
-            typical = points.typical_norm * points.typical_norm + problem.shape.curvature
+            typical = points.typical_norm * points.typical_norm + problem.loss.curvature
             free_feature = INTERCEPT_FEATURE * INTERCEPT_FEATURE * typical or 1.0
             give = free_feature if problem.balanced else 1.0 / problem.intercept_penalty
         cells = aligned_cells(points.n_rows)
         cells[:, DUAL] = best.beta
-        cells[:, TARGET] = problem.shape.targets
+        cells[:, TARGET] = problem.loss.targets
         cells[:, LOWER], cells[:, UPPER] = problem.lowers(), problem.uppers()
         cells[:, CURVATURE] = problem.curvatures()
         # A row of zeros has no curvature: a huge step takes its dual to the end that it tends to.
         cells[:, STEP] = 1.0 / np.maximum(points.squared_norms + give + cells[:, CURVATURE], 1e-150)
-        self.ascent = Ascent(cells, best.w.copy(), np.array([best.intercept]), give, problem.shape.epsilon)
-        self.order = np.flatnonzero(problem.shape.weights).astype(np.uint32)
+        self.ascent = Ascent(cells, best.w.copy(), np.array([best.intercept]), give, problem.loss.epsilon)
+        self.order = np.flatnonzero(problem.loss.weights).astype(np.uint32)
         self.n_active = self.order.size
         # A generator must not start at zero.
         self.random = np.uint64(np.random.SeedSequence(options.seed).generate_state(1, np.uint64)[0] | np.uint64(1))
@@ -112,7 +112,7 @@ class CoordinateRun:
         work, checked_at, passes_since_centre = 0.0, 0.0, 0
         better_gap, better_dual, better_at, better_passes = math.inf, 0.0, 0.0, 0
         pace = Pace(self.options.tol)
-        if not self.problem.shape.one_sided:
+        if not self.problem.loss.one_sided:
             # A flat plane may lose nothing, and would never be met again.
             self._offer()
             if self.monitor.check_termination(best, self.options, "pass") is Status.SOLVED:

@@ -209,7 +209,7 @@ class HardMarginRun(NewtonRun):
 
     def polish(self) -> None:
         """Put the plane exactly through the street's edges, y f = 1 for the rows that hold it, by least squares."""
-        points, signs = self.problem.points, self.shape.targets
+        points, signs = self.problem.points, self.loss.targets
         rows = np.flatnonzero(self.best.beta)
         if not 0 < rows.size * points.n_columns <= ENTRIES_TO_POLISH:
             return

@@ -25,14 +25,14 @@ class InitialPoint:
 def initial_point(problem: LinearSVMProblem, beta: np.ndarray | None = None) -> InitialPoint:
     """Begin with given duals, or with the best multiple of those that treat all points of a side alike."""
     beta, w = _first_duals(problem) if beta is None else _given_duals(problem, beta)
-    shape = problem.shape
+    loss = problem.loss
     scores = problem.points.scores(w)
     b = 0.0
     if problem.has_intercept:
         b = best_intercept(problem, scores) if problem.balanced else float(beta.sum()) / problem.intercept_penalty
     scores += b
-    distance = float(shape.weights @ np.abs(shape.targets - scores)) / float(shape.weights.sum())
-    return InitialPoint(beta, w, b, scores, problem.price / max(1e-12, distance))
+    distance = float(loss.weights @ np.abs(loss.targets - scores)) / float(loss.weights.sum())
+    return InitialPoint(beta, w, b, scores, problem.C / max(1e-12, distance))
 
 
 def _given_duals(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -41,10 +41,10 @@ def _given_duals(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[np.ndarra
 
 
 def _first_duals(problem: LinearSVMProblem) -> tuple[np.ndarray, np.ndarray]:
-    shape = problem.shape
-    if not shape.one_sided:
-        return np.zeros(shape.targets.size), np.zeros(problem.points.n_columns)
-    beta = problem.feasible(problem.price * shape.weights * shape.targets)
+    loss = problem.loss
+    if not loss.one_sided:
+        return np.zeros(loss.targets.size), np.zeros(problem.points.n_columns)
+    beta = problem.feasible(problem.C * loss.weights * loss.targets)
     w = problem.points.combination(beta)
     square = float(w @ w) + float((problem.curvatures() * np.square(beta)).sum())
     if problem.has_intercept and not problem.balanced:
@@ -57,16 +57,16 @@ def _first_duals(problem: LinearSVMProblem) -> tuple[np.ndarray, np.ndarray]:
 def best_intercept(problem: LinearSVMProblem, scores: np.ndarray) -> float:
     """The free intercept with the smallest loss, given the scores without one."""
     kinks, weights, above = _kinks(problem, scores)
-    return _weighted_median(kinks, weights, above) if problem.shape.curvature == 0.0 else _middle(kinks, weights, above)
+    return _weighted_median(kinks, weights, above) if problem.loss.curvature == 0.0 else _middle(kinks, weights, above)
 
 
 def _kinks(problem: LinearSVMProblem, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where the loss of each row begins, its weight, and whether it is lost below (above is True) or above there."""
-    shape = problem.shape
+    loss = problem.loss
     above, below = np.flatnonzero(problem.counts_above), np.flatnonzero(problem.counts_below)
-    residuals = shape.targets - scores
-    kinks = np.concatenate([residuals[above] - shape.epsilon, residuals[below] + shape.epsilon])
-    weights = np.concatenate([shape.weights[above], shape.weights[below]])
+    residuals = loss.targets - scores
+    kinks = np.concatenate([residuals[above] - loss.epsilon, residuals[below] + loss.epsilon])
+    weights = np.concatenate([loss.weights[above], loss.weights[below]])
     return kinks, weights, np.arange(kinks.size) < above.size
 
 

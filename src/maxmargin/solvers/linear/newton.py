@@ -136,7 +136,7 @@ class NewtonRun:
         blocks: ThreadEngine,
     ) -> None:
         self.problem, self.options, self.monitor, self.best, self.blocks = problem, options, monitor, best, blocks
-        self.rows, self.shape = problem.points.rows, problem.shape
+        self.rows, self.loss = problem.points.rows, problem.loss
         self.system = NewtonSystem(problem, blocks)
         self.w, self.b, self.scores = first.w, first.b, first.scores
         self.centers, self.sigma = first.beta, first.sigma
@@ -147,7 +147,7 @@ class NewtonRun:
     @property
     def width(self) -> float:
         """How far from the edge of street or tube a point's dual is still free, about."""
-        return self.problem.price / self.sigma
+        return self.problem.C / self.sigma
 
     def until_gap(self) -> None:
         """Outer steps until the gap is small, nothing moves any more, or a limit is hit."""
@@ -230,7 +230,7 @@ class NewtonRun:
             proximal = Proximal(self.centers, self.sigma)
             self.blocks.each(
                 movable.size,
-                lambda first, last: mark_movable(first, last, self.shape, proximal, self.scores, self.reach, movable),
+                lambda first, last: mark_movable(first, last, self.loss, proximal, self.scores, self.reach, movable),
             )
         return movable
 
@@ -239,7 +239,7 @@ class NewtonRun:
         if lost is None:
             primal = self.problem.primal_value(self.w, self.b, scores)
         else:
-            primal = 0.5 * float(self.w @ self.w) + 0.5 * self.rho * (self.b * self.b) + self.problem.price * lost
+            primal = 0.5 * float(self.w @ self.w) + 0.5 * self.rho * (self.b * self.b) + self.problem.C * lost
         self.best.update_incumbent(primal, self.w, self.b)
 
     def update_dual_incumbent(self, sums: DualSums, duals: Callable[[], np.ndarray]) -> None:
@@ -252,10 +252,10 @@ class NewtonRun:
         if self.problem.has_intercept and not self.problem.balanced:
             square += sums.total * sums.total / self.rho
         multiple = max(0.0, gain / square) if square > 0.0 else 1.0
-        if math.isfinite(self.shape.limit):
+        if math.isfinite(self.loss.box_bound):
             multiple = min(1.0, multiple)
         value = multiple * gain - 0.5 * multiple * multiple * square
-        if square == 0.0 and gain > 0.0 and math.isinf(self.shape.limit):
+        if square == 0.0 and gain > 0.0 and math.isinf(self.loss.box_bound):
             # The hulls meet in one point: the dual has no bound.
             value = math.inf
         if value > self.best.dual:
@@ -299,7 +299,7 @@ class ChosenRows:
             sums, above, below = part[:N_SUMS], part[N_SUMS : N_SUMS + size], part[N_SUMS + size :]
             places = self.chosen, first, last
             state = self.scores, self.duals, self.free, above, below, sums
-            look(run.rows, *places, run.shape, self.proximal, travel, *state)
+            look(run.rows, *places, run.loss, self.proximal, travel, *state)
             return part
 
         total = _added(run.blocks.each(self.chosen.size, of_block))
@@ -315,7 +315,7 @@ class ChosenRows:
         run.system.choose(self.chosen)
         self.changes = np.empty_like(self.scores)
         start = self.scores if background is None else self.scores.copy()
-        factor = run.sigma / (1.0 + run.sigma * run.shape.curvature)
+        factor = run.sigma / (1.0 + run.sigma * run.loss.curvature)
         for inner in range(INNER_STEPS + 1):
             if inner > 0 and background is not None:
                 sums = background + self.look()
@@ -350,7 +350,7 @@ class ChosenRows:
         if background is not None:
             linear -= float(background.w @ step) + background.total * step_b
         quadratic = float(step @ step) + run.rho * (step_b * step_b)
-        state = run.shape, self.proximal, self.scores, self.changes
+        state = run.loss, self.proximal, self.scores, self.changes
 
         def derivative_at_one() -> float:
             taken = run.blocks.each(

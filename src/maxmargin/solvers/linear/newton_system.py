@@ -50,7 +50,7 @@ class NewtonSystem:
     def __init__(self, problem: LinearSVMProblem, blocks: ThreadEngine) -> None:
         self._problem, self._blocks = problem, blocks
         self._points = problem.points
-        self._weights = problem.shape.weights
+        self._weights = problem.loss.weights
         self._by_columns = self._points.n_columns <= LARGEST_DIRECT
         self._gram: np.ndarray | None = None
         self._held: np.ndarray | None = None

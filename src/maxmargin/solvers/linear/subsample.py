@@ -20,32 +20,35 @@ TRUSTED_ROWS = 60
 
 def subsample(problem: LinearSVMProblem) -> LinearSVMProblem | None:
     """The problem of every sixteenth row or so, with C raised so that it has the same solution on average."""
-    shape, points = problem.shape, problem.points
+    loss, points = problem.loss, problem.points
     stride = next((k for k in STRIDES if points.n_rows >= k * ROWS_PER_COLUMN * (points.n_columns + 1)), None)
     if stride is None:
         return None
     every = slice(None, None, stride)
-    targets, weights = shape.targets[every], shape.weights[every]
-    sides = (targets > 0.0, targets < 0.0) if shape.one_sided else (np.ones(targets.size, dtype=bool),)
+    targets, weights = loss.targets[every], loss.weights[every]
+    sides = (targets > 0.0, targets < 0.0) if loss.one_sided else (np.ones(targets.size, dtype=bool),)
     if any(np.count_nonzero(side & (weights > 0.0)) < ROWS_PER_CLASS for side in sides):
         return None
-    scale = float(shape.weights.sum()) / float(weights.sum())
-    raised = shape._replace(
-        targets=targets.copy(), weights=weights.copy(), limit=scale * shape.limit, curvature=shape.curvature / scale
+    scale = float(loss.weights.sum()) / float(weights.sum())
+    raised = loss._replace(
+        targets=targets.copy(),
+        weights=weights.copy(),
+        box_bound=scale * loss.box_bound,
+        curvature=loss.curvature / scale,
     )
     return LinearSVMProblem(Points(problem.points.matrix[every]), raised, problem.intercept_penalty)
 
 
 def initial_point_from_subsample(problem: LinearSVMProblem, w: np.ndarray, b: float, width: float) -> InitialPoint:
     """Begin at a plane: duals are at their ends, but for those of rows within ``width`` of the edge."""
-    shape = problem.shape
+    loss = problem.loss
     scores = problem.scores(w, b)
     if problem.points.n_rows < TRUSTED_ROWS * STRIDES[0] * problem.points.n_columns:
         width = 3.0 * width
-    if shape.curvature > 0.0:
-        residuals = shape.targets - scores
-        excess = np.maximum(0.0, np.abs(residuals) - shape.epsilon) * np.sign(residuals)
-        centers = problem.feasible(shape.weights / shape.curvature * excess)
+    if loss.curvature > 0.0:
+        residuals = loss.targets - scores
+        excess = np.maximum(0.0, np.abs(residuals) - loss.epsilon) * np.sign(residuals)
+        centers = problem.feasible(loss.weights / loss.curvature * excess)
     else:
         centers = 0.5 * (problem.uppers() + problem.lowers())
-    return InitialPoint(centers, w, b, scores, problem.price / width)
+    return InitialPoint(centers, w, b, scores, problem.C / width)

@@ -106,10 +106,10 @@ class LogisticRun:
         pulled = transposed_product(problem.points, self.blocks, self.pulls)
         if self.place is not None:
             pulled -= imbalance * self.place
-        self.gradient_b = -problem.price * imbalance
+        self.gradient_b = -problem.loss_factor * imbalance
         if problem.is_penalised:
-            self.gradient = self.w - problem.price * pulled
-            primal = 0.5 * float(self.w @ self.w) + problem.price * lost
+            self.gradient = self.w - problem.loss_factor * pulled
+            primal = 0.5 * float(self.w @ self.w) + problem.loss_factor * lost
             gap = 0.5 * float(self.gradient @ self.gradient)
         else:
             self.gradient = -pulled
@@ -159,5 +159,5 @@ class LogisticRun:
 
     def _of_intercept(self) -> float:
         """About what the best intercept for w would still gain, and its gap be larger."""
-        bend = self.problem.price * float(self.curvatures.sum())
+        bend = self.problem.loss_factor * float(self.curvatures.sum())
         return self.gradient_b**2 / bend if bend > 0.0 else 0.0

@@ -57,7 +57,7 @@ def safe_step(problem: LogisticProblem, place: np.ndarray | None) -> float:
     A row's loss bends by at most a quarter, and the best intercept lets the rows be seen from any place.
     """
     square = largest_square(problem.points, problem.weights, place)
-    bound = (1.0 if problem.is_penalised else 0.0) + 0.25 * problem.price * square
+    bound = (1.0 if problem.is_penalised else 0.0) + 0.25 * problem.loss_factor * square
     return 1.0 / bound if 0.0 < bound < math.inf else 1.0
 
 

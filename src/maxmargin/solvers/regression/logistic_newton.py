@@ -128,7 +128,7 @@ class NewtonRun(LogisticRun):
             problem.points,
             self.blocks,
             self.curvatures,
-            problem.price,
+            problem.loss_factor,
             problem.is_penalised,
             problem.fit_intercept,
             self.place,
@@ -174,8 +174,8 @@ class NewtonRun(LogisticRun):
                 scores.size,
                 lambda first, last: along(first, last, problem.signs, problem.weights, scores, changes, t),
             )
-            slope = own_slope + t * own_bend - problem.price * sum(part[0] for part in parts)
-            return slope, own_bend + problem.price * sum(part[1] for part in parts)
+            slope = own_slope + t * own_bend - problem.loss_factor * sum(part[0] for part in parts)
+            return slope, own_bend + problem.loss_factor * sum(part[1] for part in parts)
 
         t = _flat_place(slope_and_bend, at_start)
         self.w = self.w + t * step

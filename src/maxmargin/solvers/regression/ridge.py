@@ -100,7 +100,7 @@ class RidgeRun:
         downhill = centred_combination(errors, errors.weighted(self.targets))
         way, slope, idle = np.zeros_like(w), math.inf, 0
         while True:
-            idle = 0 if self.gains(w, scores, downhill) else idle + 1
+            idle = 0 if self.dual_terms(w, scores, downhill) else idle + 1
             status = self.monitor.check_termination(best, self.options, "step")
             scaled = scaling * downhill
             last_slope, slope = slope, float(downhill @ scaled)
@@ -125,7 +125,7 @@ class RidgeRun:
             else:
                 scores, downhill = centred_scores(errors, w), self.downhill(w)
 
-    def gains(self, w: np.ndarray, scores: np.ndarray, downhill: np.ndarray) -> bool:
+    def dual_terms(self, w: np.ndarray, scores: np.ndarray, downhill: np.ndarray) -> bool:
         """Keep coefficients if their gap is the smallest so far; ``downhill`` is half the negative gradient."""
         residuals, best = self.targets - scores, self.best
         duals = self.errors.weighted(residuals)
