@@ -42,7 +42,7 @@ def test_the_worst_ratio_to_each_bound_is_below_one():
         check=True,
         timeout=300,
     )
-    rows = [line[36:].split() for line in run.stdout.splitlines()[1:]]
+    rows = [line[42:].split() for line in run.stdout.splitlines()[1:]]
     assert len(rows) == 6
     assert all(0 < float(row[2]) <= 1 for row in rows)
 
@@ -56,10 +56,29 @@ def test_the_accelerated_perceptron_stays_below_its_theorem():
         timeout=300,
     )
     rows = [[float(value) for value in line.split()] for line in run.stdout.splitlines()[1:]]
-    assert len(rows) == 6
-    for _, updates, most_updates, passes, most_passes, to_half in rows:
+    assert len(rows) == 12
+    for _, _, updates, most_updates, passes, most_passes, to_half, *_ in rows:
         assert updates <= most_updates
         assert passes <= most_passes
         assert to_half >= passes
+    narrow, wide = rows[:6], rows[6:]
     # Ten times as small a margin takes the smooth perceptron about ten times as many passes at most, not a hundred.
-    assert rows[-1][3] <= 20 * rows[-3][3]
+    for rows_of_width in (narrow, wide):
+        assert rows_of_width[-1][4] <= 20 * rows_of_width[-3][4]
+    # What the example says of its picture: the cost of both algorithms in row operations.
+    cheaper = [[online < smooth for *_, online, smooth, _ in part] for part in (narrow, wide)]
+    assert cheaper == [[True] * 6, [True] * 5 + [False]]
+
+
+def test_each_objective_is_smallest_at_the_hyperplane_that_minimises_it():
+    run = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "three_losses.py")],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    table = [line[24:].split() for line in run.stdout.splitlines()[1:4]]
+    perceptron, hinge, logistic = [[float(value) for value in row[:4]] for row in table]
+    assert hinge[2] < min(perceptron[2], logistic[2])
+    assert logistic[3] < min(perceptron[3], hinge[3])
