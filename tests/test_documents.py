@@ -20,11 +20,63 @@ def test_the_readme_prints_what_it_says():
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "benchmarks/README.md"])
-def test_local_links_lead_somewhere(document):
-    path = ROOT / document
-    for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
-        assert (path.parent / target).exists(), target
+def documents():
+    """Return all Markdown files that the project ships, relative to its root."""
+    folders = (".", ".github", ".github/ISSUE_TEMPLATE", "benchmarks", "docs", "docs/benchmarks")
+    return sorted(str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / folder).glob("*.md"))
+
+
+def text_of(document):
+    """Return a document without its code blocks, in which a '#' is a comment and a bracket no link."""
+    return re.sub(r"^```.*?^```", "", (ROOT / document).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def headings_of(document):
+    """Return the headings of a document."""
+    return re.findall(r"^#+ +(.+?) *$", text_of(document), flags=re.MULTILINE)
+
+
+def anchor_of(heading):
+    """Return the anchor that GitHub and MyST make of a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("document", documents())
+def test_links_resolve(document):
+    for link in re.findall(r"\]\(([^)\s]+)\)", text_of(document)):
+        if re.match(r"[a-z]+:", link):  # another site, which is not asked
+            continue
+        file, _, anchor = link.partition("#")
+        target = (ROOT / document).parent / file if file else ROOT / document
+        assert target.exists(), link
+        if anchor:
+            target_document = str(target.resolve().relative_to(ROOT.resolve()))
+            assert anchor in {anchor_of(heading) for heading in headings_of(target_document)}, link
+
+
+@pytest.mark.parametrize("document", ["docs/theory.md", "docs/glossary.md", "docs/certificates.md"])
+def test_anchors_are_unique(document):
+    anchors = [anchor_of(heading) for heading in headings_of(document)]
+    assert len(anchors) == len(set(anchors))
+
+
+@pytest.mark.parametrize("document", ["README.md", *(name for name in documents() if name.startswith("docs/"))])
+def test_theorems_are_called_by_their_names(document):
+    labels = re.findall(r"\b(?:theory|theorem) [A-F]\d+\b|\([A-F]\d{1,2}\)", text_of(document))
+    assert not labels
+
+
+def test_docstrings_refer_to_sections_that_exist():
+    headings = {heading.lower() for heading in headings_of("docs/theory.md")}
+    for path in (ROOT / "src").rglob("*.py"):
+        text = " ".join(path.read_text(encoding="utf-8").split())
+        for named in re.findall(r"docs/theory\.md, (?:section )?[\"']?([^)\"]+?)[\"']?[).]", text):
+            assert named.lower() in headings, f"{path.name}: {named}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_examples_call_theorems_by_their_names(path):
+    assert not re.findall(r"\b(?:theory |theorem |\")[A-F]\d+\b", path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", [name for name in maxmargin.__all__ if name != "__version__"])
