@@ -14,24 +14,30 @@ PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 TESTS_OF_LINKS = "link or anchor or names or sections"
 
 
+def install(session: nox.Session, *arguments: str) -> None:
+    """Install into the session's environment; with --no-venv everything is there already."""
+    if session.venv_backend != "none":
+        session.install(*arguments)
+
+
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
     """Run tests and doctests with the newest dependencies; arguments go to pytest."""
-    session.install("-e", ".[test]")
+    install(session, "-e", ".[test]")
     session.run("python", "-m", "pytest", *session.posargs)
 
 
 @nox.session(python=PYTHONS[0], venv_backend="uv")
 def minimum(session: nox.Session) -> None:
     """Run tests and doctests with the oldest dependencies that pyproject.toml allows."""
-    session.install("--resolution", "lowest-direct", "-e", ".[test]")
+    install(session, "--resolution", "lowest-direct", "-e", ".[test]")
     session.run("python", "-m", "pytest", *session.posargs)
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check style, format and types."""
-    session.install("-e", ".[test]")
+    install(session, "-e", ".[test]")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy")
@@ -40,12 +46,12 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """Check that links between the documents, and references to theorems, resolve."""
-    session.install("-e", ".[test]")
+    install(session, "-e", ".[test]")
     session.run("python", "-m", "pytest", "-n", "0", "tests/test_documents.py", "-k", TESTS_OF_LINKS)
 
 
 @nox.session
 def bench(session: nox.Session) -> None:
     """Run a benchmark: `nox -s bench -- linear_svm --quick`."""
-    session.install("-e", ".[bench]")
+    install(session, "-e", ".[bench]")
     session.run("python", "benchmarks/run.py", *(session.posargs or ["perceptron", "--quick"]))
