@@ -60,7 +60,7 @@ def optimum(problem):
     n, d = X.shape
     penalty = problem.intercept_penalty if problem.has_intercept else 0.0
     squares = sp.diags_array([*np.ones(K * d), *np.full(K, penalty), *np.zeros(n)], format="csc")
-    prices = np.concatenate([np.zeros(K * d + K), problem.limits()])
+    prices = np.concatenate([np.zeros(K * d + K), problem.box_bounds()])
     # f_m - f_y - xi <= -1 for every other class m, and -xi <= 0.
     rows, bounds = [], []
     for i in range(n):
@@ -281,7 +281,7 @@ def test_every_plane_and_every_dual_bracket_the_optimum(problem, seed):
     assert other.primal >= proof.dual
     assert other.dual <= proof.primal
     feasible = problem.feasible(B)
-    limits = problem.limits()
+    limits = problem.box_bounds()
     assert (feasible[problem.own] <= limits).all()
     assert (feasible[problem.own] >= 0.0).all()
     np.testing.assert_allclose(feasible.sum(axis=1), 0.0, atol=1e-12 * problem.C)

@@ -69,7 +69,7 @@ def _kkt_violation(problem: CrammerSingerProblem, scores: np.ndarray, B: np.ndar
     counted = problem.weights > 0.0
     heights = scores.copy()
     heights[problem.own] -= 1.0
-    shares = -B[counted] / problem.limits()[counted, None]
+    shares = -B[counted] / problem.box_bounds()[counted, None]
     shares[np.arange(len(shares)), problem.codes[counted]] += 1.0
     lacking = heights[counted].max(axis=1, keepdims=True) - heights[counted]
     return float((shares * lacking).sum(axis=1).max(initial=0.0))
@@ -99,7 +99,7 @@ def _dual_at_least(problem: CrammerSingerProblem, B: np.ndarray, primal: float) 
     gains = down(sum_at_least(own) * (1.0 - 2.0 * rounded))
     of_class = np.array([sum_at_most(np.abs(duals)) for duals in B.T])
     errors = of_class * [gamma(int(np.count_nonzero(duals)) + 4) + 2.0 * rounded for duals in B.T]
-    lengths = np.array([length_at_most(w) for w in problem.planes(B)])
+    lengths = np.array([length_at_most(w) for w in problem.coefficients(B)])
     length = length_at_most((lengths + longest_row_at_most(problem.points) * errors) * (1.0 + 16.0 * UNIT))
     at_least = gains - up(0.5 * up(length * length)) * (1.0 + 4.0 * UNIT)
     if problem.has_intercept:
@@ -130,7 +130,7 @@ def _price_of_imbalance(problem: CrammerSingerProblem, imbalances: np.ndarray, p
     if total == 0.0:
         return 0.0
     heaviest = np.zeros(problem.n_classes)
-    np.maximum.at(heaviest, problem.codes, problem.limits())
+    np.maximum.at(heaviest, problem.codes, problem.box_bounds())
     slack = primal / float(heaviest[heaviest > 0.0].min(initial=math.inf))
     widest = slack + 2.0 * longest_row_at_most(problem.points) * math.sqrt(primal)
     # What some classes give too much others get too much: half of the sum changes hands.

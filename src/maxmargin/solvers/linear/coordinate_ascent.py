@@ -144,7 +144,7 @@ class CoordinateRun:
                 self._move_centre(stuck=largest == 0.0)
 
     def _move_centre(self, *, stuck: bool) -> None:
-        """Proximal-point step on a free intercept; where no dual moves any more, take the intercept of the smallest loss."""
+        """Proximal-point step on a free intercept; where no dual moves, take the intercept of the smallest loss."""
         b, self.shrinking_threshold = self.ascent.b, math.inf
         if stuck:
             before, b[0] = b[0], best_intercept(self.problem, self.scores)

@@ -112,7 +112,7 @@ class _DualAscent:
         step = _intercept_step(problem, squared_lengths)
         curvatures = _curvatures(problem, squared_lengths + step)
         self.examples = ClassRows(
-            points.rows, problem.codes.astype(np.uint32), problem.limits(), curvatures, projections
+            points.rows, problem.codes.astype(np.uint32), problem.box_bounds(), curvatures, projections
         )
         W, totals = self._combination(self.duals), self.duals.sum(axis=0)
         self.planes = Planes(W, totals, self._first_intercepts(W, step * totals), step, square)
@@ -226,6 +226,6 @@ def _curvatures(problem: CrammerSingerProblem, exact: np.ndarray) -> np.ndarray:
     A row of next to no length, or of zeros, gets more: it still gives all its limit at once where it falls short, and
     its duals keep their digits.
     """
-    limits = problem.limits()
+    limits = problem.box_bounds()
     least = np.divide(LEAST_FALL, limits, out=np.ones_like(limits), where=limits > 0.0)
     return np.maximum(exact, least)

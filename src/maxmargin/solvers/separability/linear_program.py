@@ -45,7 +45,7 @@ def solve(problem: HardMarginProblem, monitor: Monitor) -> Result[float]:
         return best
     best.w = found.x[: points.n_columns] / scale
     best.beta[rows] = signs[rows] * np.maximum(0.0, -found.ineqlin.marginals)
-    margin, best.intercept = problem.street(points.scores(best.w))
+    margin, best.intercept = problem.best_margin(points.scores(best.w))
     if found.status == 0:
         best.status = Status.SOLVED if margin > 0.0 else Status.NOT_SEPARABLE
     return best
