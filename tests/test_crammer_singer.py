@@ -41,7 +41,7 @@ def solve(problem, tol=1e-6, start=None, **options):
     return crammer_singer.solve(
         problem,
         LinearOptions(tol=tol, **options),
-        Monitor(max_time=20.0),
+        Monitor(max_time=120.0),
         start if start is None else warm_start(start),
     )
 

@@ -233,7 +233,7 @@ def compute_row_scores(examples, i, coefficients, work):
 
 @inlined
 def at_corner(duals, own, bound):
-    """Whether the duals of a row are zero, or all its bound is on one class: then small changes of w do not move them."""
+    """Whether a row has no dual, or all its bound on one class: small changes of w do not move them."""
     could_rise = 1 if duals[own] < bound else 0
     for m in range(duals.size):
         if duals[m] < 0.0:

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from maxmargin.engine.threads import ThreadEngine
+from maxmargin.engine import ThreadEngine
 from maxmargin.loops.coordinate import (
     CURVATURE,
     DUAL,
@@ -198,8 +198,8 @@ class CoordinateRun:
             self.ascent.w[:] = problem.points.combination(self.ascent.state[:, DUAL])
         w, b = self.ascent.w, float(self.ascent.b[0])
         n_rows = self.scores.size
-        self.engine.each(
-            n_rows, lambda first, last: compute_scores(problem.points.rows, first, last, w, 0.0, self.scores)
+        self.engine.map(
+            lambda first, last: compute_scores(problem.points.rows, first, last, w, 0.0, self.scores), n_rows
         )
         best.update_incumbent(problem.primal_value(w, b, self.scores + b), w, b)
         beta = self.ascent.state[:, DUAL].copy()

@@ -18,7 +18,7 @@ from scipy.linalg import qr
 from maxmargin.certificates import MarginBracket, has_no_margin
 from maxmargin.data import Dataset, Points, centred_and_scaled
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.engine.threads import ThreadEngine
+from maxmargin.engine import ThreadEngine
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers.core import Monitor, Options, Result, Status
 from maxmargin.solvers.linear.initial_point import InitialPoint

@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.engine.threads import ThreadEngine
+from maxmargin.engine import ThreadEngine
 from maxmargin.loops.newton import (
     LINEAR_NEGATIVE,
     LINEAR_POSITIVE,
@@ -175,9 +175,7 @@ class NewtonRun:
         inner, status, last = active.minimise(all_sums, excluded)
         before = self.scores
         self.scores = np.empty(n_rows)
-        self.engine.each(
-            n_rows, lambda first, last: compute_scores(self.rows, first, last, self.w, self.b, self.scores)
-        )
+        self.engine.map(lambda first, last: compute_scores(self.rows, first, last, self.w, self.b, self.scores), n_rows)
         change = self.largest_change(self.scores, before)
         duals = whole.duals
         if active is not whole:
@@ -200,14 +198,14 @@ class NewtonRun:
         def of_block(first: int, last: int) -> float:
             return float(np.abs(scores[first:last] - before[first:last]).max(initial=0.0))
 
-        return max(self.engine.each(scores.size, of_block))
+        return max(self.engine.map(of_block, scores.size))
 
     def _rows_that_may_move(self) -> np.ndarray:
         """The rows whose duals move if scores change by up to ``radius``."""
         active = np.ones(self.scores.size, dtype=bool)
         if math.isfinite(self.radius):
             state = self.loss, self.centers, self.sigma, self.scores, self.radius
-            self.engine.each(active.size, lambda first, last: mark_active(*state, first, last, active))
+            self.engine.map(lambda first, last: mark_active(*state, first, last, active), active.size)
         return active
 
     def update_primal_incumbent(self, scores: np.ndarray, total_loss: float | None = None) -> None:
@@ -251,7 +249,7 @@ class NewtonRun:
             if down != up:
                 np.multiply(part, down, out=kept, where=part < 0.0)
 
-        self.engine.each(beta.size, of_block)
+        self.engine.map(of_block, beta.size)
 
 
 class ProximalProblem:
@@ -278,10 +276,7 @@ class ProximalProblem:
             evaluate(run.rows, run.loss, self.active, self.length, first, last, split_sums(memory, size))
             return memory
 
-        parts = run.engine.each(self.active.rows.size, of_block)
-        total = parts[0]
-        for part in parts[1:]:
-            total += part
+        total = run.engine.sum(of_block, self.active.rows.size)
         self.length = 0.0
         return split_sums(total, size)
 
@@ -334,12 +329,12 @@ class ProximalProblem:
             return derivative_at_full_step(run.rows, run.loss, self.active, step, step_b, first, last)
 
         def derivative(t: float) -> float:
-            parts = run.engine.each(
-                n_active, lambda first, last: derivative_along_step(run.loss, self.active, t, first, last)
+            taken = run.engine.sum(
+                lambda first, last: derivative_along_step(run.loss, self.active, t, first, last), n_active
             )
-            return linear + t * quadratic - math.fsum(parts)
+            return linear + t * quadratic - taken
 
-        slope_at_one = linear + quadratic - math.fsum(run.engine.each(n_active, at_one))
+        slope_at_one = linear + quadratic - run.engine.sum(at_one, n_active)
         self.length = root_along(derivative, slope, slope_at_one)
         run.w = run.w + self.length * step
         run.b += self.length * step_b

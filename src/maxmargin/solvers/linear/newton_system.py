@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.rows import rows_of
-from maxmargin.engine.threads import ThreadEngine
+from maxmargin.engine import ThreadEngine
 from maxmargin.loops.newton import compute_scores
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core.hessian import (
