@@ -33,7 +33,7 @@ from maxmargin import (
 )
 from maxmargin.cli.app import app, main
 from maxmargin.files import open_store, read_data, read_svmlight, save, store_text, write_store, write_svmlight
-from maxmargin.files.opening import bytes_listener
+from maxmargin.files.compression import bytes_listener
 from maxmargin.solvers.core import step_listener
 
 runner = CliRunner()

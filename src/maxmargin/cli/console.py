@@ -37,7 +37,7 @@ def working(description: str, steps: int | None = None) -> Iterator[Callable[[],
         if steps is not None:
             yield lambda: progress.advance(task)
             return
-        from maxmargin.files.opening import bytes_listener
+        from maxmargin.files.compression import bytes_listener
         from maxmargin.solvers.core import step_listener
 
         def on_bytes(read: int, size: int | None) -> None:

@@ -63,7 +63,7 @@ def blocks_of(
     from maxmargin.data.blocks import row_blocks
     from maxmargin.files.reading import DataFile, names_of, table_format
     from maxmargin.files.store import is_store
-    from maxmargin.files.svmlight_pieces import LARGEST_INDEX
+    from maxmargin.files.svmlight_chunks import LARGEST_INDEX
 
     if table_format(data) is not None:
         if zero_based:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 
-from maxmargin.files.opening import FIRST_BYTES
+from maxmargin.files.compression import FIRST_BYTES
 
 TABLES = (".csv", ".parquet")
 

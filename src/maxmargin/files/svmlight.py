@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from joblib import cpu_count, effective_n_jobs
 
 from maxmargin.files.atomic import written_atomically
+from maxmargin.files.compression import STANDARD_INPUT, compressed, kind_of, name_of, open_bytes
 from maxmargin.files.line_blocks import LineBlocks
-from maxmargin.files.opening import STANDARD_INPUT, compressed, kind_of, name_of, open_bytes
-from maxmargin.files.svmlight_pieces import LARGEST_INDEX, Expected, Fault, Piece, Reading, parse_block, take_block
+from maxmargin.files.svmlight_chunks import LARGEST_INDEX, Expected, Fault, Piece, Reading, parse_block, take_block
 
 ROWS_PER_BLOCK = 1 << 14
 # Some fifty megabytes: however wide rows are, blocks of them stay small.

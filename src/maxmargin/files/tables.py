@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.files.atomic import written_atomically
-from maxmargin.files.opening import compressed, kind_of, open_bytes
+from maxmargin.files.compression import compressed, kind_of, open_bytes
 from maxmargin.files.reading import DataFile, table_format
 
 # More different values than this in a text column are hardly categories.
