@@ -36,7 +36,7 @@ def convert(
 
     Example: maxmargin convert big.svm.xz big.store
     """
-    from maxmargin.files.reading import table_format
+    from maxmargin.files.data_file import table_format
 
     if to is None and _is_model(source):
         if output.suffix.lower() != ONNX:
@@ -82,7 +82,7 @@ def _convert_model(source: Path, output: Path, to: str) -> None:
 def _to_store(source: str, output: Path, target: str | None, zero_based: bool) -> None:
     from maxmargin.data.blocks import row_blocks
     from maxmargin.files import read_data, store_text, write_store
-    from maxmargin.files.reading import table_format
+    from maxmargin.files.data_file import table_format
     from maxmargin.files.store import is_store
 
     if table_format(source) is None and target is None and not is_store(source):

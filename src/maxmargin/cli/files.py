@@ -31,7 +31,7 @@ def _head_of(path: Path) -> bytes:
 
 def read_rows(machine: Any, data: str, *, target: str | None, zero_based: bool, any_width: bool) -> Any:
     """All rows of a file for a model."""
-    from maxmargin.files.reading import DataFile, is_regressor, read_data, table_format
+    from maxmargin.files.data_file import DataFile, is_regressor, read_data, table_format
 
     if not any_width or table_format(data) is not None:
         return read_data(data, target=target, like=machine, zero_based=zero_based)
@@ -61,7 +61,7 @@ def blocks_of(
 ) -> Iterator[Any]:
     """Rows of a file for a model, a block at a time; of ``any_width`` for models of other programs."""
     from maxmargin.data.blocks import row_blocks
-    from maxmargin.files.reading import DataFile, names_of, table_format
+    from maxmargin.files.data_file import DataFile, names_of, table_format
     from maxmargin.files.store import is_store
     from maxmargin.files.svmlight_chunks import LARGEST_INDEX
 

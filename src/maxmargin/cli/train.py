@@ -189,7 +189,7 @@ def _fit_or_stop(machine: Any, rows: "DataFile", clock: Clock) -> bool:
 def _stored(data: str, zero_based: bool) -> str:
     """The store beside a text, made anew where it is missing or was made of another state of the text."""
     from maxmargin.files import store_text
-    from maxmargin.files.reading import table_format
+    from maxmargin.files.data_file import table_format
     from maxmargin.files.store import is_store, is_store_of
 
     text, path = Path(data), Path(f"{data}.store")

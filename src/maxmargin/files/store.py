@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.files.atomic import folder_written_atomically
-from maxmargin.files.reading import DataFile, are_whole
+from maxmargin.files.data_file import DataFile, are_whole
 
 MANIFEST = "manifest.json"
 FORMAT, VERSION = "maxmargin store", 1

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from maxmargin.files.atomic import written_atomically
 from maxmargin.files.compression import compressed, kind_of, open_bytes
-from maxmargin.files.reading import DataFile, table_format
+from maxmargin.files.data_file import DataFile, table_format
 
 # More different values than this in a text column are hardly categories.
 MOST_VALUES = 10_000
