@@ -1,4 +1,4 @@
-"""Rows, labels and their validation: the lowest layer, which imports nothing of the package."""
+"""Rows, targets, tasks and validation: the lowest layer, which imports nothing of the package."""
 
 from maxmargin.data.centring import Centring, centred, centred_and_scaled, column_offsets, far_place
 from maxmargin.data.dataset import ClassPair, ClassPairs, Dataset, JointClasses, LabelledPoints, TargetPoints
