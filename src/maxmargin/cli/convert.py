@@ -1,4 +1,4 @@
-"""``maxmargin convert``: between data formats, and between model formats."""
+"""``maxmargin convert``: convert data files or model files to other formats."""
 
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 STORE, ONNX = ".store", ".onnx"
 MODEL_FORMATS = ("maxmargin", "libsvm", "liblinear", "onnx")
-# What the target's column is called in a table whose source has no name for it.
+# Name of the target's column where the source has none.
 TARGET = "target"
 
 
@@ -29,16 +29,17 @@ def convert(
             autocompletion=lambda: list(MODEL_FORMATS),
         ),
     ] = None,
-    target: Annotated[str | None, typer.Option(help="The column of a table that holds the labels.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column of a table that holds the labels.")] = None,
     zero_based: bool = ZERO_BASED,
 ) -> None:
     """Write data as a store, as a table or as svmlight text, or a model in another format.
 
     Example: maxmargin convert big.svm.xz big.store
     """
+    from maxmargin.cli.files import is_model_file
     from maxmargin.files.data_file import table_format
 
-    if to is None and _is_model(source):
+    if to is None and is_model_file(Path(source)):
         if output.suffix.lower() != ONNX:
             raise ValueError(f"{source} is a model: say by --to which format to write, {', '.join(MODEL_FORMATS)}.")
         to = "onnx"
@@ -56,17 +57,6 @@ def convert(
         write = partial(_to_text, source, output, target, zero_based)
     with working(f"{source} → {output}"):
         write()
-
-
-def _is_model(source: str) -> bool:
-    """Whether a file begins as a model does, ours (with the length of a header that is JSON) or one in text."""
-    path = Path(source)
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        head = file.read(64)
-    is_ours = head[8:9] == b"{" and int.from_bytes(head[:8], "little") < path.stat().st_size
-    return is_ours or head.startswith((b"solver_type", b"svm_type"))
 
 
 def _convert_model(source: Path, output: Path, to: str) -> None:
