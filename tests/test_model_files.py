@@ -477,6 +477,28 @@ def test_edited_sparse_rows_are_refused(saved, tmp_path):
         load(edited)
 
 
+def test_edited_perceptrons_are_refused(tmp_path):
+    path, edited = tmp_path / "model", tmp_path / "edited"
+    save(Perceptron(max_iter=3).fit(X, CODES), path)
+
+    def refused(name, change, message):
+        tensors, content = content_of(path)
+        changed = change(tensors.pop(name))
+        if changed is not None:
+            tensors[name] = changed
+        write_content(edited, tensors, content)
+        with pytest.raises(ModelFileError, match=message):
+            load(edited)
+
+    refused("mistakes_per_pass_.1", lambda _: None, "mistakes_per_pass_.1 is missing")
+    refused("mistakes_per_pass_.0", lambda counts: counts - 10**6, "mistakes_per_pass_.0 has negative entries")
+    refused("mistakes_per_pass_.0", lambda counts: counts.astype(float), "mistakes_per_pass_.0 has the type F64")
+    refused("_ends.w", lambda _: None, "_ends.w is missing")
+    refused("_ends.w", lambda w: w[:2], "_ends.w has 2 instead of 3 for k")
+    refused("_ends.seen", lambda seen: -seen, "_ends.seen has negative entries")
+    refused("_ends.intercept", lambda b: b + np.inf, "_ends.intercept has entries that are not finite")
+
+
 def places_in(content, path=()):
     """The paths to all values of a JSON object."""
     for key, value in content.items() if isinstance(content, dict) else enumerate(content):
