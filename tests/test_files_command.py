@@ -330,7 +330,7 @@ def test_many_classes_scores_and_cross_validation(iris, tmp_path):
 
 
 @pytest.mark.parametrize("model", ["linear-svc", "svc", "logistic-regression"])
-def test_search_chooses_C(cancer, tmp_path, model):
+def test_search_chooses_the_penalty(cancer, tmp_path, model):
     answer = told("train", cancer, "-o", tmp_path / "model", "--model", model, "--search")
     assert 0.001 <= answer["chosen"]["C"] <= 1000
     assert answer["chosen"]["score"] > 0.95
@@ -778,7 +778,7 @@ def test_margins_of_many_classes(iris, tmp_path):
     for model in ("linear-svc", "svc"):
         run("train", iris, "-o", tmp_path / "model", "--model", model)
         answer = told("evaluate", tmp_path / "model", iris)
-        margins = answer["f of the true class less the strongest other"]
+        margins = answer["f of the true class minus the largest other"]
         assert margins["smallest"] < 0.0 < margins["median"]
         assert margins["share above 0"] == answer["accuracy"]
 

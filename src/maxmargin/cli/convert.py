@@ -70,7 +70,6 @@ def _convert_model(source: Path, output: Path, to: str) -> None:
 
 
 def _to_store(source: str, output: Path, target: str | None, zero_based: bool) -> None:
-    from maxmargin.data.blocks import row_blocks
     from maxmargin.files import read_data, store_text, write_store
     from maxmargin.files.data_file import table_format
     from maxmargin.files.store import is_store
@@ -80,9 +79,7 @@ def _to_store(source: str, output: Path, target: str | None, zero_based: bool) -
         return
     found = read_data(source, target=target, values=is_store(source), zero_based=zero_based)
     _refuse_text_labels(found, source, "a store")
-    n_rows = found.X.shape[0]
-    blocks = row_blocks(n_rows, _n_entries(found) / max(1, n_rows))
-    write_store(output, ((found.X[rows], found.y[rows]) for rows in blocks), found.names)
+    write_store(output, ((block.X, block.y) for block in found.blocks()), found.names)
 
 
 def _to_table(source: str, output: Path, target: str | None, zero_based: bool) -> None:
@@ -98,12 +95,6 @@ def _to_text(source: str, output: Path, target: str | None, zero_based: bool) ->
     found = read_data(source, target=target, zero_based=zero_based)
     _refuse_text_labels(found, source, "svmlight text")
     write_svmlight(output, found.X, found.y)
-
-
-def _n_entries(found: "DataFile") -> int:
-    import scipy.sparse as sp
-
-    return found.X.nnz if sp.issparse(found.X) else found.X.size
 
 
 def _refuse_text_labels(found: "DataFile", source: str, kind: str) -> None:

@@ -70,7 +70,6 @@ def blocks_of(
     machine: Any, data: str, *, target: str | None, zero_based: bool, any_width: bool = False
 ) -> Iterator[Any]:
     """Yield the rows of a file for a model in blocks; ``any_width`` is for models of other programs."""
-    from maxmargin.data.blocks import row_blocks
     from maxmargin.files.data_file import DataFile, names_of, table_format
     from maxmargin.files.store import is_store
     from maxmargin.files.svmlight_chunks import LARGEST_INDEX
@@ -88,10 +87,7 @@ def blocks_of(
     if target is not None:
         raise ValueError(f"--target names a column of a table, and {data} is none.")
     if is_store(data):
-        whole = read_rows(machine, data, target=None, zero_based=False, any_width=any_width)
-        entries = getattr(whole.X, "nnz", whole.X.size)
-        for part in row_blocks(whole.X.shape[0], entries / max(1, whole.X.shape[0])):
-            yield DataFile(whole.X[part], whole.y[part], whole.names)
+        yield from read_rows(machine, data, target=None, zero_based=False, any_width=any_width).blocks()
         return
     from maxmargin.files import read_svmlight_blocks
 

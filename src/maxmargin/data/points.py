@@ -83,6 +83,10 @@ class Points:
         stored = self.matrix.nnz if sp.issparse(self.matrix) else self.matrix.size
         return float(stored / max(1, self.n_rows))
 
+    @property
+    def _entries(self) -> np.ndarray:
+        return np.asarray(self.matrix.data if sp.issparse(self.matrix) else self.matrix)
+
     @cached_property
     def longest_row(self) -> int:
         """The largest number of stored entries in a row; it bounds the rounding error of a score."""
@@ -93,14 +97,12 @@ class Points:
     @cached_property
     def nonnegative(self) -> bool:
         """Whether no entry is negative: an update then moves all scores in the same direction."""
-        entries = self.matrix.data if sp.issparse(self.matrix) else self.matrix
-        return bool(entries.size == 0 or entries.min() >= 0)
+        return bool(self._entries.size == 0 or self._entries.min() >= 0)
 
     @property
     def all_zero(self) -> bool:
         """Whether all entries are zero; a norm of zero may also come from squares that underflow."""
-        entries = self.matrix.data if sp.issparse(self.matrix) else self.matrix
-        return not entries.any()
+        return not self._entries.any()
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """X w in float64, for one vector of coefficients (d,) or several (d, k)."""

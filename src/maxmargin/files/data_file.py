@@ -1,13 +1,14 @@
 """Data files of all formats: rows and targets."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import is_regressor
 
 from maxmargin.files.compression import FIRST_BYTES
@@ -34,6 +35,15 @@ class DataFile:
         """Set ``feature_names_in_`` of a fitted model; names of categorical columns contain their values."""
         if self.names is not None:
             model.feature_names_in_ = np.array(self.names, dtype=object)
+
+    def blocks(self) -> Iterator["DataFile"]:
+        """Yield the rows in blocks of bounded size."""
+        from maxmargin.data.blocks import row_blocks
+
+        n_rows = self.X.shape[0]
+        n_entries = self.X.nnz if sp.issparse(self.X) else self.X.size
+        for rows in row_blocks(n_rows, n_entries / max(1, n_rows)):
+            yield DataFile(self.X[rows], self.y[rows], self.names)
 
     def quietly(self, method: Callable[..., Any]) -> Callable[..., Any]:
         """A model's method without the warning that arrays have no column names: the columns were checked."""

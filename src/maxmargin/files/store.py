@@ -31,8 +31,6 @@ LARGEST_MANIFEST = 1 << 26
 CHECKSUM_BYTES, CHECKED_ENTRIES = 1 << 22, 1 << 20
 # Rows of svmlight text that are in memory at a time.
 ROWS_PER_BLOCK = 1 << 15
-# Column indices have 32 bits.
-MOST_COLUMNS = (1 << 31) - 1
 # Arrays of a store and the types that they may have.
 SPARSE = {"data": ("float32", "float64"), "indices": ("int32", "int64"), "indptr": ("int64",)}
 DENSE = {"X": ("float32", "float64")}
@@ -311,14 +309,14 @@ def store_text(
         Whether columns are counted from zero.
     rows_per_block : int
     """
-    from maxmargin.files.svmlight import read_svmlight_blocks
+    from maxmargin.files.svmlight import LARGEST_INDEX, read_svmlight_blocks
 
     if str(source) == "-":
         raise ValueError("standard input cannot be read twice: write it to a file first.")
     made_of = _description(source, zero_based)
     n_columns, whole = 1, True
     for X, y in read_svmlight_blocks(
-        source, rows_per_block=rows_per_block, n_features=MOST_COLUMNS, zero_based=zero_based
+        source, rows_per_block=rows_per_block, n_features=LARGEST_INDEX, zero_based=zero_based
     ):
         n_columns = max(n_columns, int(X.indices.max(initial=-1)) + 1)
         whole = whole and are_whole(y)
