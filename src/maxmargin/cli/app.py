@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from maxmargin import __version__
-from maxmargin.cli.console import warnings_told
+from maxmargin.cli.console import warnings_reported
 from maxmargin.cli.convert import convert
 from maxmargin.cli.demo import demo
 from maxmargin.cli.evaluate import evaluate
@@ -56,7 +56,7 @@ def _started_fast(subcommand: Callable[..., None]) -> Callable[..., None]:
     @wraps(subcommand)
     def run(*arguments: object, **options: object) -> None:
         import_scikit_learn()
-        with warnings_told():
+        with warnings_reported():
             subcommand(*arguments, **options)
 
     return run

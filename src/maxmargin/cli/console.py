@@ -61,7 +61,7 @@ LONGEST_WARNING = 300
 
 
 @contextmanager
-def warnings_told() -> Iterator[None]:
+def warnings_reported() -> Iterator[None]:
     """Collect warnings; at the end print one line for each kind on standard error, with its count."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -113,7 +113,7 @@ def _name_of(label: Any) -> str:
     return " against ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
-def tell(answer: dict[str, Any], as_json: bool) -> None:
+def report(answer: dict[str, Any], as_json: bool) -> None:
     """Print a report: one line for each entry, or one JSON object with the warnings so far."""
     if as_json:
         entries: dict[str, Any] = {}

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from maxmargin.cli.checks import labelled
-from maxmargin.cli.console import JSON, ZERO_BASED, Entry, tell, working
+from maxmargin.cli.console import JSON, ZERO_BASED, Entry, report, working
 
 
 def evaluate(
@@ -33,7 +33,7 @@ def evaluate(
         answer = _of_values(found, rows.y) if is_regression(machine) else _of_labels(machine, rows, found)
     overall = {score_name(machine): score_of(machine, found, rows.y)}
     n_rows = Entry(f"{len(found):,}", {"rows": len(found)})
-    tell({"model": repr(machine), "rows": n_rows, **overall, **answer}, as_json)
+    report({"model": repr(machine), "rows": n_rows, **overall, **answer}, as_json)
 
 
 def _of_values(found: Any, y: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ LIBLINEAR, LIBSVM = b"solver_type", b"svm_type"
 
 
 def load_model(path: Path) -> Any:
-    """Load a model; its first word tells LIBLINEAR's and LIBSVM's formats from our own."""
+    """Load a model; the first word identifies files of LIBLINEAR and LIBSVM."""
     from maxmargin.files import load, read_liblinear_model, read_libsvm_model
 
     head = _head_of(path)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli.console import JSON, Entry, proof_entry, tell
+from maxmargin.cli.console import JSON, Entry, proof_entry, report
 
 # Posterior probability of the credible intervals of bayesian-regression.
 LEVEL = 0.95
@@ -42,7 +42,7 @@ def info(
         answer |= proof_entry("certificate", machine.certificate_, "proof")
     if coefficients:
         answer["coefficients"] = _coefficients(machine)
-    tell(answer, as_json)
+    report(answer, as_json)
 
 
 def _count(name: str, count: int) -> Entry:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from maxmargin.cli.checks import refuse_unwritable
-from maxmargin.cli.console import JSON, ZERO_BASED, Entry, proof_entry, tell, working
+from maxmargin.cli.console import JSON, ZERO_BASED, Entry, proof_entry, report, working
 
 # Exit code where --max-time ended the run without a decision.
 UNDECIDED = 3
@@ -49,7 +49,7 @@ def separate(
         answer["written"] = str(output)
     elif output is not None:
         answer["written"] = Entry("nothing: there is no witness, raise --max-time", {"written": None})
-    tell(answer, as_json)
+    report(answer, as_json)
     if not decided:
         raise typer.Exit(UNDECIDED)
 

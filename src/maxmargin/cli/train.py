@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxmargin.cli.checks import STANDARD_INPUT, labelled, refuse_unreadable, refuse_unwritable
-from maxmargin.cli.console import JSON, ZERO_BASED, Entry, proof_entry, tell, working
+from maxmargin.cli.console import JSON, ZERO_BASED, Entry, proof_entry, report, working
 from maxmargin.cli.models import KERNELS, MODELS, is_regression, make_model, number_or_name, score, score_name
 from maxmargin.cli.search import SEARCH_FOLDS, Clock, best_of, grid_of, refuse_empty_search, scores_in_folds
 
@@ -161,7 +161,7 @@ def train(
     answer["status"] = str(machine.status_)
     answer |= proof_entry("certificate", machine.certificate_, "proof")
     answer["written"] = str(output)
-    tell(answer, as_json)
+    report(answer, as_json)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
 

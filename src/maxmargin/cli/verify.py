@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from maxmargin.cli.checks import labelled
-from maxmargin.cli.console import JSON, ZERO_BASED, proof_entry, tell, working
+from maxmargin.cli.console import JSON, ZERO_BASED, proof_entry, report, working
 
 # Exit code where the certificate does not hold; errors have another one.
 FALSE_CLAIM = 1
@@ -42,6 +42,6 @@ def verify(
     try:
         check_claims(machine, proof)
     except CertificateError as error:
-        tell({**answer, "true": False, "why": str(error)}, as_json)
+        report({**answer, "true": False, "why": str(error)}, as_json)
         raise typer.Exit(FALSE_CLAIM) from error
-    tell({**answer, "true": True}, as_json)
+    report({**answer, "true": True}, as_json)

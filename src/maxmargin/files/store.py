@@ -114,7 +114,7 @@ def open_store(path: str | Path, *, check: bool = False) -> DataFile:
     if indptr[0] != 0 or indptr[-1] != opened["data"].size or (np.diff(indptr) < 0).any():
         raise StoreError(f"{path}: indptr.bin is damaged.")
     if not _columns_are_sound(opened["indices"], indptr, shape[1]):
-        raise StoreError(f"{path}: indices.bin is damaged: columns are out of range, or do not rise within a row.")
+        raise StoreError(f"{path}: indices.bin is damaged: columns are out of range, or do not ascend within a row.")
     X = sp.csr_matrix(shape, dtype=opened["data"].dtype)
     X.data, X.indices, X.indptr = opened["data"], opened["indices"], _narrow(indptr, opened["indices"].dtype)
     # Checked above; otherwise SciPy would check again.
