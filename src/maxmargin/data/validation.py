@@ -233,7 +233,7 @@ def _naming(argument: str, check: Any, *arguments: Any, **options: Any) -> Any:
             raise type(error)(f"X and y must have as many rows as each other: {message}") from error
         if "y should be a 1d array" in message:
             raise type(error)(
-                f"y must have one value for each row; fit one model for every column: {message}"
+                f"y must have one value per row; fit one model for every column: {message}"
             ) from error
         if re.search(rf"\b({argument}|y)\b", message):
             raise
