@@ -89,7 +89,7 @@ def centred(points: Points, *, may_move: bool, weights: np.ndarray | None = None
 
     The centre need not be the mean: any point among the rows will do, so that a sample suffices.
     """
-    centre = far_place(points, VERY_FAR, weights) if may_move and points.n_rows else None
+    centre = estimate_offsets(points, VERY_FAR, weights) if may_move and points.n_rows else None
     if centre is not None and sp.issparse(points.matrix):
         centre[~_is_full(points)] = 0.0
     if centre is None or not centre.any():
@@ -97,7 +97,7 @@ def centred(points: Points, *, may_move: bool, weights: np.ndarray | None = None
     return Centring(Points(_subtracted(points.matrix, centre)), centre, 1.0)
 
 
-def far_place(points: Points, times: float = FAR, weights: np.ndarray | None = None) -> np.ndarray | None:
+def estimate_offsets(points: Points, times: float = FAR, weights: np.ndarray | None = None) -> np.ndarray | None:
     """Column offsets estimated from a sample of the rows; None if no column is far from zero.
 
     Parameters

@@ -232,9 +232,7 @@ def _naming(argument: str, check: Any, *arguments: Any, **options: Any) -> Any:
         if "inconsistent numbers of samples" in message:
             raise type(error)(f"X and y must have as many rows as each other: {message}") from error
         if "y should be a 1d array" in message:
-            raise type(error)(
-                f"y must have one value per row; fit one model for every column: {message}"
-            ) from error
+            raise type(error)(f"y must have one value per row; fit one model for every column: {message}") from error
         if re.search(rf"\b({argument}|y)\b", message):
             raise
         raise type(error)(f"{argument} cannot be used: {message}") from error
