@@ -23,6 +23,7 @@ LAYERS = [
     "problems",
     "loops",
     "data",
+    "_lazy",
 ]
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data import Points, far_place
+from maxmargin.data import Points, estimate_offsets
 from maxmargin.data.blocks import row_blocks
 from maxmargin.data.points import squared_norms
 from maxmargin.engine.threads import ThreadEngine
@@ -40,7 +40,7 @@ def solve(
     ):
         # While the pulls do not balance, the gap is estimated only: half of it is asked for.
         halved = replace(options, tol=0.5 * options.tol)
-        place = far_place(problem.points) if problem.fit_intercept and step_size is None else None
+        place = estimate_offsets(problem.points) if problem.fit_intercept and step_size is None else None
         run = GradientRun(problem, halved, monitor, blocks, best, place)
         run.balances = step_size is None
         run.step_size = safe_step(problem, place) if step_size is None else step_size

@@ -13,7 +13,7 @@ from itertools import count
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data import Points, far_place
+from maxmargin.data import Points, estimate_offsets
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine.threads import ThreadEngine
 from maxmargin.loops.logistic import along
@@ -87,7 +87,7 @@ def subsample(problem: LogisticProblem) -> LogisticProblem | None:
 
 def _run(problem: LogisticProblem, options: Options, monitor: Monitor, start: LogisticPoint) -> LogisticPoint:
     with ThreadEngine(problem.points.entries_per_row, options.n_threads) as blocks:
-        place = far_place(problem.points) if problem.fit_intercept else None
+        place = estimate_offsets(problem.points) if problem.fit_intercept else None
         run = NewtonRun(problem, options, monitor, blocks, start, place)
         start.status = run.until_gap()
     return run.best
