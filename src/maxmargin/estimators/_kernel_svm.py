@@ -15,9 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.data import Points
 from maxmargin.data.points import only_columns
 from maxmargin.estimators._base import TrainingData, one_or_all
-from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS
+from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, kernel_scores
 from maxmargin.estimators._regularized import RegularizedModel
-from maxmargin.problems.kernel_expansion import expansion_scores
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel
 from maxmargin.solvers.core import Status
@@ -136,7 +135,7 @@ class KernelSVM(RegularizedModel):
     def _expansion(self, points: Points, coefficients: np.ndarray) -> np.ndarray:
         """Sums of the kernel with the support vectors, times coefficients (s, k), in blocks of rows."""
         support = self.support_ if self._kernel is None else self.support_vectors_
-        return expansion_scores(self._kernel, points.matrix, support, coefficients)
+        return kernel_scores(self._kernel, points, support, coefficients, self._n_threads())
 
     def _coef_of(self, coefficients: np.ndarray) -> Any:
         """The planes' w, for the linear kernel."""

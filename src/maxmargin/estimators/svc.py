@@ -223,7 +223,7 @@ class SVC(KernelSVM, CertifiedClassifier):
             self._kernel = make_kernel(self, labelled.points)
             self._refuse_weightless_classes(labelled)
             pairs = ClassPairs(labelled)
-            problems = PairProblems(pairs, self._kernel, self.C)
+            problems = PairProblems(pairs, self._kernel, self.C, self._n_threads())
             per_class = compute_class_weight(self.class_weight, classes=labelled.classes, y=labelled.labels())
             with interrupt_handler() as stop_requested:
 
@@ -352,7 +352,7 @@ class SVC(KernelSVM, CertifiedClassifier):
                 before = attempt.before_of(task)
                 if before is not None and before.status is Status.SOLVED:
                     return before
-                return solver.solve(task, pair, monitor, before)
+                return solver.solve(problems.problem(pair), attempt.options, monitor, before)
 
             return self._solve_tasks(
                 problems.pairs, solve_pair, stop_requested, steps=None, at_once=solver.at_once, seconds=attempt.seconds
@@ -413,7 +413,8 @@ class SVC(KernelSVM, CertifiedClassifier):
             coefficients[:, task] if pair.rows is None else coefficients[pair.rows, task]
             for task, pair in enumerate(pairs.tasks())
         ]
-        proofs = measure_pair_gaps(PairProblems(pairs, self._kernel, self.C), betas, self.intercept_)
+        problems = PairProblems(pairs, self._kernel, self.C, self._n_threads())
+        proofs = measure_pair_gaps(problems, betas, self.intercept_)
         if len(proofs) == 1:
             return proofs[0]
         names = [(plain(labelled.classes[first]), plain(labelled.classes[second])) for first, second in pairs.pairs]

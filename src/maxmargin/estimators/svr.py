@@ -183,7 +183,7 @@ class SVR(RegressorMixin, KernelSVM):
     def _problem(self, data: TargetPoints) -> KernelSVMProblem:
         loss = epsilon_insensitive(data.targets, weights_of(data.points, data.weights), self.C, self.epsilon)
         points = data.points.narrow if built_in(self._kernel) else data.points
-        return KernelSVMProblem(points, self._kernel, loss)
+        return KernelSVMProblem(points, self._kernel, loss, n_threads=self._n_threads())
 
     def _attributes_so_far(self, data: Any, results: Sequence[Any]) -> dict[str, Any]:
         beta = np.zeros(data.points.n_rows) if results[0] is None else results[0][2]
