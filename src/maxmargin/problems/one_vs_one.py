@@ -1,7 +1,9 @@
 """One-vs-one kernel SVMs: the problems of all pairs of classes, which share their kernel values."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +14,8 @@ from maxmargin.problems.kernels import Kernel, built_in
 from maxmargin.problems.linear_svm import hinge, weights_of
 
 
-class PairProblems:
-    """The problems of all pairs of classes.
+class PairProblems(Sequence[KernelSVMProblem]):
+    """The problems of all pairs of classes, in the order of the pairs; each is built once.
 
     Parameters
     ----------
@@ -28,6 +30,16 @@ class PairProblems:
         self.pairs, self.kernel, self._C, self._n_threads = pairs, kernel, C, n_threads
         self._points = pairs.points.narrow if built_in(kernel) else pairs.points
         self._weights = weights_of(pairs.points, pairs.weights)
+
+    def __len__(self) -> int:
+        return self.pairs.n_tasks
+
+    def __getitem__(self, pair: Any) -> Any:
+        return self._problems[pair]
+
+    @cached_property
+    def _problems(self) -> list[KernelSVMProblem]:
+        return [self.problem(pair) for pair in self.pairs.tasks()]
 
     def problem(self, pair: ClassPair) -> KernelSVMProblem:
         """The problem of a pair."""
@@ -49,8 +61,8 @@ class PairProblems:
         A row's kernel values within its own class serve all its pairs and are evaluated once.
         """
         if self.pairs.n_tasks == 1:
-            problem, support = self.problem(next(self.pairs.tasks())), np.flatnonzero(betas[0])
-            return [problem.scores_of(slice(None), support, betas[0][support])]
+            support = np.flatnonzero(betas[0])
+            return [self[0].scores_of(slice(None), support, betas[0][support])]
         sizes = [rows.size for rows in self.pairs.rows_of_class]
         halves: dict[tuple[int, int], np.ndarray] = {}
         for pair, (first, second) in enumerate(self.pairs.pairs):

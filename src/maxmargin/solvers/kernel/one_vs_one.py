@@ -9,7 +9,7 @@ from maxmargin.engine.threads import ThreadEngine
 from maxmargin.problems.kernel_expansion import Scratch
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.one_vs_one import PairProblems
-from maxmargin.solvers.core import Monitor, Result
+from maxmargin.solvers.core import Monitor, Result, Status
 from maxmargin.solvers.kernel import smo, smo_full_matrix
 from maxmargin.solvers.kernel.base import SMOOptions
 from maxmargin.solvers.kernel.kernel_matrix import KernelMatrix
@@ -44,7 +44,12 @@ class PairSolver:
     def solve(
         self, problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor, start: Result[float] | None = None
     ) -> Result[float]:
-        """Run until the relative gap of a pair's problem is at most ``tol``; ``start`` is an earlier attempt."""
+        """Run until the relative gap of a pair's problem is at most ``tol``.
+
+        ``start`` is where an earlier attempt ended; it is the result where that attempt solved the problem.
+        """
+        if start is not None and start.status is Status.SOLVED:
+            return start
         if self._matrices is None:
             return smo.solve(problem, options, monitor, start)
         return smo_full_matrix.solve(problem, options, monitor, start, matrix=self._matrices.of(problem))
