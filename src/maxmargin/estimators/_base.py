@@ -159,7 +159,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         """The optimisation problem of a task."""
         raise NotImplementedError
 
-    def _problems(self, tasks: Tasks) -> list[Any]:
+    def _problems(self, tasks: Tasks) -> Sequence[Any]:
         """The problems of all tasks."""
         return [self._problem(task) for task in tasks.tasks()]
 

@@ -26,8 +26,7 @@ from maxmargin.data import (
     validate_training_data,
 )
 from maxmargin.estimators._base import CertifiedClassifier, one_or_all, refuse_other_rows
-from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram
-from maxmargin.problems.kernel_expansion import expansion_scores
+from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, kernel_scores, make_kernel, refuse_bad_gram
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import built_in
 from maxmargin.solvers.core import Monitor, interrupt_handler
@@ -293,7 +292,7 @@ class KernelPerceptron(CertifiedClassifier):
 
     def _expansion(self, points: Points) -> np.ndarray:
         support = self.support_ if self._kernel is None else self.support_vectors_
-        scores = expansion_scores(self._kernel, points.matrix, support, self.dual_coef_.T)
+        scores = kernel_scores(self._kernel, points, support, self.dual_coef_.T)
         return scores + self.intercept_
 
     def _problem(self, dataset: Dataset) -> KernelPerceptronProblem:

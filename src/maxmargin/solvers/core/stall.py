@@ -13,30 +13,41 @@ class StallTest:
     ``dual_factor`` times it. A run has stalled once its work exceeds ``growth`` times the work at the last progress, by
     more than ``patience``. The unit of work is the solver's: epochs, Newton steps, blocks.
 
+    A solver whose primal value is not monotone takes small steps of the dual value as progress too: ``gap_share`` is
+    the share of the remaining gap by which the dual value must have risen since the last progress.
+
     Parameters
     ----------
     patience : float
     growth : float, default=1.0
     gap_factor : float, default=0.9
     dual_factor : float, default=1.01
+    gap_share : float, optional
     """
 
     def __init__(
-        self, patience: float, *, growth: float = 1.0, gap_factor: float = 0.9, dual_factor: float = 1.01
+        self,
+        patience: float,
+        *,
+        growth: float = 1.0,
+        gap_factor: float = 0.9,
+        dual_factor: float = 1.01,
+        gap_share: float | None = None,
     ) -> None:
         self.patience, self.growth = patience, growth
-        self.gap_factor, self.dual_factor = gap_factor, dual_factor
+        self.gap_factor, self.dual_factor, self.gap_share = gap_factor, dual_factor, gap_share
         self._gap, self._dual, self._work = math.inf, 0.0, 0.0
         self.idle = 0
 
     def update(self, result: Result[Any], work: float) -> bool:
-        """Take the run's incumbents after so much work in all; return whether the run has stalled.
+        """Take the run's incumbents, or its iterates, after so much work in all; return whether the run has stalled.
 
         ``idle`` counts the updates without progress since the last one with it.
         """
         gap, dual = result.relative_gap, result.dual
-        if gap < self.gap_factor * self._gap or dual > self.dual_factor * max(0.0, self._dual):
-            self._gap, self._dual, self._work, self.idle = gap, dual, work, 0
+        rises = self.gap_share is not None and dual - self._dual > self.gap_share * (result.primal - dual)
+        if gap < self.gap_factor * self._gap or dual > self.dual_factor * max(0.0, self._dual) or rises:
+            self._gap, self._dual, self._work, self.idle = min(gap, self._gap), max(dual, self._dual), work, 0
             return False
         self.idle += 1
         return work > self.growth * self._work + self.patience

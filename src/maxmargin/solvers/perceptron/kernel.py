@@ -9,49 +9,32 @@ cached up to a bound, for near the end the same rows are updated again and again
 perceptron algorithm", 1999, section 3.
 """
 
-from collections import OrderedDict
+import math
 
 import numpy as np
 
 from maxmargin.loops.kernel_perceptron import kernel_block_pass
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.solvers.core import Monitor
+from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix
 from maxmargin.solvers.perceptron.epochs import PassOutcome, RowVisits, run_passes
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
 
 BLOCK_ROWS = 128
 
 
-class KernelColumns:
-    """Columns of the gram matrix, the most recently used ones kept, in at most ``megabytes``."""
+class KernelColumns(KernelCache):
+    """The columns of the kernel matrix, in double precision, the most recently used ones kept in ``megabytes``.
+
+    Parameters
+    ----------
+    problem : KernelPerceptronProblem
+    megabytes : float
+    """
 
     def __init__(self, problem: KernelPerceptronProblem, megabytes: float) -> None:
-        self._problem = problem
-        self._capacity = int(megabytes * 2**20 / (8 * max(1, problem.dataset.points.n_rows)))
-        self._kept: OrderedDict[int, np.ndarray] = OrderedDict()
-
-    def combination(self, rows: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-        """The sum of the columns of ``rows``, times coefficients."""
-        total = np.zeros(self._problem.dataset.points.n_rows)
-        missing = []
-        for row, coefficient in zip(rows, coefficients, strict=True):
-            column = self._kept.get(int(row))
-            if column is None:
-                missing.append((int(row), coefficient))
-            else:
-                self._kept.move_to_end(int(row))
-                total += coefficient * column
-        if missing:
-            made = self._problem.columns(np.array([row for row, _ in missing]))
-            total += np.array([coefficient for _, coefficient in missing]) @ made
-            self._keep([row for row, _ in missing], made)
-        return total
-
-    def _keep(self, rows: list[int], columns: np.ndarray) -> None:
-        for row, column in zip(rows[: self._capacity], columns, strict=False):
-            self._kept[row] = column.copy()
-        while len(self._kept) > self._capacity:
-            self._kept.popitem(last=False)
+        matrix = KernelMatrix(problem.dataset.points, problem.kernel, np.float64)
+        super().__init__(matrix, megabytes, at_least=BLOCK_ROWS)
 
 
 def solve(
@@ -105,15 +88,17 @@ class KernelRun(RowVisits):
         problem = self.problem
         signs = problem.dataset.signs[block]
         change = np.zeros(block.size)
-        gram = np.ascontiguousarray(problem.gram(block, block))
+        gram = self._columns.matrix.block(block, block, np.empty((block.size, block.size)))
         updates, criterion = kernel_block_pass(
             gram, signs, problem.steps[block], self.scores[block], problem.intercept_step, change
         )
         moved = np.flatnonzero(change)
         signed = (signs * change)[moved]
-        self.scores += self._columns.combination(block[moved], signed)
+        self._columns.add_rows(self._columns.slots(block[moved]), signed, self.scores)
         self.scores += signed.sum() * problem.intercept_step
         self.intercept_change += float(signed.sum()) * problem.intercept_step
+        if not math.isfinite(self.scores.sum()):
+            raise ValueError("kernel gives values that are not finite: rescale X, or lower gamma, degree or coef0.")
         self.alpha[block] += change
         return updates, criterion
 
