@@ -4,7 +4,6 @@ import pickle
 import subprocess
 import sys
 import time
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -165,15 +164,27 @@ def test_a_limit_is_told_with_what_is_proven(limit):
     assert model.score(X, y) > 0.4
 
 
-def test_tol_ends_a_run_that_makes_no_progress_without_a_warning():
+def test_tol_ends_a_run_that_makes_no_progress_with_a_warning():
     X, y = load("heart_scale")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with pytest.warns(LimitWarning, match=r"no progress of tol.*tol=None.*max_iter.*n_iter_no_change.*Proven: "):
         model = Perceptron(tol=1e-3, n_iter_no_change=3).fit(X, y)
     assert model.status_ is Status.STALLED
-    criterion = model.criterion_per_pass_ / len(y)
-    best = np.minimum.accumulate(criterion)
-    assert (criterion[-3:] > best[-4:-1] - 1e-3).all()
+    loss = model.online_loss_per_pass_ / len(y)
+    best = np.minimum.accumulate(loss)
+    assert (loss[-3:] > best[-4:-1] - 1e-3).all()
+    assert not (loss[-4:-1] > best[-5:-2] - 1e-3).all()
+    with pytest.warns(LimitWarning, match="no progress of tol"):
+        KernelPerceptron("linear", tol=1e-3).fit(X, y)
+
+
+def test_by_default_a_perceptron_runs_until_a_pass_makes_no_mistake():
+    """On separable data of a small margin, where the loss falls slowly, too."""
+    X, y = load("sonar_scale")
+    model = Perceptron(max_iter=10**5).fit(X, y)
+    assert model.status_ is Status.SOLVED
+    assert model.score(X, y) == 1.0
+    with pytest.warns(LimitWarning, match="max_iter was reached"):
+        assert Perceptron(max_iter=5).fit(X, y).status_ is Status.ITERATION_LIMIT
 
 
 @quiet

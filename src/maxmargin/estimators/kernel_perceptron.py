@@ -27,14 +27,15 @@ from maxmargin.data import (
 )
 from maxmargin.estimators._base import CertifiedClassifier, one_or_all, refuse_other_rows
 from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram
+from maxmargin.estimators.perceptron import STALLED_ADVICE, set_losses
 from maxmargin.problems.kernel_expansion import expansion_scores
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import built_in
 from maxmargin.solvers.core import Monitor, interrupt_handler
-from maxmargin.solvers.perceptron.kernel import KernelColumns, solve
-from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult
+from maxmargin.solvers.perceptron.kernel import KernelColumns, KernelOptions, solve
+from maxmargin.solvers.perceptron.result import PerceptronResult, Start
 
-# The intercept is a sum of duals; that it was added up in another order is no difference.
+# The relative difference allowed between intercept_ and the sum of the duals: that of sums in another order.
 SAME_INTERCEPT = 1e-9
 
 
@@ -44,14 +45,15 @@ class KernelPerceptron(CertifiedClassifier):
     .. math:: f(x) = \sum_j \alpha_j y_j\, k(x_j, x) + b
 
     On a mistake at row i, ``alpha_i += eta0`` (and ``b += eta0 * y_i``: b is the weight of a feature that is always 1).
-    The fit ends as soon as a whole pass makes no mistake. More than two classes are learned one against the rest.
+    The fit ends as soon as a whole pass makes no mistake, or at a limit, with a warning. More than two classes are
+    learned one against the rest.
 
     Parameters
     ----------
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
         A callable takes two matrices and returns the matrix of kernel values between their rows. For
-        ``"precomputed"``, X is that matrix. The bounds hold for kernels that are positive semidefinite, which
-        ``"sigmoid"`` in general is not.
+        ``"precomputed"``, X is that matrix. The bounds hold for positive semidefinite kernels; ``"sigmoid"`` in
+        general is none.
     degree : int, default=3
         For ``"poly"``.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -62,7 +64,7 @@ class KernelPerceptron(CertifiedClassifier):
     eta0 : float, default=1.0
         The step size.
     shuffle : bool, default=True
-        Visit the rows in a new random order in every pass of ``fit``.
+        Draw a new random order of the rows for every pass of ``fit``.
     max_iter : int, default=1000
         The largest number of passes.
     tol, n_iter_no_change :
@@ -85,7 +87,7 @@ class KernelPerceptron(CertifiedClassifier):
     dual_coef_ : ndarray of shape (1, n_support) or (n_classes, n_support)
         y_j alpha_j.
     intercept_ : ndarray of shape (1,) or (n_classes,)
-    classes_, n_iter_, n_updates_, mistakes_per_pass_, criterion_per_pass_, status_ :
+    classes_, n_iter_, n_updates_, mistakes_per_pass_, online_loss_per_pass_, criterion_per_pass_, status_ :
         As for :class:`Perceptron`.
     certificate_ : MistakeBound, or PerClass of them
 
@@ -111,6 +113,8 @@ class KernelPerceptron(CertifiedClassifier):
     n_iter_: int
     _one_run: bool
 
+    _advice_when_stalled = STALLED_ADVICE
+
     _parameter_constraints: dict = {
         **KERNEL_CONSTRAINTS,
         "fit_intercept": ["boolean"],
@@ -135,7 +139,7 @@ class KernelPerceptron(CertifiedClassifier):
         eta0=1.0,
         shuffle=True,
         max_iter=1000,
-        tol=1e-3,
+        tol=None,
         n_iter_no_change=5,
         max_time=None,
         cache_size=200,
@@ -169,7 +173,7 @@ class KernelPerceptron(CertifiedClassifier):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or the gram matrix of shape (n, n)
+        X : array or sparse matrix of shape (n, d), or the Gram matrix of shape (n, n)
         y : array of labels of shape (n,)
 
         Returns
@@ -189,7 +193,7 @@ class KernelPerceptron(CertifiedClassifier):
     @available_if(lambda self: self.kernel != "precomputed")
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> "KernelPerceptron":
-        """Go on with more rows, once and in the order given: the online protocol.
+        """Learn from more rows, once and in the order given: the online protocol.
 
         Parameters
         ----------
@@ -208,7 +212,7 @@ class KernelPerceptron(CertifiedClassifier):
         if first:
             self._kernel = make_kernel(self, labelled.points)
             self._forget()
-        once = EpochOptions(max_iter=1, tol=None, shuffle=False)
+        once = KernelOptions(max_iter=1, tol=None, shuffle=False)
         with interrupt_handler() as stop_requested:
             self._learn(labelled, lambda _seed: once, stop_requested)
             for name in ("certificate_", "status_"):
@@ -221,7 +225,7 @@ class KernelPerceptron(CertifiedClassifier):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or the gram matrix with the training rows, of shape (n, n_train)
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
 
         Returns
         -------
@@ -251,17 +255,17 @@ class KernelPerceptron(CertifiedClassifier):
             self.__dict__.pop(name, None)
 
     def _learn(
-        self, labelled: LabelledPoints, options: Callable[[int], EpochOptions], stop_requested: threading.Event
+        self, labelled: LabelledPoints, options: Callable[[int], KernelOptions], stop_requested: threading.Event
     ) -> list[PerceptronResult]:
-        """Run all tasks from the expansion so far, and add what they learned to it."""
+        """Run all tasks from the expansion so far, and add their updates to it."""
         before = self._expansion(labelled.points) if hasattr(self, "dual_coef_") else None
         shared: dict[str, KernelColumns] = {}
 
         def solve_task(task: int, dataset: Dataset, seed: int, monitor: Monitor) -> PerceptronResult:
             problem = self._problem(dataset)
             columns = shared.setdefault("columns", KernelColumns(problem, self.cache_size))
-            scores = None if before is None else before[:, task]
-            return solve(problem, options(seed), monitor, columns=columns, scores=scores)
+            start = Start(scores=None if before is None else before[:, task])
+            return solve(problem, replace(options(seed), columns=columns), monitor, start)
 
         results = self._solve_tasks(labelled, solve_task, stop_requested, steps=self.max_iter)
         signs = [dataset.signs for dataset in labelled.tasks()]
@@ -275,7 +279,7 @@ class KernelPerceptron(CertifiedClassifier):
         self.n_updates_ = one_or_all([int(count) for count in updates])
         self.n_iter_ = max(1, *(result.n_iter for result in results))
         self.mistakes_per_pass_ = one_or_all([result.mistakes_per_pass for result in results])
-        self.criterion_per_pass_ = one_or_all([result.criterion_per_pass for result in results])
+        set_losses(self, results)
         return results
 
     def _add_support(self, points: Points, signed: np.ndarray) -> None:
@@ -311,9 +315,7 @@ class KernelPerceptron(CertifiedClassifier):
         of_duals = self.dual_coef_.sum(axis=1) * any_task.intercept_step
         sizes = 1.0 + np.abs(self.dual_coef_).sum(axis=1)
         if not (np.abs(self.intercept_ - of_duals) <= SAME_INTERCEPT * sizes).all():
-            raise CertificateError(
-                "intercept_ is not the one that the duals make: this is not what the algorithm found."
-            )
+            raise CertificateError("intercept_ is not the sum of the duals: the model was changed after its fit.")
         scores = feature_space_scores(any_task, self.support_, self.dual_coef_)
         rule = UpdateRule(passes=self.n_iter_, smallest_step=self.eta0, largest_step=self.eta0)
 
@@ -324,9 +326,9 @@ class KernelPerceptron(CertifiedClassifier):
         return self._certificates(certify_task, labelled)
 
 
-def options_of(model: KernelPerceptron) -> Callable[[int], EpochOptions]:
+def options_of(model: KernelPerceptron) -> Callable[[int], KernelOptions]:
     """The options of a fit, given the task's seed."""
-    return lambda seed: EpochOptions(
+    return lambda seed: KernelOptions(
         max_iter=model.max_iter,
         tol=model.tol,
         n_iter_no_change=model.n_iter_no_change,

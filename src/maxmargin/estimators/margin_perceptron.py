@@ -1,5 +1,6 @@
 """The margin perceptron as a scikit-learn classifier."""
 
+import math
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,6 +11,7 @@ from sklearn.utils._param_validation import Interval
 from maxmargin.certificates import Certificate, PerClass, bracket_margin, linear_geometry
 from maxmargin.data import Dataset, LabelledPoints, validate_labels, validate_training_data
 from maxmargin.estimators._base import LinearClassifier, one_or_all, refuse_other_rows
+from maxmargin.estimators.perceptron import set_losses
 from maxmargin.problems import PerceptronProblem
 from maxmargin.solvers.core import Monitor, interrupt_handler
 from maxmargin.solvers.perceptron import margin as margin_perceptron
@@ -18,9 +20,9 @@ from maxmargin.solvers.perceptron.margin import MarginOptions, MarginResult
 
 
 class MarginPerceptron(LinearClassifier):
-    r"""The margin perceptron: a plane with at least a quarter of the largest possible margin, and the proof.
+    r"""The margin perceptron: a hyperplane with at least a quarter of the largest margin, and the proof.
 
-    Update, as the perceptron does, on every mistake and on every point nearer to the plane than half of a guess of
+    Update, as the perceptron does, on every mistake and on every point nearer to the hyperplane than half a guess of
 
     .. math:: \gamma_{opt} = \max_{\lVert u \rVert = 1} \min_i y_i\, u \cdot x_i
 
@@ -36,17 +38,17 @@ class MarginPerceptron(LinearClassifier):
     gamma : float or None, default=None
         The guess; None searches for one.
     min_gamma : float, default=1e-3
-        The search gives up, with status ``NOT_SEPARABLE``, once the guess falls below ``min_gamma * R``, or once it is
-        proven that no plane has that margin.
+        The search ends, with status ``NOT_SEPARABLE``, once the guess falls below ``min_gamma * R``, or once it is
+        proven that no hyperplane has that margin.
     fit_intercept : bool, default=True
         Learn b, as the weight of a feature that is always 1.
     normalize : bool, default=False
         Divide the points by their length, so that R = 1 and margins are sines of angles.
     shuffle : bool, default=True
-        Visit the rows in a new random order in every pass. No matter to the accelerated algorithm.
+        Draw a new random order of the rows for every pass. The accelerated algorithm does not depend on it.
     accelerated : bool, default=False
-        The smooth perceptron instead of the lecture's: O(sqrt(log n) R/gamma_opt) passes, each of which answers the
-        plane with all points, instead of O(R²/gamma_opt²) updates. Without a guess it ends with half of the largest
+        The smooth perceptron instead of the lecture's: O(sqrt(log n) R/gamma_opt) passes, each a weighted sum of all
+        points, instead of O(R²/gamma_opt²) updates. Without a guess it ends with half of the largest
         margin. ``n_updates_`` counts passes, ``mistakes_per_pass_`` the points on the wrong side.
     max_iter : int or None, default=None
         The largest number of passes, over all rounds; the theorem bounds them where this does not.
@@ -55,17 +57,19 @@ class MarginPerceptron(LinearClassifier):
     random_state : int, RandomState instance or None, default=0
         Seeds the order.
     n_jobs : int or None, default=None
-        Threads, for more than two classes. The result does not depend on it.
+        Threads, for more than two classes; None is one, as in scikit-learn, unless a joblib context says otherwise. The
+        result does not depend on it.
     verbose : int, default=0
         Print a line a pass.
 
     Attributes
     ----------
-    coef_, intercept_, classes_, n_iter_, n_updates_, mistakes_per_pass_, criterion_per_pass_, \
+    coef_, intercept_, classes_, n_iter_, n_updates_, mistakes_per_pass_, online_loss_per_pass_, criterion_per_pass_, \
 rows_evaluated_per_pass_, dual_coef_, status_ :
-        As for :class:`Perceptron`. Violations count as mistakes; those of all rounds are counted.
+        As for :class:`Perceptron`. Violations count as mistakes; those of all rounds are counted. The criterion is None
+        unless ``accelerated=True``.
     margin_ : float, or ndarray with one entry a class
-        The margin of the plane: the lower end of the bracket.
+        The margin of the hyperplane: the lower end of the bracket.
     gamma_guess_ : float, or list with one entry a class
         The guess of the last round.
     n_rounds_ : int, or list with one entry a class
@@ -86,6 +90,19 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
     >>> model.certificate_.share > 0.25
     True
     """
+
+    @property
+    def _advice_when_not_separable(self) -> str:  # type: ignore[override]
+        proof: Any = self.certificate_
+        proofs = list(proof.values()) if isinstance(proof, PerClass) else [proof]
+        largest = min(one.upper for one in proofs)
+        if self.gamma is not None:
+            return f"no hyperplane has margin gamma={self.gamma:g}: the largest is at most {largest:.6g}; lower gamma"
+        radius = max(one.radius for one in proofs)
+        return (
+            f"no hyperplane has a margin of min_gamma * R = {self.min_gamma * radius:.6g}: the largest is at most "
+            f"{largest:.6g}; lower min_gamma, or use LinearSVC"
+        )
 
     _parameter_constraints: dict = {
         "gamma": [Interval(Real, 0.0, None, closed="neither"), None],
@@ -130,7 +147,7 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> "MarginPerceptron":
-        """Learn until no point is too near, or until it is proven that no plane has the margin asked for.
+        """Learn until no point is too near, or until it is proven that no hyperplane has the margin asked for.
 
         Parameters
         ----------
@@ -144,13 +161,20 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
         labelled = validate_labels(validate_training_data(self, X, y))
 
         def solve_task(_task: int, dataset: Dataset, seed: int, monitor: Monitor) -> MarginResult:
-            options = MarginOptions(self.gamma, self.min_gamma, self.max_iter, self.shuffle, seed)
+            options = MarginOptions(
+                max_iter=math.inf if self.max_iter is None else self.max_iter,
+                seed=seed,
+                gamma=self.gamma,
+                min_gamma=self.min_gamma,
+                shuffle=self.shuffle,
+            )
             solve = smooth_perceptron.solve if self.accelerated else margin_perceptron.solve
             return solve(self._problem(dataset), options, monitor)
 
         with interrupt_handler() as stop_requested:
             results: list[Any] = self._solve_tasks(labelled, solve_task, stop_requested, steps=self.max_iter)
             self._set_coefficients(labelled, results)
+            set_losses(self, results)
             self._set_dual_coef(labelled, results)
             self.gamma_guess_ = one_or_all([result.gamma_guess for result in results])
             self.updates_per_round_ = one_or_all([result.updates_per_round for result in results])

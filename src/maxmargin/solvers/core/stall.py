@@ -35,8 +35,15 @@ class StallTest:
         ``idle`` counts the updates without progress since the last one with it.
         """
         gap, dual = result.relative_gap, result.dual
-        if gap < self.gap_factor * self._gap or dual > self.dual_factor * max(0.0, self._dual):
-            self._gap, self._dual, self._work, self.idle = gap, dual, work, 0
+        progress = gap < self.gap_factor * self._gap or dual > self.dual_factor * max(0.0, self._dual)
+        if progress:
+            self._gap, self._dual = gap, dual
+        return self.count(progress, work)
+
+    def count(self, progress: bool, work: float) -> bool:
+        """Take whether the run made progress, by a measure of the solver's own, after so much work in all."""
+        if progress:
+            self._work, self.idle = work, 0
             return False
         self.idle += 1
         return work > self.growth * self._work + self.patience

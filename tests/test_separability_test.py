@@ -1,10 +1,10 @@
-"""A perceptron on data that no plane separates ends with a proof (theory A9); the smooth perceptron."""
+"""A perceptron on inseparable data ends with a proof; the smooth perceptron."""
 
 import numpy as np
 import pytest
 
 from maxmargin import CertificateError, LimitWarning, MarginPerceptron, Perceptron, Status, certify
-from maxmargin.solvers.perceptron.smooth import SHARE
+from maxmargin.solvers.perceptron.smooth import MARGIN_SHARE
 from real_data import hardly_separable, load, signs_of
 
 
@@ -12,7 +12,7 @@ from real_data import hardly_separable, load, signs_of
 @pytest.mark.parametrize("name", ["heart_scale", "ionosphere_scale", "australian_scale"])
 def test_an_oscillating_perceptron_ends_with_a_proof(name, rule):
     X, y = load(name)
-    with pytest.warns(LimitWarning, match="no plane separates the classes"):
+    with pytest.warns(LimitWarning, match="no hyperplane separates the classes"):
         model = Perceptron(rule=rule, tol=None, max_iter=10**6).fit(X, y)
     assert model.status_ is Status.NOT_SEPARABLE
     assert model.n_iter_ < 10**4
@@ -58,7 +58,7 @@ def test_the_smooth_perceptron_reaches_half_of_the_largest_margin(normalize, fit
     model = MarginPerceptron(accelerated=True, normalize=normalize, fit_intercept=fit_intercept, min_gamma=1e-6)
     model.fit(X, y)
     assert model.status_ is Status.SOLVED
-    assert model.certificate_.share >= SHARE * (1 - 1e-9)
+    assert model.certificate_.share >= MARGIN_SHARE * (1 - 1e-9)
     assert model.score(X, y) == 1.0
     model.certificate_.check(certify(model, X, y))
 
@@ -70,7 +70,7 @@ def test_the_smooth_perceptron_with_a_guess_ends_with_half_of_it_or_a_proof():
     given = MarginPerceptron(gamma=guess, accelerated=True).fit(X, y)
     assert given.margin_ >= guess / 2
     assert given.n_updates_ <= searched.n_updates_
-    with pytest.warns(LimitWarning, match="no plane has the margin"):
+    with pytest.warns(LimitWarning, match="no hyperplane has margin gamma="):
         too_much = MarginPerceptron(gamma=2 * searched.certificate_.upper, accelerated=True).fit(X, y)
     assert too_much.status_ is Status.NOT_SEPARABLE
     assert too_much.certificate_.upper < 2 * searched.certificate_.upper
