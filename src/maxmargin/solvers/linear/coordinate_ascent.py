@@ -25,7 +25,7 @@ from maxmargin.loops.coordinate import (
     visit,
     wake,
 )
-from maxmargin.loops.newton import see
+from maxmargin.loops.newton import compute_scores
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, Status
 from maxmargin.solvers.linear.initial_point import best_intercept, initial_point
@@ -197,7 +197,9 @@ class CoordinateRun:
             self.ascent.w[:] = problem.points.combination(self.ascent.cells[:, DUAL])
         w, b = self.ascent.w, float(self.ascent.b[0])
         n_rows = self.scores.size
-        self.blocks.each(n_rows, lambda first, last: see(problem.points.rows, first, last, w, 0.0, self.scores))
+        self.blocks.each(
+            n_rows, lambda first, last: compute_scores(problem.points.rows, first, last, w, 0.0, self.scores)
+        )
         best.update_incumbent(problem.primal_value(w, b, self.scores + b), w, b)
         beta = self.ascent.cells[:, DUAL].copy()
         if problem.balanced:

@@ -104,8 +104,8 @@ def _solve_whole(
 ) -> None:
     points = problem.dataset.points
     first = _initial_point(problem, start, 1.0 / (points.largest_norm or 1.0) ** 2)
-    with ThreadEngine(points.entries_per_row, options.n_threads) as blocks:
-        run = HardMarginRun(problem, options, monitor, first, best, blocks)
+    with ThreadEngine(points.entries_per_row, options.n_threads) as engine:
+        run = HardMarginRun(problem, options, monitor, first, best, engine)
         run.until_gap()
         if best.status is Status.STALLED:
             run.polish()
@@ -192,12 +192,12 @@ class HardMarginRun(NewtonRun):
         monitor: Monitor,
         first: InitialPoint,
         best: Result[float],
-        blocks: ThreadEngine,
+        engine: ThreadEngine,
     ) -> None:
-        super().__init__(problem.soft, options, monitor, first, best, blocks)
+        super().__init__(problem.soft, options, monitor, first, best, engine)
         self.hard = problem
 
-    def update_incumbent(self, scores: np.ndarray, lost: float | None = None) -> None:  # noqa: ARG002
+    def update_primal_incumbent(self, scores: np.ndarray, total_loss: float | None = None) -> None:  # noqa: ARG002
         """Offer the plane, scaled so that the points on the street's edge have y f = 1."""
         margin, b = self.hard.street(scores - self.b)
         if margin > rounding_of_scores(self.problem.points, self.w, b):
@@ -220,7 +220,7 @@ class HardMarginRun(NewtonRun):
         result = np.linalg.lstsq(matrix, signs[rows], rcond=None)[0]
         self.w, self.b = result[: points.n_columns].copy(), 0.0
         self.scores = points.scores(self.w)
-        self.update_incumbent(self.scores)
+        self.update_primal_incumbent(self.scores)
         self.best.status = self.best.check_goal(self.options) or Status.STALLED
 
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from maxmargin.data.rows import rows_of
 from maxmargin.engine.threads import ThreadEngine
-from maxmargin.loops.newton import see
+from maxmargin.loops.newton import compute_scores
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core.hessian import (
     CONJUGATE_STEPS,
@@ -158,9 +158,13 @@ class NewtonSystem:
         def times(direction: np.ndarray) -> np.ndarray:
             middle, image = np.empty(rows.shape[1]), np.empty(rows.shape[0])
             self._blocks.each(
-                middle.size, lambda first, last: see(transposed, first, last, direction, 0.0, middle), ROW_BLOCKS
+                middle.size,
+                lambda first, last: compute_scores(transposed, first, last, direction, 0.0, middle),
+                ROW_BLOCKS,
             )
-            self._blocks.each(image.size, lambda first, last: see(own, first, last, middle, 0.0, image), ROW_BLOCKS)
+            self._blocks.each(
+                image.size, lambda first, last: compute_scores(own, first, last, middle, 0.0, image), ROW_BLOCKS
+            )
             return direction + image
 
         return lambda right: _conjugate(times, right)

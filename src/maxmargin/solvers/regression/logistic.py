@@ -7,7 +7,7 @@ import numpy as np
 
 from maxmargin.engine.threads import ThreadEngine
 from maxmargin.loops.logistic import lean, look
-from maxmargin.loops.newton import see
+from maxmargin.loops.newton import compute_scores
 from maxmargin.problems.logistic import LogisticProblem, balanced, reach_of
 from maxmargin.solvers.core import Monitor, Options, Result, Status
 from maxmargin.solvers.core.transposed_product import transposed_product
@@ -75,7 +75,7 @@ class LogisticRun:
     def fill_scores(self, w: np.ndarray, scores: np.ndarray) -> None:
         """X w"""
         rows = self.problem.points.rows
-        self.blocks.each(scores.size, lambda first, last: see(rows, first, last, w, 0.0, scores))
+        self.blocks.each(scores.size, lambda first, last: compute_scores(rows, first, last, w, 0.0, scores))
 
     def balance(self) -> None:
         """Move the intercept to where it is best for w."""
