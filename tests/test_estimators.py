@@ -246,6 +246,36 @@ def test_kernel_partial_fit_is_a_pass_in_pieces(sparse, n_classes):
     assert pieces.n_updates_ == whole.n_updates_
 
 
+class Failure(Listener):
+    """A callback that raises an error in the middle of a fit."""
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):  # noqa: ARG002
+        raise RuntimeError("in the middle of a fit")
+
+
+@quiet
+@pytest.mark.parametrize("model", ALL, ids=lambda model: type(model).__name__)
+def test_a_fit_that_fails_leaves_the_last_model_whole(model):
+    X, y = load_iris(return_X_y=True)
+    fitted = clone(model).fit(X, y)
+    before = dict(vars(fitted))
+    with_nan = np.where(np.arange(X.shape[1]) == 2, np.nan, X)
+    calls = [(fitted.fit, (with_nan, y), ValueError), (fitted.fit, (X, np.zeros(len(y))), ValueError)]
+    if hasattr(fitted, "partial_fit"):
+        calls.append((fitted.partial_fit, (with_nan, y), ValueError))
+        calls.append((fitted.partial_fit, (X[:, :2], y), ValueError))
+        calls.append((fitted.partial_fit, (X, y + 5), ValueError))
+    for call, arguments, error in calls:
+        with pytest.raises(error):
+            call(*arguments)
+        assert vars(fitted) == before
+    fitted.set_callbacks(Failure())
+    with pytest.raises(RuntimeError, match="in the middle"):
+        fitted.fit(X[:100], y[:100])
+    assert {name: vars(fitted)[name] for name in before} == before
+    assert fitted.decision_function(X).shape == (150, 3)
+
+
 @quiet
 @pytest.mark.parametrize("model", ALL, ids=lambda model: type(model).__name__)
 def test_scores_decide(model):

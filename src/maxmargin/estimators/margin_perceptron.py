@@ -1,6 +1,7 @@
 """The margin perceptron as a scikit-learn classifier."""
 
 import math
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -8,15 +9,20 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
-from maxmargin.certificates import Certificate, PerClass, bracket_margin, linear_geometry
-from maxmargin.data import Dataset, LabelledPoints, validate_labels, validate_training_data
-from maxmargin.estimators._base import LinearClassifier, one_or_all, refuse_other_rows
-from maxmargin.estimators.perceptron import set_losses
+from maxmargin.certificates import Certificate, bracket_margin, linear_geometry
+from maxmargin.data import Dataset, LabelledPoints
+from maxmargin.estimators._base import LinearClassifier, certificates_of, one_or_all, refuse_other_rows
+from maxmargin.estimators.perceptron import set_linear_model
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core import Monitor, interrupt_handler
+from maxmargin.solvers.core import Status
 from maxmargin.solvers.perceptron import margin as margin_perceptron
 from maxmargin.solvers.perceptron import smooth as smooth_perceptron
 from maxmargin.solvers.perceptron.margin import MarginOptions, MarginResult
+
+# Margins below this are zero: the squares of the entries underflow.
+UNDERFLOW = 1e-150
+# The relative rounding error that an upper bound may have above the margin asked for.
+ROUNDING = 1e-9
 
 
 class MarginPerceptron(LinearClassifier):
@@ -91,10 +97,11 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
     True
     """
 
+    _advice_when_stalled = "the margin is too small to be proven in floating-point arithmetic: raise gamma or min_gamma"
+
     @property
     def _advice_when_not_separable(self) -> str:  # type: ignore[override]
-        proof: Any = self.certificate_
-        proofs = list(proof.values()) if isinstance(proof, PerClass) else [proof]
+        proofs: list[Any] = certificates_of(self.certificate_, len(self.coef_))
         largest = min(one.upper for one in proofs)
         if self.gamma is not None:
             return f"no hyperplane has margin gamma={self.gamma:g}: the largest is at most {largest:.6g}; lower gamma"
@@ -158,42 +165,45 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
         -------
         self
         """
-        labelled = validate_labels(validate_training_data(self, X, y))
-
-        def solve_task(_task: int, dataset: Dataset, seed: int, monitor: Monitor) -> MarginResult:
-            options = MarginOptions(
-                max_iter=math.inf if self.max_iter is None else self.max_iter,
-                seed=seed,
-                gamma=self.gamma,
-                min_gamma=self.min_gamma,
-                shuffle=self.shuffle,
-            )
-            solve = smooth_perceptron.solve if self.accelerated else margin_perceptron.solve
-            return solve(self._problem(dataset), options, monitor)
-
-        with interrupt_handler() as stop_requested:
-            results: list[Any] = self._solve_tasks(labelled, solve_task, stop_requested, steps=self.max_iter)
-            self._set_coefficients(labelled, results)
-            set_losses(self, results)
-            self._set_dual_coef(labelled, results)
-            self.gamma_guess_ = one_or_all([result.gamma_guess for result in results])
-            self.updates_per_round_ = one_or_all([result.updates_per_round for result in results])
-            self.n_rounds_ = one_or_all([len(result.updates_per_round) for result in results])
-            self.certificate_ = self._certify(labelled)
-            proof: Any = self.certificate_
-            self.margin_ = proof.lower if len(results) == 1 else np.array([one.lower for one in proof.values()])
-            self._report(results)
-        return self
+        return self._fit(X, y)
 
     def _problem(self, dataset: Dataset) -> PerceptronProblem:
         return PerceptronProblem(dataset, self.fit_intercept, normalize=self.normalize)
 
-    def _certify(self, labelled: LabelledPoints) -> Certificate | PerClass:
-        def certify_task(task: int, dataset: Dataset) -> Certificate:
-            alpha = np.abs(self.dual_coef_[task])
-            refuse_other_rows(dataset.signs.size, alpha.size)
-            return bracket_margin(
-                linear_geometry(self._problem(dataset), self.coef_[task], self.intercept_[task], alpha)
-            )
+    def _options(self, seed: int, n_threads: int) -> MarginOptions:
+        return MarginOptions(
+            max_iter=math.inf if self.max_iter is None else self.max_iter,
+            seed=seed,
+            n_threads=n_threads,
+            gamma=self.gamma,
+            min_gamma=self.min_gamma,
+            shuffle=self.shuffle,
+        )
 
-        return self._certificates(certify_task, labelled)
+    def _solver(self, problem: PerceptronProblem) -> Callable[..., MarginResult]:  # noqa: ARG002
+        return smooth_perceptron.solve if self.accelerated else margin_perceptron.solve
+
+    def _set_attributes(self, tasks: LabelledPoints, results: Sequence[MarginResult]) -> None:
+        set_linear_model(self, tasks, results)
+        self.dual_coef_ = np.array([result.beta for result in results])
+        self.gamma_guess_ = one_or_all([result.gamma_guess for result in results])
+        self.updates_per_round_ = one_or_all([result.updates_per_round for result in results])
+        self.n_rounds_ = one_or_all([len(result.updates_per_round) for result in results])
+
+    def _certify_task(self, task: int, problem: PerceptronProblem) -> Certificate:
+        alpha = np.abs(self.dual_coef_[task])
+        refuse_other_rows(problem.dataset.signs.size, alpha.size)
+        return bracket_margin(linear_geometry(problem, self.coef_[task], self.intercept_[task], alpha))
+
+    def _reconcile_task(self, status: Status, certificate: Any, problem: Any) -> Status:  # noqa: ARG002
+        """SOLVED needs a separating hyperplane, NOT_SEPARABLE an upper bound below the margin asked for."""
+        if status is Status.SOLVED and not certificate.separates:
+            return Status.STALLED
+        asked = self.min_gamma * certificate.radius if self.gamma is None else self.gamma
+        if status is Status.NOT_SEPARABLE and certificate.upper > max(asked * (1.0 + ROUNDING), UNDERFLOW):
+            return Status.STALLED
+        return status
+
+    def _finish(self, tasks: Any, problems: Any, results: Any) -> None:  # noqa: ARG002
+        proofs: list[Any] = certificates_of(self.certificate_, tasks.n_tasks)
+        self.margin_ = proofs[0].lower if len(proofs) == 1 else np.array([proof.lower for proof in proofs])

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,7 +14,6 @@ from sklearn.utils.metaestimators import available_if
 
 from maxmargin.certificates import (
     Certificate,
-    PerClass,
     UpdateRule,
     bound_mistakes,
     bracket_hard_margin,
@@ -24,13 +24,12 @@ from maxmargin.data import (
     Dataset,
     LabelledPoints,
     validate_classes,
-    validate_labels,
     validate_training_data,
 )
 from maxmargin.estimators._base import LinearClassifier, as_list, one_or_all, refuse_other_rows
 from maxmargin.problems import PerceptronProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.solvers.core import Monitor, Status, interrupt_handler
+from maxmargin.solvers.core import Status, interrupt_handler
 from maxmargin.solvers.perceptron import batch as batch_perceptron
 from maxmargin.solvers.perceptron import online as online_perceptron
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
@@ -39,6 +38,11 @@ from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, 
 STALLED_ADVICE = (
     "n_iter_no_change passes made no progress of tol, and mistakes are left: set tol=None to run until a pass makes no "
     "mistake or max_iter is reached, lower tol, or raise n_iter_no_change"
+)
+# Without tol, a run stalls only where its proof of inseparability is not confirmed.
+UNCONFIRMED_ADVICE = (
+    "the convex hulls of the classes seem to meet, but rounding errors are too large to prove it: rescale the columns "
+    "of X, or use LinearSVC"
 )
 
 RULES = {"online": online_perceptron.solve, "batch": batch_perceptron.solve}
@@ -166,7 +170,13 @@ class Perceptron(LinearClassifier):
     """
 
     _advice_when_not_separable = "no hyperplane separates the classes, so updates would never end: use LinearSVC"
-    _advice_when_stalled = STALLED_ADVICE
+    _private_attributes = ("_ends", "_n_held_out", "_rows_of_stream")
+    # Rows that the fit in progress does not train on.
+    _rows_held_out: np.ndarray | None = None
+
+    @property
+    def _advice_when_stalled(self) -> str:  # type: ignore[override]
+        return UNCONFIRMED_ADVICE if self.tol is None else STALLED_ADVICE
 
     _parameter_constraints: dict = {
         "fit_intercept": ["boolean"],
@@ -259,33 +269,7 @@ class Perceptron(LinearClassifier):
         -------
         self
         """
-        if self._average_since() is not None and self.rule != "online":
-            raise ValueError(f"average={self.average!r} needs rule='online', got rule={self.rule!r}.")
-        refit = self.warm_start and hasattr(self, "coef_")
-        labelled = validate_labels(
-            validate_training_data(
-                self, X, y, sample_weight=sample_weight, class_weight=self.class_weight, reset=not refit
-            )
-        )
-        starts = self._starts(labelled, coef_init, intercept_init)
-        options = self._options(labelled)
-        solve = RULES[self.rule]
-
-        def solve_task(task: int, dataset: Dataset, seed: int, monitor: Monitor) -> PerceptronResult:
-            return solve(self._problem(dataset), options(seed), monitor, starts[task])
-
-        with interrupt_handler() as stop_requested:
-            results = self._solve_tasks(labelled, solve_task, stop_requested, steps=self.max_iter)
-            self._set_coefficients(labelled, results)
-            set_losses(self, results)
-            self._set_dual_coef(labelled, results)
-            self._keep_starts(labelled, starts)
-            self._confirm_witnesses(labelled, results)
-            self._keep_witnesses(results)
-            self._ends = [result.end for result in results]
-            self.certificate_ = self._certify(labelled)
-            self._report(results)
-        return self
+        return self._fit(X, y, sample_weight, coef_init=coef_init, intercept_init=intercept_init)
 
     @available_if(_learns_online)
     @_fit_context(prefer_skip_nested_validation=True)
@@ -309,84 +293,63 @@ class Perceptron(LinearClassifier):
         """
         if self.class_weight == "balanced":
             raise ValueError("class_weight='balanced' needs all rows at once: give partial_fit a dict instead.")
+        # One pass in the order given, on a copy: a call that fails leaves the model as it was.
+        model = copy(self).set_params(max_iter=1, tol=None, shuffle=False)
         first = not hasattr(self, "coef_")
         classes = validate_classes(classes, None if first else self.classes_)
         labelled = validate_training_data(
-            self,
-            X,
-            y,
-            sample_weight=sample_weight,
-            class_weight=self.class_weight,
-            classes=classes,
-            reset=first,
+            model, X, y, sample_weight=sample_weight, class_weight=self.class_weight, classes=classes, reset=first
         )
-        if first:
-            self._ends = self._starts(labelled, None, None)
+        starts = self._starts(labelled) if first else self._ends
         if first or hasattr(self, "certificate_"):
             # A stream begins, at the coefficients of the last fit if there was one.
-            self._keep_starts(labelled, self._ends)
-            self._rows_of_stream = 0
-            self.n_updates_ = one_or_all([0] * labelled.n_tasks)
-        before = np.atleast_1d(self.n_updates_)
-        options = EpochOptions(max_iter=1, tol=None, shuffle=False, average_since=self._average_since())
-
-        def solve_task(task: int, dataset: Dataset, _seed: int, monitor: Monitor) -> PerceptronResult:
-            return online_perceptron.solve(self._problem(dataset), options, monitor, self._ends[task])
-
+            model._set_starts(labelled, starts)
+            model._rows_of_stream = 0
+            model.n_updates_ = one_or_all([0] * labelled.n_tasks)
+        before = np.atleast_1d(model.n_updates_)
         with interrupt_handler() as stop_requested:
-            results = self._solve_tasks(labelled, solve_task, stop_requested, steps=1)
-            self._set_coefficients(labelled, results)
-            set_losses(self, results)
-            self._ends = [result.end for result in results]
-            self.n_updates_ = one_or_all([int(old) + run.n_updates for old, run in zip(before, results, strict=True)])
-            self._rows_of_stream += labelled.points.n_rows
+            problems = model._problems(labelled)
+            results = self._solve_tasks_of(model, labelled, problems, starts, self.max_time, stop_requested)
+            set_linear_model(model, labelled, results)
+            model._ends = [result.end for result in results]
+            model.n_updates_ = one_or_all([int(old) + run.n_updates for old, run in zip(before, results, strict=True)])
+            model._rows_of_stream += labelled.points.n_rows
             for name in ("dual_coef_", "hull_weights_", "certificate_", "status_"):
-                self.__dict__.pop(name, None)
+                model.__dict__.pop(name, None)
+            self._take_over(model)
         return self
 
-    def _confirm_witnesses(self, labelled: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
-        """Keep NOT_SEPARABLE only where the certificate confirms the run's own witness; else the run has stalled."""
-        for dataset, result in zip(labelled.tasks(), results, strict=True):
-            if result.status is not Status.NOT_SEPARABLE or result.witness is None:
-                continue
-            problem = HardMarginProblem(dataset, self.fit_intercept)
-            bracket = bracket_hard_margin(problem, result.w, result.intercept, result.witness * dataset.signs)
-            if not has_no_margin(bracket):
-                result.status, result.witness = Status.STALLED, None
+    def _check_parameters(self) -> None:
+        if self._average_since() is not None and self.rule != "online":
+            raise ValueError(f"average={self.average!r} needs rule='online', got rule={self.rule!r}.")
 
-    def _keep_witnesses(self, results: Sequence[PerceptronResult]) -> None:
-        found = [result.witness for result in results]
-        self.hull_weights_ = None
-        if any(witness is not None for witness in found):
-            self.hull_weights_ = np.array(
-                [np.zeros(self.dual_coef_.shape[1]) if witness is None else witness for witness in found]
-            )
+    def _prepare(self, data: LabelledPoints) -> None:
+        if self.early_stopping:
+            self._rows_held_out = self._held_out(data)
 
-    def _problem(self, dataset: Dataset) -> PerceptronProblem:
-        return PerceptronProblem(dataset, self.fit_intercept, self.eta0, self.normalize)
+    def _problem(self, task: Dataset) -> PerceptronProblem:
+        return PerceptronProblem(task, self.fit_intercept, self.eta0, self.normalize)
+
+    def _options(self, seed: int, n_threads: int) -> EpochOptions:
+        return EpochOptions(
+            tol=self.tol,
+            max_iter=self.max_iter,
+            seed=seed,
+            n_threads=n_threads,
+            n_iter_no_change=self.n_iter_no_change,
+            shuffle=self.shuffle,
+            held_out=self._rows_held_out,
+            average_since=self._average_since(),
+            record_criterion=self.record_criterion,
+        )
+
+    def _solver(self, problem: PerceptronProblem) -> Callable[..., PerceptronResult]:  # noqa: ARG002
+        return RULES[self.rule]
 
     def _average_since(self) -> int | None:
         if isinstance(self.average, (bool, np.bool_)):
             return 0 if self.average else None
         return int(self.average) or None
-
-    def _options(self, labelled: LabelledPoints) -> Callable[[int], EpochOptions]:
-        held_out = self._held_out(labelled) if self.early_stopping else None
-        self._n_held_out = 0 if held_out is None else held_out.size
-
-        def options(seed: int) -> EpochOptions:
-            return EpochOptions(
-                max_iter=self.max_iter,
-                tol=self.tol,
-                n_iter_no_change=self.n_iter_no_change,
-                shuffle=self.shuffle,
-                seed=seed,
-                held_out=held_out,
-                average_since=self._average_since(),
-                record_criterion=self.record_criterion,
-            )
-
-        return options
 
     def _held_out(self, labelled: LabelledPoints) -> np.ndarray:
         counted = np.arange(labelled.codes.size)
@@ -408,14 +371,14 @@ class Perceptron(LinearClassifier):
             raise ValueError("validation_fraction leaves a class without a row to train on: lower it.")
         return counted[held_out]
 
-    def _starts(self, labelled: LabelledPoints, coef_init: Any, intercept_init: Any) -> list[Start]:
-        n_tasks = labelled.n_tasks
-        shape = (n_tasks, labelled.points.n_columns)
+    def _starts(self, tasks: Any, coef_init: Any = None, intercept_init: Any = None) -> list[Start]:
+        n_tasks = tasks.n_tasks
+        shape = (n_tasks, tasks.points.n_columns)
         generator = check_random_state(self.random_state)
         coef = intercept = None
         if self.warm_start and hasattr(self, "coef_"):
             coef, intercept = self.coef_, self.intercept_
-            if coef.shape != shape or not np.array_equal(self.classes_, labelled.classes):
+            if coef.shape != shape or not np.array_equal(self.classes_, tasks.classes):
                 raise ValueError("warm_start=True needs the classes and columns of the last fit; y or X has others.")
         elif self.init == "random":
             coef = generator.standard_normal(shape)
@@ -430,33 +393,65 @@ class Perceptron(LinearClassifier):
             for task in range(n_tasks)
         ]
 
-    def _keep_starts(self, labelled: LabelledPoints, starts: list[Start]) -> None:
+    def _set_starts(self, labelled: LabelledPoints, starts: Sequence[Start]) -> None:
         zero = np.zeros(labelled.points.n_columns)
         self.coef_init_ = np.array([zero if start.w is None else start.w for start in starts])
         self.intercept_init_ = np.array([start.intercept for start in starts])
 
-    def _certify(self, labelled: LabelledPoints) -> Certificate | PerClass:
-        updates = np.atleast_1d(self.n_updates_)
+    def _set_attributes(self, tasks: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
+        set_linear_model(self, tasks, results)
+        self.dual_coef_ = np.array([result.beta for result in results])
+        self._set_starts(tasks, [result.start for result in results])
+        self._ends = [result.end for result in results]
+        self._n_held_out = 0 if self._rows_held_out is None else self._rows_held_out.size
+        self._confirm_witnesses(tasks, results)
+        self.hull_weights_ = None
+        if any(result.witness is not None for result in results):
+            zero = np.zeros(tasks.points.n_rows)
+            self.hull_weights_ = np.array([zero if result.witness is None else result.witness for result in results])
 
-        def certify_task(task: int, dataset: Dataset) -> Certificate:
-            problem = self._problem(dataset)
-            whole_run = hasattr(self, "dual_coef_")
-            n_rows = self.dual_coef_.shape[1] if whole_run else self._rows_of_stream
-            refuse_other_rows(dataset.signs.size, n_rows)
-            alpha = np.abs(self.dual_coef_[task]) if whole_run else None
-            start = self.coef_init_[task], self.intercept_init_[task]
-            witness = self.hull_weights_[task] if whole_run and self.hull_weights_ is not None else None
-            geometry = linear_geometry(problem, self.coef_[task], self.intercept_[task], alpha, start, witness)
-            passes = len(as_list(self.mistakes_per_pass_, labelled.n_tasks)[task]) if whole_run else 1
-            held_out = self._n_held_out if whole_run else 0
-            rule = update_rule(problem, max(1, passes), batch=self.rule == "batch", held_out=held_out)
-            return bound_mistakes(geometry, rule, int(updates[task]))
+    def _confirm_witnesses(self, tasks: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
+        """Keep NOT_SEPARABLE only where the certificate confirms the run's own witness; else the run has stalled."""
+        for dataset, result in zip(tasks.tasks(), results, strict=True):
+            if result.status is not Status.NOT_SEPARABLE or result.witness is None:
+                continue
+            problem = HardMarginProblem(dataset, self.fit_intercept)
+            bracket = bracket_hard_margin(problem, result.w, result.intercept, result.witness * dataset.signs)
+            if not has_no_margin(bracket):
+                result.status, result.witness = Status.STALLED, None
 
-        return self._certificates(certify_task, labelled)
+    def _certify_task(self, task: int, problem: PerceptronProblem) -> Certificate:
+        whole_run = hasattr(self, "dual_coef_")
+        n_rows = self.dual_coef_.shape[1] if whole_run else self._rows_of_stream
+        refuse_other_rows(problem.dataset.signs.size, n_rows)
+        alpha = np.abs(self.dual_coef_[task]) if whole_run else None
+        start = self.coef_init_[task], self.intercept_init_[task]
+        witness = self.hull_weights_[task] if whole_run and self.hull_weights_ is not None else None
+        geometry = linear_geometry(problem, self.coef_[task], self.intercept_[task], alpha, start, witness)
+        passes = len(as_list(self.mistakes_per_pass_, len(self.coef_))[task]) if whole_run else 1
+        held_out = self._n_held_out if whole_run else 0
+        rule = update_rule(problem, max(1, passes), batch=self.rule == "batch", held_out=held_out)
+        return bound_mistakes(geometry, rule, int(np.atleast_1d(self.n_updates_)[task]))
+
+    def _reconcile_task(self, status: Status, certificate: Certificate, problem: Any) -> Status:  # noqa: ARG002
+        """The run's status: SOLVED is a pass without a mistake; NOT_SEPARABLE was confirmed with its witness."""
+        return status
 
 
-def set_losses(model: Any, results: Sequence[PerceptronResult]) -> None:
-    """Set the attributes of the losses of every pass."""
+def set_linear_model(model: Any, tasks: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
+    """Set the coefficients and the record of every pass."""
+    model.classes_ = tasks.classes
+    model.coef_ = np.array([result.w for result in results])
+    model.intercept_ = np.array([result.intercept for result in results])
+    model.n_updates_ = one_or_all([result.n_updates for result in results])
+    model.rows_evaluated_per_pass_ = one_or_all([result.rows_evaluated_per_pass for result in results])
+    set_passes(model, results)
+
+
+def set_passes(model: Any, results: Sequence[PerceptronResult]) -> None:
+    """Set the number of passes, and the mistakes and losses of every pass."""
+    model.n_iter_ = max(1, *(result.n_iter for result in results))
+    model.mistakes_per_pass_ = one_or_all([result.mistakes_per_pass for result in results])
     model.online_loss_per_pass_ = one_or_all([result.online_loss_per_pass for result in results])
     criteria = [result.criterion_per_pass for result in results]
     model.criterion_per_pass_ = None if any(one is None for one in criteria) else one_or_all(criteria)

@@ -32,8 +32,9 @@ class Epoch(NamedTuple):
 class EpochRun:
     """A run through the rows, epoch by epoch; subclasses say what happens to a row."""
 
-    def __init__(self, dataset: Dataset, options: EpochOptions) -> None:
+    def __init__(self, dataset: Dataset, options: EpochOptions, start: Start) -> None:
         self.dataset = dataset
+        self.start = start
         self.order = training_rows(dataset, options.held_out)
         self._shuffler = np.random.default_rng(options.seed) if options.shuffle else None
 
@@ -69,7 +70,7 @@ class LinearRun(EpochRun):
     """A run that changes coefficients in the space of the rows."""
 
     def __init__(self, problem: PerceptronProblem, options: EpochOptions, start: Start) -> None:
-        super().__init__(problem.dataset, options)
+        super().__init__(problem.dataset, options, start)
         points = problem.dataset.points
         self.problem = problem
         self.examples = Examples(points.rows, problem.dataset.signs, problem.steps, problem.intercept_step)
@@ -193,6 +194,7 @@ def result_of(
         alpha=alpha,
         status=status,
         criterion_per_pass=run.criterion_per_epoch(epochs),
+        start=run.start,
         end=run.end(),
         witness=witness,
         **counts_of(epochs),

@@ -88,7 +88,7 @@ class KernelRun(EpochRun):
     """A run that keeps the duals and the scores of all rows."""
 
     def __init__(self, problem: KernelPerceptronProblem, options: KernelOptions, start: Start) -> None:
-        super().__init__(problem.dataset, options)
+        super().__init__(problem.dataset, options, start)
         self.problem = problem
         self.alpha = np.zeros(problem.dataset.points.n_rows)
         self.scores = np.zeros_like(self.alpha) if start.scores is None else np.array(start.scores, dtype=np.float64)

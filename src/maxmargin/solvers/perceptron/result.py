@@ -65,8 +65,8 @@ class PerceptronResult(Result[float]):
         The sum of max(0, -y_i f(x_i)), each with the coefficients at the time of its evaluation.
     criterion_per_pass : ndarray or None
         The perceptron criterion J(w, b) of the coefficients after each epoch, where it was computed.
-    end : Start
-        Where a later run continues.
+    start, end : Start
+        Where the run started, and where a later one continues.
     witness : ndarray of shape (n,), or None
         Weights of the rows for which the convex hulls of the two classes meet, where the run ended with them.
     """
@@ -77,6 +77,7 @@ class PerceptronResult(Result[float]):
     online_loss_per_pass: np.ndarray = field(default_factory=lambda: np.empty(0))
     criterion_per_pass: np.ndarray | None = None
     rows_evaluated_per_pass: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    start: Start = field(default_factory=Start)
     end: Start = field(default_factory=Start)
     witness: np.ndarray | None = None
 
