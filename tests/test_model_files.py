@@ -51,7 +51,14 @@ WORDS = np.array(["rose", "iris", "älter"])
 VALUES = X[:, 0] - X[:, 1] ** 2
 WEIGHTS = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
 # Not of the model, but of how it was found.
-HISTORIES = {"history_", "criterion_per_pass_", "rows_evaluated_per_pass_", "updates_per_round_", "mistakes_per_pass_"}
+HISTORIES = {
+    "history_",
+    "criterion_per_pass_",
+    "online_loss_per_pass_",
+    "rows_evaluated_per_pass_",
+    "updates_per_round_",
+    "mistakes_per_pass_",
+}
 
 CLASSIFIERS = [
     Perceptron(max_iter=5),

@@ -13,7 +13,7 @@ from maxmargin.certificates.margin_bracket import MarginBracket, bracket_margin
 from maxmargin.certificates.rounding import sum_at_most, up
 from maxmargin.data import validate_two_classes
 from maxmargin.problems import PerceptronProblem
-from maxmargin.problems.margins import checked_plane
+from maxmargin.problems.margins import validate_coefficients
 
 # Enough rows to choose a good gamma by; the bound itself is then computed on all of them.
 ROWS_TO_CHOOSE_BY = 4096
@@ -237,7 +237,7 @@ def mistake_bound(
     (2.0, 2.0, 'A5')
     """
     dataset = validate_two_classes(X, y, caller="mistake_bound")
-    w, b = checked_plane(coef, intercept, dataset.points.n_columns)
+    w, b = validate_coefficients(coef, intercept, dataset.points.n_columns)
     if b != 0.0 and not augmented:
         raise ValueError("intercept is not zero: the points (x, 1) are meant, so leave augmented=True.")
     if gamma is not None and not (isinstance(gamma, Real) and gamma > 0.0 and math.isfinite(gamma)):

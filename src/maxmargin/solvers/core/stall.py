@@ -46,8 +46,15 @@ class StallTest:
         """
         gap, dual = result.relative_gap, result.dual
         rises = self.gap_share is not None and dual - self._dual > self.gap_share * (result.primal - dual)
-        if gap < self.gap_factor * self._gap or dual > self.dual_factor * max(0.0, self._dual) or rises:
-            self._gap, self._dual, self._work, self.idle = min(gap, self._gap), max(dual, self._dual), work, 0
+        progress = gap < self.gap_factor * self._gap or dual > self.dual_factor * max(0.0, self._dual) or rises
+        if progress:
+            self._gap, self._dual = min(gap, self._gap), max(dual, self._dual)
+        return self.count(progress, work)
+
+    def count(self, progress: bool, work: float) -> bool:
+        """Take whether the run made progress, by a measure of the solver's own, after so much work in all."""
+        if progress:
+            self._work, self.idle = work, 0
             return False
         self.idle += 1
         return work > self.growth * self._work + self.patience

@@ -22,7 +22,7 @@ from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.solvers.core import Monitor, Options, Status
 from maxmargin.solvers.regression.logistic import LogisticPoint, LogisticRun
 from maxmargin.solvers.regression.logistic_newton import zero_plane
-from maxmargin.solvers.separability.quasi_separation import separating_by_program
+from maxmargin.solvers.separability.quasi_complete_separation import quasi_separation_by_linear_program
 
 
 def solve(
@@ -46,7 +46,7 @@ def solve(
         run.step_size = safe_step(problem, place) if step_size is None else step_size
         best.status = run.until_gap()
         if not problem.is_penalised and best.separating is None:
-            best.separating = separating_by_program(problem)
+            best.separating = quasi_separation_by_linear_program(problem)
             best.status = best.status if best.separating is None else Status.SEPARABLE
     return best
 

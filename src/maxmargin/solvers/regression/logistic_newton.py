@@ -22,7 +22,10 @@ from maxmargin.solvers.core import Monitor, Options, Status
 from maxmargin.solvers.core.hessian import FASTER_BY_BLAS, LARGEST_DIRECT
 from maxmargin.solvers.core.schur_complement import SchurComplement
 from maxmargin.solvers.regression.logistic import LogisticPoint, LogisticRun, plane_at
-from maxmargin.solvers.separability.quasi_separation import quasi_separating, separating_by_program
+from maxmargin.solvers.separability.quasi_complete_separation import (
+    quasi_separation_by_linear_program,
+    quasi_separation_near,
+)
 
 # One of so many rows goes into the sample, if that leaves enough of them for every column and of every class.
 STRIDE = 16
@@ -105,9 +108,9 @@ class NewtonRun(LogisticRun):
             self.balance()
             status = self.judge("step")
             if self._may_run_off(n_steps, status):
-                self.best.separating = quasi_separating(self.problem, step, step_b)
+                self.best.separating = quasi_separation_near(self.problem, step, step_b)
                 if self.best.separating is None and status is not None:
-                    self.best.separating = separating_by_program(self.problem)
+                    self.best.separating = quasi_separation_by_linear_program(self.problem)
                 status = status if self.best.separating is None else Status.SEPARABLE
             if status is not None:
                 return status
