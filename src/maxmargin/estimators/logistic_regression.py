@@ -15,48 +15,51 @@ from maxmargin.estimators._base import LinearClassifier, kept_on_error, one_or_a
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
-from maxmargin.solvers.core import Monitor, Options, Status, interrupt_handler
+from maxmargin.solvers.core import Monitor, Options, Result, Status, interrupt_handler
 from maxmargin.solvers.regression import logistic_gradient, logistic_newton
-from maxmargin.solvers.regression.logistic import LogisticPoint, plane_at
+from maxmargin.solvers.regression.logistic import LogisticResult
+from maxmargin.solvers.regression.logistic_gradient import GradientOptions
 
 
 class LogisticRegression(LinearClassifier, RegularizedModel):
-    r"""Logistic regression: the soft version of the perceptron, solved to a proven gap (theory D1).
+    r"""Logistic regression, the soft version of the perceptron, solved to a certified duality gap.
 
     .. math:: \min_{w, b} \sum_i \log(1 + e^{-y_i (w \cdot x_i + b)})
 
     as in the lecture, with P(y = 1 | x) = 1/(1 + exp(-f(x))); or, with a finite C, C times that sum plus ||w||²/2. The
     intercept b is not penalised. More than two classes are learned one against the rest.
 
-    Where a plane has no point on its wrong side and some on its right one, the sum alone has no minimum: it falls for
-    ever along that plane. Where such a plane is found, the fit ends with ``status_`` "separable", a warning and the
-    plane; if it separates all points, ``coef_`` is that plane, and the certificate proves its margin. A plane that has
-    points on it is found only if its coefficients are multiples of a common number: so "solved" with C = inf does not
-    say that there is a minimum, but that no plane is better among those up to the ``reach`` of the certificate, a
-    length more than ten times that of the model in columns of unit spread. A finite C always has one solution.
+    With C = inf there is no minimum where a hyperplane has no point on its wrong side and some on its right side
+    (complete or quasi-complete separation): the loss falls for ever along it. Where such a hyperplane is found, the fit
+    ends with ``status_`` "separable", a warning and the hyperplane; if it separates all points, ``coef_`` is that
+    hyperplane, and the certificate proves its margin. One that has points on it is found only if its coefficients are
+    multiples of a common number: so "solved" with C = inf does not say that there is a minimum, but that no
+    coefficients up to the ``reach`` of the certificate are better, a norm of more than ten times that of the model in
+    standardised columns. A finite C always has one solution.
 
     Parameters
     ----------
     C : float, default=inf
-        The price of a loss. scikit-learn's default is 1.
+        The inverse regularisation strength, the factor on the losses. scikit-learn's default is 1.
     fit_intercept : bool, default=True
     tol : float, default=1e-4
         The relative duality gap at which to stop.
     solver : {"auto", "newton", "gradient"}, default="auto"
-        "newton" makes few steps, each with a linear system; "gradient" is the lecture's step, many and simple ones;
-        "auto" is Newton's method.
+        "newton" makes few steps, each with a linear system; "gradient" is the lecture's gradient descent; "auto" is
+        Newton's method.
     step_size : float or None, default=None
-        The size of gradient steps, for w and b alike as in the lecture. None is one that is safe, one over a bound on
-        the curvature, and moves the intercept to where it is best after every step of w.
+        The size of gradient steps, for w and b alike as in the lecture. None is a safe one, one over a bound on the
+        curvature, with the intercept minimised after every step of w.
     max_iter : int or None, default=None
-        The most steps.
+        The largest number of steps.
     max_time : float or None, default=None
-        The most seconds.
+        The time limit in seconds.
     class_weight : dict or "balanced", default=None
     n_jobs : int or None, default=None
-        Threads; None is one a core. The result does not depend on it.
+        Threads; the result does not depend on it. None takes all cores, not one as in scikit-learn, because every pass
+        over the rows runs in threads and the default fit would be slower with one.
     warm_start : bool, default=False
-        Begin with the planes of the last fit.
+        Begin with the coefficients of the last fit.
     verbose : int, default=0
 
     Attributes
@@ -65,13 +68,22 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of labels
     separating_coef_, separating_intercept_ : ndarrays like ``coef_`` and ``intercept_``
-        Planes with no point on their wrong side, only where ``status_`` is "separable"; zero for other classes.
+        Hyperplanes with no point on their wrong side, only where ``status_`` is "separable"; zero for other classes.
     objective_ : float, or a list of one a class
         The value of the model, rounded up.
     history_ : list of (seconds, primal, dual), or a list of those
+        Of the incumbent after every step of Newton's method; of the current iterate after every gradient step.
     n_iter_ : int
     status_ : Status
     certificate_ : LogisticGap, or PerClass of them
+
+    Notes
+    -----
+    Gradient descent shows its sequence as it is: where the step size is too large, ``history_`` rises, and the fit ends
+    with ``status_`` "stalled" and the advice to take a smaller one. ``coef_`` is the incumbent, the iterate with the
+    smallest objective, and not the last one. With C = inf the descent does not end at the first iterate that separates
+    the classes, but at ``max_iter`` or ``max_time``, and then ``coef_`` is the separating iterate with the smallest
+    loss. Without either limit it would never end, so that it then ends at the first separating iterate.
 
     References
     ----------
@@ -106,17 +118,17 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         "verbose": ["verbose"],
     }
 
-    # Nothing here is left to chance.
+    # Nothing is random.
     random_state = 0
 
     _advice_when_separable = (
-        "a plane, separating_coef_, has no point on its wrong side, so that the loss has no minimum: give a finite C"
+        "a hyperplane, separating_coef_, has no point on its wrong side, so the loss has no minimum: set a finite C"
     )
 
     @property
     def _advice_when_stalled(self) -> str:  # type: ignore[override]
         if self.solver == "gradient" and self.step_size is not None:
-            return "the gap stopped shrinking above tol: give a smaller step_size (None is a safe one), or raise tol"
+            return "the gap stopped shrinking above tol: set a smaller step_size (None is a safe one), or raise tol"
         return "the gap stopped shrinking above tol: rescale the columns of X, or raise tol"
 
     def __init__(
@@ -174,12 +186,14 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
             n_threads = self._n_threads()
             per_task = max(1, n_threads // min(n_threads, labelled.n_tasks))
 
-            def run(task: int, dataset: Dataset, seed: int, monitor: Monitor) -> LogisticPoint:
-                options = Options(self.tol, self.max_iter or math.inf, seed, per_task)
+            def run(task: int, dataset: Dataset, seed: int, monitor: Monitor) -> LogisticResult:
+                limits = self.tol, self.max_iter or math.inf, seed, per_task
                 problem = self._problem(dataset)
                 if self.solver == "gradient":
-                    return logistic_gradient.solve(problem, options, monitor, starts[task], self.step_size)
-                return logistic_newton.solve(problem, options, monitor, starts[task])
+                    return logistic_gradient.solve(
+                        problem, GradientOptions(*limits, self.step_size), monitor, starts[task]
+                    )
+                return logistic_newton.solve(problem, Options(*limits), monitor, starts[task])
 
             with interrupt_handler() as stop_requested:
                 results = self._solve_tasks(labelled, run, stop_requested, steps=self.max_iter)
@@ -226,15 +240,15 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         weights = weights_of(dataset.points, dataset.weights)
         return LogisticProblem(dataset.points, dataset.signs, weights, float(self.C), self.fit_intercept)
 
-    def _starts(self, labelled: LabelledPoints) -> list[LogisticPoint | None]:
+    def _starts(self, labelled: LabelledPoints) -> list[Result[float] | None]:
         if not (self.warm_start and hasattr(self, "coef_")):
             return [None] * labelled.n_tasks
         if not np.array_equal(self.classes_, labelled.classes) or self.coef_.shape[1] != labelled.points.n_columns:
             raise ValueError("warm_start=True needs the classes and the columns of the last fit; X or y has others.")
         intercepts = self.intercept_ if self.fit_intercept else np.zeros_like(self.intercept_)
-        return [plane_at(w, float(b)) for w, b in zip(self.coef_, intercepts, strict=True)]
+        return [Result(w, float(b), np.empty(0)) for w, b in zip(self.coef_, intercepts, strict=True)]
 
-    def _set_attributes(self, labelled: LabelledPoints, results: Sequence[LogisticPoint]) -> None:
+    def _set_attributes(self, labelled: LabelledPoints, results: Sequence[LogisticResult]) -> None:
         self.classes_ = labelled.classes
         self.coef_ = np.array([result.w for result in results])
         self.intercept_ = np.array([result.intercept for result in results])
@@ -250,15 +264,15 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
                 result.status = Status.STALLED
         self._report(results)
 
-    def _keep_separating(self, results: Sequence[LogisticPoint]) -> None:
-        planes = [result.separating for result in results]
+    def _keep_separating(self, results: Sequence[LogisticResult]) -> None:
+        found = [result.separating for result in results]
         for name in ("separating_coef_", "separating_intercept_"):
             if hasattr(self, name):
                 delattr(self, name)
-        if any(plane is not None for plane in planes):
-            nothing = np.zeros(self.coef_.shape[1]), 0.0
-            self.separating_coef_ = np.array([(plane or nothing)[0] for plane in planes])
-            self.separating_intercept_ = np.array([(plane or nothing)[1] for plane in planes])
+        if any(separating is not None for separating in found):
+            zero = np.zeros(self.coef_.shape[1]), 0.0
+            self.separating_coef_ = np.array([(separating or zero)[0] for separating in found])
+            self.separating_intercept_ = np.array([(separating or zero)[1] for separating in found])
 
     def _certify(self, labelled: LabelledPoints) -> Certificate | PerClass:
         def certify_task(task: int, dataset: Dataset) -> Certificate:

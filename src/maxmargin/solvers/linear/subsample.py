@@ -4,12 +4,12 @@ import numpy as np
 
 from maxmargin.data import Points
 from maxmargin.problems.linear_svm import LinearSVMProblem
+from maxmargin.solvers.core.subsample import subsample_rows
 from maxmargin.solvers.linear.initial_point import InitialPoint
 
 # One of so many rows goes into the sample: the largest number that leaves enough of them.
 STRIDES = (16, 8, 4)
-# The sample has at least this many rows for every column, and of every class.
-ROWS_PER_COLUMN = 12
+# The sample has at least this many rows of every class.
 ROWS_PER_CLASS = 20
 # A sample's plane is not nearer to that of all rows than this, so it need not be better itself.
 GAP_OF_SAMPLE = 2e-2
@@ -21,14 +21,12 @@ TRUSTED_ROWS = 60
 def subsample(problem: LinearSVMProblem) -> LinearSVMProblem | None:
     """The problem of every sixteenth row or so, with C raised so that it has the same solution on average."""
     loss, points = problem.loss, problem.points
-    stride = next((k for k in STRIDES if points.n_rows >= k * ROWS_PER_COLUMN * (points.n_columns + 1)), None)
-    if stride is None:
+    every = subsample_rows(
+        points.matrix.shape, loss.weights, loss.targets if loss.one_sided else None, STRIDES, ROWS_PER_CLASS
+    )
+    if every is None:
         return None
-    every = slice(None, None, stride)
     targets, weights = loss.targets[every], loss.weights[every]
-    sides = (targets > 0.0, targets < 0.0) if loss.one_sided else (np.ones(targets.size, dtype=bool),)
-    if any(np.count_nonzero(side & (weights > 0.0)) < ROWS_PER_CLASS for side in sides):
-        return None
     scale = float(loss.weights.sum()) / float(weights.sum())
     raised = loss._replace(
         targets=targets.copy(),
