@@ -1,74 +1,255 @@
-"""The one fit skeleton: validate, cut into two-class tasks, solve them, certify, keep."""
+"""The fit template of all estimators, and what classifiers share."""
 
+import math
 import threading
 import time
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from copy import copy
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.callback import CallbackContext, CallbackSupportMixin
+from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, PerClass
-from maxmargin.data import (
-    ClassPairs,
-    Dataset,
-    JointClasses,
-    LabelledPoints,
-    TargetPoints,
-    validate_points,
-    validate_training_data,
-)
-from maxmargin.solvers.core import LimitWarning, Monitor, Status, StepReport, step_listener
+from maxmargin.data import Dataset, LabelledPoints, validate_labels, validate_points, validate_training_data
+from maxmargin.estimators._progress import FitProgress, Tasks, TimeBudget, in_threads
+from maxmargin.estimators._reconcile import reconcile, worst
+from maxmargin.estimators._warnings import warn_user
+from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, interrupt_handler
 from maxmargin.solvers.perceptron.result import PerceptronResult
-
-# solve(number of the task, its data, the seed, its monitor)
-SolveTask = Callable[[int, Any, int, Monitor], Any]
-# What a model is trained on: it yields the data of each task.
-TrainingData = LabelledPoints | JointClasses | ClassPairs | TargetPoints
 
 
 class CertifiedModel(CallbackSupportMixin, BaseEstimator):
-    """What all models of the package share: tasks in threads, progress, limits, certificates."""
+    """The fit template.
+
+    ::
+
+        fit ─ validate ─ tasks ─ problems (built once) ─ solve(problem, options, monitor, start) -> Result
+            ─ attributes ─ certify(problem) ─ reconcile(status, certificate) ─ report
+
+    An estimator is its parameters, its documentation, and the methods that the template calls: ``_validate``,
+    ``_tasks``, ``_problem``, ``_starts``, ``_options``, ``_solver``, ``_set_attributes``, ``_certify_task``. The fit
+    works on a copy without the attributes of the last fit, and the model takes over the copy's attributes in one
+    assignment at the end: a fit that fails leaves the last model whole.
+    """
 
     certificate_: Certificate | PerClass
     status_: Status
     max_time: float | None
+    max_iter: Any
     random_state: Any
+    tol: Any
 
-    # To stall is what the tolerance of a perceptron asks for; where it is a failure, this says what to do.
+    # Attributes of a fit whose names do not end with an underscore.
+    _private_attributes: ClassVar[tuple[str, ...]] = ()
+
+    # What to do where a status is a failure; None where it is not.
     _advice_when_stalled: str | None = None
     _advice_when_separable: str | None = None
-    _advice_when_not_separable = "no plane has the margin asked for: lower it, or use a soft margin"
+    _advice_when_not_separable: str | None = "no hyperplane has the margin asked for: lower it, or use a soft margin"
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
+    # The template.
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, **start: Any) -> Self:
+        """Fit a copy, and take over its attributes; ``start`` are further arguments of ``_starts``."""
+        self._check_parameters()
+        model = self._without_fit()
+        deadline = None if self.max_time is None else time.perf_counter() + self.max_time
+        with interrupt_handler() as stop_requested:
+            data = model._validate(X, y, sample_weight)
+            model._prepare(data)
+            tasks = model._tasks(data)
+            problems = model._problems(tasks)
+            starts: Sequence[Any] | None = self._starts(tasks, **start)
+            while starts is not None:
+                seconds = None if deadline is None else max(0.0, deadline - time.perf_counter())
+                results = self._solve_tasks_of(model, tasks, problems, starts, seconds, stop_requested)
+                model._set_attributes(tasks, results)
+                model.certificate_ = model._certify(tasks, problems)
+                for k, certificate in enumerate(certificates_of(model.certificate_, len(results))):
+                    results[k].status = model._reconcile_task(results[k].status, certificate, problems[k])
+                    model._refuse_outcome(results[k].status, certificate, tasks.names()[k])
+                starts = model._finer_starts(problems, results, deadline)
+            model.status_ = worst([result.status for result in results])
+            model._finish(tasks, problems, results)
+            self._take_over(model)
+            self._report()
+        return self
+
+    def _solve_tasks_of(
+        self,
+        model: Self,
+        tasks: Tasks,
+        problems: Sequence[Any],
+        starts: Sequence[Any],
+        seconds: float | None,
+        stop_requested: threading.Event,
+    ) -> list[Any]:
+        """Solve every task, several at once where there are several; the bits do not depend on how many.
+
+        All tasks have the same seed: the rows are then in the same order, and scores of different classes comparable.
+        """
+        seed, n_threads = seed_of(self.random_state), self._n_threads()
+        progress = FitProgress(self, tasks, self._most_steps(), model)
+        with model._solving(problems) as at_once:
+            at_once = min(tasks.n_tasks, at_once or n_threads)
+            budget = TimeBudget(seconds, tasks.n_tasks, at_once)
+            options = model._options(seed, max(1, n_threads // min(n_threads, tasks.n_tasks)))
+
+            def run(k: int) -> Any:
+                on_step, done = progress.of_task(k)
+                monitor = Monitor(budget.share(), on_step, stop_requested)
+                result = model._solve(k, problems[k], options, monitor, starts[k])
+                done()
+                return result
+
+            progress.begin()
+            results = in_threads(at_once, run, tasks.n_tasks)
+            progress.end()
+        return results
+
+    def _without_fit(self) -> Self:
+        """A copy without the attributes of a fit."""
+        model = copy(self)
+        model.__dict__ = {name: value for name, value in vars(self).items() if not self._is_fitted_attribute(name)}
+        return model
+
+    def _take_over(self, model: Self) -> None:
+        """Replace the attributes of the last fit by those of another model, in one assignment."""
+        new = {name: value for name, value in vars(self).items() if not self._is_fitted_attribute(name)}
+        new |= {name: value for name, value in vars(model).items() if self._is_fitted_attribute(name)}
+        self.__dict__ = new
+
+    def _is_fitted_attribute(self, name: str) -> bool:
+        return (name.endswith("_") and not name.endswith("__")) or name in self._private_attributes
+
+    # What an estimator fills in.
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that do not go together."""
+
     @abstractmethod
-    def _certify(self, data: Any) -> Certificate | PerClass:
-        """Compute the certificate from data and fitted attributes alone."""
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """Check the arguments of ``fit``."""
 
     @abstractmethod
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """Check data that the fitted model is to be judged on."""
+        """Check data that the fitted model is to be certified on."""
+
+    def _prepare(self, data: Any) -> None:
+        """Set what the problems need beside the parameters, for example the kernel."""
+
+    def _tasks(self, data: Any) -> Tasks:
+        """Cut the data into tasks."""
+        return data
+
+    def _problem(self, task: Any) -> Any:
+        """The optimisation problem of a task."""
+        raise NotImplementedError
+
+    def _problems(self, tasks: Tasks) -> list[Any]:
+        """The problems of all tasks."""
+        return [self._problem(task) for task in tasks.tasks()]
+
+    def _starts(self, tasks: Tasks) -> Sequence[Any]:
+        """The starts of all tasks; called on the model of the last fit."""
+        return [None] * tasks.n_tasks
+
+    def _options(self, seed: int, n_threads: int) -> Options:
+        """The options of the solver."""
+        return Options(self.tol, self.max_iter or math.inf, seed, n_threads)
+
+    def _solver(self, problem: Any) -> Callable[..., Any]:
+        """The solver of a problem."""
+        raise NotImplementedError
+
+    def _solve(self, task: int, problem: Any, options: Options, monitor: Monitor, start: Any) -> Any:  # noqa: ARG002
+        """Run the solver of a task."""
+        return self._solver(problem)(problem, options, monitor, start)
+
+    @contextmanager
+    def _solving(self, problems: Sequence[Any]) -> Iterator[int | None]:  # noqa: ARG002
+        """Hold what the solvers share while they run; yield how many may run at once, None for ``n_jobs``."""
+        yield None
+
+    @abstractmethod
+    def _set_attributes(self, tasks: Any, results: Sequence[Any]) -> None:
+        """Set the attributes that the results determine."""
+
+    def _certify(self, tasks: Any, problems: Sequence[Any] | None = None) -> Certificate | PerClass:
+        """Compute the certificate from data and fitted attributes alone."""
+        if problems is None:
+            tasks = self._tasks(tasks)
+            problems = self._problems(tasks)
+        proofs = in_threads(self._n_threads(), lambda k: self._certify_task(k, problems[k]), len(problems))
+        if len(proofs) == 1:
+            return proofs[0]
+        return PerClass({plain(label): proof for label, proof in zip(tasks.classes, proofs, strict=True)})
+
+    def _certify_task(self, task: int, problem: Any) -> Certificate:
+        """The certificate of a task."""
+        raise NotImplementedError
+
+    def _reconcile_task(self, status: Status, certificate: Certificate, problem: Any) -> Status:  # noqa: ARG002
+        """The status that the certificate confirms."""
+        return reconcile(status, certificate, self.tol)
+
+    def _refuse_outcome(self, status: Status, certificate: Certificate, task: str) -> None:
+        """Raise where a task has no solution."""
+
+    def _finer_starts(
+        self, problems: Sequence[Any], results: Sequence[Any], deadline: float | None
+    ) -> Sequence[Any] | None:
+        """Starts for another attempt of higher precision; None where there is none, or no need for it."""
+
+    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
+        """Set the attributes that depend on the certificate."""
+
+    @abstractmethod
+    def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
+        """The attributes that callbacks get in the middle of a fit, given w, b and alpha of every task so far."""
 
     def _n_threads(self) -> int:
         return effective_n_jobs(getattr(self, "n_jobs", None))
 
+    def _most_steps(self) -> int | None:
+        """The largest number of iterations, if there is one."""
+        return self.max_iter
+
+    def _report(self, results: Sequence[Any] | None = None) -> None:
+        """Print the status with ``verbose``, and warn of a limit that was reached, with what is proven."""
+        if results is not None:
+            self.status_ = worst([result.status for result in results])
+        if getattr(self, "verbose", 0):
+            for line in str(self.certificate_).splitlines():
+                print(f"[{type(self).__name__}] {self.status_}: {line}", flush=True)
+        advice = {
+            Status.ITERATION_LIMIT: "max_iter was reached: raise it to go on",
+            Status.TIME_LIMIT: "max_time was reached: raise it to go on",
+            Status.NOT_SEPARABLE: self._advice_when_not_separable,
+            Status.STALLED: self._advice_when_stalled,
+            Status.SEPARABLE: self._advice_when_separable,
+        }.get(self.status_)
+        if advice is not None:
+            name = type(self).__name__
+            warn_user(f"{name}: {advice}. The model is usable as it is. Proven: {self.certificate_}", LimitWarning)
+
     def _solve_tasks(
         self,
-        labelled: TrainingData,
-        solve: SolveTask,
+        labelled: Tasks,
+        solve: Callable[[int, Any, int, Monitor], Any],
         stop_requested: threading.Event,
         *,
         steps: int | None,
@@ -78,8 +259,6 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         """Solve every task in ``n_jobs`` threads, or as many ``at_once``: the bits do not depend on them.
 
         ``seconds`` are what is left of ``max_time``, where some of it has been used already.
-
-        All tasks see the rows in the same order, which makes the scores of different classes comparable.
         """
         tasks = list(labelled.tasks())
         seed = seed_of(self.random_state)
@@ -99,36 +278,24 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         progress.end()
         return results
 
-    def _report(self, results: Sequence[Any]) -> None:
-        """Keep the status, say it if ``verbose``, and warn of a limit that was hit, stating what is proven."""
-        statuses = [result.status for result in results]
-        self.status_ = worst(statuses)
-        if getattr(self, "verbose", 0):
-            for line in str(self.certificate_).splitlines():
-                print(f"[{type(self).__name__}] {self.status_}: {line}", flush=True)
-        advice = {
-            Status.ITERATION_LIMIT: "max_iter was reached: raise it to go on",
-            Status.TIME_LIMIT: "max_time was reached: raise it to go on",
-            Status.NOT_SEPARABLE: self._advice_when_not_separable,
-            Status.STALLED: self._advice_when_stalled,
-            Status.SEPARABLE: self._advice_when_separable,
-        }.get(self.status_)
-        if advice is not None:
-            warnings.warn(
-                f"{type(self).__name__}: {advice}. The model is usable as it is. Proven: {self.certificate_}",
-                LimitWarning,
-                stacklevel=4,
-            )
 
-    @abstractmethod
-    def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
-        """What makes the model usable in the middle of a fit, given w, b and alpha of every task so far."""
+def certificates_of(certificate: Certificate | PerClass, n_tasks: int) -> list[Certificate]:
+    """The certificates of the tasks of a fit, in their order."""
+    if isinstance(certificate, PerClass) and n_tasks > 1:
+        return list(certificate.values())
+    return [certificate]  # type: ignore[list-item]
 
 
 class CertifiedClassifier(ClassifierMixin, CertifiedModel):
-    """What all classifiers share: a certificate for each class, and how scores become labels."""
+    """What all classifiers share: labels, and a certificate for each class."""
 
     classes_: np.ndarray
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> LabelledPoints:
+        labelled = validate_training_data(
+            self, X, y, sample_weight=sample_weight, class_weight=getattr(self, "class_weight", None)
+        )
+        return validate_labels(labelled)
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> LabelledPoints:
         return validate_training_data(
@@ -172,7 +339,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
 
 
 class LinearClassifier(CertifiedClassifier):
-    """Classifiers whose model is a plane for each task."""
+    """Classifiers with a hyperplane for each task."""
 
     coef_: np.ndarray
     intercept_: np.ndarray
@@ -218,103 +385,6 @@ class LinearClassifier(CertifiedClassifier):
         self.dual_coef_ = np.array([sign * run.alpha for sign, run in zip(signs, results, strict=True)])
 
 
-class FitProgress:
-    """Tells scikit-learn's callbacks, a listener and, with ``verbose``, the terminal how a fit goes on."""
-
-    def __init__(self, estimator: Any, labelled: TrainingData, steps: int | None) -> None:
-        self._estimator = estimator
-        self._labelled = labelled
-        self._steps = steps
-        self._n_tasks = labelled.n_tasks
-        self._results: dict[int, Callable[[], Any]] = {}
-        self._listener = step_listener.get()
-        self._shares = [0.0] * self._n_tasks
-        self._heard = bool(getattr(estimator, "_skl_callbacks", None)) or hasattr(estimator, "_parent_callback_ctx")
-        self._root: CallbackContext | None = None
-        self._started = time.perf_counter()
-
-    def begin(self) -> None:
-        """Open the fit's context."""
-        if self._heard:
-            several = self._n_tasks > 1
-            self._root = self._estimator._init_callback_context(
-                max_subtasks=self._n_tasks if several else self._steps, sequential_subtasks=not several
-            )
-            self._root.call_on_fit_task_begin(estimator=self._estimator, **self._data())
-
-    def end(self) -> None:
-        """Close it."""
-        if self._root is not None:
-            self._root.call_on_fit_task_end(estimator=self._estimator, **self._data())
-
-    def of_task(self, task: int) -> tuple[Callable[[StepReport], bool] | None, Callable[[], None]]:
-        """Return what to call after every step of a task, and what to call at its end."""
-        context = self._root
-        if context is not None and self._n_tasks > 1:
-            context = context.subcontext(task_name=self._labelled.names()[task], task_id=task, max_subtasks=self._steps)
-            context.call_on_fit_task_begin(estimator=self._estimator, **self._data())
-        if context is None and self._listener is None and not self._estimator.verbose:
-            return None, lambda: None
-
-        def on_step(report: StepReport) -> bool:
-            self._results[task] = report.result
-            self._tell_listener(task, report.share, f"{report.step} {report.number}: {report.summary}")
-            if self._estimator.verbose:
-                which = f"{self._labelled.names()[task]}, " if self._n_tasks > 1 else ""
-                seconds = time.perf_counter() - self._started
-                print(
-                    f"[{type(self._estimator).__name__}] {which}{report.step} {report.number}: {report.summary}, "
-                    f"{seconds:.3f} s"
-                )
-            if context is None:
-                return False
-            one_step = context.subcontext(task_name=report.step)
-            one_step.call_on_fit_task_begin(estimator=self._estimator, **self._data())
-            return one_step.call_on_fit_task_end(
-                estimator=self._estimator, reconstruction_attributes=self._fitted_so_far, **self._data()
-            )
-
-        def done() -> None:
-            self._tell_listener(task, 1.0, "")
-            if context is not None and self._n_tasks > 1:
-                context.call_on_fit_task_end(estimator=self._estimator, **self._data())
-
-        return on_step, done
-
-    def _tell_listener(self, task: int, share: float, found: str) -> None:
-        self._shares[task] = share
-        if self._listener is not None:
-            self._listener(sum(self._shares) / self._n_tasks, found)
-
-    def _data(self) -> dict[str, Any]:
-        labelled = self._labelled
-        return {"X": labelled.points.matrix, "y": labelled.labels}
-
-    def _fitted_so_far(self) -> dict[str, Any]:
-        results = [self._results[task]() if task in self._results else None for task in range(self._n_tasks)]
-        return self._estimator._attributes_so_far(self._labelled, results)
-
-
-class TimeBudget:
-    """Gives every task its share of the time that is left when it begins, so that none is starved by the first."""
-
-    def __init__(self, max_time: float | None, n_tasks: int, n_threads: int) -> None:
-        self._ends = None if max_time is None else time.perf_counter() + max_time
-        self._n_waiting = n_tasks
-        self._n_threads = n_threads
-        self._lock = threading.Lock()
-
-    def share(self) -> float | None:
-        """Seconds for the task that begins now."""
-        if self._ends is None:
-            return None
-        with self._lock:
-            left = max(0.0, self._ends - time.perf_counter())
-            share = left * min(1.0, self._n_threads / self._n_waiting)
-            self._n_waiting -= 1
-        return share
-
-
 @contextmanager
 def kept_on_error(model: Any) -> Iterator[None]:
     """Leave a model as it was where a fit raises an error; a Ctrl-C keeps what the fit has found."""
@@ -325,28 +395,6 @@ def kept_on_error(model: Any) -> Iterator[None]:
         vars(model).clear()
         vars(model).update(before)
         raise
-
-
-def in_threads(n_threads: int, run: Callable[[int], Any], n_tasks: int) -> list[Any]:
-    """Call ``run`` for every task, in threads where there are several."""
-    if min(n_threads, n_tasks) <= 1:
-        return [run(task) for task in range(n_tasks)]
-    with ThreadPoolExecutor(min(n_threads, n_tasks)) as pool:
-        return list(pool.map(run, range(n_tasks)))
-
-
-def worst(statuses: Sequence[Status]) -> Status:
-    """The status of a fit of several tasks: the one that promises least."""
-    order = [
-        Status.SOLVED,
-        Status.STALLED,
-        Status.SEPARABLE,
-        Status.NOT_SEPARABLE,
-        Status.ITERATION_LIMIT,
-        Status.TIME_LIMIT,
-        Status.INTERRUPTED,
-    ]
-    return max(statuses, key=order.index)
 
 
 def seed_of(random_state: Any) -> int:

@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.data import Points
 from maxmargin.data.points import only_columns
-from maxmargin.estimators._base import TrainingData, one_or_all
+from maxmargin.estimators._base import one_or_all
 from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS
+from maxmargin.estimators._progress import Tasks
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.kernel_expansion import expansion_scores
 from maxmargin.problems.kernel_svm import KernelSVMProblem
@@ -103,9 +104,7 @@ class KernelSVM(RegularizedModel):
             shrinking=self.shrinking,
         )
 
-    def _solve_proven(
-        self, data: TrainingData, whole: KernelSVMProblem, solve: Callable[[Attempt], list[Any]]
-    ) -> list[Any]:
+    def _solve_proven(self, data: Tasks, whole: KernelSVMProblem, solve: Callable[[Attempt], list[Any]]) -> list[Any]:
         """Solve, keep and prove; where kernel values of single precision fall short of it, go on with double ones.
 
         ``solve`` keeps the duals and returns the results.

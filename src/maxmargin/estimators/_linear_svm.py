@@ -1,7 +1,6 @@
-"""What the classifier and the regression of the linear support vector machine share."""
+"""What linear support vector classification and regression share."""
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -9,16 +8,26 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from maxmargin.estimators._base import TrainingData, one_or_all
+from maxmargin.estimators._base import one_or_all
+from maxmargin.estimators._progress import Tasks
 from maxmargin.estimators._regularized import RegularizedModel
+from maxmargin.problems.crammer_singer import CrammerSingerProblem
+from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LinearSVMProblem
-from maxmargin.solvers.core import Monitor, Result, interrupt_handler, warm_start
-from maxmargin.solvers.linear.auto import solve
+from maxmargin.solvers.core import Result, warm_start
+from maxmargin.solvers.linear import auto, crammer_singer, hard_margin
+from maxmargin.solvers.linear.hard_margin import gap_of_width
 from maxmargin.solvers.linear.options import SELECTIONS, SOLVERS, LinearOptions
+
+SOLVERS_OF_PROBLEMS: dict[type, Callable[..., Any]] = {
+    LinearSVMProblem: auto.solve,
+    CrammerSingerProblem: crammer_singer.solve,
+    HardMarginProblem: hard_margin.solve,
+}
 
 
 class LinearSVM(RegularizedModel):
-    """The one fit of linear support vector machines, from problems to attributes."""
+    """Parameters, solvers and attributes that linear support vector classification and regression share."""
 
     loss: str
     fit_intercept: bool
@@ -29,7 +38,7 @@ class LinearSVM(RegularizedModel):
     max_iter: int
     warm_start: bool
 
-    # Whether C = inf, no point in the street, has a meaning.
+    # Whether C = inf, the hard margin, is defined.
     _takes_hard_margin = False
 
     coef_: np.ndarray
@@ -74,45 +83,24 @@ class LinearSVM(RegularizedModel):
             return math.inf
         return self.intercept_scaling**-2.0 if self.penalize_intercept else 0.0
 
-    def _fit_all(self, data: TrainingData, solve_task: Callable[[Any, LinearOptions, Monitor, Any], Any]) -> None:
-        """Solve all tasks, keep what they found, and let the model draw its conclusions."""
-        self._refuse_extreme_prices(data)
-        starts = self._starts(data)
-        n_threads = self._n_threads()
-        per_task = max(1, n_threads // min(n_threads, data.n_tasks))
+    def _options(self, seed: int, n_threads: int) -> LinearOptions:
+        tol = gap_of_width(self.tol) if math.isinf(self.C) else self.tol
+        return LinearOptions(tol, self.max_iter or math.inf, seed, n_threads, self.solver, self.selection)
 
-        def run(task: int, dataset: Any, seed: int, monitor: Monitor) -> Any:
-            options = LinearOptions(self.tol, self.max_iter or math.inf, seed, per_task, self.solver, self.selection)
-            return solve_task(dataset, options, monitor, starts[task])
+    def _solver(self, problem: Any) -> Callable[..., Any]:
+        return SOLVERS_OF_PROBLEMS[type(problem)]
 
-        with interrupt_handler() as stop_requested:
-            results = self._solve_tasks(data, run, stop_requested, steps=self.max_iter)
-            self._refuse_outcomes(data, results)
-            self.coef_ = np.array([result.w for result in results])
-            self.intercept_ = np.array([result.intercept for result in results])
-            self.dual_coef_ = np.array([result.beta for result in results])
-            self.n_iter_ = max(1, *(result.n_iter for result in results))
-            self.history_ = one_or_all([result.history for result in results])
-            self._set_attributes(data, results)
-            self._reconcile(results)
-            self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
-            self._report(results)
-
-    def _solve_plane(
-        self, problem: LinearSVMProblem, options: LinearOptions, monitor: Monitor, start: Any
-    ) -> Result[float]:
-        return solve(problem, options, monitor, start)
-
-    def _refuse_outcomes(self, data: Any, results: Sequence[Any]) -> None:
-        """Raise where a task has no solution, before anything of the last fit is lost."""
-
-    @abstractmethod
-    def _set_attributes(self, data: Any, results: Sequence[Any]) -> None:
-        """Keep what is special to the model, and certify it."""
-
-    def _starts(self, data: TrainingData) -> list[Result[Any] | None]:
+    def _starts(self, tasks: Tasks) -> Sequence[Result[Any] | None]:
         if not (self.warm_start and hasattr(self, "dual_coef_")):
-            return [None] * data.n_tasks
-        if self.dual_coef_.shape != (data.n_tasks, data.points.n_rows):
+            return [None] * tasks.n_tasks
+        if self.dual_coef_.shape != (tasks.n_tasks, tasks.points.n_rows):
             raise ValueError("warm_start=True needs the classes and as many rows as the last fit; X or y has others.")
         return [warm_start(beta) for beta in self.dual_coef_]
+
+    def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:  # noqa: ARG002
+        self.coef_ = np.array([result.w for result in results])
+        self.intercept_ = np.array([result.intercept for result in results])
+        self.dual_coef_ = np.array([result.beta for result in results])
+        self.n_iter_ = max(1, *(result.n_iter for result in results))
+        self.history_ = one_or_all([result.history for result in results])
+        self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))

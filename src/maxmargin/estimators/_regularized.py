@@ -1,4 +1,4 @@
-"""What models with a price C share: the range of prices, and how a fit is judged."""
+"""What models with a regularisation parameter C share: the range of C, and how their status is reconciled."""
 
 import math
 from collections.abc import Sequence
@@ -6,18 +6,20 @@ from typing import Any
 
 from joblib import cpu_count, effective_n_jobs
 
-from maxmargin.certificates import MarginBracket, SVMGap
-from maxmargin.estimators._base import CertifiedModel, TrainingData
+from maxmargin.certificates import Certificate
+from maxmargin.estimators._base import CertifiedModel, certificates_of
+from maxmargin.estimators._progress import Tasks
+from maxmargin.estimators._reconcile import reconcile
 from maxmargin.solvers.core import Status
 
-# Factors outside this range make squares overflow, or lose digits to underflow.
+# Parameters outside this range make squares overflow, or lose digits to underflow.
 SMALLEST_FACTOR, LARGEST_FACTOR = 1e-100, 1e100
-# An objective that may be zero, and is no more than the price of this slack, counts as zero.
+# A gap of at most C times this slack counts as none where the optimum may be zero.
 NEGLIGIBLE_LOSS = 1e-9
 
 
 class RegularizedModel(CertifiedModel):
-    """A model with a price C that is solved to a proven gap ``tol``."""
+    """A model with a regularisation parameter C that is solved to a relative gap ``tol``."""
 
     C: float
     tol: float
@@ -26,7 +28,20 @@ class RegularizedModel(CertifiedModel):
     _advice_when_stalled = "the gap stopped shrinking above tol: rescale the columns of X, lower C, or raise tol"
 
     def _n_threads(self) -> int:
+        # Not scikit-learn's meaning of None, one thread: these fits run in threads without a copy of the data, and the
+        # default would be slower by the number of cores.
         return cpu_count() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+
+    def _prepare(self, data: Any) -> None:
+        self._refuse_extreme_weights(data)
+
+    def _reconcile_task(self, status: Status, certificate: Certificate, problem: Any) -> Status:  # noqa: ARG002
+        negligible = NEGLIGIBLE_LOSS * self.C if math.isfinite(self.C) else 0.0
+        return reconcile(status, certificate, self.tol, negligible)
+
+    def _reconcile(self, results: Sequence[Any]) -> None:
+        for result, certificate in zip(results, certificates_of(self.certificate_, len(results)), strict=True):
+            result.status = self._reconcile_task(result.status, certificate, None)
 
     def _refuse_extreme(self, *names: str) -> None:
         """Refuse parameters whose squares would overflow."""
@@ -37,28 +52,13 @@ class RegularizedModel(CertifiedModel):
                     f"{getattr(self, name)!r}."
                 )
 
-    def _refuse_extreme_prices(self, data: TrainingData) -> None:
-        """C times a weight is what a row's slack costs: that has to be in the range of C itself."""
+    def _refuse_extreme_weights(self, data: Tasks) -> None:
+        """C times a weight is the loss factor of a row: it has to be in the range of C itself."""
         if data.weights is None or math.isinf(self.C) or not data.weights.any():
             return
-        prices = self.C * data.weights[data.weights > 0.0]
-        if not SMALLEST_FACTOR <= prices.min() <= prices.max() <= LARGEST_FACTOR:
+        factors = self.C * data.weights[data.weights > 0.0]
+        if not SMALLEST_FACTOR <= factors.min() <= factors.max() <= LARGEST_FACTOR:
             raise ValueError(
                 f"C times sample_weight (and class_weight) must be between {SMALLEST_FACTOR:g} and "
-                f"{LARGEST_FACTOR:g}; it goes from {prices.min():g} to {prices.max():g}."
+                f"{LARGEST_FACTOR:g}; it goes from {factors.min():g} to {factors.max():g}."
             )
-
-    def _reconcile(self, results: Sequence[Any]) -> None:
-        """A run that saw a gap which the certificate, with all rounding errors counted, does not confirm has stalled.
-
-        Where the best objective is zero, as for a regression whose tube holds all points, rounding is all there is.
-        """
-        proof: Any = self.certificate_
-        proofs = [proof] if len(results) == 1 else list(proof.values())
-        for result, one in zip(results, proofs, strict=True):
-            nothing_lost = isinstance(one, SVMGap) and one.dual <= 0.0 and one.gap <= NEGLIGIBLE_LOSS * self.C
-            unproven = one.relative > self.tol or (isinstance(one, MarginBracket) and not one.separates)
-            if nothing_lost and result.status is Status.STALLED:
-                result.status = Status.SOLVED
-            elif result.status is Status.SOLVED and unproven and not nothing_lost:
-                result.status = Status.STALLED

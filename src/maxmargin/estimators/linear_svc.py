@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -16,20 +15,18 @@ from maxmargin.certificates import (
     DualityGap,
     MarginBracket,
     NotSeparableError,
-    PerClass,
     bracket_hard_margin,
     measure_gap,
     measure_multiclass_gap,
 )
-from maxmargin.data import Dataset, JointClasses, LabelledPoints, validate_labels, validate_training_data
-from maxmargin.estimators._base import LinearClassifier, kept_on_error, refuse_other_rows
+from maxmargin.data import Dataset, JointClasses, LabelledPoints, validate_training_data
+from maxmargin.estimators._base import LinearClassifier, certificates_of, one_or_all, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
+from maxmargin.estimators._progress import Tasks
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LOSSES, LinearSVMProblem, weights_of
-from maxmargin.solvers.core import Monitor, Result, Status, warm_start
-from maxmargin.solvers.linear import crammer_singer, hard_margin
-from maxmargin.solvers.linear.options import LinearOptions
+from maxmargin.solvers.core import Result, Status, warm_start
 
 
 class LinearSVC(LinearSVM, LinearClassifier):
@@ -180,18 +177,7 @@ class LinearSVC(LinearSVM, LinearClassifier):
         -------
         self
         """
-        self._check_parameters()
-        with kept_on_error(self):
-            labelled = validate_labels(
-                validate_training_data(self, X, y, sample_weight=sample_weight, class_weight=self.class_weight)
-            )
-            if self.warm_start and hasattr(self, "classes_") and not np.array_equal(self.classes_, labelled.classes):
-                raise ValueError("warm_start=True needs the classes of the last fit; y has others.")
-            if self._learns_jointly(labelled):
-                self._fit_all(JointClasses(labelled), self._solve_jointly)
-            else:
-                self._fit_all(labelled, self._solve_two_classes)
-        return self
+        return self._fit(X, y, sample_weight)
 
     def slack(self, X: Any, y: Any) -> np.ndarray:
         """Compute xi_i = max(0, 1 - y_i f(x_i)): 0 outside the street, below 1 inside it, else on the wrong side.
@@ -211,7 +197,7 @@ class LinearSVC(LinearSVM, LinearClassifier):
         check_is_fitted(self)
         labelled = validate_training_data(self, X, y, classes=self.classes_, reset=False)
         if self._learns_jointly(labelled):
-            problem = self._joint_problem(labelled)
+            problem: Any = self._problem(labelled)
             return problem.slack(problem.scores(self.coef_, self.intercept_))
         scores = labelled.points.scores(self.coef_.T) + self.intercept_
         signs = np.column_stack([dataset.signs for dataset in labelled.tasks()])
@@ -245,37 +231,29 @@ class LinearSVC(LinearSVM, LinearClassifier):
     def _learns_jointly(self, labelled: LabelledPoints) -> bool:
         return self.multi_class == "crammer_singer" and len(labelled.classes) > 2
 
-    def _problem(self, dataset: Dataset) -> LinearSVMProblem:
+    def _tasks(self, data: LabelledPoints) -> Tasks:
+        return JointClasses(data) if self._learns_jointly(data) else data
+
+    def _problem(self, task: Dataset | LabelledPoints) -> LinearSVMProblem | HardMarginProblem | CrammerSingerProblem:
+        weights = weights_of(task.points, task.weights)
+        if isinstance(task, LabelledPoints):
+            return CrammerSingerProblem(
+                task.points, task.codes, weights, len(task.classes), self.C, self._intercept_penalty
+            )
+        if math.isinf(self.C):
+            return HardMarginProblem(task, self.fit_intercept)
         # For two classes w_1 = -w_2 = w/2, and the joint problem is half the two-class problem with 2C.
         C = 2.0 * self.C if self.multi_class == "crammer_singer" else self.C
-        loss = LOSSES[self.loss](dataset.signs, weights_of(dataset.points, dataset.weights), C)
-        penalty = self._intercept_penalty
-        return LinearSVMProblem(dataset.points, loss, penalty)
+        return LinearSVMProblem(task.points, LOSSES[self.loss](task.signs, weights, C), self._intercept_penalty)
 
-    def _hard_problem(self, dataset: Dataset) -> HardMarginProblem:
-        return HardMarginProblem(dataset, self.fit_intercept)
-
-    def _solve_two_classes(self, dataset: Dataset, options: LinearOptions, monitor: Monitor, start: Any) -> Any:
-        if math.isinf(self.C):
-            until = replace(options, tol=hard_margin.gap_of_width(self.tol))
-            return hard_margin.solve(self._hard_problem(dataset), until, monitor, start)
-        return self._solve_plane(self._problem(dataset), options, monitor, start)
-
-    def _joint_problem(self, labelled: LabelledPoints) -> CrammerSingerProblem:
-        weights = weights_of(labelled.points, labelled.weights)
-        return CrammerSingerProblem(
-            labelled.points, labelled.codes, weights, len(labelled.classes), self.C, self._intercept_penalty
-        )
-
-    def _solve_jointly(self, labelled: LabelledPoints, options: LinearOptions, monitor: Monitor, start: Any) -> Any:
-        return crammer_singer.solve(self._joint_problem(labelled), options, monitor, start)
-
-    def _starts(self, data: Any) -> list[Result[Any] | None]:
-        if isinstance(data, JointClasses) and self.warm_start and hasattr(self, "dual_coef_"):
-            if self.dual_coef_.shape != (len(data.classes), data.points.n_rows):
+    def _starts(self, tasks: Any) -> Sequence[Result[Any] | None]:
+        if self.warm_start and hasattr(self, "classes_") and not np.array_equal(self.classes_, tasks.classes):
+            raise ValueError("warm_start=True needs the classes of the last fit; y has others.")
+        if isinstance(tasks, JointClasses) and self.warm_start and hasattr(self, "dual_coef_"):
+            if self.dual_coef_.shape != (len(tasks.classes), tasks.points.n_rows):
                 raise ValueError("warm_start=True needs as many rows as the last fit; X has others.")
             return [warm_start(np.ascontiguousarray(self.dual_coef_.T))]
-        return super()._starts(data)
+        return super()._starts(tasks)
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
         if not isinstance(labelled, JointClasses):
@@ -285,56 +263,47 @@ class LinearSVC(LinearSVM, LinearClassifier):
         w, b, _ = zero if results[0] is None else results[0]
         return {"coef_": w, "intercept_": b, "classes_": labelled.classes}
 
-    def _refuse_outcomes(self, data: Any, results: Sequence[Any]) -> None:
-        if not math.isinf(self.C):
-            return
-        for name, dataset, result in zip(data.names(), data.tasks(), results, strict=False):
-            if result.status is Status.NOT_SEPARABLE:
-                found = result.w, result.intercept, result.beta
-                proof = bracket_hard_margin(self._hard_problem(dataset), *found)
-                result.status = hard_margin.judged(proof, result.status, self.tol)
-            if result.status is Status.NOT_SEPARABLE:
-                which = "" if len(results) == 1 else f"{name}: "
-                raise NotSeparableError(
-                    f"{which}{proof}. C=inf has no solution: use a soft margin, for example LinearSVC(C=1.0).", proof
-                )
-
-    def _set_attributes(self, data: Any, results: Sequence[Any]) -> None:
-        self.classes_ = data.classes
-        labelled = data
-        if isinstance(data, JointClasses):
-            labelled = data.labelled
+    def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
+        self.classes_ = tasks.classes
+        super()._set_attributes(tasks, results)
+        if isinstance(tasks, JointClasses):
             self.coef_, self.intercept_ = results[0].w, results[0].intercept
             self.dual_coef_ = np.ascontiguousarray(results[0].beta.T)
-        lengths = np.linalg.norm(self.coef_, axis=1)
-        margins = np.divide(1.0, lengths, out=np.full_like(lengths, np.inf), where=lengths > 0.0)
-        self.certificate_ = self._certify(labelled)
-        proof: Any = self.certificate_
-        if math.isinf(self.C):
-            proofs = [proof] if len(results) == 1 else list(proof.values())
-            margins = np.array([max(0.0, one.lower) for one in proofs])
-        self.margin_ = float(margins[0]) if len(margins) == 1 else margins
-        single = not isinstance(proof, PerClass)
-        self.objective_ = objective_of(proof) if single else [objective_of(one) for one in proof.values()]
+            self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
 
-    def _certify(self, labelled: LabelledPoints) -> Certificate | PerClass:
-        refuse_other_rows(labelled.points.n_rows, self.dual_coef_.shape[1])
-        if self._learns_jointly(labelled):
-            return measure_multiclass_gap(
-                self._joint_problem(labelled), self.coef_, self.intercept_, np.ascontiguousarray(self.dual_coef_.T)
+    def _certify_task(self, task: int, problem: Any) -> Certificate:
+        if isinstance(problem, CrammerSingerProblem):
+            refuse_other_rows(problem.points.n_rows, self.dual_coef_.shape[1])
+            duals = np.ascontiguousarray(self.dual_coef_.T)
+            return measure_multiclass_gap(problem, self.coef_, self.intercept_, duals)
+        vectors = self.coef_[task], float(self.intercept_[task]), self.dual_coef_[task]
+        if isinstance(problem, HardMarginProblem):
+            refuse_other_rows(problem.dataset.points.n_rows, self.dual_coef_.shape[1])
+            return bracket_hard_margin(problem, *vectors)
+        refuse_other_rows(problem.points.n_rows, self.dual_coef_.shape[1])
+        return measure_gap(problem, *vectors)
+
+    def _refuse_outcome(self, status: Status, certificate: Certificate, task: str) -> None:
+        if status is Status.NOT_SEPARABLE and isinstance(certificate, MarginBracket):
+            which = "" if len(self.classes_) == 2 else f"{task}: "
+            raise NotSeparableError(
+                f"{which}{certificate}. C=inf has no solution: use a soft margin, for example LinearSVC(C=1.0).",
+                certificate,
             )
 
-        def certify_task(task: int, dataset: Dataset) -> Certificate:
-            vectors = self.coef_[task], float(self.intercept_[task]), self.dual_coef_[task]
-            if math.isinf(self.C):
-                return bracket_hard_margin(self._hard_problem(dataset), *vectors)
-            return measure_gap(self._problem(dataset), *vectors)
-
-        return self._certificates(certify_task, labelled)
+    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
+        proofs: list[Any] = certificates_of(self.certificate_, tasks.n_tasks)
+        if isinstance(problems[0], HardMarginProblem):
+            margins = np.array([max(0.0, proof.lower) for proof in proofs])
+        else:
+            lengths = np.linalg.norm(self.coef_, axis=1)
+            margins = np.divide(1.0, lengths, out=np.full_like(lengths, np.inf), where=lengths > 0.0)
+        self.margin_ = float(margins[0]) if len(margins) == 1 else margins
+        self.objective_ = one_or_all([objective_of(proof) for proof in proofs])
 
 
 def objective_of(proof: DualityGap | MarginBracket) -> float:
-    """The proven value of a model; of the hard margin, that of its plane scaled to y f >= 1."""
+    """The proven objective of a model; of a hard margin, that of its hyperplane scaled to y f >= 1."""
     if isinstance(proof, DualityGap):
         return proof.primal
     return 0.5 / proof.lower**2 if proof.separates else math.inf

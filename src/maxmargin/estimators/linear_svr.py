@@ -9,13 +9,12 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certificates.svm_gap import measure_gap
+from maxmargin.certificates import SVMGap, measure_gap
 from maxmargin.data import TargetPoints, validate_points, validate_targets
-from maxmargin.estimators._base import kept_on_error, refuse_other_rows
+from maxmargin.estimators._base import refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.problems.linear_svm import REGRESSION_LOSSES, LinearSVMProblem, weights_of
-from maxmargin.solvers.core import Monitor
-from maxmargin.solvers.linear.options import LinearOptions
+from maxmargin.solvers.core import Result
 
 
 class LinearSVR(RegressorMixin, LinearSVM):
@@ -121,10 +120,7 @@ random_state, warm_start, verbose
         -------
         self
         """
-        self._check_parameters()
-        with kept_on_error(self):
-            self._fit_all(validate_targets(self, X, y, sample_weight=sample_weight), self._solve_values)
-        return self
+        return self._fit(X, y, sample_weight)
 
     def predict(self, X: Any) -> np.ndarray:
         """Compute f(x) = w·x + b.
@@ -157,26 +153,28 @@ random_state, warm_start, verbose
         scores = data.points.scores(self.coef_) + self.intercept_[0]
         return np.maximum(0.0, np.abs(data.targets - scores) - self.epsilon)
 
-    def _problem(self, data: TargetPoints) -> LinearSVMProblem:
-        weights = weights_of(data.points, data.weights)
-        loss = REGRESSION_LOSSES[self.loss](data.targets, weights, self.C, self.epsilon)
-        return LinearSVMProblem(data.points, loss, self._intercept_penalty)
-
-    def _solve_values(self, data: TargetPoints, options: LinearOptions, monitor: Monitor, start: Any) -> Any:
-        return self._solve_plane(self._problem(data), options, monitor, start)
-
-    def _attributes_so_far(self, data: Any, results: Sequence[Any]) -> dict[str, Any]:
-        w, b, _ = (np.zeros(data.points.n_columns), 0.0, None) if results[0] is None else results[0]
-        return {"coef_": w, "intercept_": np.array([b])}
-
-    def _set_attributes(self, data: Any, results: Sequence[Any]) -> None:
-        self.coef_ = results[0].w
-        self.certificate_ = proof = self._certify(data)
-        self.objective_ = proof.primal
-
-    def _certify(self, data: TargetPoints) -> Any:
-        refuse_other_rows(data.points.n_rows, self.dual_coef_.shape[1])
-        return measure_gap(self._problem(data), self.coef_, float(self.intercept_[0]), self.dual_coef_[0])
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
+        return validate_targets(self, X, y, sample_weight=sample_weight)
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
         return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)
+
+    def _problem(self, task: TargetPoints) -> LinearSVMProblem:
+        weights = weights_of(task.points, task.weights)
+        loss = REGRESSION_LOSSES[self.loss](task.targets, weights, self.C, self.epsilon)
+        return LinearSVMProblem(task.points, loss, self._intercept_penalty)
+
+    def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
+        w, b, _ = (np.zeros(labelled.points.n_columns), 0.0, None) if results[0] is None else results[0]
+        return {"coef_": w, "intercept_": np.array([b])}
+
+    def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
+        super()._set_attributes(tasks, results)
+        self.coef_ = results[0].w
+
+    def _certify_task(self, task: int, problem: LinearSVMProblem) -> SVMGap:
+        refuse_other_rows(problem.points.n_rows, self.dual_coef_.shape[1])
+        return measure_gap(problem, self.coef_, float(self.intercept_[0]), self.dual_coef_[task])
+
+    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
+        self.objective_ = self.certificate_.primal  # type: ignore[union-attr]

@@ -181,7 +181,7 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
             labelled = validate_labels(
                 validate_training_data(self, X, y, sample_weight=sample_weight, class_weight=self.class_weight)
             )
-            self._refuse_extreme_prices(labelled)
+            self._refuse_extreme_weights(labelled)
             starts = self._starts(labelled)
             n_threads = self._n_threads()
             per_task = max(1, n_threads // min(n_threads, labelled.n_tasks))

@@ -218,7 +218,7 @@ class SVC(KernelSVM, CertifiedClassifier):
             labelled = validate_labels(
                 validate_training_data(self, X, y, sample_weight=sample_weight, class_weight=self.class_weight)
             )
-            self._refuse_extreme_prices(labelled)
+            self._refuse_extreme_weights(labelled)
             refuse_bad_gram(self, labelled.points)
             self._kernel = make_kernel(self, labelled.points)
             self._refuse_weightless_classes(labelled)

@@ -124,7 +124,7 @@ class SVR(RegressorMixin, KernelSVM):
         self._check_parameters()
         with kept_on_error(self):
             data = validate_targets(self, X, y, sample_weight=sample_weight)
-            self._refuse_extreme_prices(data)
+            self._refuse_extreme_weights(data)
             refuse_bad_gram(self, data.points)
             self._kernel = make_kernel(self, data.points)
             problem = self._problem(data)

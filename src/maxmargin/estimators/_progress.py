@@ -1,0 +1,147 @@
+"""Tasks of a fit in threads: progress, time shares, and the callbacks that watch them."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.callback import CallbackContext
+
+from maxmargin.data import Points
+from maxmargin.solvers.core import StepReport, step_listener
+
+
+class Tasks(Protocol):
+    """Training data cut into the tasks of a fit, each of which is one optimisation problem."""
+
+    @property
+    def points(self) -> Points: ...
+
+    @property
+    def weights(self) -> np.ndarray | None: ...
+
+    @property
+    def n_tasks(self) -> int: ...
+
+    def labels(self) -> np.ndarray: ...
+
+    def names(self) -> list[str]: ...
+
+    def tasks(self) -> Iterator[Any]: ...
+
+
+class FitProgress:
+    """Reports the iterations of all tasks to scikit-learn's callbacks, a listener and, with ``verbose``, the terminal.
+
+    Parameters
+    ----------
+    estimator : the estimator that callbacks get
+    labelled : Tasks
+    steps : int or None
+        The largest number of iterations, if there is one.
+    model : the copy of the estimator that is being fitted, if it is not the estimator itself
+    """
+
+    def __init__(self, estimator: Any, labelled: Tasks, steps: int | None, model: Any = None) -> None:
+        self._estimator = estimator
+        self._model = estimator if model is None else model
+        self._labelled = labelled
+        self._steps = steps
+        self._n_tasks = labelled.n_tasks
+        self._results: dict[int, Callable[[], Any]] = {}
+        self._listener = step_listener.get()
+        self._shares = [0.0] * self._n_tasks
+        self._heard = bool(getattr(estimator, "_skl_callbacks", None)) or hasattr(estimator, "_parent_callback_ctx")
+        self._root: CallbackContext | None = None
+        self._started = time.perf_counter()
+
+    def begin(self) -> None:
+        """Open the context of the fit."""
+        if self._heard:
+            several = self._n_tasks > 1
+            self._root = self._estimator._init_callback_context(
+                max_subtasks=self._n_tasks if several else self._steps, sequential_subtasks=not several
+            )
+            self._root.call_on_fit_task_begin(estimator=self._estimator, **self._data())
+
+    def end(self) -> None:
+        """Close the context of the fit."""
+        if self._root is not None:
+            self._root.call_on_fit_task_end(estimator=self._estimator, **self._data())
+
+    def of_task(self, task: int) -> tuple[Callable[[StepReport], bool] | None, Callable[[], None]]:
+        """Return the callbacks of a task: after every iteration, and at its end."""
+        context = self._root
+        if context is not None and self._n_tasks > 1:
+            context = context.subcontext(task_name=self._labelled.names()[task], task_id=task, max_subtasks=self._steps)
+            context.call_on_fit_task_begin(estimator=self._estimator, **self._data())
+        if context is None and self._listener is None and not self._estimator.verbose:
+            return None, lambda: None
+
+        def on_step(report: StepReport) -> bool:
+            self._results[task] = report.result
+            self._tell_listener(task, report.share, f"{report.step} {report.number}: {report.summary}")
+            if self._estimator.verbose:
+                which = f"{self._labelled.names()[task]}, " if self._n_tasks > 1 else ""
+                seconds = time.perf_counter() - self._started
+                print(
+                    f"[{type(self._estimator).__name__}] {which}{report.step} {report.number}: {report.summary}, "
+                    f"{seconds:.3f} s"
+                )
+            if context is None:
+                return False
+            one_step = context.subcontext(task_name=report.step)
+            one_step.call_on_fit_task_begin(estimator=self._estimator, **self._data())
+            return one_step.call_on_fit_task_end(
+                estimator=self._estimator, reconstruction_attributes=self._fitted_so_far, **self._data()
+            )
+
+        def done() -> None:
+            self._tell_listener(task, 1.0, "")
+            if context is not None and self._n_tasks > 1:
+                context.call_on_fit_task_end(estimator=self._estimator, **self._data())
+
+        return on_step, done
+
+    def _tell_listener(self, task: int, share: float, found: str) -> None:
+        self._shares[task] = share
+        if self._listener is not None:
+            self._listener(sum(self._shares) / self._n_tasks, found)
+
+    def _data(self) -> dict[str, Any]:
+        labelled = self._labelled
+        return {"X": labelled.points.matrix, "y": labelled.labels}
+
+    def _fitted_so_far(self) -> dict[str, Any]:
+        results = [self._results[task]() if task in self._results else None for task in range(self._n_tasks)]
+        return self._model._attributes_so_far(self._labelled, results)
+
+
+class TimeBudget:
+    """Divides ``max_time`` among the tasks: each gets its share of the time that is left when it begins."""
+
+    def __init__(self, max_time: float | None, n_tasks: int, n_threads: int) -> None:
+        self._ends = None if max_time is None else time.perf_counter() + max_time
+        self._n_waiting = n_tasks
+        self._n_threads = n_threads
+        self._lock = threading.Lock()
+
+    def share(self) -> float | None:
+        """Seconds for the task that begins now."""
+        if self._ends is None:
+            return None
+        with self._lock:
+            left = max(0.0, self._ends - time.perf_counter())
+            share = left * min(1.0, self._n_threads / self._n_waiting)
+            self._n_waiting -= 1
+        return share
+
+
+def in_threads(n_threads: int, run: Callable[[int], Any], n_tasks: int) -> list[Any]:
+    """Call ``run`` for every task, in threads where there are several."""
+    if min(n_threads, n_tasks) <= 1:
+        return [run(task) for task in range(n_tasks)]
+    with ThreadPoolExecutor(min(n_threads, n_tasks)) as pool:
+        return list(pool.map(run, range(n_tasks)))
