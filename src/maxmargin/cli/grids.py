@@ -81,4 +81,4 @@ def _price_of_nothing(errors: "SquaredErrors") -> float:
 
 def _mean_spread(errors: "SquaredErrors") -> float:
     """The mean of the eigenvalues of X'X, X around its mean, that may differ from zero."""
-    return float(errors.squared_spreads.sum()) / min(errors.points.n_rows, errors.points.n_columns)
+    return float(errors.squared_deviations.sum()) / min(errors.points.n_rows, errors.points.n_columns)

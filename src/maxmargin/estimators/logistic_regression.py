@@ -1,7 +1,7 @@
 """Logistic regression as a scikit-learn classifier."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from maxmargin.certificates import Certificate, PerClass, measure_logistic_gap
-from maxmargin.data import Dataset, LabelledPoints, validate_labels, validate_training_data
-from maxmargin.estimators._base import LinearClassifier, kept_on_error, one_or_all
+from maxmargin.certificates import LogisticGap, measure_logistic_gap
+from maxmargin.data import Dataset, LabelledPoints
+from maxmargin.estimators._base import LinearClassifier, certificates_of, one_or_all
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
-from maxmargin.solvers.core import Monitor, Options, Result, Status, interrupt_handler
+from maxmargin.solvers.core import Options, Result
 from maxmargin.solvers.regression import logistic_gradient, logistic_newton
 from maxmargin.solvers.regression.logistic import LogisticResult
 from maxmargin.solvers.regression.logistic_gradient import GradientOptions
@@ -173,32 +173,7 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         -------
         self
         """
-        if not math.isinf(self.C):
-            self._refuse_extreme("C")
-        if self.step_size is not None and self.solver != "gradient":
-            raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
-        with kept_on_error(self):
-            labelled = validate_labels(
-                validate_training_data(self, X, y, sample_weight=sample_weight, class_weight=self.class_weight)
-            )
-            self._refuse_extreme_weights(labelled)
-            starts = self._starts(labelled)
-            n_threads = self._n_threads()
-            per_task = max(1, n_threads // min(n_threads, labelled.n_tasks))
-
-            def run(task: int, dataset: Dataset, seed: int, monitor: Monitor) -> LogisticResult:
-                limits = self.tol, self.max_iter or math.inf, seed, per_task
-                problem = self._problem(dataset)
-                if self.solver == "gradient":
-                    return logistic_gradient.solve(
-                        problem, GradientOptions(*limits, self.step_size), monitor, starts[task]
-                    )
-                return logistic_newton.solve(problem, Options(*limits), monitor, starts[task])
-
-            with interrupt_handler() as stop_requested:
-                results = self._solve_tasks(labelled, run, stop_requested, steps=self.max_iter)
-                self._set_attributes(labelled, results)
-        return self
+        return self._fit(X, y, sample_weight)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Compute the probabilities of the classes; those of one class against the rest are scaled to sum to one.
@@ -236,51 +211,48 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         logarithms = -np.logaddexp(0.0, -scores)
         return logarithms - np.logaddexp.reduce(logarithms, axis=1, keepdims=True)
 
-    def _problem(self, dataset: Dataset) -> LogisticProblem:
-        weights = weights_of(dataset.points, dataset.weights)
-        return LogisticProblem(dataset.points, dataset.signs, weights, float(self.C), self.fit_intercept)
+    def _check_parameters(self) -> None:
+        if not math.isinf(self.C):
+            self._refuse_extreme("C")
+        if self.step_size is not None and self.solver != "gradient":
+            raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
 
-    def _starts(self, labelled: LabelledPoints) -> list[Result[float] | None]:
+    def _problem(self, task: Dataset) -> LogisticProblem:
+        weights = weights_of(task.points, task.weights)
+        return LogisticProblem(task.points, task.signs, weights, float(self.C), self.fit_intercept)
+
+    def _options(self, seed: int, n_threads: int) -> Options:
+        return GradientOptions(self.tol, self.max_iter or math.inf, seed, n_threads, self.step_size)
+
+    def _solver(self, problem: LogisticProblem) -> Callable[..., Any]:  # noqa: ARG002
+        return logistic_gradient.solve if self.solver == "gradient" else logistic_newton.solve
+
+    def _starts(self, tasks: Any) -> Sequence[Result[float] | None]:
         if not (self.warm_start and hasattr(self, "coef_")):
-            return [None] * labelled.n_tasks
-        if not np.array_equal(self.classes_, labelled.classes) or self.coef_.shape[1] != labelled.points.n_columns:
+            return [None] * tasks.n_tasks
+        if not np.array_equal(self.classes_, tasks.classes) or self.coef_.shape[1] != tasks.points.n_columns:
             raise ValueError("warm_start=True needs the classes and the columns of the last fit; X or y has others.")
         intercepts = self.intercept_ if self.fit_intercept else np.zeros_like(self.intercept_)
         return [Result(w, float(b), np.empty(0)) for w, b in zip(self.coef_, intercepts, strict=True)]
 
-    def _set_attributes(self, labelled: LabelledPoints, results: Sequence[LogisticResult]) -> None:
-        self.classes_ = labelled.classes
+    def _set_attributes(self, tasks: LabelledPoints, results: Sequence[LogisticResult]) -> None:
+        self.classes_ = tasks.classes
         self.coef_ = np.array([result.w for result in results])
         self.intercept_ = np.array([result.intercept for result in results])
         self.n_iter_ = max(1, *(result.n_iter for result in results))
         self.history_ = one_or_all([result.history for result in results])
-        self._keep_separating(results)
-        self.certificate_ = self._certify(labelled)
-        proof: Any = self.certificate_
-        self.objective_ = one_or_all([one.primal for one in ([proof] if len(results) == 1 else proof.values())])
-        self._reconcile(results)
-        for result, one in zip(results, [proof] if len(results) == 1 else proof.values(), strict=True):
-            if result.status is Status.SEPARABLE and one.margin == 0.0 and one.freed == 0:
-                result.status = Status.STALLED
-        self._report(results)
-
-    def _keep_separating(self, results: Sequence[LogisticResult]) -> None:
         found = [result.separating for result in results]
-        for name in ("separating_coef_", "separating_intercept_"):
-            if hasattr(self, name):
-                delattr(self, name)
         if any(separating is not None for separating in found):
             zero = np.zeros(self.coef_.shape[1]), 0.0
             self.separating_coef_ = np.array([(separating or zero)[0] for separating in found])
             self.separating_intercept_ = np.array([(separating or zero)[1] for separating in found])
 
-    def _certify(self, labelled: LabelledPoints) -> Certificate | PerClass:
-        def certify_task(task: int, dataset: Dataset) -> Certificate:
-            separating = None
-            if hasattr(self, "separating_coef_"):
-                separating = self.separating_coef_[task], float(self.separating_intercept_[task])
-            return measure_logistic_gap(
-                self._problem(dataset), self.coef_[task], float(self.intercept_[task]), separating
-            )
+    def _certify_task(self, task: int, problem: LogisticProblem) -> LogisticGap:
+        separating = None
+        if hasattr(self, "separating_coef_"):
+            separating = self.separating_coef_[task], float(self.separating_intercept_[task])
+        return measure_logistic_gap(problem, self.coef_[task], float(self.intercept_[task]), separating)
 
-        return self._certificates(certify_task, labelled)
+    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
+        proofs: list[Any] = certificates_of(self.certificate_, tasks.n_tasks)
+        self.objective_ = one_or_all([proof.primal for proof in proofs])
