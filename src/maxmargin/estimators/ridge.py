@@ -128,7 +128,7 @@ class Ridge(LinearRegression):
 
     def _finer_starts(
         self,
-        problems: Sequence[Any],
+        problems: Sequence[Any],  # noqa: ARG002
         results: Sequence[Any],
         deadline: float | None,  # noqa: ARG002
     ) -> Sequence[Any] | None:
