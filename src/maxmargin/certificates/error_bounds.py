@@ -112,8 +112,8 @@ def spreads_between(errors: SquaredErrors) -> tuple[np.ndarray, np.ndarray]:
     """
     terms = errors.points.n_rows + 8
     rounded = 8.0 * gamma(terms) * errors.squares_of_columns + terms * SMALLEST
-    least = np.sqrt(np.maximum(0.0, errors.squared_spreads - rounded)) * (1.0 - 4.0 * UNIT)
-    return least, np.sqrt(errors.squared_spreads + rounded) * (1.0 + 4.0 * UNIT)
+    least = np.sqrt(np.maximum(0.0, errors.squared_deviations - rounded)) * (1.0 - 4.0 * UNIT)
+    return least, np.sqrt(errors.squared_deviations + rounded) * (1.0 + 4.0 * UNIT)
 
 
 def squared_combination_at_most(errors: SquaredErrors, dual: Dual, negligible: float) -> float:

@@ -13,7 +13,7 @@ from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.rounding import SMALLEST, UNIT, down, gamma, length_at_most, sum_at_least, sum_at_most, up
 from maxmargin.certificates.row_lengths import longest_row_at_most
 from maxmargin.certificates.svm_gap import cost_of_balance
-from maxmargin.problems.logistic import LogisticProblem, reach_of, sigmoid
+from maxmargin.problems.logistic import LogisticProblem, certified_radius, sigmoid
 
 # What exponentials, logarithms and the few operations around them are off by, relative to their results.
 OF_FUNCTIONS = 2.0**-46
@@ -118,7 +118,7 @@ def measure_logistic_gap(
     """State what a plane, and one that may have no point on its wrong side, prove about the problem."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         linear = problem.points.scores(w)
-        reach = math.inf if problem.is_penalised else reach_of(w, problem.columns.spreads)
+        reach = math.inf if problem.is_penalised else certified_radius(w, problem.columns.deviations)
         primal = _primal_at_most(problem, w, linear + b, _error_of_all_scores(problem, w, b))
         point = _dual_point(problem, linear)
         dual = _dual_by_rows(problem, point) if problem.is_penalised else _dual_by_columns(problem, point, reach)
@@ -166,7 +166,7 @@ def _dual_point(problem: LogisticProblem, linear: np.ndarray) -> _DualPoint:
     if problem.fit_intercept:
         # Scores far from zero would take the last digits from the intercept: it is found for those around their mean.
         linear = linear - float((problem.weights * linear).sum()) / (float(problem.weights.sum()) or 1.0)
-        linear = linear + problem.balancing_intercept(linear)
+        linear = linear + problem.best_intercept(linear)
     others = problem.others(linear)
     # Any probabilities will do: those whose products could underflow are taken as zero.
     others[others < NOTHING] = 0.0
@@ -209,7 +209,7 @@ def _dual_by_columns(problem: LogisticProblem, point: _DualPoint, reach: float) 
     if problem.is_penalised:
         length = length_at_most(entries)
         return _Bound(down(point.gained - up(0.5 * up(length * length))), 0.0)
-    entries = np.where(columns.constant, 0.0, entries / columns.spreads * (1.0 + 2.0 * UNIT))
+    entries = np.where(columns.constant, 0.0, entries / columns.deviations * (1.0 + 2.0 * UNIT))
     return _Bound(down(point.gained - up(reach * length_at_most(entries))), 0.0)
 
 

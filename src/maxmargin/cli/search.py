@@ -88,7 +88,7 @@ def _least_lam_of_zeros(errors: "SquaredErrors") -> float:
 
 def _mean_eigenvalue(errors: "SquaredErrors") -> float:
     """The mean of the min(n, d) eigenvalues of X'X, with X centred, that may differ from zero."""
-    return float(errors.squared_spreads.sum()) / min(errors.points.n_rows, errors.points.n_columns)
+    return float(errors.squared_deviations.sum()) / min(errors.points.n_rows, errors.points.n_columns)
 
 
 class Clock:

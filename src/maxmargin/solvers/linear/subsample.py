@@ -4,12 +4,12 @@ import numpy as np
 
 from maxmargin.data import Points
 from maxmargin.problems.linear_svm import LinearSVMProblem
+from maxmargin.solvers.core.subsample import subsample_rows
 from maxmargin.solvers.linear.initial_point import InitialPoint
 
 # One of so many rows goes into the subsample: the largest stride that leaves enough of them.
 STRIDES = (16, 8, 4)
-# The fewest rows of a subsample, for every column and of every class.
-ROWS_PER_COLUMN = 12
+# The fewest rows of every class in a subsample.
 ROWS_PER_CLASS = 20
 # The subsample is solved to this relative gap: its solution is no nearer to that of all rows.
 GAP_OF_SAMPLE = 2e-2
@@ -20,14 +20,12 @@ TRUSTED_ROWS = 60
 def subsample(problem: LinearSVMProblem) -> LinearSVMProblem | None:
     """The problem of every sixteenth row or so, with C raised so that it has the same solution on average."""
     loss, points = problem.loss, problem.points
-    stride = next((k for k in STRIDES if points.n_rows >= k * ROWS_PER_COLUMN * (points.n_columns + 1)), None)
-    if stride is None:
+    every = subsample_rows(
+        points.matrix.shape, loss.weights, loss.targets if loss.one_sided else None, STRIDES, ROWS_PER_CLASS
+    )
+    if every is None:
         return None
-    every = slice(None, None, stride)
     targets, weights = loss.targets[every], loss.weights[every]
-    sides = (targets > 0.0, targets < 0.0) if loss.one_sided else (np.ones(targets.size, dtype=bool),)
-    if any(np.count_nonzero(side & (weights > 0.0)) < ROWS_PER_CLASS for side in sides):
-        return None
     scale = float(loss.weights.sum()) / float(weights.sum())
     raised = loss._replace(
         targets=targets.copy(),
