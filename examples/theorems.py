@@ -67,15 +67,15 @@ def ratios(X, y):
     for seed in range(3):
         online = Perceptron(tol=None, max_iter=10**6, random_state=seed).fit(X, y)
         bound = mistake_bound(X, y, best.coef_, best.intercept_, gamma=gamma)
-        yield "A4 online: (R/γ)²", online.n_updates_ / bound.bound
-        yield "A5 online, best γ: (R/γ)² + 2T/γ", online.n_updates_ / online.certificate_.bound
+        yield "Novikoff: (R/γ)²", online.n_updates_ / bound.bound
+        yield "inseparable data, best γ: (R/γ)² + 2T/γ", online.n_updates_ / online.certificate_.bound
         margin = MarginPerceptron(gamma=gamma, random_state=seed).fit(X, y)
         yield "A10 margin: 8R²/γ² + 4R/γ", margin.n_updates_ / margin_perceptron_bound(radius, gamma)
         search = MarginPerceptron(min_gamma=1e-4, random_state=seed).fit(X, y)
         yield "A11 search: 64R²/γ²", search.n_updates_ / incremental_search_bound(radius, gamma)
         yield "A11 quarter of γ / margin", gamma / 4 / search.margin_
     batch = Perceptron(rule="batch", tol=None, max_iter=10**5).fit(X, y)
-    yield "A2 batch: n(R/γ)²", batch.n_updates_ / (len(y) * (radius / gamma) ** 2)
+    yield "batch rule: n(R/γ)²", batch.n_updates_ / (len(y) * (radius / gamma) ** 2)
 
 
 def main():

@@ -19,6 +19,7 @@ from maxmargin import (
     MarginPerceptron,
     MistakeBound,
     Perceptron,
+    PerceptronRun,
     PerClass,
     certify,
     mistake_bound,
@@ -91,7 +92,7 @@ def test_mistake_bounds_are_true_in_rational_arithmetic(seed, noise, passes):
     """The stated bound is at least the theorem's value, computed with rational squares."""
     X, y = random_set(seed, n=10, d=2, noise=noise)
     u = np.random.default_rng(seed).standard_normal(2)
-    proof = mistake_bound(X, y, u, augmented=False, passes=passes)
+    proof = mistake_bound(X, y, u, augmented=False, run=PerceptronRun(passes=passes))
     gamma = Fraction(proof.gamma)
     length = Fraction(np.linalg.norm(u)) * Fraction(1 + 1e-15)  # at least the exact one
     below = [
@@ -175,7 +176,7 @@ def test_a_contradiction_cannot_even_be_written_down():
         MistakeBound(mistakes=11, bound=10.0, gamma=1.0, deficit=0.0, radius=1.0, examples=20, bracket=bracket)
     with pytest.raises(CertificateError, match="cannot be checked"):
         bracket.check(mistake_bound([[1.0], [-1.0]], [1, -1], [1.0]))
-    with pytest.raises(CertificateError, match="speaks of"):
+    with pytest.raises(CertificateError, match="holds for the points"):
         bracket.check(MarginBracket(lower=0.5, upper=1.0, radius=3.0, space="(x, 1)"))
     with pytest.raises(dataclasses.FrozenInstanceError):
         bracket.lower = 0.7

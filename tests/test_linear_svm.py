@@ -279,8 +279,8 @@ def test_kkt_conditions_and_classes_of_points(solver):
     proof = model.certificate_
     assert isinstance(proof, ClassificationGap)
     assert proof.kkt_violation < 1e-4
-    assert proof.outside + proof.on_street + proof.inside + proof.wrong == len(y)
-    assert proof.wrong == (slack >= 1).sum()
+    assert proof.outside + proof.on_margin + proof.inside + proof.misclassified == len(y)
+    assert proof.misclassified == (slack >= 1).sum()
     assert set(model.support_) == set(np.flatnonzero(alpha))
     assert model.margin_ == pytest.approx(1 / np.linalg.norm(model.coef_))
     np.testing.assert_allclose(model.coef_, model.dual_coef_ @ X, atol=1e-4)
@@ -300,8 +300,8 @@ def test_kkt_conditions_of_a_tube(solver):
     proof = model.certificate_
     assert isinstance(proof, RegressionGap)
     assert proof.kkt_violation < 1e-4
-    assert proof.within + proof.on_edge + proof.beyond == len(y)
-    assert proof.beyond == (slack > 1e-6).sum()
+    assert proof.within_epsilon + proof.on_boundary + proof.beyond_epsilon == len(y)
+    assert proof.beyond_epsilon == (slack > 1e-6).sum()
     assert abs(beta.sum()) < 1e-9
     assert set(model.support_) == set(np.flatnonzero(beta))
     np.testing.assert_allclose(model.coef_, beta @ X, atol=1e-4)
@@ -314,7 +314,7 @@ def test_a_changed_model_and_a_tampered_certificate_are_refused(loss):
     claimed, proven = model.certificate_, certify(model, X, y)
     claimed.check(proven)
     claimed.check(certify(model, sp.csr_array(X), y))
-    counts = {"outside": 2, "wrong": 0} if loss in CLASSIFIER_LOSSES else {"beyond": 0}
+    counts = {"outside": 2, "misclassified": 0} if loss in CLASSIFIER_LOSSES else {"beyond_epsilon": 0}
     for name, factor in {"primal": 0.999, "dual": 1.001, "kkt_violation": 0.5, **counts}.items():
         value = getattr(claimed, name) * factor
         with pytest.raises(CertificateError):

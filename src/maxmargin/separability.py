@@ -253,7 +253,7 @@ def hull_distance(
         certificate = bracket_hard_margin(problem, found.w, found.intercept, found.beta)
         weights = problem.hull_weights(found.beta)
         weights, certificate = _with_few_weights(problem, found, weights, certificate)
-        status = hard_margin.judged(certificate, found.status, tol)
+        status = reconciled_status(certificate, found.status, tol)
         points, signs = problem.dataset.points, problem.dataset.signs
         if fit_intercept:
             ends = np.array([points.combination(np.where(signs == side, weights, 0.0)) for side in (1.0, -1.0)])
@@ -271,6 +271,18 @@ def hull_distance(
             certificate=certificate,
             status=status,
         )
+
+
+def reconciled_status(bracket: MarginBracket, status: Status, tol: float) -> Status:
+    """The status that the bracket proves, whatever the solver reported.
+
+    SOLVED for a hyperplane whose margin is within ``tol`` of the largest, NOT_SEPARABLE where the hulls intersect.
+    """
+    if bracket.separates and bracket.relative <= tol:
+        return Status.SOLVED
+    if has_no_margin(bracket):
+        return Status.NOT_SEPARABLE
+    return Status.STALLED if status in (Status.SOLVED, Status.NOT_SEPARABLE) else status
 
 
 def _with_few_weights(
@@ -324,7 +336,7 @@ def _separation(problem: HardMarginProblem, found: Result[float], tol: float) ->
         margin=max(0.0, certificate.lower),
         hull_weights=problem.hull_weights(found.beta),
         certificate=certificate,
-        status=hard_margin.judged(certificate, found.status, tol),
+        status=reconciled_status(certificate, found.status, tol),
         n_iter=found.n_iter,
     )
 

@@ -27,6 +27,7 @@ from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LOSSES, LinearSVMProblem, weights_of
+from maxmargin.separability import reconciled_status
 from maxmargin.solvers.core import Monitor, Result, Status, warm_start
 from maxmargin.solvers.linear import crammer_singer, hard_margin
 from maxmargin.solvers.linear.options import LinearOptions
@@ -292,7 +293,7 @@ class LinearSVC(LinearSVM, LinearClassifier):
             if result.status is Status.NOT_SEPARABLE:
                 found = result.w, result.intercept, result.beta
                 proof = bracket_hard_margin(self._hard_problem(dataset), *found)
-                result.status = hard_margin.judged(proof, result.status, self.tol)
+                result.status = reconciled_status(proof, result.status, self.tol)
             if result.status is Status.NOT_SEPARABLE:
                 which = "" if len(results) == 1 else f"{name}: "
                 raise NotSeparableError(
