@@ -219,7 +219,7 @@ def test_a_kernel_that_is_not_definite_ends_and_claims_nothing():
 
 def test_limits_are_told_with_the_gap():
     X, y = random_set(2, n=3000, d=8, noise=0.3)
-    with pytest.warns(LimitWarning, match="max_iter was reached.*Proven: objective"):
+    with pytest.warns(LimitWarning, match="max_iter was reached.*Proven: relative duality gap"):
         model = SVC(max_iter=1).fit(X, y)
     assert model.status_ is Status.ITERATION_LIMIT
     assert model.fit_status_ == 1
@@ -408,7 +408,7 @@ def test_a_whole_kernel_matrix_and_rows_as_needed_end_at_the_same_value(C):
     X, y = random_set(3, n=900, d=5, noise=0.1)
     labelled = SVC(gamma=0.3).fit(X, y)._data_to_certify(X, y, None)
     problem = PairProblems(ClassPairs(labelled), RadialBasis(0.3), C).of_all_points
-    problem = replace(problem, shape=hinge(np.where(labelled.codes == 1, 1.0, -1.0), np.ones(900), C))
+    problem = replace(problem, loss=hinge(np.where(labelled.codes == 1, 1.0, -1.0), np.ones(900), C))
     options = SMOOptions(tol=1e-6)
     whole = smo.solve(problem, options, Monitor())
     best = kernel_ascent.empty_point(problem)
