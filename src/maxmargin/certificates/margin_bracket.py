@@ -57,9 +57,11 @@ class MarginBracket(Certificate):
         if math.isinf(self.upper):
             return f"no bound on the margin of the points {self.space}"
         if self.separates:
+            # Rounded down: the sentence states a lower bound.
+            percent = math.floor(1000.0 * self.share) / 10.0
             return (
                 f"the hyperplane separates the points {self.space} with margin {self.lower:.6g}; no hyperplane has a "
-                f"margin above {self.upper:.6g}: at least {100 * self.share:.1f} % of the largest margin"
+                f"margin above {self.upper:.6g}: at least {percent:.1f} % of the largest margin"
             )
         relative = self.upper / self.radius if self.radius else 0.0
         return (
