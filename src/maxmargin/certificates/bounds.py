@@ -28,6 +28,13 @@ def row_lengths_at_most(points: Points) -> np.ndarray:
     return np.sqrt(squares) * (1.0 + 2.0 * gamma(points.longest_row + 4))
 
 
+def frobenius_norm_at_most(points: Points) -> float:
+    """An upper bound on the norm of all entries together."""
+    underflow = 2.0 * points.longest_row * points.n_rows * SMALLEST
+    squares = sum_at_most(points.squared_norms) * (1.0 + 2.0 * gamma(points.longest_row + 4)) + underflow
+    return up(math.sqrt(up(squares)))
+
+
 def score_error_at_most(points: Points, w: np.ndarray, b: float = 0.0) -> float:
     """An upper bound on the rounding error of every computed score w·x_i + b, from norms alone."""
     terms = points.longest_row + 4

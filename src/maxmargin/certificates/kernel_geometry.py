@@ -9,6 +9,7 @@ from maxmargin.certificates.geometry import Geometry
 from maxmargin.certificates.rounding import sum_at_least, up
 from maxmargin.problems.kernel_expansion import expansion_scores
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
+from maxmargin.problems.kernels import Kernel, Polynomial, Sigmoid
 
 
 def feature_space_scores(
@@ -30,7 +31,7 @@ def kernel_geometry(
 
     ``scores`` are its values at all rows. The result holds for the kernel's exact values, where the kernel is positive
     semidefinite; a precomputed matrix and the values of a user's function are taken as exact. Where the kernel is seen
-    to be indefinite there is no feature space: all bounds are infinite and nothing is proven.
+    to be indefinite, or is not positive semidefinite in general, all bounds are infinite and nothing is proven.
     """
     entry_error = 0.0
     if problem.kernel is not None:
@@ -38,7 +39,7 @@ def kernel_geometry(
         entry_error = problem.kernel.error(points.largest_norm, points.longest_row)
     w = feature_vector(problem.squared_norms, entry_error, signed_alpha, scores[support])
     space = "(phi(x), 1)" if problem.fit_intercept else "phi(x)"
-    if not w.semidefinite:
+    if not w.semidefinite or _may_be_indefinite(problem.kernel):
         return Geometry(space, math.inf, np.empty(0), math.inf, 0.0)
     margins = np.empty(0)
     if w.shortest > 0.0:
@@ -47,3 +48,8 @@ def kernel_geometry(
     if total > 0.0:
         hull = min(hull, up(w.longest / total))
     return Geometry(space, w.radius, margins, hull, start_length=0.0)
+
+
+def _may_be_indefinite(kernel: Kernel | None) -> bool:
+    """Whether a kernel has no feature space in general: the sigmoid, and polynomials with a negative constant."""
+    return isinstance(kernel, Sigmoid) or (isinstance(kernel, Polynomial) and kernel.coef0 < 0.0)

@@ -5,7 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.certificates.bounds import absolute_scores_at_most, longest_row_at_most, row_lengths_at_most
+from maxmargin.certificates.bounds import (
+    absolute_scores_at_most,
+    frobenius_norm_at_most,
+    longest_row_at_most,
+    row_lengths_at_most,
+)
 from maxmargin.certificates.rounding import SMALLEST, UNIT, gamma, length_at_most, sum_at_most, up
 from maxmargin.problems.squared_errors import SquaredErrors
 
@@ -110,8 +115,7 @@ def spreads_between(errors: SquaredErrors) -> tuple[np.ndarray, np.ndarray]:
 
 def squared_combination_at_most(errors: SquaredErrors, dual: Dual, negligible: float) -> float:
     """||X^T alpha||², at most; bounded column by column where the rounding error may exceed ``negligible``."""
-    lengths = row_lengths_at_most(errors.points)
-    off = up(gamma(dual.alpha.size + 8) * up(length_at_most(lengths) * length_at_most(dual.alpha)))
+    off = up(gamma(dual.alpha.size + 8) * up(frobenius_norm_at_most(errors.points) * length_at_most(dual.alpha)))
     if errors.has_intercept:
         off = up(off + up(dual.imbalance * longest_row_at_most(errors.points)))
     combination = errors.points.combination(dual.alpha)
