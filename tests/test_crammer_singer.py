@@ -157,7 +157,7 @@ def test_letters_are_solved_and_the_history_never_crosses(penalty):
     proof = certificate_of(problem, point)
     assert proof.primal == pytest.approx(point.primal, rel=1e-9)
     assert proof.dual == pytest.approx(point.dual, rel=1e-9)
-    assert proof.ahead + proof.close + proof.wrong == codes.size
+    assert proof.outside + proof.on_margin + proof.inside + proof.misclassified == codes.size
     assert proof.kkt_violation < 0.5
     # Dense rows take the same way.
     assert solve(problem_of(X.toarray(), codes, 1.0, penalty), tol=1e-4).n_iter == pytest.approx(point.n_iter, rel=0.5)
@@ -241,8 +241,8 @@ def test_a_certificate_is_refused_where_it_claims_too_much():
         with pytest.raises(CertificateError):
             replace(proof, dual=2.0 * proof.primal)
         with pytest.raises(CertificateError):
-            replace(proof, wrong=proof.wrong + 1).check(proof)
-        assert "ahead" in str(proof)
+            replace(proof, misclassified=proof.misclassified + 1).check(proof)
+        assert "support vectors" in str(proof)
         assert proof.to_dict()["certificate"] == MulticlassGap.__name__
 
 

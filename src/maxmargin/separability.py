@@ -11,6 +11,7 @@ from maxmargin.certificates import MarginBracket, bracket_hard_margin, has_no_ma
 from maxmargin.certificates.hard_margin import NOTHING
 from maxmargin.data import Points, validate_two_classes
 from maxmargin.problems.hard_margin import HardMarginProblem
+from maxmargin.reconciliation import reconcile
 from maxmargin.solvers.core import Monitor, Options, Result, Status, interrupt_handler
 from maxmargin.solvers.linear import hard_margin
 from maxmargin.solvers.separability import exact_simplex, linear_program
@@ -250,7 +251,7 @@ def hull_distance(
         certificate = bracket_hard_margin(problem, found.w, found.intercept, found.beta)
         weights = problem.hull_weights(found.beta)
         weights, certificate = _reduce_weights(problem, found, weights, certificate)
-        status = _reconcile(found.status, certificate, tol)
+        status = reconcile(found.status, certificate, tol)
         points, signs = problem.dataset.points, problem.dataset.signs
         if fit_intercept:
             ends = np.array([points.combination(np.where(signs == side, weights, 0.0)) for side in (1.0, -1.0)])
@@ -321,18 +322,9 @@ def _separation(problem: HardMarginProblem, found: Result[float], tol: float) ->
         margin=max(0.0, certificate.lower),
         hull_weights=problem.hull_weights(found.beta),
         certificate=certificate,
-        status=_reconcile(found.status, certificate, tol),
+        status=reconcile(found.status, certificate, tol),
         n_iter=found.n_iter,
     )
-
-
-def _reconcile(status: Status, certificate: MarginBracket, tol: float) -> Status:
-    """How a run ended, by what is proven: SOLVED within ``tol`` of the largest margin, NOT_SEPARABLE without any."""
-    if certificate.separates and certificate.relative <= tol:
-        return Status.SOLVED
-    if has_no_margin(certificate):
-        return Status.NOT_SEPARABLE
-    return Status.STALLED if status in (Status.SOLVED, Status.NOT_SEPARABLE) else status
 
 
 def _decide_exactly(problem: HardMarginProblem, result: Separation, monitor: Monitor) -> Separation:

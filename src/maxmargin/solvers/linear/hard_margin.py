@@ -15,7 +15,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import qr
 
-from maxmargin.certificates import MarginBracket, has_no_margin
 from maxmargin.data import Dataset, Points, centred_and_scaled
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import ThreadEngine
@@ -80,15 +79,6 @@ def _in_few_columns(points: Points) -> tuple[Points, np.ndarray | None]:
     dense = (matrix.toarray() if sp.issparse(matrix) else matrix).astype(np.float64)
     basis, triangle = qr(dense.T, mode="economic", check_finite=False)
     return Points(np.ascontiguousarray(triangle.T)), basis
-
-
-def judged(bracket: MarginBracket, status: Status, tol: float) -> Status:
-    """How a run ended, by what is proven: SOLVED for a plane within ``tol`` of the best, NOT_SEPARABLE for none."""
-    if bracket.separates and bracket.relative <= tol:
-        return Status.SOLVED
-    if has_no_margin(bracket):
-        return Status.NOT_SEPARABLE
-    return Status.STALLED if status in (Status.SOLVED, Status.NOT_SEPARABLE) else status
 
 
 def _empty_point(problem: HardMarginProblem) -> Result[float]:
