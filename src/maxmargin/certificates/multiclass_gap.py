@@ -56,7 +56,7 @@ def measure_multiclass_gap(problem: CrammerSingerProblem, W: np.ndarray, b: np.n
         primal = _primal_at_most(problem, W, b, scores)
         dual = _dual_at_least(problem, B, primal)
     counted = problem.weights > 0.0
-    limits, alpha = problem.limits()[counted], _unscaled_alpha(problem, B)[counted]
+    limits, alpha = problem.box_bounds()[counted], _unscaled_alpha(problem, B)[counted]
     at_zero = alpha <= AT_BOUND * limits
     at_bound = alpha >= (1.0 - AT_BOUND) * limits
     misclassified = at_bound & (problem.slack(scores)[counted] >= 1.0)
@@ -82,7 +82,7 @@ def _unscaled_alpha(problem: CrammerSingerProblem, B: np.ndarray) -> np.ndarray:
         return problem.dual_terms(B)
     flows = np.maximum(-B, 0.0)
     flows[problem.own] = 0.0
-    limits = problem.limits()
+    limits = problem.box_bounds()
     single = np.flatnonzero((np.count_nonzero(flows, axis=1) == 1) & (limits > 0.0))
     others = flows[single].argmax(axis=1)
     ratios = flows[single, others] / limits[single]

@@ -73,10 +73,10 @@ def recovered_multiclass_duals(problem: CrammerSingerProblem, W: np.ndarray, b: 
     others = scores.copy()
     others[problem.own] = -np.inf
     B = np.zeros_like(scores)
-    B[violated, others[violated].argmax(axis=1)] = -problem.limits()[violated]
+    B[violated, others[violated].argmax(axis=1)] = -problem.box_bounds()[violated]
     B = problem.feasible(B)
     linear = float(problem.dual_terms(B).sum())
-    quadratic = 2.0 * (linear - problem.dual_value(B, problem.planes(B)))
+    quadratic = 2.0 * (linear - problem.dual_value(B, problem.coefficients(B)))
     return B * min(1.0, linear / quadratic) if linear > 0.0 and quadratic > 0.0 else np.zeros_like(B)
 
 
