@@ -30,7 +30,7 @@ def convert(
         ),
     ] = None,
     target: Annotated[str | None, typer.Option(help="Column of a table that holds the labels.")] = None,
-    zero_based: bool = ZERO_BASED,
+    zero_based: Annotated[bool, ZERO_BASED] = False,
 ) -> None:
     """Write data as a store, as a table or as svmlight text, or a model in another format.
 

@@ -138,7 +138,7 @@ def _runs() -> Iterator[tuple[str, str, Any, Any]]:
     models = {
         "online": Perceptron(tol=None, max_iter=2000),
         "batch": Perceptron(rule="batch", tol=None, max_iter=2000),
-        "margin": MarginPerceptron(max_time=10.0),
+        "margin": MarginPerceptron(max_time=30.0),
         "kernel": KernelPerceptron(tol=None),
     }
     for data, (X, y) in tasks.items():

@@ -13,8 +13,8 @@ def evaluate(
     model: Annotated[Path, typer.Argument(help="A model file.")],
     data: Annotated[str, typer.Argument(help="Labelled rows in any format that train reads.")],
     target: Annotated[str | None, typer.Option(help="Column of a table that holds the labels.")] = None,
-    zero_based: bool = ZERO_BASED,
-    as_json: bool = JSON,
+    zero_based: Annotated[bool, ZERO_BASED] = False,
+    as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Print accuracy, confusion matrix and margins of a model on labelled rows.
 

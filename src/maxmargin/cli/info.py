@@ -20,7 +20,7 @@ def info(
             help="Print a linear model's non-zero coefficients, for bayesian-regression with credible intervals.",
         ),
     ] = False,
-    as_json: bool = JSON,
+    as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Print the contents of a model file.
 

@@ -29,7 +29,7 @@ def predict(
         typer.Option(help="Also print bayesian-regression's predictive interval of this probability."),
     ] = None,
     target: Annotated[str | None, typer.Option(help="Column of a table that is not a feature.")] = None,
-    zero_based: bool = ZERO_BASED,
+    zero_based: Annotated[bool, ZERO_BASED] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line, for machines.")] = False,
 ) -> None:
     """Print a label (or a value) for every row; rows are read in blocks, so that memory stays bounded.

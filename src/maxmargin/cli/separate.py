@@ -19,8 +19,8 @@ def separate(
     max_time: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Decide in rational arithmetic (small data).")] = False,
     target: Annotated[str | None, typer.Option(help="The column of a table that holds the labels.")] = None,
-    zero_based: bool = ZERO_BASED,
-    as_json: bool = JSON,
+    zero_based: Annotated[bool, ZERO_BASED] = False,
+    as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Decide whether a hyperplane separates two classes.
 

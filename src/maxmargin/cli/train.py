@@ -1,13 +1,14 @@
 """``maxmargin train``: train a model on a file, with its certificate."""
 
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maxmargin.cli.checks import STANDARD_INPUT, labelled, refuse_unreadable, refuse_unwritable
-from maxmargin.cli.console import JSON, ZERO_BASED, Entry, proof_entry, report, working
+from maxmargin.cli.console import JSON, ZERO_BASED, Entry, expand_options, proof_entry, report, working
 from maxmargin.cli.models import KERNELS, MODELS, is_regression, make_model, number_or_name, score, score_name
 from maxmargin.cli.search import SEARCH_FOLDS, Clock, best_of, grid_of, refuse_empty_search, scores_in_folds
 
@@ -18,12 +19,10 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 
-def train(
-    data: Annotated[str, typer.Argument(help="svmlight text (also .gz .bz2 .xz .zst), .csv or .parquet; - for stdin.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
-    model: Annotated[
-        str, typer.Option("-m", "--model", help=" | ".join(MODELS), autocompletion=lambda: list(MODELS))
-    ] = "linear-svc",
+@dataclass(frozen=True)
+class ModelOptions:
+    """Options that set parameters of the model; None keeps the model's default."""
+
     C: Annotated[
         float | None,
         typer.Option(
@@ -31,102 +30,104 @@ def train(
             help="Weight of the loss against the L2 penalty. inf: the hard margin of linear-svc and svc; "
             "no penalty for logistic-regression (its default).",
         ),
-    ] = None,
-    loss: Annotated[str | None, typer.Option(help="hinge, squared_hinge, epsilon_insensitive, ...")] = None,
+    ] = None
+    loss: Annotated[str | None, typer.Option(help="hinge, squared_hinge, epsilon_insensitive, ...")] = None
     kernel: Annotated[
         str | None, typer.Option(help="rbf, linear, poly, sigmoid.", autocompletion=lambda: list(KERNELS))
-    ] = None,
+    ] = None
     gamma: Annotated[
         str | None,
         typer.Option(help="Kernel: a number, scale or auto. margin-perceptron: the margin to find."),
-    ] = None,
-    degree: Annotated[int | None, typer.Option(help="Degree of the polynomial kernel.")] = None,
-    coef0: Annotated[float | None, typer.Option(help="Constant of the polynomial and the sigmoid kernel.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="linear-svr, svr: errors up to epsilon cost nothing.")] = None,
-    lam: Annotated[float | None, typer.Option(help="Regularisation strength of ridge and lasso, 1 by default.")] = None,
+    ] = None
+    degree: Annotated[int | None, typer.Option(help="Degree of the polynomial kernel.")] = None
+    coef0: Annotated[float | None, typer.Option(help="Constant of the polynomial and the sigmoid kernel.")] = None
+    epsilon: Annotated[float | None, typer.Option(help="linear-svr, svr: errors up to epsilon cost nothing.")] = None
+    lam: Annotated[float | None, typer.Option(help="Regularisation strength of ridge and lasso, 1 by default.")] = None
     sigma2: Annotated[
         float | None, typer.Option(help="Variance of the noise; with --tau2 or --rate instead of --lam.")
-    ] = None,
-    tau2: Annotated[float | None, typer.Option(help="Prior variance of ridge's coefficients; see --sigma2.")] = None,
-    rate: Annotated[float | None, typer.Option(help="Rate of the lasso's Laplace prior; see --sigma2.")] = None,
-    no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no intercept.")] = False,
+    ] = None
+    tau2: Annotated[float | None, typer.Option(help="Prior variance of ridge's coefficients; see --sigma2.")] = None
+    rate: Annotated[float | None, typer.Option(help="Rate of the lasso's Laplace prior; see --sigma2.")] = None
+    no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no intercept.")] = False
     solver: Annotated[
         str | None,
         typer.Option(help="auto, newton, coordinate (linear-svc, linear-svr), gradient (logistic-regression)."),
-    ] = None,
-    step_size: Annotated[float | None, typer.Option(help="Step size of --solver gradient.")] = None,
+    ] = None
+    step_size: Annotated[float | None, typer.Option(help="Step size of --solver gradient.")] = None
     tol: Annotated[
         float | None,
         typer.Option(help="Relative duality gap to stop at; perceptrons: least progress per epoch."),
-    ] = None,
-    class_weight: Annotated[str | None, typer.Option(help="balanced.")] = None,
-    cache_size: Annotated[float | None, typer.Option(help="Size of the kernel cache in megabytes.")] = None,
-    max_iter: Annotated[int | None, typer.Option(help="Most epochs or iterations.")] = None,
+    ] = None
+    class_weight: Annotated[str | None, typer.Option(help="balanced.")] = None
+    cache_size: Annotated[float | None, typer.Option(help="Size of the kernel cache in megabytes.")] = None
+    max_iter: Annotated[int | None, typer.Option(help="Most epochs or iterations.")] = None
     max_time: Annotated[
         float | None, typer.Option(help="Most seconds of training, of all fits together with --cv and --search.")
-    ] = None,
+    ] = None
     jobs: Annotated[
         int | None,
         typer.Option("-j", "--jobs", help="Threads, by default one per core; the result does not depend on it."),
-    ] = None,
+    ] = None
     seed: Annotated[
         int | None,
         typer.Option(help="Seed of random orders, and of the folds of --cv and --search (default 0)."),
-    ] = None,
-    target: Annotated[str | None, typer.Option(help="Column of a table to be predicted.")] = None,
-    test: Annotated[str | None, typer.Option(help="Test data, in any format that is read.")] = None,
-    cv: Annotated[int | None, typer.Option(min=2, help="Cross-validate with this number of folds first.")] = None,
+    ] = None
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters by their names in the library."""
+        values = asdict(self)
+        values["gamma"] = number_or_name(self.gamma)
+        values["fit_intercept"] = False if values.pop("no_intercept") else None
+        values["n_jobs"], values["random_state"] = values.pop("jobs"), values.pop("seed")
+        return values
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of the data, of cross-validation and of the report."""
+
+    target: Annotated[str | None, typer.Option(help="Column of a table to be predicted.")] = None
+    test: Annotated[str | None, typer.Option(help="Test data, in any format that is read.")] = None
+    cv: Annotated[int | None, typer.Option(min=2, help="Cross-validate with this number of folds first.")] = None
     store: Annotated[
         bool, typer.Option("--store", help="Train from DATA.store, which is written first if it is missing or old.")
-    ] = False,
-    search: Annotated[
-        bool, typer.Option("--search", help="Choose C (and gamma), or lam, by cross-validation.")
-    ] = False,
-    zero_based: bool = ZERO_BASED,
-    as_json: bool = JSON,
+    ] = False
+    search: Annotated[bool, typer.Option("--search", help="Choose C (and gamma), or lam, by cross-validation.")] = False
+    zero_based: Annotated[bool, ZERO_BASED] = False
+    as_json: Annotated[bool, JSON] = False
+
+
+@expand_options
+def train(
+    *,
+    data: Annotated[str, typer.Argument(help="svmlight text (also .gz .bz2 .xz .zst), .csv or .parquet; - for stdin.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
+    model: Annotated[
+        str, typer.Option("-m", "--model", help=" | ".join(MODELS), autocompletion=lambda: list(MODELS))
+    ] = "linear-svc",
+    options: ModelOptions,
+    run: RunOptions,
 ) -> None:
     """Train a model on a file, print its accuracy (or R²) and its certificate, and write it.
 
     Example: maxmargin train a9a.svm -o a9a.model -C 0.1 --test a9a.t.svm
     """
     refuse_unwritable(output)
-    if test is not None:
-        refuse_unreadable(test, "--test")
-        if test == data == STANDARD_INPUT:
+    if run.test is not None:
+        refuse_unreadable(run.test, "--test")
+        if run.test == data == STANDARD_INPUT:
             raise ValueError("--test -: standard input holds the rows to train on; name a file.")
-    options: dict[str, Any] = {
-        "C": C,
-        "loss": loss,
-        "kernel": kernel,
-        "gamma": number_or_name(gamma),
-        "degree": degree,
-        "coef0": coef0,
-        "epsilon": epsilon,
-        "lam": lam,
-        "sigma2": sigma2,
-        "tau2": tau2,
-        "rate": rate,
-        "fit_intercept": False if no_intercept else None,
-        "solver": solver,
-        "step_size": step_size,
-        "tol": tol,
-        "class_weight": class_weight,
-        "cache_size": cache_size,
-        "max_iter": max_iter,
-        "max_time": max_time,
-        "n_jobs": jobs,
-        "random_state": seed,
-    }
-    has_folds = search or cv is not None
-    machine = make_model(model, options, used_elsewhere=("random_state",) if has_folds else ())
-    if search:
-        refuse_empty_search(machine, given_c=C, given_gamma=gamma)
+    has_folds = run.search or run.cv is not None
+    machine = make_model(model, options.parameters(), used_elsewhere=("random_state",) if has_folds else ())
+    if run.search:
+        refuse_empty_search(machine, given_c=options.C, given_gamma=options.gamma)
     from maxmargin.files import read_data, save
 
     began = time.perf_counter()
     with working(f"reading {data}"):
-        source = _stored(data, zero_based) if store else data
-        rows = read_data(source, target=target, values=is_regression(machine), zero_based=zero_based and not store)
+        source = _stored(data, run.zero_based) if run.store else data
+        zero_based = run.zero_based and not run.store
+        rows = read_data(source, target=run.target, values=is_regression(machine), zero_based=zero_based)
     n_rows, n_columns = rows.X.shape
     answer: dict[str, Any] = {
         "data": Entry(
@@ -135,16 +136,16 @@ def train(
         ),
         "reading": time.perf_counter() - began,
     }
-    grid = grid_of(machine, rows, given_c=C, given_gamma=gamma) if search else []
-    clock = Clock(max_time, n_fits=SEARCH_FOLDS * len(grid) + (cv or 0) + 1)
-    folds_seed = 0 if seed is None else seed
-    if search:
+    grid = grid_of(machine, rows, given_c=options.C, given_gamma=options.gamma) if run.search else []
+    clock = Clock(options.max_time, n_fits=SEARCH_FOLDS * len(grid) + (run.cv or 0) + 1)
+    folds_seed = options.seed or 0
+    if run.search:
         chosen, best = best_of(grid, scores_in_folds(machine, rows, SEARCH_FOLDS, grid, "searching", clock, folds_seed))
         machine.set_params(**chosen)
         answer["chosen"] = {**chosen, "score": best}
-    if cv is not None:
-        scores = scores_in_folds(machine, rows, cv, [{}], "cross-validation", clock, folds_seed)
-        answer |= _mean_entry(f"{score_name(machine)} in {cv} folds", scores)
+    if run.cv is not None:
+        scores = scores_in_folds(machine, rows, run.cv, [{}], "cross-validation", clock, folds_seed)
+        answer |= _mean_entry(f"{score_name(machine)} in {run.cv} folds", scores)
     began = time.perf_counter()
     with working("training"):
         interrupted = _fit_or_stop(machine, rows, clock)
@@ -154,14 +155,15 @@ def train(
         save(machine, output)
     answer["model"] = repr(machine)
     answer[score_name(machine)] = score(machine, rows)
-    if test is not None:
-        with working(f"testing on {test}"):
-            new = read_data(test, target=target, like=machine, zero_based=zero_based)
-            answer[f"{score_name(machine)} on {test}"] = score(machine, labelled(machine, new, test, target))
+    if run.test is not None:
+        with working(f"testing on {run.test}"):
+            new = read_data(run.test, target=run.target, like=machine, zero_based=run.zero_based)
+            new = labelled(machine, new, run.test, run.target)
+            answer[f"{score_name(machine)} on {run.test}"] = score(machine, new)
     answer["status"] = str(machine.status_)
     answer |= proof_entry("certificate", machine.certificate_, "proof")
     answer["written"] = str(output)
-    report(answer, as_json)
+    report(answer, run.as_json)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
 

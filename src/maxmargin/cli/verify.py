@@ -16,8 +16,8 @@ def verify(
     model: Annotated[Path, typer.Argument(help="A model file.")],
     data: Annotated[str, typer.Argument(help="The rows it was trained on.")],
     target: Annotated[str | None, typer.Option(help="Column of a table that holds the labels.")] = None,
-    zero_based: bool = ZERO_BASED,
-    as_json: bool = JSON,
+    zero_based: Annotated[bool, ZERO_BASED] = False,
+    as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Recompute a model's certificate from the data and the file; exit code 1 if the file claims more.
 

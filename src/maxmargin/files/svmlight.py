@@ -75,7 +75,8 @@ def read_svmlight(
         Whether the first column's index is 0 or 1; "auto" says 1 if no index 0 occurs in the file.
     dtype : numpy.float64 or numpy.float32, default=numpy.float64
     n_jobs : int or None, default=None
-        Number of threads; None is one per core. The result does not depend on it.
+        Number of threads; None is one per core, unlike in scikit-learn: parsing scales with the threads, and the result
+        does not depend on their number.
     query_id : bool, default=False
         Whether to return the numbers after ``qid:``, too; each line must then have one.
 
