@@ -29,7 +29,7 @@ intercepts = pytest.mark.parametrize("fit_intercept", [True, False])
 
 
 def two_sided(generator, n, d, margin):
-    """Points on both sides of a random plane, all at least ``margin`` from it, and some exactly that far."""
+    """Points on both sides of a random hyperplane, all at least ``margin`` from it, and some exactly that far."""
     normal = generator.standard_normal(d)
     normal /= np.linalg.norm(normal)
     X = generator.standard_normal((n, d))
@@ -170,7 +170,7 @@ def test_brackets_hold_in_exact_arithmetic(seed, fit_intercept):
         way = [(a - b) / sum(total) for a, b in zip(*ends, strict=True)]
         squared = sum(entry * entry for entry in way)
     assert squared <= Fraction(result.certificate.upper) ** 2
-    # The lower end, by the plane.
+    # The lower end, by the hyperplane.
     w = [Fraction(float(entry)) for entry in result.coef]
     length_squared = sum(entry * entry for entry in w)
     smallest = min(
@@ -277,7 +277,7 @@ def test_hull_points_are_in_the_hulls_and_nearest(fit_intercept):
             own = y == sign
             assert result.weights[own].sum() == pytest.approx(1.0)
             np.testing.assert_allclose(result.weights[own] @ X[own], point, atol=1e-12)
-        # The plane through the middle is the best one: no row of a class is nearer than that class's hull point.
+        # The hyperplane through the middle is the best one: no row of a class is nearer than that class's hull point.
         scores = (X @ result.coef + result.intercept) * y
         assert scores.min() == pytest.approx(result.distance**2 / 2, rel=1e-6)
     else:
@@ -311,7 +311,7 @@ def test_the_hard_margin_is_that_of_infinite_price(name, fit_intercept):
     assert model.score(X, y) == 1.0
     assert model.slack(X, y).max() <= 1e-6
     model.certificate_.check(certify(model, X, y))
-    # Support vectors lie on the street's edge.
+    # Support vectors lie on the margin.
     scores = signs_of(y) * model.decision_function(X)
     np.testing.assert_allclose(scores[model.support_], 1.0, atol=1e-4)
     if fit_intercept:

@@ -94,7 +94,7 @@ def kernel_reference(gram, y, passes):
     return alpha, mistakes
 
 
-def assert_same_plane(model, w, fit_intercept):
+def assert_same_coefficients(model, w, fit_intercept):
     found = np.append(model.coef_[0], model.intercept_[0]) if fit_intercept else model.coef_[0]
     np.testing.assert_allclose(found, w, rtol=1e-9, atol=1e-9 * np.abs(w).max())
 
@@ -110,7 +110,7 @@ def test_online_rule(form, fit_intercept, grid, seed):
     model = Perceptron(shuffle=False, tol=None, max_iter=30, fit_intercept=fit_intercept).fit(FORMATS[form](X), y)
     assert list(model.mistakes_per_pass_) == mistakes
     np.testing.assert_array_equal(model.dual_coef_[0], y * alpha)
-    assert_same_plane(model, w, fit_intercept)
+    assert_same_coefficients(model, w, fit_intercept)
 
 
 @pytest.mark.parametrize("name", SEPARABLE + NOT_SEPARABLE)
@@ -122,7 +122,7 @@ def test_online_rule_on_real_data(name, fit_intercept):
         model = Perceptron(shuffle=False, tol=None, max_iter=25, fit_intercept=fit_intercept).fit(data, y)
         assert list(model.mistakes_per_pass_) == mistakes
         np.testing.assert_array_equal(np.abs(model.dual_coef_[0]), alpha)
-        assert_same_plane(model, w, fit_intercept)
+        assert_same_coefficients(model, w, fit_intercept)
         np.testing.assert_allclose(model.coef_, model.dual_coef_ @ X, rtol=1e-9, atol=1e-9 * np.abs(w).max())
 
 
@@ -134,7 +134,7 @@ def test_step_size_and_weights(eta):
     model = Perceptron(shuffle=False, tol=None, max_iter=10, eta0=eta).fit(X, y, sample_weight=weights)
     assert list(model.mistakes_per_pass_) == mistakes
     np.testing.assert_allclose(model.dual_coef_[0], y * alpha)
-    assert_same_plane(model, w, True)
+    assert_same_coefficients(model, w, True)
 
 
 def test_class_weight_is_a_factor_on_steps():
@@ -164,7 +164,7 @@ def test_batch_rule(form, fit_intercept):
         w, mistakes = batch_reference(augmented(X, fit_intercept), y, 15)
         model = Perceptron(rule="batch", tol=None, max_iter=15, fit_intercept=fit_intercept).fit(FORMATS[form](X), y)
         assert list(model.mistakes_per_pass_) == mistakes
-        assert_same_plane(model, w, fit_intercept)
+        assert_same_coefficients(model, w, fit_intercept)
 
 
 @pytest.mark.parametrize("name", SEPARABLE)
@@ -173,7 +173,7 @@ def test_batch_rule_on_real_data(name):
     w, mistakes = batch_reference(augmented(X.toarray(), True), signs_of(y), 60)
     model = Perceptron(rule="batch", tol=None, max_iter=60).fit(X, y)
     assert list(model.mistakes_per_pass_) == mistakes
-    assert_same_plane(model, w, True)
+    assert_same_coefficients(model, w, True)
 
 
 def test_batch_weights_are_repeated_rows():
@@ -231,26 +231,26 @@ def test_normalised_points_are_unit_vectors(name):
     w, alpha, mistakes = online_reference(points / lengths[:, None], signs_of(y), 15)
     model = Perceptron(normalize=True, shuffle=False, tol=None, max_iter=15).fit(X, y)
     assert list(model.mistakes_per_pass_) == mistakes
-    assert_same_plane(model, w, True)
+    assert_same_coefficients(model, w, True)
     np.testing.assert_allclose(np.abs(model.dual_coef_[0]), alpha / lengths, rtol=1e-12)
 
 
 @pytest.mark.parametrize("since", [True, 25])
-def test_average_is_the_mean_of_the_planes(since):
+def test_average_is_the_mean_of_the_coefficients(since):
     X, y = random_set(9)
-    points, w, planes = augmented(X, True), np.zeros(X.shape[1] + 1), []
+    points, w, sequence = augmented(X, True), np.zeros(X.shape[1] + 1), []
     for _ in range(4):
         for i in range(len(y)):
             if y[i] * (points[i] @ w) <= 0:
                 w = w + y[i] * points[i]
-            planes.append(w)
+            sequence.append(w)
     model = Perceptron(average=since, shuffle=False, tol=None, max_iter=4).fit(X, y)
-    expected = np.mean(planes[0 if since is True else since :], axis=0)
-    assert_same_plane(model, expected, True)
+    expected = np.mean(sequence[0 if since is True else since :], axis=0)
+    assert_same_coefficients(model, expected, True)
     np.testing.assert_allclose(model.coef_, model.dual_coef_ @ X, atol=1e-9)
 
 
-def test_a_random_start_is_part_of_the_plane():
+def test_a_random_start_is_part_of_the_coefficients():
     X, y = random_set(10)
     model = Perceptron(init="random", shuffle=False, tol=None, max_iter=5).fit(X, y)
     assert np.abs(model.coef_init_).min() > 0
@@ -320,7 +320,7 @@ def test_incremental_search_follows_the_lecture(name, fit_intercept):
         model = MarginPerceptron(shuffle=False, fit_intercept=fit_intercept).fit(data, y)
         assert model.updates_per_round_ == updates_per_round
         assert model.gamma_guess_ == pytest.approx(guess)
-        assert_same_plane(model, w, fit_intercept)
+        assert_same_coefficients(model, w, fit_intercept)
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -336,7 +336,7 @@ def test_margin_rule_with_a_given_guess(form):
         w, updates, done = margin_reference(points, y, guess, int(np.ceil(12 * (radius / guess) ** 2)))
         model = MarginPerceptron(guess, shuffle=False).fit(FORMATS[form](X), y)
         assert (model.n_updates_, str(model.status_)) == (updates, "solved" if done else "not separable")
-        assert_same_plane(model, w, True)
+        assert_same_coefficients(model, w, True)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", "sigmoid", "callable", "precomputed"])
@@ -376,7 +376,7 @@ def test_kernel_cache_changes_nothing(cache_size):
 
 
 @pytest.mark.parametrize("name", ["heart_scale", "sms-spam"])
-def test_same_plane_as_scikit_learn_after_the_same_passes(name):
+def test_same_coefficients_as_scikit_learn_after_the_same_passes(name):
     X, y = load(name)
     ours = Perceptron(shuffle=False, tol=None, max_iter=4).fit(X, y)
     theirs = ScikitLearnPerceptron(shuffle=False, tol=None, max_iter=4).fit(X.toarray(), y)

@@ -23,7 +23,6 @@ from maxmargin.estimators._progress import FitProgress, Tasks, TimeBudget, in_th
 from maxmargin.estimators._warnings import warn_user
 from maxmargin.reconciliation import reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, interrupt_handler
-from maxmargin.solvers.perceptron.result import PerceptronResult
 
 
 class CertifiedModel(CallbackSupportMixin, BaseEstimator):
@@ -369,32 +368,6 @@ class LinearClassifier(CertifiedClassifier):
             "intercept_": np.array([intercept for _, intercept, _ in planes]),
             "classes_": labelled.classes,
         }
-
-    def _set_coefficients(self, labelled: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
-        self.classes_ = labelled.classes
-        self.coef_ = np.array([result.w for result in results])
-        self.intercept_ = np.array([result.intercept for result in results])
-        self.n_iter_ = max(1, *(result.n_iter for result in results))
-        self.n_updates_ = one_or_all([result.n_updates for result in results])
-        self.mistakes_per_pass_ = one_or_all([result.mistakes_per_pass for result in results])
-        self.criterion_per_pass_ = one_or_all([result.criterion_per_pass for result in results])
-        self.rows_evaluated_per_pass_ = one_or_all([result.rows_evaluated_per_pass for result in results])
-
-    def _set_dual_coef(self, labelled: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
-        signs = [dataset.signs for dataset in labelled.tasks()]
-        self.dual_coef_ = np.array([sign * run.alpha for sign, run in zip(signs, results, strict=True)])
-
-
-@contextmanager
-def kept_on_error(model: Any) -> Iterator[None]:
-    """Leave a model as it was where a fit raises an error; a Ctrl-C keeps what the fit has found."""
-    before = dict(vars(model))
-    try:
-        yield
-    except Exception:
-        vars(model).clear()
-        vars(model).update(before)
-        raise
 
 
 def seed_of(random_state: Any) -> int:
