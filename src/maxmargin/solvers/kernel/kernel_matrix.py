@@ -117,7 +117,8 @@ class KernelMatrix:
         if self._terms is not None:
             store_exponentials(inner, (of_rows, self._terms[columns]), slots, first, out)
         else:
-            values = self._kernel.of_inner(inner, (of_rows, self._squares[columns]))  # type: ignore[union-attr]
+            with np.errstate(over="ignore", invalid="ignore"):
+                values = self._kernel.of_inner(inner, (of_rows, self._squares[columns]))  # type: ignore[union-attr]
             store_block(values, slots, first, out)
 
     def _known_values(self, rows: np.ndarray, columns: slice | np.ndarray) -> np.ndarray:

@@ -9,8 +9,6 @@ cached up to a bound, for near the end the same rows are updated again and again
 perceptron algorithm", 1999, section 3.
 """
 
-import math
-
 import numpy as np
 
 from maxmargin.loops.kernel_perceptron import kernel_block_pass
@@ -97,7 +95,7 @@ class KernelRun(RowVisits):
         self._columns.add_rows(self._columns.slots(block[moved]), signed, self.scores)
         self.scores += signed.sum() * problem.intercept_step
         self.intercept_change += float(signed.sum()) * problem.intercept_step
-        if not math.isfinite(self.scores.sum()):
+        if not np.isfinite(self.scores).all():
             raise ValueError("kernel gives values that are not finite: rescale X, or lower gamma, degree or coef0.")
         self.alpha[block] += change
         return updates, criterion
