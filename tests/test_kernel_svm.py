@@ -467,9 +467,12 @@ def test_no_hard_margin_is_told_with_its_proof_and_leaves_the_model():
 def test_whole_numbers_are_multiplied_in_single_precision_and_nothing_is_lost():
     rng = np.random.default_rng(0)
     X, Z, coefficients = rng.integers(0, 9, (700, 60)), rng.integers(-9, 9, (300, 60)), rng.standard_normal((300, 2))
-    exact = rbf_kernel(X, Z, gamma=0.01) @ coefficients
-    whole = expansion_scores(RadialBasis(0.01), X.astype(np.float64), Z.astype(np.float64), coefficients)
-    np.testing.assert_allclose(whole, exact, rtol=1e-12, atol=1e-12)
+    X, Z = X.astype(np.float64), Z.astype(np.float64)
+    for gamma in (0.01, 1e-4):
+        exact = rbf_kernel(X, Z, gamma=gamma) @ coefficients
+        for function in (kernel_expansion.exponentiate, exponentiate):
+            whole = expansion_scores(RadialBasis(gamma), X, Z, coefficients, exponentiate=function)
+            np.testing.assert_allclose(whole, exact, rtol=1e-12, atol=1e-12)
     assert RowBlock(X).in_single is not None
     # Not whole, and so large that a sum of products would be rounded.
     assert RowBlock(X + 0.5).in_single is None
