@@ -221,7 +221,7 @@ def test_a_kernel_that_is_not_definite_ends_and_claims_nothing():
 
 def test_limits_are_told_with_the_gap():
     X, y = random_set(2, n=3000, d=8, noise=0.3)
-    with pytest.warns(LimitWarning, match="max_iter was reached.*Proven: objective"):
+    with pytest.warns(LimitWarning, match="max_iter was reached.*Proven: relative duality gap"):
         model = SVC(max_iter=1).fit(X, y)
     assert model.status_ is Status.ITERATION_LIMIT
     assert model.fit_status_ == 1

@@ -273,7 +273,7 @@ def test_the_intercept_balances_scores_that_are_far_from_zero(far):
     signs = np.where(np.arange(50) % 3 == 0, 1.0, -1.0)
     problem = LogisticProblem(Points(np.ones((50, 1))), signs, np.ones(50))
     scores = far + np.linspace(-1.0, 1.0, 50)
-    b = problem.balancing_intercept(scores)
+    b = problem.best_intercept(scores)
     assert abs(signs @ problem.others(scores + b)) <= 1e-8
 
 
@@ -439,3 +439,44 @@ def test_rows_that_are_right_for_sure_are_right_in_rounded_arithmetic_too():
     model = LogisticRegression(1e4).fit(rows, y)
     assert model.status_ is Status.SOLVED
     assert model.certificate_.relative <= 1e-4
+
+
+def test_gradient_descent_shows_a_divergence_as_it_is():
+    points, labels = noisy(60, 3)
+    with pytest.warns(LimitWarning, match="smaller step_size"):
+        model = LogisticRegression(1.0, solver="gradient", step_size=3.0).fit(points, labels)
+    assert model.status_ is Status.STALLED
+    values = np.array([primal for _, primal, _ in model.history_])
+    assert (np.diff(values) > 0.1 * values.min()).any()
+    assert len(values) == model.n_iter_ + 1
+    # The model is the best iterate, not the last one.
+    assert model.objective_ == pytest.approx(values.min(), rel=1e-9)
+    assert model.objective_ < 0.9 * values[-1]
+
+
+def test_gradient_descent_goes_on_behind_the_first_separating_hyperplane():
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((50, 2)) + 4.0 * np.arange(2).repeat(25)[:, None]
+    labels = np.arange(2).repeat(25)
+    with pytest.warns(LimitWarning, match="no minimum"):
+        first = LogisticRegression(solver="gradient").fit(points, labels)
+    assert first.status_ is Status.SEPARABLE
+    more_steps = first.n_iter_ + 200
+    with pytest.warns(LimitWarning, match="no minimum"):
+        model = LogisticRegression(solver="gradient", max_iter=more_steps).fit(points, labels)
+    assert model.status_ is Status.SEPARABLE
+    assert model.n_iter_ == more_steps
+    values = [primal for _, primal, _ in model.history_]
+    assert len(values) == more_steps + 1
+    assert (np.diff(values) < 0.0).all()
+    assert model.objective_ == pytest.approx(values[-1], rel=1e-9)
+    assert model.objective_ < 0.5 * first.objective_
+    assert model.certificate_.margin > 0.0
+    np.testing.assert_array_equal(model.separating_coef_, model.coef_)
+
+
+def test_gradient_descent_without_limits_ends_on_quasi_separated_data():
+    points, labels = np.array([[1.0], [2.0], [3.0], [3.0], [4.0], [5.0]]), [0, 0, 0, 1, 1, 1]
+    with pytest.warns(LimitWarning, match="no minimum"):
+        model = LogisticRegression(solver="gradient", tol=1e-9).fit(points, labels)
+    assert model.status_ is Status.SEPARABLE

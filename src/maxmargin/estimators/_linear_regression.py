@@ -1,6 +1,5 @@
-"""What the linear regressions with squared errors share."""
+"""What linear regressions with squared errors share."""
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -10,29 +9,31 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.rounding import gamma
 from maxmargin.data import TargetPoints, validate_points, validate_targets
-from maxmargin.estimators._base import CertifiedModel, kept_on_error
-from maxmargin.problems.squared_errors import SquaredErrors
-from maxmargin.solvers.core import Monitor, Result, Status, interrupt_handler
+from maxmargin.estimators._base import CertifiedModel
+from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
+from maxmargin.reconciliation import reconcile
+from maxmargin.solvers.core import Result, Status
 
-# An objective that is no more than this share of the squares of the targets is nothing but rounding.
-NOTHING = 1e-20
-# The same for the squares of what targets far from zero are rounded by, at least; in long rows it is more.
-ROUNDED = 1e-27
-UNDERFLOW = 1e-300
+# An objective of at most this share of the squared targets, around their mean, is a rounding error; so is one of this
+# share of the squared targets themselves, where they are far from zero (more in long rows), or one that underflows.
+ROUNDING_AROUND_MEAN, ROUNDING_OF_TARGETS, UNDERFLOW = 1e-20, 1e-27, 1e-300
 
 
 class LinearRegression(RegressorMixin, CertifiedModel):
-    """The one fit of linear regressions, from data to attributes."""
+    """Validation, prediction, attributes and reconciliation of linear regressions with squared errors."""
 
     fit_intercept: bool
     tol: float
     max_iter: int | None
     certificate_: DualityGap
+    coef_: np.ndarray
+    intercept_: float
 
-    # Nothing here is left to chance.
+    # Nothing is random.
     random_state = 0
 
     _parameter_constraints: dict = {
@@ -59,69 +60,43 @@ class LinearRegression(RegressorMixin, CertifiedModel):
         check_is_fitted(self)
         return validate_points(self, X).scores(self.coef_) + self.intercept_
 
-    @abstractmethod
-    def _solve(self, errors: SquaredErrors, monitor: Monitor, start: np.ndarray | None) -> Result[float]:
-        """Run the solver."""
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
+        return validate_targets(self, X, y, sample_weight=sample_weight)
 
-    @abstractmethod
-    def _measure(self, errors: SquaredErrors) -> DualityGap:
-        """Compute the certificate."""
+    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
+        return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)
 
-    def _check_parameters(self) -> None:
-        """Refuse parameters that do not go together."""
-
-    def _fit_all(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self._check_parameters()
-        with kept_on_error(self):
-            data = validate_targets(self, X, y, sample_weight=sample_weight)
-            start = self._start(data)
-            errors = SquaredErrors.of(data, self.fit_intercept)
-            with interrupt_handler() as stop_requested:
-                results = self._solve_tasks(
-                    data,
-                    lambda _task, _data, _seed, monitor: self._solve(errors, monitor, start),
-                    stop_requested,
-                    steps=self.max_iter,
-                )
-                self._set_attributes(errors, results[0])
-                self._report(results)
-
-    def _start(self, data: TargetPoints) -> np.ndarray | None:  # noqa: ARG002
-        """Coefficients to begin with."""
-        return None
-
-    def _set_attributes(self, errors: SquaredErrors, result: Result[float]) -> None:
-        """Keep the coefficients, and believe only what the certificate, with all rounding counted in, confirms."""
+    def _set_attributes(self, tasks: Any, results: Sequence[Result[float]]) -> None:  # noqa: ARG002
+        result = results[0]
         self.coef_, self.intercept_ = result.w, float(result.intercept)
         self.n_iter_ = max(1, result.n_iter)
         self.history_ = result.history
-        proof = getattr(result, "proof", None)
-        self.certificate_ = proof = self._measure(errors) if proof is None else proof
-        self.objective_ = proof.primal
-        unproven = result.status is Status.SOLVED and proof.relative > self.tol
-        if unproven or result.status is Status.STALLED:
-            result.status = Status.SOLVED if self._nothing_lost(errors, proof.primal) else Status.STALLED
 
-    def _nothing_lost(self, errors: SquaredErrors, objective: float) -> bool:
-        """Whether the objective, and the square of every single residual, is nothing but rounding."""
-        intercept = errors.centring.intercept_here(self.coef_, self.intercept_)
-        squares = np.square(errors.centred.residuals(self.coef_, intercept))
-        around, whole = np.square(errors.targets - errors.target_mean), np.square(errors.targets)
-        share = max(ROUNDED, 8.0 * gamma(errors.points.longest_row + 16) ** 2)
-        return all(
-            lost <= max(NOTHING * of_scatter, share * of_targets, UNDERFLOW)
-            for lost, of_scatter, of_targets in (
-                (objective, errors.weighted(around).sum(), errors.weighted(whole).sum()),
-                (squares.max(), around.max(), whole.max()),
-            )
-        )
+    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
+        self.objective_ = self.certificate_.primal
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
         w, b, _ = (np.zeros(labelled.points.n_columns), 0.0, None) if results[0] is None else results[0]
         return {"coef_": w, "intercept_": float(b)}
 
-    def _certify(self, data: TargetPoints) -> DualityGap:
-        return self._measure(SquaredErrors.of(data, self.fit_intercept))
+    def _reconcile_task(self, status: Status, certificate: Certificate, problem: Any) -> Status:
+        """The relative gap means nothing where the objective is a rounding error: then the problem is solved."""
+        assert isinstance(certificate, DualityGap)
+        status = reconcile(status, certificate, self.tol)
+        nothing_left = status is Status.STALLED and self._is_rounding_error(problem, certificate.primal)
+        return Status.SOLVED if nothing_left else status
 
-    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
-        return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)
+    def _is_rounding_error(self, problem: SquaredErrors | RidgeProblem | LassoProblem, objective: float) -> bool:
+        """Whether the objective, and the square of every single residual, is a rounding error."""
+        errors = problem if isinstance(problem, SquaredErrors) else problem.errors
+        intercept = errors.centring.intercept_here(self.coef_, self.intercept_)
+        squares = np.square(errors.centred.residuals(self.coef_, intercept))
+        around, whole = np.square(errors.targets - errors.target_mean), np.square(errors.targets)
+        share = max(ROUNDING_OF_TARGETS, 8.0 * gamma(errors.points.longest_row + 16) ** 2)
+        return all(
+            value <= max(ROUNDING_AROUND_MEAN * of_deviations, share * of_targets, UNDERFLOW)
+            for value, of_deviations, of_targets in (
+                (objective, errors.weighted(around).sum(), errors.weighted(whole).sum()),
+                (squares.max(), around.max(), whole.max()),
+            )
+        )

@@ -1,19 +1,21 @@
-"""Bayesian linear regression without a favourite: the posterior in closed form (theory D4)."""
+"""Bayesian linear regression with an uninformative prior: the posterior in closed form."""
 
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
-from maxmargin.data import validate_points
+from maxmargin.data import TargetPoints, validate_points
 from maxmargin.estimators._base import generator_of
 from maxmargin.estimators._linear_regression import LinearRegression
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
-from maxmargin.solvers.core import Monitor
-from maxmargin.solvers.regression.posterior import PosteriorPoint, dense, solve
+from maxmargin.solvers.core import Monitor, Options
+from maxmargin.solvers.regression import posterior
 
 
 class PosteriorSample(NamedTuple):
@@ -53,8 +55,8 @@ class BayesianRegression(LinearRegression):
         The posterior mean and mode of beta, which is that of least squares.
     intercept_ : float
     s2_ : float
-        The residual sum of squares divided by the degrees of freedom. Zero where the residuals are nothing but
-        rounding: then the model predicts, but there is no posterior to ask for.
+        The residual sum of squares divided by the degrees of freedom. Zero where the residuals are rounding errors:
+        then the model predicts, but has no posterior.
     degrees_of_freedom_ : float
         n - p. With weights n is their sum: a weight of 2 is a row given twice.
     column_means_ : ndarray of shape (d,)
@@ -77,8 +79,8 @@ class BayesianRegression(LinearRegression):
     Notes
     -----
     The posterior is proper only where X has full column rank, n > p, and y is not a linear function of X. Without the
-    first two ``fit`` raises an error; without the last the model has coefficients, and all that asks for a distribution
-    raises one.
+    first two ``fit`` raises an error; without the last the model has coefficients, and the methods that return a
+    distribution raise one.
 
     References
     ----------
@@ -99,7 +101,7 @@ class BayesianRegression(LinearRegression):
 
     _parameter_constraints: dict = {"fit_intercept": ["boolean"]}
 
-    # What a closed form has no use for.
+    # A closed form has no limits.
     max_iter = None
     max_time = None
     verbose = 0
@@ -129,8 +131,7 @@ class BayesianRegression(LinearRegression):
         -------
         self
         """
-        self._fit_all(X, y, sample_weight)
-        return self
+        return self._fit(X, y, sample_weight)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Compute the mean of the predictive distribution, w·x + b.
@@ -153,7 +154,7 @@ class BayesianRegression(LinearRegression):
         return means, scales * (np.sqrt(nu / (nu - 2.0)) if nu > 2.0 else np.inf)
 
     def predictive(self, X: Any) -> Any:
-        """Give the distribution of a new target at every row.
+        """Return the distribution of a new target at every row.
 
         Parameters
         ----------
@@ -189,8 +190,8 @@ class BayesianRegression(LinearRegression):
         """The posterior of sigma²: scaled-Inv-chi²(nu, s²) as a frozen scipy.stats.invgamma."""
         from scipy.stats import invgamma
 
-        scatter, half = self._scatter(), 0.5 * self.degrees_of_freedom_
-        return invgamma(half, scale=half * scatter**2)
+        scale, half = self._residual_scale(), 0.5 * self.degrees_of_freedom_
+        return invgamma(half, scale=half * scale**2)
 
     @property
     def posterior_coef_(self) -> Any:
@@ -201,16 +202,16 @@ class BayesianRegression(LinearRegression):
         """
         from maxmargin.estimators._multivariate_t import FactoredT
 
-        return FactoredT(self._location(), self._scatter() * self._design_factor(), self.degrees_of_freedom_)
+        return FactoredT(self._location(), self._residual_scale() * self._design_factor(), self.degrees_of_freedom_)
 
     @property
     def posterior_scale_(self) -> np.ndarray:
         """s² (X'X)^-1 of shape (p, p), the intercept last: the covariance of the posterior is nu/(nu - 2) times it."""
-        factor = self._scatter() * self._design_factor()
+        factor = self._residual_scale() * self._design_factor()
         return factor @ factor.T
 
     def marginal(self, j: int) -> Any:
-        """Give the posterior of one coefficient.
+        """Return the posterior of one coefficient.
 
         Parameters
         ----------
@@ -257,27 +258,36 @@ class BayesianRegression(LinearRegression):
         -------
         PosteriorSample
         """
-        scatter, nu = self._scatter(), self.degrees_of_freedom_
+        scale, nu = self._residual_scale(), self.degrees_of_freedom_
         if not isinstance(size, Integral) or size < 0:
             raise ValueError(f"size must be a whole number that is not negative; it is {size!r}.")
         generator, factor = generator_of(random_state), self._design_factor()
-        sigma = scatter * np.sqrt(nu / generator.chisquare(nu, size))
+        sigma = scale * np.sqrt(nu / generator.chisquare(nu, size))
         joint = self._location() + sigma[:, None] * (generator.standard_normal((size, factor.shape[1])) @ factor.T)
         d = self.coef_.size
         return PosteriorSample(joint[:, :d], joint[:, d] if self._has_intercept else np.zeros(size), np.square(sigma))
 
-    def _solve(self, errors: SquaredErrors, monitor: Monitor, start: np.ndarray | None) -> PosteriorPoint:  # noqa: ARG002
-        self._refuse_too_few_rows(errors)
-        point = solve(errors)
+    def _problem(self, task: TargetPoints) -> SquaredErrors:
+        return SquaredErrors.of(task, self.fit_intercept)
+
+    def _solver(self, problem: SquaredErrors) -> Callable[..., Any]:  # noqa: ARG002
+        return posterior.solve
+
+    def _solve(self, task: int, problem: SquaredErrors, options: Options, monitor: Monitor, start: Any) -> Any:
+        self._refuse_too_few_rows(problem)
+        return super()._solve(task, problem, options, monitor, start)
+
+    def _certify_task(self, task: int, problem: SquaredErrors) -> RidgeGap:  # noqa: ARG002
+        return measure_ridge_gap(RidgeProblem(problem, 0.0), self.coef_, self.intercept_)
+
+    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
+        super()._finish(tasks, problems, results)
+        errors, result = problems[0], results[0]
         self.total_weight_ = errors.total_weight
         self.column_means_ = errors.column_means
-        self.coef_factor_ = point.factor
-        self.degrees_of_freedom_ = errors.total_weight - (point.w.size + self.fit_intercept)
-        self.s2_ = point.squares / self.degrees_of_freedom_
-        return point
-
-    def _measure(self, errors: SquaredErrors) -> RidgeGap:
-        return measure_ridge_gap(RidgeProblem(errors, 0.0), self.coef_, self.intercept_)
+        self.coef_factor_ = result.factor
+        self.degrees_of_freedom_ = errors.total_weight - (result.w.size + self.fit_intercept)
+        self.s2_ = result.squares / self.degrees_of_freedom_
 
     def _refuse_too_few_rows(self, errors: SquaredErrors) -> None:
         n_parameters = errors.points.n_columns + self.fit_intercept
@@ -287,8 +297,8 @@ class BayesianRegression(LinearRegression):
                 "coefficients more than that are needed. Give more rows or fewer columns, or use Ridge."
             )
 
-    def _scatter(self) -> float:
-        """The root of s², where it is more than rounding."""
+    def _residual_scale(self) -> float:
+        """The root of s², where it is more than a rounding error."""
         check_is_fitted(self)
         if not self.s2_ > 0.0:
             raise ValueError(
@@ -299,7 +309,7 @@ class BayesianRegression(LinearRegression):
 
     @property
     def _has_intercept(self) -> bool:
-        """Whether one was fitted, whatever the parameter says by now."""
+        """Whether an intercept was fitted; the parameter may have changed since."""
         return self.total_weight_ - self.degrees_of_freedom_ > self.coef_.size + 0.5
 
     def _location(self) -> np.ndarray:
@@ -320,15 +330,16 @@ class BayesianRegression(LinearRegression):
 
     def _scales(self) -> np.ndarray:
         """The scale of the posterior of every coefficient, the intercept last."""
-        return self._scatter() * np.linalg.norm(self._design_factor(), axis=1)
+        return self._residual_scale() * np.linalg.norm(self._design_factor(), axis=1)
 
     def _predictive(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Location and scale of the target at every row."""
-        scatter, points = self._scatter(), validate_points(self, X)
-        spread = np.square((dense(points.matrix) - self.column_means_) @ self.coef_factor_).sum(axis=1)
+        scale, points = self._residual_scale(), validate_points(self, X)
+        rows = points.matrix.toarray() if sp.issparse(points.matrix) else points.matrix
+        leverages = np.square((rows - self.column_means_) @ self.coef_factor_).sum(axis=1)
         if self._has_intercept:
-            spread += 1.0 / self.total_weight_
-        return points.scores(self.coef_) + self.intercept_, scatter * np.sqrt(1.0 + spread)
+            leverages += 1.0 / self.total_weight_
+        return points.scores(self.coef_) + self.intercept_, scale * np.sqrt(1.0 + leverages)
 
     def _intervals(self, locations: np.ndarray, scales: np.ndarray, level: float) -> np.ndarray:
         from scipy.stats import t

@@ -1,6 +1,6 @@
 """The lasso as a scikit-learn regressor."""
 
-import math
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -13,12 +13,12 @@ from maxmargin.data import TargetPoints
 from maxmargin.estimators._linear_regression import LinearRegression
 from maxmargin.estimators._penalty import penalty_from_prior
 from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
-from maxmargin.solvers.core import Monitor, Options, Result
-from maxmargin.solvers.regression.lasso import solve
+from maxmargin.solvers.core import Result
+from maxmargin.solvers.regression import lasso
 
 
 class Lasso(LinearRegression):
-    r"""The lasso, solved to a proven gap.
+    r"""The lasso, solved to a certified duality gap.
 
     .. math:: \min_{w, b} \tfrac12 \sum_i (y_i - w \cdot x_i - b)^2 + \lambda \lVert w \rVert_1
 
@@ -29,17 +29,17 @@ class Lasso(LinearRegression):
     Parameters
     ----------
     lam : float, optional
-        The price lambda of a coefficient, one if nothing is given. (scikit-learn's alpha is lambda / n.)
+        The penalty lambda on the 1-norm of w, one if nothing is given. (scikit-learn's alpha is lambda / n.)
     sigma2, rate : float, optional
         The variance of the errors and the rate of the prior, in place of ``lam``.
     fit_intercept : bool, default=True
     tol : float, default=1e-4
         The relative duality gap at which to stop.
     max_iter : int, optional
-        The most rounds, each of which solves the problem of a working set of columns. With more columns than rows, a
-        small price is come to from larger ones, whose rounds count, too.
+        The largest number of rounds, each of which solves the problem of a working set of columns. With more columns
+        than rows, a small penalty is reached by continuation from larger ones, whose rounds count, too.
     max_time : float, optional
-        The most seconds.
+        The time limit in seconds.
     warm_start : bool, default=False
         Begin with the coefficients of the last fit: for a path, fit with one lambda after the other, from large to
         small.
@@ -52,12 +52,12 @@ class Lasso(LinearRegression):
     objective_ : float
         The value of the model, rounded up.
     history_ : list of (seconds, primal, dual)
-        At the price that was asked for: with more columns than rows, a small one is come to from larger ones.
+        At the penalty that was asked for, without those of the continuation.
     n_iter_ : int
-        Rounds, at all prices together.
+        Rounds, at all penalties together.
     status_ : Status
     certificate_ : LassoGap
-        It also says how many columns are proven to be of no use.
+        It also says how many columns are proven to have a coefficient of zero in every solution.
 
     References
     ----------
@@ -125,8 +125,7 @@ class Lasso(LinearRegression):
         -------
         self
         """
-        self._fit_all(X, y, sample_weight)
-        return self
+        return self._fit(X, y, sample_weight)
 
     @property
     def sparse_coef_(self) -> Any:
@@ -144,16 +143,18 @@ class Lasso(LinearRegression):
     def _penalty(self) -> float:
         return penalty_from_prior(self, "sigma2", "rate", lambda sigma2, rate: sigma2 * rate)
 
-    def _start(self, data: TargetPoints) -> np.ndarray | None:
+    def _problem(self, task: TargetPoints) -> LassoProblem:
+        return LassoProblem(SquaredErrors.of(task, self.fit_intercept), self._penalty())
+
+    def _starts(self, tasks: Any) -> Sequence[Result[float] | None]:
         if not (self.warm_start and hasattr(self, "coef_")):
-            return None
-        if self.coef_.shape != (data.points.n_columns,):
+            return [None]
+        if self.coef_.shape != (tasks.points.n_columns,):
             raise ValueError("warm_start=True needs as many columns as the last fit; X has others.")
-        return self.coef_
+        return [Result(self.coef_, self.intercept_, np.empty(0))]
 
-    def _solve(self, errors: SquaredErrors, monitor: Monitor, start: np.ndarray | None) -> Result[float]:
-        options = Options(self.tol, self.max_iter or math.inf)
-        return solve(LassoProblem(errors, self._penalty()), options, monitor, start)
+    def _solver(self, problem: LassoProblem) -> Callable[..., Any]:  # noqa: ARG002
+        return lasso.solve
 
-    def _measure(self, errors: SquaredErrors) -> LassoGap:
-        return measure_lasso_gap(LassoProblem(errors, self._penalty()), self.coef_, self.intercept_)
+    def _certify_task(self, task: int, problem: LassoProblem) -> LassoGap:  # noqa: ARG002
+        return measure_lasso_gap(problem, self.coef_, self.intercept_)

@@ -1,7 +1,7 @@
 """Logistic regression as a scikit-learn classifier."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -9,54 +9,57 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from maxmargin.certificates import Certificate, PerClass, measure_logistic_gap
-from maxmargin.data import Dataset, LabelledPoints, validate_labels, validate_training_data
-from maxmargin.estimators._base import LinearClassifier, kept_on_error, one_or_all
+from maxmargin.certificates import LogisticGap, measure_logistic_gap
+from maxmargin.data import Dataset, LabelledPoints
+from maxmargin.estimators._base import LinearClassifier, certificates_of, one_or_all
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
-from maxmargin.solvers.core import Monitor, Options, Status, interrupt_handler
+from maxmargin.solvers.core import Options, Result
 from maxmargin.solvers.regression import logistic_gradient, logistic_newton
-from maxmargin.solvers.regression.logistic import LogisticPoint, plane_at
+from maxmargin.solvers.regression.logistic import LogisticResult
+from maxmargin.solvers.regression.logistic_gradient import GradientOptions
 
 
 class LogisticRegression(LinearClassifier, RegularizedModel):
-    r"""Logistic regression: the soft version of the perceptron, solved to a proven gap (theory D1).
+    r"""Logistic regression, the soft version of the perceptron, solved to a certified duality gap.
 
     .. math:: \min_{w, b} \sum_i \log(1 + e^{-y_i (w \cdot x_i + b)})
 
     as in the lecture, with P(y = 1 | x) = 1/(1 + exp(-f(x))); or, with a finite C, C times that sum plus ||w||²/2. The
     intercept b is not penalised. More than two classes are learned one against the rest.
 
-    Where a plane has no point on its wrong side and some on its right one, the sum alone has no minimum: it falls for
-    ever along that plane. Where such a plane is found, the fit ends with ``status_`` "separable", a warning and the
-    plane; if it separates all points, ``coef_`` is that plane, and the certificate proves its margin. A plane that has
-    points on it is found only if its coefficients are multiples of a common number: so "solved" with C = inf does not
-    say that there is a minimum, but that no plane is better among those up to the ``reach`` of the certificate, a
-    length more than ten times that of the model in columns of unit spread. A finite C always has one solution.
+    With C = inf there is no minimum where a hyperplane has no point on its wrong side and some on its right side
+    (complete or quasi-complete separation): the loss falls for ever along it. Where such a hyperplane is found, the fit
+    ends with ``status_`` "separable", a warning and the hyperplane; if it separates all points, ``coef_`` is that
+    hyperplane, and the certificate proves its margin. One that has points on it is found only if its coefficients are
+    multiples of a common number: so "solved" with C = inf does not say that there is a minimum, but that no
+    coefficients up to the ``reach`` of the certificate are better, a norm of more than ten times that of the model in
+    standardised columns. A finite C always has one solution.
 
     Parameters
     ----------
     C : float, default=inf
-        The price of a loss. scikit-learn's default is 1.
+        The inverse regularisation strength, the factor on the losses. scikit-learn's default is 1.
     fit_intercept : bool, default=True
     tol : float, default=1e-4
         The relative duality gap at which to stop.
     solver : {"auto", "newton", "gradient"}, default="auto"
-        "newton" makes few steps, each with a linear system; "gradient" is the lecture's step, many and simple ones;
-        "auto" is Newton's method.
+        "newton" makes few steps, each with a linear system; "gradient" is the lecture's gradient descent; "auto" is
+        Newton's method.
     step_size : float or None, default=None
-        The size of gradient steps, for w and b alike as in the lecture. None is one that is safe, one over a bound on
-        the curvature, and moves the intercept to where it is best after every step of w.
+        The size of gradient steps, for w and b alike as in the lecture. None is a safe one, one over a bound on the
+        curvature, with the intercept minimised after every step of w.
     max_iter : int or None, default=None
-        The most steps.
+        The largest number of steps.
     max_time : float or None, default=None
-        The most seconds.
+        The time limit in seconds.
     class_weight : dict or "balanced", default=None
     n_jobs : int or None, default=None
-        Threads; None is one a core. The result does not depend on it.
+        Threads; the result does not depend on it. None takes all cores, not one as in scikit-learn, because every pass
+        over the rows runs in threads and the default fit would be slower with one.
     warm_start : bool, default=False
-        Begin with the planes of the last fit.
+        Begin with the coefficients of the last fit.
     verbose : int, default=0
 
     Attributes
@@ -65,13 +68,22 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of labels
     separating_coef_, separating_intercept_ : ndarrays like ``coef_`` and ``intercept_``
-        Planes with no point on their wrong side, only where ``status_`` is "separable"; zero for other classes.
+        Hyperplanes with no point on their wrong side, only where ``status_`` is "separable"; zero for other classes.
     objective_ : float, or a list of one a class
         The value of the model, rounded up.
     history_ : list of (seconds, primal, dual), or a list of those
+        Of the incumbent after every step of Newton's method; of the current iterate after every gradient step.
     n_iter_ : int
     status_ : Status
     certificate_ : LogisticGap, or PerClass of them
+
+    Notes
+    -----
+    Gradient descent shows its sequence as it is: where the step size is too large, ``history_`` rises, and the fit ends
+    with ``status_`` "stalled" and the advice to take a smaller one. ``coef_`` is the incumbent, the iterate with the
+    smallest objective, and not the last one. With C = inf the descent does not end at the first iterate that separates
+    the classes, but at ``max_iter`` or ``max_time``, and then ``coef_`` is the separating iterate with the smallest
+    loss. Without either limit it would never end, so that it then ends at the first separating iterate.
 
     References
     ----------
@@ -106,17 +118,17 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         "verbose": ["verbose"],
     }
 
-    # Nothing here is left to chance.
+    # Nothing is random.
     random_state = 0
 
     _advice_when_separable = (
-        "a plane, separating_coef_, has no point on its wrong side, so that the loss has no minimum: give a finite C"
+        "a hyperplane, separating_coef_, has no point on its wrong side, so the loss has no minimum: set a finite C"
     )
 
     @property
     def _advice_when_stalled(self) -> str:  # type: ignore[override]
         if self.solver == "gradient" and self.step_size is not None:
-            return "the gap stopped shrinking above tol: give a smaller step_size (None is a safe one), or raise tol"
+            return "the gap stopped shrinking above tol: set a smaller step_size (None is a safe one), or raise tol"
         return "the gap stopped shrinking above tol: rescale the columns of X, or raise tol"
 
     def __init__(
@@ -161,30 +173,7 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         -------
         self
         """
-        if not math.isinf(self.C):
-            self._refuse_extreme("C")
-        if self.step_size is not None and self.solver != "gradient":
-            raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
-        with kept_on_error(self):
-            labelled = validate_labels(
-                validate_training_data(self, X, y, sample_weight=sample_weight, class_weight=self.class_weight)
-            )
-            self._refuse_extreme_weights(labelled)
-            starts = self._starts(labelled)
-            n_threads = self._n_threads()
-            per_task = max(1, n_threads // min(n_threads, labelled.n_tasks))
-
-            def run(task: int, dataset: Dataset, seed: int, monitor: Monitor) -> LogisticPoint:
-                options = Options(self.tol, self.max_iter or math.inf, seed, per_task)
-                problem = self._problem(dataset)
-                if self.solver == "gradient":
-                    return logistic_gradient.solve(problem, options, monitor, starts[task], self.step_size)
-                return logistic_newton.solve(problem, options, monitor, starts[task])
-
-            with interrupt_handler() as stop_requested:
-                results = self._solve_tasks(labelled, run, stop_requested, steps=self.max_iter)
-                self._set_attributes(labelled, results)
-        return self
+        return self._fit(X, y, sample_weight)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Compute the probabilities of the classes; those of one class against the rest are scaled to sum to one.
@@ -222,51 +211,48 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         logarithms = -np.logaddexp(0.0, -scores)
         return logarithms - np.logaddexp.reduce(logarithms, axis=1, keepdims=True)
 
-    def _problem(self, dataset: Dataset) -> LogisticProblem:
-        weights = weights_of(dataset.points, dataset.weights)
-        return LogisticProblem(dataset.points, dataset.signs, weights, float(self.C), self.fit_intercept)
+    def _check_parameters(self) -> None:
+        if not math.isinf(self.C):
+            self._refuse_extreme("C")
+        if self.step_size is not None and self.solver != "gradient":
+            raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
 
-    def _starts(self, labelled: LabelledPoints) -> list[LogisticPoint | None]:
+    def _problem(self, task: Dataset) -> LogisticProblem:
+        weights = weights_of(task.points, task.weights)
+        return LogisticProblem(task.points, task.signs, weights, float(self.C), self.fit_intercept)
+
+    def _options(self, seed: int, n_threads: int) -> Options:
+        return GradientOptions(self.tol, self.max_iter or math.inf, seed, n_threads, self.step_size)
+
+    def _solver(self, problem: LogisticProblem) -> Callable[..., Any]:  # noqa: ARG002
+        return logistic_gradient.solve if self.solver == "gradient" else logistic_newton.solve
+
+    def _starts(self, tasks: Any) -> Sequence[Result[float] | None]:
         if not (self.warm_start and hasattr(self, "coef_")):
-            return [None] * labelled.n_tasks
-        if not np.array_equal(self.classes_, labelled.classes) or self.coef_.shape[1] != labelled.points.n_columns:
+            return [None] * tasks.n_tasks
+        if not np.array_equal(self.classes_, tasks.classes) or self.coef_.shape[1] != tasks.points.n_columns:
             raise ValueError("warm_start=True needs the classes and the columns of the last fit; X or y has others.")
         intercepts = self.intercept_ if self.fit_intercept else np.zeros_like(self.intercept_)
-        return [plane_at(w, float(b)) for w, b in zip(self.coef_, intercepts, strict=True)]
+        return [Result(w, float(b), np.empty(0)) for w, b in zip(self.coef_, intercepts, strict=True)]
 
-    def _set_attributes(self, labelled: LabelledPoints, results: Sequence[LogisticPoint]) -> None:
-        self.classes_ = labelled.classes
+    def _set_attributes(self, tasks: LabelledPoints, results: Sequence[LogisticResult]) -> None:
+        self.classes_ = tasks.classes
         self.coef_ = np.array([result.w for result in results])
         self.intercept_ = np.array([result.intercept for result in results])
         self.n_iter_ = max(1, *(result.n_iter for result in results))
         self.history_ = one_or_all([result.history for result in results])
-        self._keep_separating(results)
-        self.certificate_ = self._certify(labelled)
-        proof: Any = self.certificate_
-        self.objective_ = one_or_all([one.primal for one in ([proof] if len(results) == 1 else proof.values())])
-        self._reconcile(results)
-        for result, one in zip(results, [proof] if len(results) == 1 else proof.values(), strict=True):
-            if result.status is Status.SEPARABLE and one.margin == 0.0 and one.freed == 0:
-                result.status = Status.STALLED
-        self._report(results)
+        found = [result.separating for result in results]
+        if any(separating is not None for separating in found):
+            zero = np.zeros(self.coef_.shape[1]), 0.0
+            self.separating_coef_ = np.array([(separating or zero)[0] for separating in found])
+            self.separating_intercept_ = np.array([(separating or zero)[1] for separating in found])
 
-    def _keep_separating(self, results: Sequence[LogisticPoint]) -> None:
-        planes = [result.separating for result in results]
-        for name in ("separating_coef_", "separating_intercept_"):
-            if hasattr(self, name):
-                delattr(self, name)
-        if any(plane is not None for plane in planes):
-            nothing = np.zeros(self.coef_.shape[1]), 0.0
-            self.separating_coef_ = np.array([(plane or nothing)[0] for plane in planes])
-            self.separating_intercept_ = np.array([(plane or nothing)[1] for plane in planes])
+    def _certify_task(self, task: int, problem: LogisticProblem) -> LogisticGap:
+        separating = None
+        if hasattr(self, "separating_coef_"):
+            separating = self.separating_coef_[task], float(self.separating_intercept_[task])
+        return measure_logistic_gap(problem, self.coef_[task], float(self.intercept_[task]), separating)
 
-    def _certify(self, labelled: LabelledPoints) -> Certificate | PerClass:
-        def certify_task(task: int, dataset: Dataset) -> Certificate:
-            separating = None
-            if hasattr(self, "separating_coef_"):
-                separating = self.separating_coef_[task], float(self.separating_intercept_[task])
-            return measure_logistic_gap(
-                self._problem(dataset), self.coef_[task], float(self.intercept_[task]), separating
-            )
-
-        return self._certificates(certify_task, labelled)
+    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
+        proofs: list[Any] = certificates_of(self.certificate_, tasks.n_tasks)
+        self.objective_ = one_or_all([proof.primal for proof in proofs])

@@ -1,23 +1,23 @@
 """Ridge regression as a scikit-learn regressor."""
 
-import math
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
-import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
+from maxmargin.data import TargetPoints
 from maxmargin.estimators._linear_regression import LinearRegression
 from maxmargin.estimators._penalty import penalty_from_prior
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
-from maxmargin.solvers.core import Monitor, Options, Result
-from maxmargin.solvers.regression.ridge import solve
+from maxmargin.solvers.core import Status
+from maxmargin.solvers.regression import ridge
 
 
 class Ridge(LinearRegression):
-    r"""Ridge regression, with a proven gap.
+    r"""Ridge regression, with a certified duality gap.
 
     .. math:: \min_{w, b} \sum_i (y_i - w \cdot x_i - b)^2 + \lambda \lVert w \rVert^2
 
@@ -28,8 +28,8 @@ class Ridge(LinearRegression):
     Parameters
     ----------
     lam : float, optional
-        The price lambda of the length of w, one if nothing is given. (scikit-learn calls it alpha.) Zero gives least
-        squares; of several w that are equally good, the shortest one.
+        The penalty lambda on the squared norm of w, one if nothing is given. (scikit-learn calls it alpha.) Zero is
+        least squares; of several w that are equally good, the shortest one.
     sigma2, tau2 : float, optional
         The two variances, in place of ``lam``.
     fit_intercept : bool, default=True
@@ -37,9 +37,9 @@ class Ridge(LinearRegression):
         The relative duality gap at which to stop. Only large sparse data are solved by iterations, for which this
         matters; all others are solved directly.
     max_iter : int, optional
-        The most iterations.
+        The largest number of iterations.
     max_time : float, optional
-        The most seconds.
+        The time limit in seconds.
     verbose : int, default=0
 
     Attributes
@@ -99,7 +99,7 @@ class Ridge(LinearRegression):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Ridge":
-        """Solve for the coefficients, and prove how good they are.
+        """Solve for the coefficients, and certify their duality gap.
 
         Parameters
         ----------
@@ -112,8 +112,7 @@ class Ridge(LinearRegression):
         -------
         self
         """
-        self._fit_all(X, y, sample_weight)
-        return self
+        return self._fit(X, y, sample_weight)
 
     def _check_parameters(self) -> None:
         self._penalty()
@@ -121,8 +120,21 @@ class Ridge(LinearRegression):
     def _penalty(self) -> float:
         return penalty_from_prior(self, "sigma2", "tau2", lambda sigma2, tau2: sigma2 / tau2)
 
-    def _solve(self, errors: SquaredErrors, monitor: Monitor, start: np.ndarray | None) -> Result[float]:  # noqa: ARG002
-        return solve(RidgeProblem(errors, self._penalty()), Options(self.tol, self.max_iter or math.inf), monitor)
+    def _problem(self, task: TargetPoints) -> RidgeProblem:
+        return RidgeProblem(SquaredErrors.of(task, self.fit_intercept), self._penalty())
 
-    def _measure(self, errors: SquaredErrors) -> RidgeGap:
-        return measure_ridge_gap(RidgeProblem(errors, self._penalty()), self.coef_, self.intercept_)
+    def _solver(self, problem: RidgeProblem) -> Callable[..., Any]:  # noqa: ARG002
+        return ridge.solve
+
+    def _finer_starts(
+        self,
+        problems: Sequence[Any],  # noqa: ARG002
+        results: Sequence[Any],
+        deadline: float | None,  # noqa: ARG002
+    ) -> Sequence[Any] | None:
+        """Refine a direct solution that the certificate does not confirm, once."""
+        refinable = results[0].status is Status.STALLED and results[0].inverse is not None
+        return results if refinable else None
+
+    def _certify_task(self, task: int, problem: RidgeProblem) -> RidgeGap:  # noqa: ARG002
+        return measure_ridge_gap(problem, self.coef_, self.intercept_)

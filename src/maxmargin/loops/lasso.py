@@ -1,8 +1,8 @@
-"""Coordinate descent for the lasso: one coefficient at a time to its best value (theory D3).
+"""Coordinate descent for the lasso: one coefficient at a time is set to its minimiser.
 
 Friedman, Hastie, Tibshirani, "Regularization paths for generalized linear models via coordinate descent", 2010: with
-the residuals at hand ("naive updates"), or with the products of the columns ("covariance updates"). A column of X is a
-row of X^T, so that the loops take columns as ``Rows``.
+the residuals updated ("naive updates"), or with the Gram matrix of the columns ("covariance updates"). A column of X is
+a row of X^T, so that the loops take columns as ``Rows``.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from maxmargin.loops.rows import add_scaled, dot
 
 
 class Descent(NamedTuple):
-    """What a descent changes, and what it has to know of the columns.
+    """The state of a descent, changed in place, and the statistics of the columns.
 
     The residuals are those of columns that were not centred; ``drift`` times the roots of the weights is missing.
 
@@ -25,7 +25,7 @@ class Descent(NamedTuple):
     drift : one number, the sum of beta_j times the column's mean
     curvatures : sum_i m_i (x_ij - mean)² of every column
     means, totals : the mean of every column, and sum_i m_i x_ij; zeros where the columns are centred
-    lam : the price of a coefficient
+    lam : the penalty on the 1-norm
     """
 
     beta: np.ndarray
@@ -38,51 +38,51 @@ class Descent(NamedTuple):
 
 
 @inlined
-def best_coefficient(slope, curvature, lam):
-    """The minimum of curvature/2 b² - slope b + lam |b|."""
-    if slope > lam:
-        return (slope - lam) / curvature
-    if slope < -lam:
-        return (slope + lam) / curvature
+def best_coefficient(derivative, curvature, lam):
+    """The minimiser of curvature/2 b² - derivative b + lam |b|."""
+    if derivative > lam:
+        return (derivative - lam) / curvature
+    if derivative < -lam:
+        return (derivative + lam) / curvature
     return 0.0
 
 
 @jit
 def descend(columns, descent, order, first, last):
-    """Visit columns in turn. Returns by how much the objective fell, about."""
+    """Update the coefficients of columns in turn; return by how much the objective fell, about."""
     beta, residuals, drift = descent.beta, descent.residuals, descent.drift
-    fallen = 0.0
+    decrease = 0.0
     for k in range(first, last):
         j = order[k]
         curvature = descent.curvatures[j]
         if curvature <= 0.0:
             continue
-        slope = dot(columns, j, residuals) + drift[0] * descent.totals[j]
-        best = best_coefficient(slope + curvature * beta[j], curvature, descent.lam)
+        derivative = dot(columns, j, residuals) + drift[0] * descent.totals[j]
+        best = best_coefficient(derivative + curvature * beta[j], curvature, descent.lam)
         change = best - beta[j]
         if change != 0.0:
             add_scaled(columns, j, -change, residuals)
             drift[0] += change * descent.means[j]
             beta[j] = best
-            fallen += 0.5 * curvature * change * change
-    return fallen
+            decrease += 0.5 * curvature * change * change
+    return decrease
 
 
 @jit
-def descend_by_products(products, slopes, beta, lam, n_passes):
-    """Make passes over all columns, given x_j·x_k of all pairs and x_j·r of every column, which is kept up."""
-    for _ in range(n_passes):
-        moved = False
+def descend_with_gram(gram, gradient, beta, lam, n_epochs):
+    """Make epochs over all columns, given x_j·x_k of all pairs and x_j·r of every column, which is updated."""
+    for _ in range(n_epochs):
+        changed = False
         for j in range(beta.size):
-            curvature = products[j, j]
+            curvature = gram[j, j]
             if curvature <= 0.0:
                 continue
-            best = best_coefficient(slopes[j] + curvature * beta[j], curvature, lam)
+            best = best_coefficient(gradient[j] + curvature * beta[j], curvature, lam)
             change = best - beta[j]
             if change != 0.0:
-                moved = True
+                changed = True
                 beta[j] = best
                 for k in range(beta.size):
-                    slopes[k] -= change * products[j, k]
-        if not moved:
+                    gradient[k] -= change * gram[j, k]
+        if not changed:
             break

@@ -1,7 +1,8 @@
-"""Passes of logistic regression (theory D1): over the scores alone, and over the rows.
+"""Passes of logistic regression over the scores, and a sum of rows.
 
-A row of margin m = y f loses log(1 + exp(-m)). It pulls the plane with the probability 1/(1 + exp(m)) of the other
-class, and bends the loss with the product of both probabilities. Only exp(-|m|) is ever taken, which cannot overflow.
+A row of margin m = y f has the loss log(1 + exp(-m)). The derivative of its loss in the score is -y times the
+probability of the other class, 1/(1 + exp(m)), and its curvature is the product of both probabilities. Only exp(-|m|)
+is computed, which cannot overflow.
 """
 
 import math
@@ -11,8 +12,8 @@ from maxmargin.loops.rows import add_scaled
 
 
 @inlined
-def of_margin(margin):
-    """The loss, the probability of the other class, and the curvature of a row."""
+def loss_terms(margin):
+    """Compute the loss, the probability of the other class, and the curvature of a row."""
     tail = math.exp(-abs(margin))
     loss = math.log1p(tail) + max(-margin, 0.0)
     other = (tail if margin > 0.0 else 1.0) / (1.0 + tail)
@@ -20,44 +21,44 @@ def of_margin(margin):
 
 
 @jit
-def look(first, last, signs, weights, scores, b, pulls, curvatures):
-    """Fill in the pulls and curvatures of rows; return what they lose, and their smallest margin."""
-    lost, smallest = 0.0, math.inf
+def evaluate_losses(first, last, signs, weights, scores, b, derivatives, curvatures):
+    """Fill in the negative derivatives and the curvatures of rows; return their loss and their smallest margin."""
+    total, smallest = 0.0, math.inf
     for i in range(first, last):
         margin = signs[i] * (scores[i] + b)
-        loss, other, curvature = of_margin(margin)
-        lost += weights[i] * loss
-        pulls[i] = weights[i] * signs[i] * other
+        loss, other, curvature = loss_terms(margin)
+        total += weights[i] * loss
+        derivatives[i] = weights[i] * signs[i] * other
         curvatures[i] = weights[i] * curvature
         if weights[i] > 0.0:
             smallest = min(smallest, margin)
-    return lost, smallest
+    return total, smallest
 
 
 @jit
-def along(first, last, signs, weights, scores, changes, t):
-    """The sums of pulls times changes, and of curvatures times their squares, at ``scores + t changes``."""
-    slope, bend = 0.0, 0.0
+def derivatives_along(first, last, signs, weights, scores, changes, t):
+    """Compute the negative derivative and the curvature in t of the loss at ``scores + t changes``."""
+    derivative, curvature = 0.0, 0.0
     for i in range(first, last):
-        _, other, curvature = of_margin(signs[i] * (scores[i] + t * changes[i]))
-        slope += weights[i] * signs[i] * other * changes[i]
-        bend += weights[i] * curvature * changes[i] * changes[i]
-    return slope, bend
+        _, other, row_curvature = loss_terms(signs[i] * (scores[i] + t * changes[i]))
+        derivative += weights[i] * signs[i] * other * changes[i]
+        curvature += weights[i] * row_curvature * changes[i] * changes[i]
+    return derivative, curvature
 
 
 @jit
-def lean(first, last, signs, weights, scores, b):
-    """The sums of pulls and curvatures where the intercept is b."""
-    balance, bend = 0.0, 0.0
+def intercept_derivatives(first, last, signs, weights, scores, b):
+    """Compute the negative derivative and the curvature in the intercept of the loss at ``scores + b``."""
+    derivative, curvature = 0.0, 0.0
     for i in range(first, last):
-        _, other, curvature = of_margin(signs[i] * (scores[i] + b))
-        balance += weights[i] * signs[i] * other
-        bend += weights[i] * curvature
-    return balance, bend
+        _, other, row_curvature = loss_terms(signs[i] * (scores[i] + b))
+        derivative += weights[i] * signs[i] * other
+        curvature += weights[i] * row_curvature
+    return derivative, curvature
 
 
 @jit
-def combine(rows, first, last, factors, total):
-    """total += sum of factors_i x_i"""
+def add_rows(rows, first, last, coefficients, total):
+    """Add the sum of coefficients_i x_i to ``total``."""
     for i in range(first, last):
-        add_scaled(rows, i, factors[i], total)
+        add_scaled(rows, i, coefficients[i], total)

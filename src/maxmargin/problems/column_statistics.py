@@ -1,4 +1,4 @@
-"""Where the columns of a matrix lie, and how much they vary."""
+"""Means and standard deviations of the columns of a matrix, computed without cancellation."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,84 +8,83 @@ import scipy.sparse as sp
 
 from maxmargin.data import Points, column_offsets
 
-# Variances below this share of the mean of the squares are those of columns that are constant but for rounding.
+# A variance below this share of the mean square is the rounding error of a constant column.
 CONSTANT = 1e-24
 
 
 @dataclass(frozen=True)
-class Columns:
-    """The units in which coefficients are measured, and the place that all rows are seen from.
+class ColumnStatistics:
+    """Offsets and standard deviations of columns: the units in which coefficients are measured.
 
     Attributes
     ----------
     points : Points
     counted : ndarray of bool of shape (n,)
-        The rows that have a weight.
-    place : ndarray of shape (d,)
-        The mean row, where an intercept makes up for it; else zero. Of sparse rows, which it would fill, only what is
-        far from zero.
-    moved : ndarray of int
-        The columns that the place is taken from.
-    moved_points : Points
+        The rows with a positive weight.
+    offset : ndarray of shape (d,)
+        The column means, where an intercept makes up for them; else zero. For sparse rows, which it would fill, only
+        the means of columns far from zero.
+    shifted : ndarray of int
+        The columns that the offset is subtracted from.
+    shifted_points : Points
         The rows with these columns alone, dense.
     sizes : ndarray of shape (d,)
-        The root of the mean of (x_ij - place_j)².
-    spreads : ndarray of shape (d,)
+        The root of the mean of (x_ij - offset_j)².
+    deviations : ndarray of shape (d,)
         The standard deviations; without an intercept, the sizes of columns that are constant.
     """
 
     points: Points
     counted: np.ndarray
-    place: np.ndarray
-    moved: np.ndarray
-    moved_points: Points
+    offset: np.ndarray
+    shifted: np.ndarray
+    shifted_points: Points
     sizes: np.ndarray
-    spreads: np.ndarray
+    deviations: np.ndarray
 
     def combination(self, coefficients: np.ndarray) -> np.ndarray:
-        """The sum of the rows, seen from the place, each times its coefficient."""
-        around = self.moved_points.combination_around(self.place[self.moved], coefficients)
-        if self.moved.size == self.place.size:
+        """Compute sum_i c_i (x_i - offset)."""
+        around = self.shifted_points.combination_around(self.offset[self.shifted], coefficients)
+        if self.shifted.size == self.offset.size:
             return around
         total = self.points.combination(coefficients)
-        total[self.moved] = around
+        total[self.shifted] = around
         return total
 
     @cached_property
     def constant(self) -> np.ndarray:
-        """Which columns are nothing but the place: a size of zero alone may be due to squares that underflow."""
+        """Which columns are equal to the offset: a size of zero alone may be due to squares that underflow."""
         constant = self.sizes == 0.0
         if not constant.any():
             return constant
-        suspects = constant[self.moved]
-        of_moved = self.moved_points.matrix[:, suspects][self.counted] == self.place[self.moved][suspects]
+        suspects = constant[self.shifted]
+        equal = self.shifted_points.matrix[:, suspects][self.counted] == self.offset[self.shifted][suspects]
         matrix = self.points.matrix
         if sp.issparse(matrix):
-            seen = (matrix.data != 0.0) & np.repeat(self.counted, np.diff(matrix.indptr))
-            constant &= np.bincount(matrix.indices[seen], minlength=constant.size) == 0
-        constant[self.moved[suspects]] = of_moved.all(axis=0)
+            nonzero = (matrix.data != 0.0) & np.repeat(self.counted, np.diff(matrix.indptr))
+            constant &= np.bincount(matrix.indices[nonzero], minlength=constant.size) == 0
+        constant[self.shifted[suspects]] = equal.all(axis=0)
         return constant
 
 
-def columns_of(points: Points, weights: np.ndarray, from_mean: bool) -> Columns:
-    """Measure the columns, rows counted by their weights; ``from_mean`` says whether an intercept moves them."""
+def column_statistics(points: Points, weights: np.ndarray, has_intercept: bool) -> ColumnStatistics:
+    """Compute the statistics of weighted rows; with an intercept, columns have an offset."""
     shares, counted = weights / (float(weights.sum()) or 1.0), weights > 0.0
     means = points.combination(shares)
     if sp.issparse(points.matrix):
         squares = points.squares_of_columns(shares)
-        place = column_offsets(means, squares)
-        moved = np.flatnonzero(place)
-        dense = Points(points.matrix[:, moved].toarray())
+        offset = column_offsets(means, squares)
+        shifted = np.flatnonzero(offset)
+        dense = Points(points.matrix[:, shifted].toarray())
         variances = squares - np.square(means)
-        # There the difference has lost its digits.
-        squares[moved] = variances[moved] = dense.squares_around(place[moved], shares)
+        # Where the mean is large, the difference has lost its digits.
+        squares[shifted] = variances[shifted] = dense.squares_around(offset[shifted], shares)
     else:
-        place, moved, dense = means, np.arange(means.size), points
+        offset, shifted, dense = means, np.arange(means.size), points
         squares = variances = points.squares_around(means, shares)
-    if from_mean:
-        return Columns(points, counted, place, moved, dense, np.sqrt(squares), np.sqrt(variances))
-    nowhere = np.empty(0, dtype=int)
+    if has_intercept:
+        return ColumnStatistics(points, counted, offset, shifted, dense, np.sqrt(squares), np.sqrt(variances))
     squares = variances + np.square(means)
-    spreads = np.sqrt(np.where(variances > CONSTANT * squares, variances, squares))
-    nothing = Points(np.empty((points.n_rows, 0)))
-    return Columns(points, counted, np.zeros(means.size), nowhere, nothing, np.sqrt(squares), spreads)
+    deviations = np.sqrt(np.where(variances > CONSTANT * squares, variances, squares))
+    no_columns, no_points = np.empty(0, dtype=int), Points(np.empty((points.n_rows, 0)))
+    return ColumnStatistics(points, counted, np.zeros(means.size), no_columns, no_points, np.sqrt(squares), deviations)

@@ -1,4 +1,4 @@
-"""Logistic regression (theory D1), with a price on the length of the plane or without one."""
+"""Logistic regression, with an L2 penalty or without one."""
 
 import math
 from collections.abc import Callable
@@ -8,22 +8,22 @@ from functools import cached_property
 import numpy as np
 
 from maxmargin.data import Points
-from maxmargin.problems.column_statistics import Columns, columns_of
+from maxmargin.problems.column_statistics import ColumnStatistics, column_statistics
 
-# Newton steps for the intercept that balances the pulls; each one gains digits.
-BALANCING_STEPS = 60
-# Without a price on the length of w nothing is proven of planes that are longer than this, in lengths of the model.
-REACH = 10.0
+# Newton steps for the intercept: convergence is quadratic, and far out the steps double.
+MAX_INTERCEPT_STEPS = 60
+# Without a penalty on w, gaps hold for coefficients up to this many times as long as those of the model.
+RADIUS_FACTOR = 10.0
 
 
 @dataclass(frozen=True)
 class LogisticProblem:
-    r"""A plane whose distance is the logarithm of the odds.
+    r"""Logistic regression in primal and dual form: w·x + b is the logarithm of the odds.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i c_i \log(1 + e^{-y_i (w \cdot x_i + b)})
 
-    or, with C = inf, the sum alone, as in the lecture. With p_i in [0, 1] and H(p) = -p log p - (1 - p) log(1 - p), the
-    dual of a finite C is
+    or, with C = inf, the sum of the losses alone, as in the lecture. With p_i in [0, 1] and
+    H(p) = -p log p - (1 - p) log(1 - p), the dual of a finite C is
 
     .. math:: \max_p\; C \sum_i c_i H(p_i) - \tfrac12 \Big\lVert C \sum_i c_i p_i y_i x_i \Big\rVert^2
               \quad\text{with}\quad \sum_i c_i p_i y_i = 0,
@@ -37,7 +37,7 @@ class LogisticProblem:
         A row of weight 2 is a row given twice.
     C : float
     fit_intercept : bool
-        Without it b = 0, and the pulls need not balance.
+        Without it b = 0, and the dual has no equality constraint.
     """
 
     points: Points
@@ -48,18 +48,18 @@ class LogisticProblem:
 
     @property
     def loss_factor(self) -> float:
-        """What the losses are multiplied by: C, or 1 where the length of w costs nothing."""
+        """The factor on the losses: C, or 1 where w is not penalised."""
         return self.C if self.is_penalised else 1.0
 
     @property
     def is_penalised(self) -> bool:
-        """Whether the length of w has a price."""
+        """Whether w has the penalty ||w||²/2."""
         return not math.isinf(self.C)
 
     @cached_property
-    def columns(self) -> Columns:
-        """Where the columns lie, and how much they vary."""
-        return columns_of(self.points, self.weights, self.fit_intercept)
+    def columns(self) -> ColumnStatistics:
+        """Offsets and standard deviations of the columns."""
+        return column_statistics(self.points, self.weights, self.fit_intercept)
 
     def losses(self, scores: np.ndarray) -> np.ndarray:
         """c_i log(1 + exp(-y_i f_i)), without overflow."""
@@ -70,15 +70,15 @@ class LogisticProblem:
         """p_i, the probability of the other class."""
         return sigmoid(-self.signs * scores)
 
-    def balancing_intercept(self, scores: np.ndarray) -> float:
-        """The intercept to add to the scores with which the loss is smallest: there the pulls of both sides balance."""
+    def best_intercept(self, scores: np.ndarray) -> float:
+        """Compute the intercept to add to the scores at which the loss is smallest: there its derivative is zero."""
 
-        def lean(b: float) -> tuple[float, float]:
+        def derivatives(b: float) -> tuple[float, float]:
             others = self.others(scores + b)
-            pulls = self.weights * self.signs * others
-            return float(pulls.sum()), float((self.weights * others * (1.0 - others)).sum())
+            first = self.weights * self.signs * others
+            return float(first.sum()), float((self.weights * others * (1.0 - others)).sum())
 
-        return balanced(lean, 0.0)
+        return falling_root(derivatives, 0.0)
 
 
 def sigmoid(scores: np.ndarray) -> np.ndarray:
@@ -87,24 +87,24 @@ def sigmoid(scores: np.ndarray) -> np.ndarray:
     return np.where(scores >= 0.0, 1.0, tail) / (1.0 + tail)
 
 
-def balanced(lean: Callable[[float], tuple[float, float]], b: float) -> float:
-    """The zero of a falling function by Newton steps, kept between the ends that are known.
+def falling_root(function: Callable[[float], tuple[float, float]], b: float) -> float:
+    """Find the root of a falling function by Newton steps, safeguarded by the bracket that is known.
 
     Parameters
     ----------
-    lean : callable
-        Returns the value at b, and its slope without the sign.
+    function : callable
+        Returns the value at b, and the absolute value of the derivative.
     b : float
-        Where to begin.
+        The initial point.
     """
     low, high = -math.inf, math.inf
-    for _ in range(BALANCING_STEPS):
-        value, slope = lean(b)
+    for _ in range(MAX_INTERCEPT_STEPS):
+        value, derivative = function(b)
         if value == 0.0:
             break
         low, high = (b, high) if value > 0.0 else (low, b)
-        # Far out the slope vanishes, and the logarithm of the odds changes by more than one only in doubling steps.
-        step = value / slope if slope > 0.0 else math.copysign(math.inf, value)
+        # Far out the derivative vanishes: steps are bounded, so that b at most about doubles.
+        step = value / derivative if derivative > 0.0 else math.copysign(math.inf, value)
         longest = 1.0 + abs(b)
         new = b + min(max(step, -longest), longest)
         if not low < new < high:
@@ -115,9 +115,9 @@ def balanced(lean: Callable[[float], tuple[float, float]], b: float) -> float:
     return b
 
 
-def reach_of(w: np.ndarray, spreads: np.ndarray) -> float:
-    """Up to which length of w, in columns of unit spread, a gap is stated where that has no price.
+def certified_radius(w: np.ndarray, deviations: np.ndarray) -> float:
+    """The norm of w, in standardised columns, up to which a gap holds where w is not penalised.
 
-    A plane of length one hardly moves a score by more than one.
+    One is added because coefficients of norm one hardly change a score by more than one.
     """
-    return REACH * float(np.linalg.norm(w * spreads)) + 1.0
+    return RADIUS_FACTOR * float(np.linalg.norm(w * deviations)) + 1.0

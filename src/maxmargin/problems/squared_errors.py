@@ -1,4 +1,4 @@
-"""Linear models whose errors are squared: least squares, ridge and lasso (theory D2 to D4)."""
+"""Linear models with squared errors: least squares, ridge and lasso."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +11,7 @@ from maxmargin.data import Centring, Points, TargetPoints, centred
 
 @dataclass(frozen=True)
 class SquaredErrors:
-    """What a linear model loses: sum m_i (y_i - w·x_i - b)².
+    """The squared errors of a linear model, sum m_i (y_i - w·x_i - b)².
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class SquaredErrors:
 
     @cached_property
     def sparse_columns(self) -> Any:
-        """The columns of a sparse matrix, one after the other."""
+        """The sparse matrix by columns."""
         return self.points.matrix.tocsc()
 
     @cached_property
@@ -66,18 +66,18 @@ class SquaredErrors:
         return self.points.squares_of_columns(self.weights)
 
     @cached_property
-    def squared_spreads(self) -> np.ndarray:
-        """The same around the column's mean."""
+    def squared_deviations(self) -> np.ndarray:
+        """sum_i m_i (x_ij - mean_j)² of every column j: its total squared deviation from the mean."""
         return np.maximum(0.0, self.squares_of_columns - self.total_weight * np.square(self.column_means))
 
     @cached_property
     def centring(self) -> Centring:
-        """Where columns far from zero can be moved: w stays, and the intercept takes up the rest."""
+        """The offsets of columns far from zero: w is the same without them, the intercept is not."""
         return centred(self.points, may_move=self.has_intercept, weights=self.weights)
 
     @cached_property
     def centred(self) -> "SquaredErrors":
-        """The same errors of points whose columns are not far from zero; with the intercept of that centring."""
+        """The same errors of points without these offsets; the intercept is that of the centring."""
         return self if self.centring.points is self.points else replace(self, points=self.centring.points)
 
     def mean(self, values: np.ndarray) -> float:
@@ -92,7 +92,7 @@ class SquaredErrors:
         return values if self.weights is None else self.weights * values
 
     def best_intercept(self, w: np.ndarray) -> float:
-        """The b that loses least beside these coefficients."""
+        """The b with the smallest errors for these coefficients."""
         return self.target_mean - float(self.column_means @ w) if self.has_intercept else 0.0
 
     def residuals(self, w: np.ndarray, b: float) -> np.ndarray:
@@ -102,7 +102,7 @@ class SquaredErrors:
 
 @dataclass(frozen=True)
 class RidgeProblem:
-    r"""Squared errors, and a price lambda on the square of the length of w.
+    r"""Ridge regression: squared errors, with the penalty lambda on the squared norm of w.
 
     .. math:: \min_{w, b} \sum_i m_i (y_i - w \cdot x_i - b)^2 + \lambda \lVert w \rVert^2
 
@@ -117,7 +117,7 @@ class RidgeProblem:
 
 @dataclass(frozen=True)
 class LassoProblem:
-    r"""Half the squared errors, and a price lambda on the sum of the sizes of w.
+    r"""The lasso: half the squared errors, with the penalty lambda on the 1-norm of w.
 
     .. math:: \min_{w, b} \tfrac12 \sum_i m_i (y_i - w \cdot x_i - b)^2 + \lambda \lVert w \rVert_1
 

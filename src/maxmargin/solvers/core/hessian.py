@@ -1,8 +1,13 @@
-"""The matrix of weighted rows, M = diag(own) + factor sum weights_i (x_i, 1)(x_i, 1)^T, and systems with it."""
+"""The Hessian of a linear model's objective as an operator, and three ways to solve systems with it.
 
-import math
-from collections.abc import Callable
+    H = diag(penalties, intercept penalty) + factor sum_i weights_i (x_i, 1)(x_i, 1)^T
+
+over some of the rows. Systems are solved by Cholesky's factorisation of H, by that of the Schur complement, in which
+the intercept is eliminated, or by conjugate gradients on either of them.
+"""
+
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,150 +16,229 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from maxmargin.data import Points
 from maxmargin.engine.threads import ThreadEngine
 from maxmargin.loops.newton import hessian_diagonal, hessian_product, update_gram
+from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
+from maxmargin.solvers.core.transposed_product import transposed_product
 
-# Matrices up to this size are factorised.
+# Columns: matrices up to this size are factorised.
 LARGEST_DIRECT = 2048
-# Rows are gathered for BLAS in pieces of this many entries.
+# Entries: dense rows are gathered for BLAS in pieces of this many, 8 MB.
 GATHERED_ENTRIES = 1 << 20
-# The most floats that the blocks' own matrices may take together.
+# Entries: the most that the blocks' own Gram matrices may have together, 32 MB.
 MATRIX_ENTRIES = 1 << 22
-CONJUGATE_STEPS = 300
-# How much faster BLAS multiplies than a loop does.
-FASTER_BY_BLAS = 12.0
-# A singular system is that of an intercept that no row holds; this keeps its step finite.
-SLIGHT = 1e-12
+# Steps of conjugate gradients after which a Newton step is taken as it is.
+MAX_CONJUGATE_STEPS = 300
+# How much faster BLAS multiplies than a compiled loop does, as measured.
+BLAS_SPEEDUP = 12.0
+# Added to the intercept's curvature, relative to the factor: H is singular where no row determines the intercept.
+INTERCEPT_SHIFT = 1e-12
+# Blocks of rows that have an image vector of their own in a product with H.
+PRODUCT_BLOCKS = 4
+# Where w is not penalised, H may be singular: these shares of the columns' variation (Marquardt) and of their squares,
+# of which rounding leaves about as much in a constant column, are added to its diagonal.
+DAMPING, DAMPING_OF_SQUARES = 1e-5, 1e-14
+# The computed variation of a column is not taken to be smaller than this share of its squares.
+LEAST_VARIATION = 1e-8
 
 
 @dataclass(frozen=True)
 class HessianOperator:
-    """The matrix M, given by its parts.
+    """The matrix H, given by its parts.
 
     Attributes
     ----------
     points : Points
-    chosen : ndarray of uint32, the rows that count
-    weights : ndarray of shape (n,), of all rows
-    own : ndarray of shape (d + 1,), what M has on its diagonal without any row
+    engine : ThreadEngine
+    rows : ndarray of uint32
+        The rows that are summed over.
+    weights : ndarray of shape (n,)
+        One for each row of ``points``.
     factor : float
+    is_penalised : bool
+        Whether w has the penalty ||w||²/2: then ``penalties`` are ones, else a small damping.
     has_intercept : bool
-        Whether the last unknown, the intercept's, is tied to the rows.
+    intercept_penalty : float, default=0.0
+    offset : ndarray of shape (d,), optional
+        For the Schur complement: gradients and steps of the intercept are those of w·(x - offset) + b.
     """
 
     points: Points
-    chosen: np.ndarray
+    engine: ThreadEngine
+    rows: np.ndarray
     weights: np.ndarray
-    own: np.ndarray
     factor: float
+    is_penalised: bool
     has_intercept: bool
+    intercept_penalty: float = 0.0
+    offset: np.ndarray | None = None
 
-    def factorised(self, gradient: np.ndarray, gram: np.ndarray) -> np.ndarray:
-        """Solve M step = -gradient by Cholesky, given the lower triangle of the weighted rows' products."""
+    # Products.
+
+    def product(self, direction: np.ndarray, direction_b: float) -> np.ndarray:
+        """Compute sum_i weights_i (x_i, 1) (x_i·direction + direction_b)."""
+
+        def of_block(first: int, last: int) -> np.ndarray:
+            image = np.zeros(direction.size + 1)
+            hessian_product(self.points.rows, self.rows[first:last], self.weights, direction, direction_b, image)
+            return image
+
+        return np.add.reduce(self.engine.each(self.rows.size, of_block, PRODUCT_BLOCKS))
+
+    def diagonal(self) -> np.ndarray:
+        """Compute the diagonal of sum_i weights_i (x_i, 1)(x_i, 1)^T."""
+        diagonal = np.zeros(self.points.n_columns + 1)
+        hessian_diagonal(self.points.rows, self.rows, self.weights, diagonal)
+        return diagonal
+
+    # The whole system, the intercept's unknown being the last one. It needs a penalty on w.
+
+    def solve_direct(self, gradient: np.ndarray, gram: np.ndarray) -> np.ndarray:
+        """Solve H step = -gradient by Cholesky's factorisation, given the lower triangle of the rows' Gram matrix."""
         matrix = self.factor * gram
         if not self.has_intercept:
             matrix[-1, :-1] = 0.0
             matrix[-1, -1] = 0.0
-        places = np.diag_indices_from(matrix)
-        matrix[places] += self.own
-        matrix[-1, -1] += SLIGHT * (1.0 + self.factor)
-        return -solved(matrix, gradient)
+        matrix[np.diag_indices_from(matrix)] += self._own_diagonal
+        matrix[-1, -1] += INTERCEPT_SHIFT * (1.0 + self.factor)
+        return -solve_positive(matrix, gradient)
 
-    def conjugate_gradients(self, gradient: np.ndarray, blocks: ThreadEngine, forcing: float) -> tuple[np.ndarray, int]:
-        """Solve M step = -gradient until the residual has fallen to the share ``forcing``; return the steps, too."""
-        rows, chosen, weights, factor = self.points.rows, self.chosen, self.weights, self.factor
-        of_rows = np.zeros(gradient.size)
-        hessian_diagonal(rows, chosen, weights, of_rows)
+    def solve_iteratively(self, gradient: np.ndarray, forcing: float) -> tuple[np.ndarray, int]:
+        """Solve H step = -gradient by conjugate gradients until the residual has fallen to the share ``forcing``.
+
+        Returns
+        -------
+        step : ndarray of shape (d + 1,)
+        n_steps : int
+        """
+        own, diagonal = self._own_diagonal, self.diagonal()
         if not self.has_intercept:
-            of_rows[-1] = 0.0
-        preconditioner = 1.0 / (self.own + factor * of_rows + SLIGHT)
+            diagonal[-1] = 0.0
 
-        def times(direction: np.ndarray) -> np.ndarray:
-            def of_block(first: int, last: int) -> np.ndarray:
-                part = np.zeros(direction.size)
-                hessian_product(rows, chosen[first:last], weights, direction[:-1], direction[-1], part)
-                return part
-
-            image = np.add.reduce(blocks.each(chosen.size, of_block, 4))
+        def product(direction: np.ndarray) -> np.ndarray:
+            image = self.product(direction[:-1], direction[-1])
             if not self.has_intercept:
                 image[-1] = 0.0
-            return self.own * direction + factor * image
+            return own * direction + self.factor * image
 
-        return preconditioned_conjugate_gradients(times, preconditioner, gradient, forcing)
+        run = ConjugateGradients(product, -gradient, 1.0 / (own + self.factor * diagonal + INTERCEPT_SHIFT))
+        return run.run(forcing, MAX_CONJUGATE_STEPS), run.n_steps
 
+    @cached_property
+    def _own_diagonal(self) -> np.ndarray:
+        """H without any row; an intercept that is held at zero has a one."""
+        return np.append(np.ones(self.points.n_columns), self.intercept_penalty if self.has_intercept else 1.0)
 
-def preconditioned_conjugate_gradients(
-    times: Callable[[np.ndarray], np.ndarray], preconditioner: np.ndarray, gradient: np.ndarray, forcing: float
-) -> tuple[np.ndarray, int]:
-    """Solve M step = -gradient until the residual has fallen to the share ``forcing``; return the steps, too.
+    # The Schur complement: with m the mean row in these weights,
+    #     S = diag(penalties) + factor sum_i weights_i (x_i - m)(x_i - m)^T,
+    # so that columns far from zero do no harm. Without an intercept m is zero.
 
-    ``times`` multiplies by M, and ``preconditioner`` is about the inverse of its diagonal.
-    """
-    result, residual = np.zeros_like(gradient), -gradient
-    scaled = preconditioner * residual
-    direction, square = scaled.copy(), float(residual @ scaled)
-    goal = forcing**2 * square
-    n_steps = 0
-    while n_steps < CONJUGATE_STEPS and goal < square < math.inf:
-        image = times(direction)
-        bent = float(direction @ image)
-        if not bent > 0.0:
-            break
-        length = square / bent
-        result += length * direction
-        residual -= length * image
-        scaled = preconditioner * residual
-        square, before = float(residual @ scaled), square
-        direction = scaled + (square / before) * direction
-        n_steps += 1
-    return result, n_steps
+    def solve_schur_direct(self, gradient: np.ndarray, gradient_b: float) -> tuple[np.ndarray, float]:
+        """Solve H step = -gradient by Cholesky's factorisation of S; return the steps of w and b."""
+        # The offset is not subtracted from sparse rows: it would fill them.
+        offset = None if sp.issparse(self.points.matrix) else self.offset
+        parts = gram_parts(self.points, self.engine, self.rows, self.weights, self.rows.size, offset)
+        gram = np.add.reduce(parts)
+        total, inner = float(gram[-1, -1]), gram[:-1, :-1]
+        mean = _quotient(gram[-1, :-1], total)
+        variation = np.diag(inner) - total * np.square(mean)
+        squares = np.diag(inner) + (0.0 if offset is None else total * np.square(offset))
+        if self.has_intercept:
+            inner -= np.outer(total * mean, mean)
+        matrix = self.factor * inner
+        diagonal = np.diag_indices_from(matrix)
+        matrix[diagonal] += self._penalties(variation, squares)
+        # Scaled to a unit diagonal, so that the shift of a singular matrix is small for every column.
+        scales = 1.0 / np.sqrt(np.maximum(matrix[diagonal], np.finfo(float).tiny))
+        matrix *= scales[:, None]
+        matrix *= scales
+        mean = mean if offset is not None else self._from_offset(mean)
+        step = -scales * solve_positive(matrix, scales * (gradient - gradient_b * mean))
+        return step, self._intercept_step(step, mean, total, gradient_b)
+
+    def solve_schur_iteratively(
+        self, gradient: np.ndarray, gradient_b: float, forcing: float
+    ) -> tuple[np.ndarray, float]:
+        """Solve the same by conjugate gradients until the residual has fallen to the share ``forcing``."""
+        diagonal = self.diagonal()
+        squares, total = diagonal[:-1], float(diagonal[-1])
+        mean = _quotient(transposed_product(self.points, self.engine, self.weights), total)
+        variation = np.maximum(squares - total * np.square(mean), LEAST_VARIATION * squares)
+        penalties = self._penalties(variation, squares)
+        if not self.has_intercept:
+            mean, variation = np.zeros(gradient.size), squares
+
+        def product(direction: np.ndarray) -> np.ndarray:
+            image = self.product(direction, -float(mean @ direction))
+            return penalties * direction + self.factor * (image[:-1] - image[-1] * mean)
+
+        from_offset = self._from_offset(mean)
+        run = ConjugateGradients(
+            product, -(gradient - gradient_b * from_offset), 1.0 / (penalties + self.factor * variation)
+        )
+        step = run.run(forcing, MAX_CONJUGATE_STEPS)
+        return step, self._intercept_step(step, from_offset, total, gradient_b)
+
+    def _from_offset(self, mean: np.ndarray) -> np.ndarray:
+        return mean if self.offset is None else mean - self.offset
+
+    def _penalties(self, variation: np.ndarray, squares: np.ndarray) -> np.ndarray:
+        if self.is_penalised:
+            return np.ones(squares.size)
+        damping = DAMPING * np.maximum(variation, 0.0) + DAMPING_OF_SQUARES * squares
+        return self.factor * np.where(damping > 0.0, damping, 1.0)
+
+    def _intercept_step(self, step: np.ndarray, mean: np.ndarray, total: float, gradient_b: float) -> float:
+        if not self.has_intercept or total <= 0.0:
+            return 0.0
+        return -gradient_b / (self.factor * total) - float(mean @ step)
 
 
 def gram_parts(
     points: Points,
-    blocks: ThreadEngine,
-    chosen: np.ndarray,
+    engine: ThreadEngine,
+    rows: np.ndarray,
     weights: np.ndarray,
-    n_joining: int,
-    place: np.ndarray | None = None,
+    n_added: int,
+    offset: np.ndarray | None = None,
 ) -> list[np.ndarray]:
-    """Matrices that add up to sum weights_i (x_i, 1)(x_i, 1)^T, in the lower triangle.
+    """Compute matrices whose sum is sum_i weights_i (x_i, 1)(x_i, 1)^T, in the lower triangle.
 
-    The first ``n_joining`` of the chosen rows are added, the others are taken away. From dense rows a ``place`` can be
-    taken first.
+    Parameters
+    ----------
+    points : Points
+    engine : ThreadEngine
+    rows : ndarray of uint32
+    weights : ndarray of shape (n,)
+    n_added : int
+        The first so many of the rows are added, the others are subtracted.
+    offset : ndarray of shape (d,), optional
+        Subtracted from dense rows first.
     """
     size = points.n_columns + 1
 
     def of_block(first: int, last: int) -> np.ndarray:
-        part, n_added = chosen[first:last], max(0, n_joining - first)
+        part, n_added_here = rows[first:last], max(0, n_added - first)
         if sp.issparse(points.matrix):
-            return _sparse_gram(points, part, weights, n_added)
-        return _dense_gram(points, part, weights, n_added, place)
+            gram = np.zeros((size, size))
+            update_gram(points.rows, part, weights, n_added_here, gram)
+            return gram
+        return _dense_gram(points, part, weights, n_added_here, offset)
 
-    return blocks.each(
-        chosen.size,
-        of_block,
-        max(1, min(8, MATRIX_ENTRIES // size**2, 2 * chosen.size // size)),
-    )
-
-
-def _sparse_gram(points: Points, chosen: np.ndarray, weights: np.ndarray, n_joining: int) -> np.ndarray:
-    part = np.zeros((points.n_columns + 1,) * 2)
-    update_gram(points.rows, chosen, weights, n_joining, part)
-    return part
+    return engine.each(rows.size, of_block, max(1, min(8, MATRIX_ENTRIES // size**2, 2 * rows.size // size)))
 
 
 def _dense_gram(
-    points: Points, chosen: np.ndarray, weights: np.ndarray, n_joining: int, place: np.ndarray | None
+    points: Points, rows: np.ndarray, weights: np.ndarray, n_added: int, offset: np.ndarray | None
 ) -> np.ndarray:
-    """The same through BLAS, on rows gathered in pieces."""
+    """Compute the Gram matrix by BLAS, on rows gathered in pieces."""
     total = np.zeros((points.n_columns + 1,) * 2)
     size = max(1, GATHERED_ENTRIES // max(1, points.n_columns))
-    for rows, sign in ((chosen[:n_joining], 1.0), (chosen[n_joining:], -1.0)):
-        for start in range(0, rows.size, size):
-            part = rows[start : start + size]
+    for some, sign in ((rows[:n_added], 1.0), (rows[n_added:], -1.0)):
+        for start in range(0, some.size, size):
+            part = some[start : start + size]
             root = np.sqrt(weights[part])
             gathered = np.empty((part.size, points.n_columns + 1))
             entries = points.matrix[part]
-            np.multiply(entries if place is None else entries - place, root[:, None], out=gathered[:, :-1])
+            np.multiply(entries if offset is None else entries - offset, root[:, None], out=gathered[:, :-1])
             gathered[:, -1] = root
             product = gathered.T @ gathered
             if sign > 0.0:
@@ -164,14 +248,18 @@ def _dense_gram(
     return total
 
 
-def solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Cholesky on the lower triangle; where rounding has made it indefinite, with a little more on the diagonal."""
-    extra = 0.0
+def solve_positive(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Solve by Cholesky's factorisation of the lower triangle, shifted where rounding has made it indefinite."""
+    shift = 0.0
     for _ in range(12):
         try:
-            shifted = matrix + extra * np.eye(len(matrix)) if extra else matrix
+            shifted = matrix + shift * np.eye(len(matrix)) if shift else matrix
             # LAPACK reads by columns: the lower triangle is the upper one to it.
             return cho_solve(cho_factor(shifted.T, lower=False, check_finite=False), right, check_finite=False)
         except LinAlgError:
-            extra = max(10.0 * extra, 1e-12 * float(np.trace(matrix)))
+            shift = max(10.0 * shift, 1e-12 * float(np.trace(matrix)))
     return right / np.maximum(1.0, np.diag(matrix))
+
+
+def _quotient(sums: np.ndarray, total: float) -> np.ndarray:
+    return sums / total if total > 0.0 else np.zeros_like(sums)

@@ -1,22 +1,22 @@
-"""Sums of rows, each times a factor, in threads."""
+"""The transposed product X^T c, in threads."""
 
 import numpy as np
 
 from maxmargin.data import Points
 from maxmargin.engine.threads import ThreadEngine
-from maxmargin.loops.logistic import combine
+from maxmargin.loops.logistic import add_rows
 
-# So many blocks of rows have a vector of their own when rows are added up.
-BLOCKS_OF_SUMS = 8
+# Blocks of rows that have a sum vector of their own.
+SUM_BLOCKS = 8
 
 
-def transposed_product(points: Points, blocks: ThreadEngine, factors: np.ndarray) -> np.ndarray:
-    """X^T factors"""
+def transposed_product(points: Points, engine: ThreadEngine, coefficients: np.ndarray) -> np.ndarray:
+    """Compute X^T c."""
     rows = points.rows
 
     def of_block(first: int, last: int) -> np.ndarray:
         part = np.zeros(points.n_columns)
-        combine(rows, first, last, factors, part)
+        add_rows(rows, first, last, coefficients, part)
         return part
 
-    return np.add.reduce(blocks.each(points.n_rows, of_block, BLOCKS_OF_SUMS))
+    return np.add.reduce(engine.each(points.n_rows, of_block, SUM_BLOCKS))

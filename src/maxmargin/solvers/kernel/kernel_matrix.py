@@ -91,7 +91,7 @@ class KernelMatrix:
                 for start in range(first, last, size):
                     self._store(prepared, slice(start, min(last, start + size)), few, start, out)
 
-            self.engine.each(self.n_rows, store, max(1, most))
+            self.engine.map(store, self.n_rows, max(1, most))
 
     def _prepared(self, rows: np.ndarray) -> Any:
         """The left operand of the products of some rows, no more than ``rows_at_once``, with all others."""
@@ -190,7 +190,6 @@ class KernelCache:
 
     def add_rows(self, slots: np.ndarray, coefficients: np.ndarray, scores: np.ndarray) -> None:
         """Add stored rows, times coefficients, to the scores of all points, in float64 and in threads."""
-        self.matrix.engine.each(
-            scores.size,
-            lambda first, last: add_kernel_rows(self.stored, slots, coefficients, scores, first, last),
+        self.matrix.engine.map(
+            lambda first, last: add_kernel_rows(self.stored, slots, coefficients, scores, first, last), scores.size
         )

@@ -1,4 +1,4 @@
-"""Columns that are copies of others, but for their sign and, with an intercept, a shift: a lasso needs one of each."""
+"""Duplicate columns, up to their sign and, with an intercept, a shift: the lasso needs one of each."""
 
 from typing import NamedTuple
 
@@ -7,47 +7,47 @@ import scipy.sparse as sp
 
 from maxmargin.problems.squared_errors import SquaredErrors
 
-# Products with random numbers of two columns that are no copies are never as near to each other as this.
+# Products of two columns with random numbers that are nearer to each other than this, relatively, suggest duplicates.
 SUSPICIOUS = 1e-9
-# Entries of copies, less their means, differ by rounding only.
+# Entries of duplicates, less their means, differ by rounding errors only: relative to the largest one, by this much.
 ROUNDED = 1e-12
 # The most entries that are compared, and the most that sparse data may have.
-MOST_ENTRIES, MOST_STORED = 1 << 25, 1 << 20
+MAX_ENTRIES, MAX_STORED = 1 << 25, 1 << 20
 
 
-class Copies(NamedTuple):
-    """Columns, the first column that each is a copy of, and with which sign."""
+class Duplicates(NamedTuple):
+    """Columns, the first column that each is a duplicate of, and with which sign."""
 
     columns: np.ndarray
     originals: np.ndarray
     signs: np.ndarray
 
 
-def copies_among(errors: SquaredErrors, columns: np.ndarray) -> Copies:
-    """Find copies among these columns, where the search costs little beside what it saves."""
-    nothing = Copies(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp), np.empty(0))
+def duplicates_among(errors: SquaredErrors, columns: np.ndarray) -> Duplicates:
+    """Find duplicates among these columns, where the search costs little in comparison with what it saves."""
+    nothing = Duplicates(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp), np.empty(0))
     points = errors.points
-    if sp.issparse(points.matrix) and (points.n_columns <= points.n_rows or points.matrix.nnz > MOST_STORED):
+    if sp.issparse(points.matrix) and (points.n_columns <= points.n_rows or points.matrix.nnz > MAX_STORED):
         return nothing
     products = _random_products(errors)[columns]
     sizes = np.abs(products)
     order = np.argsort(sizes, kind="stable")
     near = np.diff(sizes[order]) <= SUSPICIOUS * sizes[order][1:]
     suspects = np.flatnonzero(near)
-    if not suspects.size or suspects.size * points.n_rows > MOST_ENTRIES:
+    if not suspects.size or suspects.size * points.n_rows > MAX_ENTRIES:
         return nothing
     left, right = order[suspects], order[suspects + 1]
     near[suspects] = _same(errors, columns[left], columns[right], np.sign(products[left] * products[right]))
-    # Where each column is a copy of the one before it, all are copies of one another: the leftmost is the original.
+    # Where each column is a duplicate of the one before it, all are: the leftmost is the original.
     begins = np.concatenate([[True], ~near])
     first = np.minimum.reduceat(order, np.flatnonzero(begins))[np.cumsum(begins) - 1]
     copied = first != order
     signs = np.sign(products[order[copied]] * products[first[copied]])
-    return Copies(columns[order[copied]], columns[first[copied]], signs)
+    return Duplicates(columns[order[copied]], columns[first[copied]], signs)
 
 
 def _random_products(errors: SquaredErrors) -> np.ndarray:
-    """The product of every column, around its mean if there is an intercept, with the same random numbers."""
+    """Compute the product of every column, less its mean if there is an intercept, with the same random numbers."""
     numbers = np.random.default_rng(0).standard_normal(errors.targets.size)
     return errors.points.combination(errors.weighted(numbers - errors.mean(numbers)))
 

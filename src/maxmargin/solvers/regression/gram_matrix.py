@@ -1,4 +1,4 @@
-"""Products of the columns of X with each other, x_j·x_k = sum_i m_i (x_ij - mean_j)(x_ik - mean_k), kept once made."""
+"""The Gram matrix of the columns of X, x_j·x_k = sum_i m_i (x_ij - mean_j)(x_ik - mean_k), of some columns or all."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,14 +9,14 @@ import scipy.sparse as sp
 from maxmargin.data.blocks import row_blocks
 from maxmargin.problems.squared_errors import SquaredErrors
 
-# Products of more columns than this take more time and memory than descents without them.
-MOST_COLUMNS = 1000
-# A product of sparse columns costs so many times as much as a look at an entry may.
-LOOKS_PER_ENTRY = 50
+# The Gram matrix of more columns than this takes more time and memory than a descent without it.
+MAX_COLUMNS = 1000
+# Products of sparse entries that a Gram matrix may cost for every stored entry: about the epochs that it saves.
+PRODUCTS_PER_ENTRY = 50
 
 
 def normal_equations(errors: SquaredErrors, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Products of all columns, and those of every column with targets."""
+    """Compute the Gram matrix of all columns, and the product of every column with targets."""
     matrix, means = errors.points.factor, errors.column_means
     weighted = errors.weighted(targets)
     if not sp.issparse(matrix):
@@ -34,8 +34,8 @@ def normal_equations(errors: SquaredErrors, targets: np.ndarray) -> tuple[np.nda
     return products - errors.total_weight * np.outer(means, means), right
 
 
-class ColumnProducts:
-    """Products of the columns that were asked for, with room for more.
+class GramMatrix:
+    """The Gram matrix of the columns that were asked for, extended when others are.
 
     Parameters
     ----------
@@ -46,30 +46,30 @@ class ColumnProducts:
         self.errors = errors
         self._matrix = errors.points.factor
         self._is_sparse = sp.issparse(self._matrix)
-        self._place = np.full(errors.points.n_columns, -1)
+        self._position = np.full(errors.points.n_columns, -1)
         self._members = np.empty(0, dtype=np.intp)
         self._values = np.empty((0, 0))
 
     def affordable(self, chosen: np.ndarray) -> bool:
-        """Whether the products of these columns cost less than they save."""
-        if chosen.size > MOST_COLUMNS:
+        """Whether the Gram matrix of these columns costs less than it saves."""
+        if chosen.size > MAX_COLUMNS:
             return False
-        if not self._is_sparse or (self._place[chosen] >= 0).all():
+        if not self._is_sparse or (self._position[chosen] >= 0).all():
             return True
         entries = np.bincount(self.errors.sparse_columns[:, chosen].indices, minlength=1).astype(np.float64)
-        return float(entries @ entries) <= LOOKS_PER_ENTRY * float(entries.sum())
+        return float(entries @ entries) <= PRODUCTS_PER_ENTRY * float(entries.sum())
 
     def among(self, chosen: np.ndarray) -> np.ndarray:
-        """Products of these columns."""
-        new = chosen[self._place[chosen] < 0]
+        """Return the Gram matrix of these columns."""
+        new = chosen[self._position[chosen] < 0]
         if new.size:
-            if self._members.size + new.size > MOST_COLUMNS:
-                # Those of columns that are not asked for now are forgotten.
-                self._place[self._members] = -1
+            if self._members.size + new.size > MAX_COLUMNS:
+                # Products with columns that are not asked for now are dropped.
+                self._position[self._members] = -1
                 self._members, self._values, new = self._members[:0], np.empty((0, 0)), chosen
             self._add(new)
-        places = self._place[chosen]
-        return self._values[np.ix_(places, places)]
+        positions = self._position[chosen]
+        return self._values[np.ix_(positions, positions)]
 
     def _add(self, new: np.ndarray) -> None:
         old = self._members
@@ -79,7 +79,7 @@ class ColumnProducts:
         if old.size:
             values[: old.size, old.size :] = self._between(old, new)
             values[old.size :, : old.size] = values[: old.size, old.size :].T
-        self._place[new] = np.arange(old.size, old.size + new.size)
+        self._position[new] = np.arange(old.size, old.size + new.size)
         self._members, self._values = np.concatenate([old, new]), values
 
     def _between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -100,13 +100,13 @@ def _dense_products(errors: SquaredErrors, matrix: np.ndarray, left: np.ndarray,
 
 
 def _centred_blocks(errors: SquaredErrors, matrix: np.ndarray, chosen: Any) -> Iterator[tuple[slice, np.ndarray]]:
-    # Shorter blocks than others stay in the cache between both looks at them.
+    # Blocks are shorter than elsewhere: they stay in the cache between the two passes over them.
     for part in row_blocks(matrix.shape[0], 4 * matrix.shape[1]):
         yield part, _centred(errors, matrix, part, chosen)
 
 
 def _centred(errors: SquaredErrors, matrix: np.ndarray, part: slice, chosen: Any) -> np.ndarray:
-    """Some columns of some rows, less the means, times the roots of the weights."""
+    """Return some columns of some rows, less the means, times the roots of the weights."""
     rows = matrix[part][:, chosen]
     if errors.has_intercept:
         rows = rows - errors.column_means[chosen]

@@ -1,9 +1,12 @@
-"""The lasso by coordinate descent on working sets (theory D3).
+"""The lasso by coordinate descent on working sets.
 
-A round measures the gap, drops columns that are proven to be of no use (Ndiaye, Fercoq, Gramfort, Salmon, 2017), and
-solves the problem of the most promising columns alone. Where these are few, that is done with their products with each
-other, and once the signs of the coefficients are known, their values are the result of a linear system. Nothing that
-a round rounds outlives it, because every round measures anew from the coefficients.
+    minimise 1/2 sum_i m_i (y_i - w·x_i - b)² + lam ||w||_1
+
+A round computes the gap, screens out columns whose coefficients are zero in every solution (Ndiaye, Fercoq, Gramfort,
+Salmon, "Gap safe screening rules for sparsity enforcing penalties", 2017), and solves the problem of a working set of
+columns. Where these are few, their Gram matrix is used, and once the signs of the coefficients are known, their values
+are the solution of a linear system. Rounding errors do not accumulate over rounds, because every round begins with
+residuals computed from the coefficients.
 """
 
 import math
@@ -16,56 +19,58 @@ import scipy.sparse as sp
 
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.rows import Rows, rows_of
-from maxmargin.loops.lasso import Descent, descend, descend_by_products
+from maxmargin.loops.lasso import Descent, descend, descend_with_gram
 from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
-from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Options, Result, Status
-from maxmargin.solvers.regression.duplicate_columns import copies_among
-from maxmargin.solvers.regression.gram_matrix import MOST_COLUMNS, ColumnProducts
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Options, Result, StallTest, Status
+from maxmargin.solvers.regression.duplicate_columns import duplicates_among
+from maxmargin.solvers.regression.gram_matrix import MAX_COLUMNS, GramMatrix
 
-# The first working set, and what is small enough to be taken as a whole.
+# Columns of the first working set, and of problems that are taken as a whole.
 FEW_COLUMNS = 128
-# A round that leaves more than this share of the gap calls for a working set of twice the size.
+# A round that leaves more than this share of the gap is followed by a working set of twice the size.
 SLOW = 0.3
-# What rounding leaves of a column's spread, relative to its length.
-NO_SPREAD = 1e-14
-# With the products at hand: passes between two tries to solve for the signs at hand, and the most tries.
-PASSES_PER_TRY = 30
-MOST_TRIES = 200
-# Tries that do not come nearer by this share after which rounding may be all that is left.
-TRIES_IN_VAIN, NEARER = 10, 0.9
-# For so few coefficients a linear system is solved even while their signs still change.
+# The share of a column's squares that rounding leaves of its squared deviations.
+NO_DEVIATION = 1e-14
+# With the Gram matrix: epochs between two attempts to solve for the signs at hand, and the most attempts.
+EPOCHS_PER_ATTEMPT = 30
+MAX_ATTEMPTS = 200
+# Attempts in a row that do not reduce the KKT violation to this share, after which rounding errors may be all of it.
+ATTEMPTS_WITHOUT_PROGRESS, PROGRESS = 10, 0.9
+# For so few coefficients the linear system is solved even while their signs still change.
 CHEAP_SYSTEM = 200
-MOST_CROSSINGS = 20
-# Sparse columns are swept first: easy problems are solved before products would be made.
-ROUNDS_OF_SPARSE_SWEEPS = 1
-# Without products: rounds of one pass over the working set, and passes over its coefficients that are not zero.
-SWEEPS = 3
-PASSES_PER_SWEEP = 10
-# Prices below this share of the largest useful one are come to by steps of this factor.
-NEAR, FALL = 0.05, 2.0
-# What is wanted is small against the gap that is to be proven.
+MAX_CROSSINGS = 20
+# Rounds on sparse columns without their Gram matrix: easy problems are solved before it would be computed.
+ROUNDS_WITHOUT_GRAM = 1
+# Without the Gram matrix: epochs over the working set in a round, and epochs over its nonzero coefficients after each.
+EPOCHS = 3
+EPOCHS_OF_NONZEROS = 10
+# Penalties below this share of the smallest one at which w = 0 are reached by continuation, in steps of this factor.
+CONTINUATION_BELOW, CONTINUATION_FACTOR = 0.05, 2.0
+# The precision of a working set's solution, as a share of the gap that is required.
 NEGLIGIBLE = 0.1
-# Rounds without any progress after which rounding is all that is left; working sets may grow meanwhile.
-ROUNDS_IN_VAIN, ROUNDS_OF_GROWTH = 5, 30
-# To better the objective in its last digits only, and the gap by less than this, is not to better them.
-LAST_DIGITS, SOME = 1e-15, 0.999
+# Rounds without progress after which the run has stalled; more where the working set still changes.
+PATIENCE, PATIENCE_OF_GROWTH = 5, 30
+# An objective that is lower in its last digits only, or a gap that is hardly smaller, is no progress.
+LAST_DIGITS, GAP_FACTOR = 1e-15, 0.999
 
 
-def solve(problem: LassoProblem, options: Options, monitor: Monitor, start: np.ndarray | None = None) -> Result[float]:
-    """Make rounds until the relative gap is at most ``tol``; ``start`` are coefficients to begin with."""
-    run = LassoRun(problem.errors, options, monitor, start)
+def solve(
+    problem: LassoProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
+) -> Result[float]:
+    """Make rounds until the relative gap is at most ``tol``, from the coefficients of ``start`` or by continuation."""
+    run = LassoRun(problem.errors, options, monitor, None if start is None else start.w)
     with np.errstate(over="ignore", invalid="ignore"):
-        for lam in way_to(problem) if start is None else []:
-            if run.until_gap(lam, f"lambda = {lam:.3g}, round").status is not Status.SOLVED:
+        for lam in continuation(problem) if start is None else []:
+            if run.run(lam, f"lambda = {lam:.3g}, round").status is not Status.SOLVED:
                 break
-        return run.until_gap(problem.lam, "round")
+        return run.run(problem.lam, "round")
 
 
-def way_to(problem: LassoProblem) -> list[float]:
-    """Falling prices to solve for first, each from where the last one ended.
+def continuation(problem: LassoProblem) -> list[float]:
+    """Compute falling penalties to solve for first, each from the solution of the one before.
 
-    With more columns than rows, and a price at which the errors nearly vanish, almost as many coefficients as rows are
-    not zero: which ones is found one after the other, but hardly all at once.
+    With more columns than rows and a penalty at which the errors nearly vanish, almost as many coefficients as rows are
+    not zero: they are found one after the other, but hardly all at once.
     """
     errors = problem.errors.centred
     n_rows = errors.points.n_rows if errors.weights is None else int(np.count_nonzero(errors.weights))
@@ -73,14 +78,14 @@ def way_to(problem: LassoProblem) -> list[float]:
         return []
     centred = errors.targets - errors.target_mean
     largest = float(np.abs(errors.points.combination(errors.weighted(centred))).max(initial=0.0))
-    if not NEAR * largest > problem.lam:
+    if not CONTINUATION_BELOW * largest > problem.lam:
         return []
-    n_prices = math.ceil(math.log(largest / problem.lam) / math.log(FALL))
-    return [largest * (problem.lam / largest) ** (k / n_prices) for k in range(1, n_prices)]
+    n_penalties = math.ceil(math.log(largest / problem.lam) / math.log(CONTINUATION_FACTOR))
+    return [largest * (problem.lam / largest) ** (k / n_penalties) for k in range(1, n_penalties)]
 
 
 class LassoRun:
-    """The state of a run: coefficients, what the last measurement found, and which columns are still of use."""
+    """The state of a run: coefficients, their residuals, gradient and gap, and the columns not yet screened out."""
 
     def __init__(
         self, errors: SquaredErrors, options: Options, monitor: Monitor, start: np.ndarray | None = None
@@ -89,157 +94,159 @@ class LassoRun:
         self.w = np.zeros(errors.points.n_columns) if start is None else start.astype(np.float64)
         self.best = Result(self.w, 0.0, np.zeros(0))
         self.targets = self.errors.targets - self.errors.target_mean
-        self.spreads = self.errors.squared_spreads
-        self.useful = self.useful_columns()
-        self.products = ColumnProducts(self.errors)
-        self.largest_size = self.w.size if sp.issparse(self.errors.points.factor) else MOST_COLUMNS
-        self.patience = ROUNDS_OF_SPARSE_SWEEPS if sp.issparse(self.errors.points.factor) else 0
+        self.curvatures = self.errors.squared_deviations
+        self.distinct = self.distinct_columns()
+        self.gram = GramMatrix(self.errors)
+        self.largest_size = self.w.size if sp.issparse(self.errors.points.factor) else MAX_COLUMNS
+        self.rounds_without_gram = ROUNDS_WITHOUT_GRAM if sp.issparse(self.errors.points.factor) else 0
 
-    def useful_columns(self) -> np.ndarray:
-        """The columns that vary, one of each; coefficients of copies are added to those of the originals."""
-        varying = self.spreads > NO_SPREAD * self.errors.squares_of_columns
-        copies = copies_among(self.errors, np.flatnonzero(varying))
+    def distinct_columns(self) -> np.ndarray:
+        """The columns that vary, without duplicates, whose coefficients are added to those of the originals."""
+        varying = self.curvatures > NO_DEVIATION * self.errors.squares_of_columns
+        copies = duplicates_among(self.errors, np.flatnonzero(varying))
         np.add.at(self.w, copies.originals, copies.signs * self.w[copies.columns])
         varying[copies.columns] = False
         self.w[~varying] = 0.0
         return np.flatnonzero(varying)
 
-    def until_gap(self, lam: float, step: str) -> Result[float]:
-        """Make rounds at a price until the goal, or a limit, is reached."""
+    def run(self, lam: float, step: str) -> Result[float]:
+        """Make rounds at a penalty until there is a reason to stop."""
         self.best = Result(self.w.copy(), 0.0, np.zeros(0), n_iter=self.best.n_iter)
-        self.lam, self.alive, self.size = lam, self.useful, FEW_COLUMNS
-        self.last_chosen = np.empty(0, dtype=np.intp)
-        in_vain, least, last_gap = 0, math.inf, math.inf
+        self.lam, self.alive, self.size = lam, self.distinct, FEW_COLUMNS
+        last_gap, last_chosen = math.inf, np.empty(0, dtype=np.intp)
+        stall = StallTest(
+            PATIENCE_OF_GROWTH - 1, gap_factor=GAP_FACTOR, dual_factor=math.inf, primal_factor=1.0 - LAST_DIGITS
+        )
         while True:
-            self.measure()
+            self.evaluate()
             status = self.monitor.check_termination(self.best, self.options, step)
             if status is not None:
                 self.best.status = status
                 return self.best
-            self.drop_useless()
+            self.screen()
             gap = self.primal - self.dual
             if gap > SLOW * last_gap:
                 self.size = min(2 * self.size, self.largest_size)
             chosen = self.choose()
-            moved = self.primal < least * (1.0 - LAST_DIGITS) or gap < SOME * last_gap
-            same = np.array_equal(chosen, self.last_chosen)
-            in_vain = 0 if moved else in_vain + 1
-            if in_vain >= (ROUNDS_IN_VAIN if same else ROUNDS_OF_GROWTH) or not chosen.size:
+            stalled = stall.update(self.best, self.best.n_iter)
+            same = np.array_equal(chosen, last_chosen)
+            if stalled or (same and stall.idle >= PATIENCE) or not chosen.size:
                 self.best.status = Status.STALLED
                 return self.best
-            least, last_gap, self.last_chosen = min(self.primal, least), min(gap, last_gap), chosen
-            if self.best.n_iter >= self.patience and self.products.affordable(chosen):
-                self.solve_by_products(chosen)
+            last_gap, last_chosen = min(gap, last_gap), chosen
+            if self.best.n_iter >= self.rounds_without_gram and self.gram.affordable(chosen):
+                self.solve_with_gram(chosen)
             else:
-                self.sweep(chosen)
+                self.descend(chosen)
             self.best.n_iter += 1
 
-    def measure(self) -> None:
-        """Compute residuals, slopes and both values from the coefficients alone."""
+    def evaluate(self) -> None:
+        """Compute residuals, gradient and both values from the coefficients alone."""
         errors, best = self.errors, self.best
         residuals = errors.targets - errors.points.scores(self.w)
         b = errors.mean(residuals)
         self.residuals = residuals - b
         duals = errors.weighted(self.residuals)
-        self.slopes = errors.points.combination(duals)
+        self.gradient = errors.points.combination(duals)
         squares = float(duals @ self.residuals)
         self.primal = 0.5 * squares + self.lam * float(np.abs(self.w).sum())
-        gain, largest = float(duals @ self.targets), float(np.abs(self.slopes).max(initial=0.0))
+        gain, largest = float(duals @ self.targets), float(np.abs(self.gradient).max(initial=0.0))
         share = gain / squares if gain > 0.0 else 0.0
         self.share = min(share, self.lam / largest) if largest > 0.0 else share
         self.dual = max(0.0, self.share * gain - 0.5 * self.share * self.share * squares)
-        # Another certificate will be made of these residuals, so that the dual value has to be theirs, too.
+        # The certificate is computed from the same residuals, so that the dual value has to be theirs, too.
         if self.primal <= best.primal or self.primal - self.dual < best.primal - best.dual:
             best.w, best.beta = self.w.copy(), self.share * duals
             best.intercept = self.centring.intercept_there(self.w, b)
             best.primal, best.dual = self.primal, self.dual
 
-    def drop_useless(self) -> None:
-        """Forget columns whose coefficients are zero in every best model."""
-        reach = math.sqrt(2.0 * max(0.0, self.primal - self.dual))
-        farthest = self.share * np.abs(self.slopes[self.alive]) + reach * np.sqrt(self.spreads[self.alive])
-        useful = ~(farthest < self.lam * (1.0 - 1e-9))
-        self.w[self.alive[~useful]] = 0.0
-        self.alive = self.alive[useful]
+    def screen(self) -> None:
+        """Screen out columns whose coefficients are zero in every solution: no dual in the gap's ball reaches lam."""
+        radius = math.sqrt(2.0 * max(0.0, self.primal - self.dual))
+        largest = self.share * np.abs(self.gradient[self.alive]) + radius * np.sqrt(self.curvatures[self.alive])
+        kept = ~(largest < self.lam * (1.0 - 1e-9))
+        self.w[self.alive[~kept]] = 0.0
+        self.alive = self.alive[kept]
 
     def choose(self) -> np.ndarray:
-        """The working set: coefficients that are not zero, and columns that are next to become useful."""
+        """The working set: nonzero coefficients, and the columns that are nearest to their dual constraint."""
         alive = self.alive
         used = self.w[alive] != 0.0
         self.size = max(self.size, 2 * int(np.count_nonzero(used)))
         if alive.size <= self.size:
             return alive
-        distance = (self.lam - self.share * np.abs(self.slopes[alive])) / np.sqrt(self.spreads[alive])
+        distance = (self.lam - self.share * np.abs(self.gradient[alive])) / np.sqrt(self.curvatures[alive])
         distance[used] = -math.inf
         return np.sort(alive[np.argpartition(distance, self.size)[: self.size]])
 
-    def solve_by_products(self, chosen: np.ndarray) -> None:
-        """Solve for these columns alone, given their products."""
-        products, slopes, beta = self.products.among(chosen), self.slopes[chosen], self.w[chosen]
-        # Systems of some hundred columns are solved sooner than a second thread has woken up.
+    def solve_with_gram(self, chosen: np.ndarray) -> None:
+        """Solve for these columns alone, given their Gram matrix."""
+        gram, gradient, beta = self.gram.among(chosen), self.gradient[chosen], self.w[chosen]
+        # Systems of some hundred columns are solved before a second thread has started.
         with one_blas_thread() if chosen.size > FEW_COLUMNS else nullcontext():
-            self._solve_given_products(products, slopes, beta)
+            self._solve_given_gram(gram, gradient, beta)
         self.w[chosen] = beta
 
-    def _solve_given_products(self, products: np.ndarray, slopes: np.ndarray, beta: np.ndarray) -> None:
+    def _solve_given_gram(self, gram: np.ndarray, gradient: np.ndarray, beta: np.ndarray) -> None:
         goal = self.lam * min(1e-4, max(1e-12, NEGLIGIBLE * self.options.tol))
-        least, in_vain = math.inf, 0
-        for _ in range(MOST_TRIES):
+        least, idle = math.inf, 0
+        for _ in range(MAX_ATTEMPTS):
             signs = np.sign(beta)
-            descend_by_products(products, slopes, beta, self.lam, PASSES_PER_TRY)
+            descend_with_gram(gram, gradient, beta, self.lam, EPOCHS_PER_ATTEMPT)
             if np.count_nonzero(beta) <= CHEAP_SYSTEM or (signs == np.sign(beta)).all():
-                jump(products, slopes, beta, self.lam)
-            held = np.where(beta != 0.0, np.abs(slopes - self.lam * np.sign(beta)), np.abs(slopes) - self.lam)
-            missing = float(held.max())
-            least, in_vain = (missing, 0) if missing < NEARER * least else (least, in_vain + 1)
-            if missing <= goal or in_vain >= TRIES_IN_VAIN or self.monitor.check_limits() is not None:
+                solve_for_signs(gram, gradient, beta, self.lam)
+            violations = np.where(beta != 0.0, np.abs(gradient - self.lam * np.sign(beta)), np.abs(gradient) - self.lam)
+            violation = float(violations.max())
+            least, idle = (violation, 0) if violation < PROGRESS * least else (least, idle + 1)
+            stalled = idle >= ATTEMPTS_WITHOUT_PROGRESS
+            if violation <= goal or stalled or self.monitor.check_limits() is not None:
                 break
 
-    def sweep(self, chosen: np.ndarray) -> None:
-        """Descend along these columns, looking at the residuals."""
+    def descend(self, chosen: np.ndarray) -> None:
+        """Make epochs of coordinate descent over these columns, with the residuals updated."""
         roots = None if self.errors.weights is None else np.sqrt(self.errors.weights)
         residuals = self.residuals.copy() if roots is None else self.residuals * roots
-        totals = self.errors.total_weight * self.tilts
-        descent = Descent(self.w, residuals, np.zeros(1), self.spreads, self.tilts, totals, self.lam)
-        # The gap is about as the root of what there still is to win.
+        totals = self.errors.total_weight * self.remaining_means
+        descent = Descent(self.w, residuals, np.zeros(1), self.curvatures, self.remaining_means, totals, self.lam)
+        # The gap is about the root of the remaining decrease of the objective.
         goal = (NEGLIGIBLE * self.options.tol) ** 2 * self.primal
-        for _ in range(SWEEPS):
-            fallen = self.visit(descent, chosen)
-            used = chosen[self.w[chosen] != 0.0]
-            for _ in range(PASSES_PER_SWEEP):
-                fallen_here = self.visit(descent, used)
-                if fallen_here <= NEGLIGIBLE * max(fallen, goal) or self.monitor.check_limits() is not None:
+        for _ in range(EPOCHS):
+            decrease = self.epoch(descent, chosen)
+            nonzero = chosen[self.w[chosen] != 0.0]
+            for _ in range(EPOCHS_OF_NONZEROS):
+                last_decrease = self.epoch(descent, nonzero)
+                if last_decrease <= NEGLIGIBLE * max(decrease, goal) or self.monitor.check_limits() is not None:
                     break
-            if fallen <= goal or self.monitor.check_limits() is not None:
+            if decrease <= goal or self.monitor.check_limits() is not None:
                 break
 
-    def visit(self, descent: Descent, chosen: np.ndarray) -> float:
-        """One pass, in calls that are short enough for Ctrl-C; returns by how much the objective fell."""
+    def epoch(self, descent: Descent, chosen: np.ndarray) -> float:
+        """Make one epoch, in calls short enough for Ctrl-C; return by how much the objective fell."""
         errors = self.errors
         per_column = max(1.0, errors.points.entries_per_row * errors.points.n_rows / max(1, errors.points.n_columns))
         step = max(1, int(ENTRIES_PER_CALL / per_column))
-        fallen = 0.0
+        decrease = 0.0
         for first in range(0, chosen.size, step):
-            fallen += descend(self.columns, descent, chosen, first, min(first + step, chosen.size))
+            decrease += descend(self.columns, descent, chosen, first, min(first + step, chosen.size))
             if self.monitor.check_limits() is not None:
                 break
-        return fallen
+        return decrease
 
     @property
-    def tilts(self) -> np.ndarray:
-        """The means that the columns still have: none where they are dense, because those are centred."""
+    def remaining_means(self) -> np.ndarray:
+        """The means of ``columns``: zero where they are dense, because those are centred."""
         sparse = sp.issparse(self.errors.points.matrix)
-        return self.errors.column_means if sparse else np.zeros_like(self.spreads)
+        return self.errors.column_means if sparse else np.zeros_like(self.curvatures)
 
     @cached_property
     def columns(self) -> Rows:
-        """The columns times the roots of the weights, one after the other; dense ones are centred."""
+        """The columns times the roots of the weights, as the loops read rows; dense ones are centred."""
         errors, matrix = self.errors, self.errors.points.matrix
         roots = None if errors.weights is None else np.sqrt(errors.weights)
         if sp.issparse(matrix):
-            turned = self.errors.sparse_columns
-            values = turned.data if roots is None else turned.data * roots[turned.indices]
-            return rows_of(sp.csr_array((values, turned.indices, turned.indptr), shape=turned.shape[::-1]))
+            transposed = self.errors.sparse_columns
+            values = transposed.data if roots is None else transposed.data * roots[transposed.indices]
+            return rows_of(sp.csr_array((values, transposed.indices, transposed.indptr), shape=transposed.shape[::-1]))
         dense = np.array(matrix.T, dtype=np.float64, order="C")
         if errors.has_intercept:
             dense -= errors.column_means[:, None]
@@ -248,51 +255,51 @@ class LassoRun:
         return rows_of(dense)
 
 
-def jump(products: np.ndarray, slopes: np.ndarray, beta: np.ndarray, lam: float) -> None:
-    """Go where the coefficients that are not zero would be best with the signs that they have.
+def solve_for_signs(gram: np.ndarray, gradient: np.ndarray, beta: np.ndarray, lam: float) -> None:
+    """Solve for the nonzero coefficients with the signs that they have.
 
-    Where one would change its sign on the way, it is left at zero and the others go on without it (Lee, Battle, Raina,
+    Where one would change its sign on the way, it is set to zero and the others go on without it (Lee, Battle, Raina,
     Ng, "Efficient sparse coding algorithms", 2007).
     """
-    for _ in range(MOST_CROSSINGS):
+    for _ in range(MAX_CROSSINGS):
         used = np.flatnonzero(beta)
         if not used.size:
             return
-        force, rows = slopes[used] - lam * np.sign(beta[used]), products[used]
+        residual, rows = gradient[used] - lam * np.sign(beta[used]), gram[used]
         try:
             factor = sl.cho_factor(rows[:, used], lower=True, overwrite_a=True, check_finite=False)
         except sl.LinAlgError:
-            if used.size > CHEAP_SYSTEM or not drop_dependent(products, beta, used):
+            if used.size > CHEAP_SYSTEM or not drop_dependent(gram, beta, used):
                 return
             continue
-        step = sl.cho_solve(factor, force, check_finite=False)
+        step = sl.cho_solve(factor, residual, check_finite=False)
         crossing = np.flatnonzero(beta[used] * (beta[used] + step) < 0.0)
-        shares = -beta[used][crossing] / step[crossing]
-        share = float(shares.min(initial=1.0))
-        moved = share * (step @ rows)
-        if not share * (force @ step) - 0.5 * share * (step @ moved[used]) > 0.0:
+        lengths = -beta[used][crossing] / step[crossing]
+        length = float(lengths.min(initial=1.0))
+        change = length * (step @ rows)
+        if not length * (residual @ step) - 0.5 * length * (step @ change[used]) > 0.0:
             return
-        beta[used] += share * step
-        slopes -= moved
+        beta[used] += length * step
+        gradient -= change
         if not crossing.size:
             return
-        beta[used[crossing[shares == share]]] = 0.0
+        beta[used[crossing[lengths == length]]] = 0.0
 
 
-def drop_dependent(products: np.ndarray, beta: np.ndarray, used: np.ndarray) -> bool:
-    """Where columns in use are combinations of others, move along what changes no residual until one is not in use.
+def drop_dependent(gram: np.ndarray, beta: np.ndarray, used: np.ndarray) -> bool:
+    """Where columns in use are linearly dependent, move in the null space until a coefficient is zero.
 
-    Of all such ways the one is taken on which the sizes of the coefficients fall fastest. Returns whether there is one.
+    The direction is the one in which the 1-norm falls fastest. Returns whether there is one.
     """
-    values, vectors = sl.eigh(products[np.ix_(used, used)], check_finite=False)
-    still = vectors[:, values <= used.size * np.finfo(np.float64).eps * values[-1]]
+    values, vectors = sl.eigh(gram[np.ix_(used, used)], check_finite=False)
+    null_space = vectors[:, values <= used.size * np.finfo(np.float64).eps * values[-1]]
     signs = np.sign(beta[used])
-    step = -still @ (still.T @ signs)
+    step = -null_space @ (null_space.T @ signs)
     falling = np.flatnonzero(step * signs < 0.0)
-    if not falling.size or not float(step @ step) > NO_SPREAD * used.size:
+    if not falling.size or not float(step @ step) > NO_DEVIATION * used.size:
         return False
-    shares = -beta[used][falling] / step[falling]
-    share = float(shares.min())
-    beta[used] += share * step
-    beta[used[falling[shares == share]]] = 0.0
+    lengths = -beta[used][falling] / step[falling]
+    length = float(lengths.min())
+    beta[used] += length * step
+    beta[used[falling[lengths == length]]] = 0.0
     return True

@@ -1,4 +1,4 @@
-"""What all runs of logistic regression share: the plane, its scores, and what they say of the gap (theory D1)."""
+"""The state of a run of logistic regression, and its duality gap; the base of Newton's method and gradient descent."""
 
 import math
 from dataclasses import dataclass
@@ -6,158 +6,178 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxmargin.engine.threads import ThreadEngine
-from maxmargin.loops.logistic import lean, look
-from maxmargin.loops.newton import see
-from maxmargin.problems.logistic import LogisticProblem, balanced, reach_of
-from maxmargin.solvers.core import Monitor, Options, Result, Status
+from maxmargin.loops.logistic import evaluate_losses, intercept_derivatives
+from maxmargin.loops.newton import compute_scores
+from maxmargin.problems.logistic import LogisticProblem, certified_radius, falling_root
+from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
 from maxmargin.solvers.core.transposed_product import transposed_product
 
-# Steps in a row that better neither the plane nor the gap before a run is called stalled.
-PATIENCE = 4
-# To better the objective in its last digits only, and the gap by less than this, is not to better them.
-LAST_DIGITS, SOME = 1e-13, 0.99
-# A spread of less than this share of the mean is what rounding has left.
-ONLY_ROUNDING = 1e-12
+# An objective that is lower in its last digits only, or a gap that is hardly smaller, is no progress.
+LAST_DIGITS, GAP_FACTOR = 1e-13, 0.99
+# A standard deviation of less than this share of the mean is a rounding error.
+ROUNDING = 1e-12
 
 
 @dataclass
-class LogisticPoint(Result):
-    """The best plane of a run, and one that no point is on the wrong side of, where that was found."""
+class LogisticResult(Result[float]):
+    """The incumbent of a run.
+
+    Attributes
+    ----------
+    separating : tuple of ndarray of shape (d,) and float, or None
+        Coefficients and intercept of a hyperplane with no point on its wrong side, where one was found.
+    """
 
     separating: tuple[np.ndarray, float] | None = None
 
 
-def plane_at(w: np.ndarray, b: float) -> LogisticPoint:
-    """Where a run begins."""
-    return LogisticPoint(w, b, np.empty(0))
+def initial_result(problem: LogisticProblem, start: Result[float] | None) -> LogisticResult:
+    """Begin at the coefficients of ``start``, or at zero."""
+    if start is None:
+        return LogisticResult(np.zeros(problem.points.n_columns), 0.0, np.empty(0))
+    return LogisticResult(start.w, start.intercept, np.empty(0))
 
 
 class LogisticRun:
-    """A plane with the scores of its rows, and how far it is from the best one.
+    """An iterate (w, b) with its scores, derivatives and duality gap.
 
-    With an intercept that is best for w, the pulls balance, the probabilities are a point of the dual, and the gap is
-    half the square of the gradient's length. Without a price on the length of w, the gap holds for planes up to a
-    length: the sum of the losses is at least sum c_i H(p_i) - ||w|| ||sum of the pulls||, in columns of unit spread.
+    With the intercept that is best for w, the loss derivatives sum to zero, the probabilities of the other class are a
+    dual point, and the gap is half the squared norm of the gradient. Without a penalty on w the gap holds for all
+    coefficients up to a radius: the loss is at least sum c_i H(p_i) - ||w|| ||gradient||, in standardised columns.
 
-    With an intercept, all rows can be seen from any place: gradients are those of w·(x - place) + b. Else what is left
-    of the imbalance of the pulls would count a thousandfold in a column of years.
+    With an intercept, gradients are those of w·(x - offset) + b: else the rest of the derivative in the intercept would
+    be multiplied by the means of columns far from zero.
 
     Parameters
     ----------
     problem : LogisticProblem
     options : Options
     monitor : Monitor
-    blocks : ThreadEngine
-    best : LogisticPoint, the plane to begin with
-    place : ndarray of shape (d,), optional
+    engine : ThreadEngine
+    best : LogisticResult
+        The initial point, and the incumbent later.
+    offset : ndarray of shape (d,), optional
     """
+
+    # Steps in a row without progress after which the run has stalled.
+    patience = 4
 
     def __init__(
         self,
         problem: LogisticProblem,
         options: Options,
         monitor: Monitor,
-        blocks: ThreadEngine,
-        best: LogisticPoint,
-        place: np.ndarray | None = None,
+        engine: ThreadEngine,
+        best: LogisticResult,
+        offset: np.ndarray | None = None,
     ) -> None:
-        self.problem, self.options, self.monitor, self.blocks, self.best = problem, options, monitor, blocks, best
-        self.place = place
+        self.problem, self.options, self.monitor, self.engine, self.best = problem, options, monitor, engine, best
+        self.offset = offset
         n_rows = problem.points.n_rows
         self.w, self.b = best.w.copy(), best.intercept
         self.scores = np.empty(n_rows)
-        self.pulls, self.curvatures = np.empty(n_rows), np.empty(n_rows)
+        self.derivatives, self.curvatures = np.empty(n_rows), np.empty(n_rows)
         self.gradient, self.gradient_b = np.empty(0), 0.0
         self.smallest_margin = -math.inf
-        self._idle = 0
+        self.stall = StallTest(
+            self.patience - 1, gap_factor=GAP_FACTOR, dual_factor=math.inf, primal_factor=1.0 - LAST_DIGITS
+        )
         self.fill_scores(self.w, self.scores)
 
     def fill_scores(self, w: np.ndarray, scores: np.ndarray) -> None:
-        """X w"""
+        """Compute X w."""
         rows = self.problem.points.rows
-        self.blocks.each(scores.size, lambda first, last: see(rows, first, last, w, 0.0, scores))
+        self.engine.each(scores.size, lambda first, last: compute_scores(rows, first, last, w, 0.0, scores))
 
-    def balance(self) -> None:
-        """Move the intercept to where it is best for w."""
+    def minimise_intercept(self) -> None:
+        """Move the intercept to its minimum for w."""
         problem = self.problem
 
-        def sums(b: float) -> tuple[float, float]:
-            parts = self.blocks.each(
+        def derivatives(b: float) -> tuple[float, float]:
+            parts = self.engine.each(
                 self.scores.size,
-                lambda first, last: lean(first, last, problem.signs, problem.weights, self.scores, b),
+                lambda first, last: intercept_derivatives(first, last, problem.signs, problem.weights, self.scores, b),
             )
             return sum(part[0] for part in parts), sum(part[1] for part in parts)
 
         if problem.fit_intercept:
-            self.b = balanced(sums, self.b)
+            self.b = falling_root(derivatives, self.b)
 
-    def judge(self, step: str) -> Status | None:
-        """Take the losses and their gradient at the plane; return why to stop, if there is reason to."""
+    def evaluate(self, step: str) -> Status | None:
+        """Compute objective, gradient and gap of the iterate; return why to stop, if there is a reason."""
         problem = self.problem
-        parts = self.blocks.each(
+        parts = self.engine.each(
             self.scores.size,
-            lambda first, last: look(
-                first, last, problem.signs, problem.weights, self.scores, self.b, self.pulls, self.curvatures
+            lambda first, last: evaluate_losses(
+                first, last, problem.signs, problem.weights, self.scores, self.b, self.derivatives, self.curvatures
             ),
         )
-        lost = math.fsum(part[0] for part in parts)
+        loss = math.fsum(part[0] for part in parts)
         self.smallest_margin = min(part[1] for part in parts)
-        imbalance = float(self.pulls.sum()) if problem.fit_intercept else 0.0
-        pulled = transposed_product(problem.points, self.blocks, self.pulls)
-        if self.place is not None:
-            pulled -= imbalance * self.place
-        self.gradient_b = -problem.loss_factor * imbalance
+        total = float(self.derivatives.sum()) if problem.fit_intercept else 0.0
+        combination = transposed_product(problem.points, self.engine, self.derivatives)
+        if self.offset is not None:
+            combination -= total * self.offset
+        self.gradient_b = -problem.loss_factor * total
         if problem.is_penalised:
-            self.gradient = self.w - problem.loss_factor * pulled
-            primal = 0.5 * float(self.w @ self.w) + problem.loss_factor * lost
+            self.gradient = self.w - problem.loss_factor * combination
+            primal = 0.5 * float(self.w @ self.w) + problem.loss_factor * loss
             gap = 0.5 * float(self.gradient @ self.gradient)
         else:
-            self.gradient = -pulled
-            primal = lost
-            gap = self._gap_up_to_reach(pulled)
-        return self._why_stop(primal, max(0.0, primal - gap - self._of_intercept()), step)
-
-    def _why_stop(self, primal: float, dual: float, step: str) -> Status | None:
-        best = self.best
-        gains = primal < best.primal * (1.0 - LAST_DIGITS) or primal - dual < SOME * (best.primal - best.dual)
-        idle = math.isfinite(best.primal) and not gains
-        self._idle = self._idle + 1 if idle else 0
-        # Planes that differ in the last digits only are told apart by their gaps.
-        if primal - dual < best.primal - best.dual and primal <= best.primal * (1.0 + LAST_DIGITS):
-            best.primal = primal
-        if primal <= best.primal and not self.problem.is_penalised:
-            best.dual = dual
-        best.update_incumbent(primal, self.w, self.b)
-        if self.problem.is_penalised:
-            best.dual = max(best.dual, dual)
+            self.gradient = -combination
+            primal = loss
+            gap = self._gap_within_radius(combination)
+        dual = max(0.0, primal - gap - self._intercept_gap())
+        self._update_incumbent(primal, dual)
+        stalled = self.stall.update(self.best, self.best.n_iter)
         if not (np.isfinite(self.w).all() and math.isfinite(self.b)):
             # Steps of a given size may be far too long.
             return Status.STALLED
-        if not self.problem.is_penalised and self._none_is_wrong():
-            # The plane that separates is the answer, whatever others lose.
+        status = self.check_termination(primal, dual, step)
+        return Status.STALLED if status is None and stalled else status
+
+    def check_termination(self, primal: float, dual: float, step: str) -> Status | None:  # noqa: ARG002
+        """Check whether to stop; a separating hyperplane ends the run where w is not penalised."""
+        best = self.best
+        if self.separates():
             best.w, best.intercept = self.w.copy(), self.b
             best.separating = best.w, best.intercept
             self.monitor.record(best)
             return Status.SEPARABLE
-        status = self.monitor.check_termination(best, self.options, step)
-        return Status.STALLED if status is None and self._idle >= PATIENCE else status
+        return self.monitor.check_termination(best, self.options, step)
 
-    def _gap_up_to_reach(self, pulled: np.ndarray) -> float:
-        columns = self.problem.columns
-        # A column that is constant but for rounding is moved by the intercept, too.
-        varying = columns.spreads > ONLY_ROUNDING * np.abs(columns.place)
-        length = float(np.linalg.norm(pulled[varying] / columns.spreads[varying]))
-        return reach_of(self.w, columns.spreads) * length - float(self.w @ pulled)
+    def separates(self) -> bool:
+        """Whether w is not penalised and all rows are on the right side; without an intercept, empty ones may be on it.
 
-    def _none_is_wrong(self) -> bool:
-        """Whether all rows are on the plane's right side; without an intercept, empty ones are on the plane."""
+        Then the loss has no minimum.
+        """
+        if self.problem.is_penalised:
+            return False
         if self.smallest_margin != 0.0 or self.problem.fit_intercept:
             return self.smallest_margin > 0.0
         counted = self.problem.weights > 0.0
-        on_plane = self.scores[counted] == 0.0
-        return bool((self.problem.points.squared_norms[counted][on_plane] == 0.0).all() and not on_plane.all())
+        on_it = self.scores[counted] == 0.0
+        return bool((self.problem.points.squared_norms[counted][on_it] == 0.0).all() and not on_it.all())
 
-    def _of_intercept(self) -> float:
-        """About what the best intercept for w would still gain, and its gap be larger."""
-        bend = self.problem.loss_factor * float(self.curvatures.sum())
-        return self.gradient_b**2 / bend if bend > 0.0 else 0.0
+    def _update_incumbent(self, primal: float, dual: float) -> None:
+        best = self.best
+        # Of iterates whose objectives differ in the last digits only, the one with the smaller gap is better.
+        if primal - dual < best.primal - best.dual and primal <= best.primal * (1.0 + LAST_DIGITS):
+            best.primal = primal
+        if self.problem.is_penalised:
+            best.dual = max(best.dual, dual)
+        elif primal <= best.primal:
+            best.dual = dual
+        best.update_incumbent(primal, self.w, self.b)
+
+    def _gap_within_radius(self, combination: np.ndarray) -> float:
+        columns = self.problem.columns
+        # A column that is constant but for rounding does no more than the intercept.
+        varying = columns.deviations > ROUNDING * np.abs(columns.offset)
+        length = float(np.linalg.norm(combination[varying] / columns.deviations[varying]))
+        return certified_radius(self.w, columns.deviations) * length - float(self.w @ combination)
+
+    def _intercept_gap(self) -> float:
+        """Estimate how much smaller the objective, and larger the gap, is at the best intercept for w."""
+        curvature = self.problem.loss_factor * float(self.curvatures.sum())
+        return self.gradient_b**2 / curvature if curvature > 0.0 else 0.0

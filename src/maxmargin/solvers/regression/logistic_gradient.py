@@ -1,100 +1,147 @@
-"""Gradient steps for logistic regression, as the lecture makes them (theory D1).
+"""Gradient descent for logistic regression, with a constant step size as in the lecture.
 
     w += eta sum_i y_i x_i / (1 + exp(y_i f(x_i))),   b likewise,
 
-and with a finite C the step of the whole objective. Where the size of the steps is not given, the intercept is moved to
-where it is best after each of them, and they are of size 1/L, where L bounds the curvature of what is left: then every
-step lowers the objective. By steps of its own, the intercept would take long where C is small or columns are far from
-zero.
+and with a finite C the gradient step of the whole objective. Where no step size is given, the intercept is minimised
+after every step of w, and the step size is 1/L, where L bounds the curvature of the remaining function of w: then every
+step lowers the objective. With gradient steps of its own, the intercept would converge slowly where C is small or
+columns are far from zero.
 """
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data import Points, far_place
+from maxmargin.data import Points, estimate_offsets
 from maxmargin.data.blocks import row_blocks
 from maxmargin.data.points import squared_norms
 from maxmargin.engine.threads import ThreadEngine
 from maxmargin.problems.logistic import LogisticProblem
-from maxmargin.solvers.core import Monitor, Options, Status
-from maxmargin.solvers.regression.logistic import LogisticPoint, LogisticRun
-from maxmargin.solvers.regression.logistic_newton import zero_plane
-from maxmargin.solvers.separability.quasi_separation import separating_by_program
+from maxmargin.solvers.core import Monitor, Options, Result, Status
+from maxmargin.solvers.regression.logistic import LogisticResult, LogisticRun, initial_result
+from maxmargin.solvers.separability.quasi_complete_separation import quasi_separation_by_linear_program
+
+# Steps after which a run without limits is checked once for quasi-complete separation, on which it would never end.
+STEPS_BEFORE_PROGRAM = 1000
+
+
+@dataclass(frozen=True)
+class GradientOptions(Options):
+    """Options of gradient descent.
+
+    Attributes
+    ----------
+    step_size : float or None
+        The size of the steps of w and b; None for a safe one, with the intercept minimised after every step.
+    """
+
+    step_size: float | None = None
 
 
 def solve(
-    problem: LogisticProblem,
-    options: Options,
-    monitor: Monitor,
-    start: LogisticPoint | None = None,
-    step_size: float | None = None,
-) -> LogisticPoint:
-    """Make steps of ``step_size``, or of a safe size, until the relative gap is at most ``tol``."""
-    best = start or zero_plane(problem)
+    problem: LogisticProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
+) -> LogisticResult:
+    """Make steps until the relative gap of the iterate is at most ``tol``.
+
+    The history holds the objective of every iterate, whether it falls or not. The result is the incumbent, the iterate
+    with the smallest objective; where some separate the classes and w is not penalised, the best one of these. A
+    separating hyperplane ends a run only where it has neither ``max_iter`` nor ``max_time``: it would never end.
+    """
+    step_size = options.step_size if isinstance(options, GradientOptions) else None
+    best = initial_result(problem, start)
     with (
         np.errstate(over="ignore", invalid="ignore"),
-        ThreadEngine(problem.points.entries_per_row, options.n_threads) as blocks,
+        ThreadEngine(problem.points.entries_per_row, options.n_threads) as engine,
     ):
-        # While the pulls do not balance, the gap is estimated only: half of it is asked for.
+        # While the derivative in the intercept is not zero, the gap is an estimate: half of it is required.
         halved = replace(options, tol=0.5 * options.tol)
-        place = far_place(problem.points) if problem.fit_intercept and step_size is None else None
-        run = GradientRun(problem, halved, monitor, blocks, best, place)
-        run.balances = step_size is None
-        run.step_size = safe_step(problem, place) if step_size is None else step_size
-        best.status = run.until_gap()
-        if not problem.is_penalised and best.separating is None:
-            best.separating = separating_by_program(problem)
-            best.status = best.status if best.separating is None else Status.SEPARABLE
+        offset = estimate_offsets(problem.points) if problem.fit_intercept and step_size is None else None
+        run = GradientRun(problem, halved, monitor, engine, best, offset)
+        run.minimises_intercept = step_size is None
+        run.step_size = safe_step_size(problem, offset) if step_size is None else step_size
+        best.status = run.run()
+        if math.isfinite(run.separating_value) and best.separating is not None:
+            best.w, best.intercept = best.separating
+        elif not problem.is_penalised and best.separating is None and best.status is not Status.INTERRUPTED:
+            best.separating = quasi_separation_by_linear_program(problem)
+        if best.separating is not None and best.status is not Status.INTERRUPTED:
+            best.status = Status.SEPARABLE
     return best
 
 
-def safe_step(problem: LogisticProblem, place: np.ndarray | None) -> float:
-    """One over a bound on the curvature, where the intercept is always the best one.
+class GradientRun(LogisticRun):
+    """Steps along the negative gradient, all of the same size."""
 
-    A row's loss bends by at most a quarter, and the best intercept lets the rows be seen from any place.
+    # With a given step size the objective may rise for some steps before it falls again.
+    patience = 20
+    step_size: float
+    # Whether the intercept is minimised after every step, and makes no gradient step.
+    minimises_intercept: bool
+    # The lowest objective of a separating iterate.
+    separating_value = math.inf
+
+    def run(self) -> Status:
+        """Make steps until there is a reason to stop."""
+        while True:
+            if self.minimises_intercept:
+                self.minimise_intercept()
+            status = self.evaluate("step")
+            if status is not None:
+                return status
+            self.w = self.w - self.step_size * self.gradient
+            if not self.minimises_intercept:
+                self.b -= self.step_size * self.gradient_b
+            self.fill_scores(self.w, self.scores)
+            self.best.n_iter += 1
+
+    def check_termination(self, primal: float, dual: float, step: str) -> Status | None:
+        """Check whether to stop, and record the objective of the iterate, not that of the incumbent."""
+        best = self.best
+        dual = best.dual if self.problem.is_penalised else dual
+        iterate = Result(self.w, self.b, best.beta, primal, dual, best.n_iter, history=best.history)
+        status = self.monitor.check_termination(iterate, self.options, step)
+        if status is Status.SOLVED:
+            best.w, best.intercept, best.primal, best.dual = self.w.copy(), self.b, primal, dual
+        if self.separates() and primal < self.separating_value:
+            self.separating_value = primal
+            best.separating = self.w.copy(), self.b
+        elif self._is_unlimited and best.n_iter == STEPS_BEFORE_PROGRAM:
+            best.separating = quasi_separation_by_linear_program(self.problem)
+        if status is None and best.separating is not None and self._is_unlimited:
+            return Status.SEPARABLE
+        return status
+
+    @property
+    def _is_unlimited(self) -> bool:
+        """Whether neither a number of steps nor a time ends the run."""
+        unlimited = math.isinf(self.options.max_iter) and self.monitor.max_time is None
+        return unlimited and not self.problem.is_penalised
+
+
+def safe_step_size(problem: LogisticProblem, offset: np.ndarray | None) -> float:
+    """Compute one over a bound on the curvature in w, where the intercept is always the best one.
+
+    The curvature of a row's loss is a quarter at most, and the best intercept makes up for any offset of the rows.
     """
-    square = largest_square(problem.points, problem.weights, place)
-    bound = (1.0 if problem.is_penalised else 0.0) + 0.25 * problem.loss_factor * square
+    bound = 0.25 * problem.loss_factor * largest_eigenvalue(problem.points, problem.weights, offset)
+    bound += 1.0 if problem.is_penalised else 0.0
     return 1.0 / bound if 0.0 < bound < math.inf else 1.0
 
 
-def largest_square(points: Points, weights: np.ndarray, place: np.ndarray | None) -> float:
-    """A bound on the largest eigenvalue of sum weights_i x_i x_i^T, with dense rows seen from the place.
+def largest_eigenvalue(points: Points, weights: np.ndarray, offset: np.ndarray | None) -> float:
+    """Bound the largest eigenvalue of sum weights_i x_i x_i^T from above; the offset is subtracted from dense rows.
 
-    It is the smaller one of the trace and of the largest sum of a row of the same matrix with absolute values.
+    The bound is the smaller one of the trace and of the largest row sum of the same matrix with absolute values.
     """
     trace, columns = 0.0, np.zeros(points.n_columns)
     for part in row_blocks(points.n_rows, points.entries_per_row):
         rows = points.matrix[part].astype(np.float64)
-        if place is not None and not sp.issparse(rows):
-            rows -= place
+        if offset is not None and not sp.issparse(rows):
+            rows -= offset
         trace += float((weights[part] * squared_norms(rows)).sum())
         rows = abs(rows)
         sums = weights[part] * np.asarray(rows.sum(axis=1)).ravel()
         columns += np.asarray(rows.T @ sums).ravel()
     return min(trace, float(columns.max(initial=0.0)))
-
-
-class GradientRun(LogisticRun):
-    """One step after the other, all of one size."""
-
-    step_size: float
-    # Whether the intercept is moved to where it is best, and not by steps.
-    balances: bool
-
-    def until_gap(self) -> Status:
-        """Make steps until there is a reason to stop."""
-        while True:
-            if self.balances:
-                self.balance()
-            status = self.judge("step")
-            if status is not None:
-                return status
-            self.w = self.w - self.step_size * self.gradient
-            if not self.balances:
-                self.b -= self.step_size * self.gradient_b
-            self.fill_scores(self.w, self.scores)
-            self.best.n_iter += 1

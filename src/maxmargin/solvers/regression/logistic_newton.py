@@ -1,8 +1,8 @@
-"""Newton's method for logistic regression: few steps, each a system of weighted rows.
+"""Newton's method for logistic regression, with a line search.
 
-After Lin, Weng, Keerthi, "Trust region Newton method for large-scale logistic regression", 2008, with a search along
-the step in place of a trust region: the loss along a line needs the rows' scores only. Where rows are many and columns
-few, the first plane is that of a sample.
+After Lin, Weng, Keerthi, "Trust region Newton method for large-scale logistic regression", 2008, with a line search in
+place of the trust region: the loss along a line needs the scores of the rows only. With many rows and few columns the
+initial point is the solution of a subsample.
 """
 
 import math
@@ -13,101 +13,97 @@ from itertools import count
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data import Points, far_place
+from maxmargin.data import Points, estimate_offsets
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine.threads import ThreadEngine
-from maxmargin.loops.logistic import along
+from maxmargin.loops.logistic import derivatives_along
 from maxmargin.problems.logistic import LogisticProblem
-from maxmargin.solvers.core import Monitor, Options, Status
-from maxmargin.solvers.core.hessian import FASTER_BY_BLAS, LARGEST_DIRECT
-from maxmargin.solvers.core.schur_complement import SchurComplement
-from maxmargin.solvers.regression.logistic import LogisticPoint, LogisticRun, plane_at
-from maxmargin.solvers.separability.quasi_separation import quasi_separating, separating_by_program
+from maxmargin.solvers.core import Monitor, Options, Result, Status
+from maxmargin.solvers.core.hessian import BLAS_SPEEDUP, LARGEST_DIRECT, HessianOperator
+from maxmargin.solvers.core.subsample import subsample_rows
+from maxmargin.solvers.regression.logistic import LogisticResult, LogisticRun, initial_result
+from maxmargin.solvers.separability.quasi_complete_separation import (
+    quasi_separation_by_linear_program,
+    quasi_separation_near,
+)
 
-# One of so many rows goes into the sample, if that leaves enough of them for every column and of every class.
-STRIDE = 16
-ROWS_PER_COLUMN = 12
-ROWS_PER_CLASS = 50
-# A sample's plane is not nearer to that of all rows than this.
-GAP_OF_SAMPLE = 1e-2
-# Along a step the slope has to fall to this share of what it was.
-SLOPE_SHARE = 0.1
-SEARCH_STEPS = 30
-# The lowest place is near where the local parabola has it within this share of the way, and a step of which nothing is
-# known but that it is too long shrinks to this share at first.
-NEAR, SHRINKING = 0.3, 0.3
-# How many steps of conjugate gradients to expect, and how exact they are: a step that is far from the end need not be.
-CONJUGATE_STEPS = 25
-COARSE, FINE = 0.1, 1e-3
-# Newton steps that have not ended after so many may run off to where there is no minimum.
-SUSPICIOUS = 8
-# Where scores move by this much in the last step, the plane is not about to come to rest.
-FAR = 0.02
+# One of so many rows goes into the subsample, if that leaves enough rows for every column and so many of every class.
+STRIDE, ROWS_PER_CLASS = 16, 50
+# The relative gap to which the subsample is solved: its solution is not nearer to that of all rows than this.
+SUBSAMPLE_TOL = 1e-2
+# The line search ends where the derivative has fallen to this share of its value at the start.
+DERIVATIVE_SHARE = 0.1
+MAX_SEARCH_STEPS = 30
+# A positive derivative counts as small only where the minimum of the local parabola is within this share of the way.
+NEAR = 0.3
+# The first factor by which a step length is reduced of which nothing is known but that it is too long.
+REDUCTION = 0.3
+# The number of conjugate gradient steps that is expected.
+EXPECTED_CONJUGATE_STEPS = 25
+# The residual that conjugate gradients leave, as a share, is between these.
+COARSE_FORCING, FINE_FORCING = 0.1, 1e-3
+# Newton steps after which a run without a penalty on w is checked for quasi-complete separation, and again.
+STEPS_PER_CHECK = 8
+# Where a score changes by more than this in the last step, the iterates may diverge along a separating direction.
+LARGE_CHANGE = 0.02
 
 
 def solve(
-    problem: LogisticProblem, options: Options, monitor: Monitor, start: LogisticPoint | None = None
-) -> LogisticPoint:
-    """Run until the relative gap is at most ``tol``, or a plane separates where the length of w has no price."""
+    problem: LogisticProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
+) -> LogisticResult:
+    """Run until the relative gap is at most ``tol``, or a hyperplane separates where w is not penalised."""
     if problem.points.factor is not problem.points.matrix:
         problem = replace(problem, points=Points(problem.points.factor))
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         n_steps = 0
-        if start is None:
-            start = zero_plane(problem)
-            sample = subsample(problem)
-            if sample is not None:
-                coarse = replace(options, tol=max(options.tol, GAP_OF_SAMPLE))
-                part = _run(sample, coarse, monitor.quiet(), zero_plane(sample))
-                n_steps = part.n_iter
-                if part.status is not Status.SEPARABLE:
-                    start = plane_at(part.w, part.intercept)
-        start.n_iter = n_steps
-        # The gap that is proven counts every rounding: half of it is asked for.
-        return _run(problem, replace(options, tol=0.5 * options.tol), monitor, start)
-
-
-def zero_plane(problem: LogisticProblem) -> LogisticPoint:
-    """Where runs begin."""
-    return plane_at(np.zeros(problem.points.n_columns), 0.0)
+        sample = subsample(problem) if start is None else None
+        if sample is not None:
+            coarse = replace(options, tol=max(options.tol, SUBSAMPLE_TOL))
+            part = _run(sample, coarse, monitor.quiet(), initial_result(sample, None))
+            n_steps = part.n_iter
+            if part.status is not Status.SEPARABLE:
+                start = part
+        best = initial_result(problem, start)
+        best.n_iter = n_steps
+        # The certificate counts all rounding errors: half of the gap is required.
+        return _run(problem, replace(options, tol=0.5 * options.tol), monitor, best)
 
 
 def subsample(problem: LogisticProblem) -> LogisticProblem | None:
-    """The problem of every sixteenth row, with C raised so that it has the same solution on average."""
+    """Return the problem of every sixteenth row, with C raised so that it has the same solution on average."""
     points = problem.points
-    if points.n_rows < STRIDE * ROWS_PER_COLUMN * (points.n_columns + 1):
+    every = subsample_rows(points.matrix.shape, problem.weights, problem.signs, [STRIDE], ROWS_PER_CLASS)
+    if every is None:
         return None
-    every = slice(None, None, STRIDE)
     signs, weights = problem.signs[every].copy(), problem.weights[every].copy()
-    if any(np.count_nonzero((signs == side) & (weights > 0.0)) < ROWS_PER_CLASS for side in (-1.0, 1.0)):
-        return None
     scale = float(problem.weights.sum()) / float(weights.sum())
     return replace(problem, points=Points(points.matrix[every]), signs=signs, weights=weights, C=scale * problem.C)
 
 
-def _run(problem: LogisticProblem, options: Options, monitor: Monitor, start: LogisticPoint) -> LogisticPoint:
-    with ThreadEngine(problem.points.entries_per_row, options.n_threads) as blocks:
-        place = far_place(problem.points) if problem.fit_intercept else None
-        run = NewtonRun(problem, options, monitor, blocks, start, place)
-        start.status = run.until_gap()
-    return run.best
+def _run(problem: LogisticProblem, options: Options, monitor: Monitor, best: LogisticResult) -> LogisticResult:
+    with ThreadEngine(problem.points.entries_per_row, options.n_threads) as engine:
+        offset = estimate_offsets(problem.points) if problem.fit_intercept else None
+        run = NewtonRun(problem, options, monitor, engine, best, offset)
+        best.status = run.run()
+    return best
 
 
 class NewtonRun(LogisticRun):
-    """Newton steps, each with a search along it."""
+    """Newton steps, each with a line search."""
 
-    moved = 0.0
+    # The largest change of a score in the last step.
+    largest_change = 0.0
 
-    def until_gap(self) -> Status:
+    def run(self) -> Status:
         """Make steps until there is a reason to stop."""
         step, step_b = np.empty(0), 0.0
         for n_steps in count():
-            self.balance()
-            status = self.judge("step")
-            if self._may_run_off(n_steps, status):
-                self.best.separating = quasi_separating(self.problem, step, step_b)
+            self.minimise_intercept()
+            status = self.evaluate("step")
+            if self._may_diverge(n_steps, status):
+                self.best.separating = quasi_separation_near(self.problem, step, step_b)
                 if self.best.separating is None and status is not None:
-                    self.best.separating = separating_by_program(self.problem)
+                    self.best.separating = quasi_separation_by_linear_program(self.problem)
                 status = status if self.best.separating is None else Status.SEPARABLE
             if status is not None:
                 return status
@@ -116,32 +112,33 @@ class NewtonRun(LogisticRun):
             self.best.n_iter += 1
         raise AssertionError
 
-    def _may_run_off(self, n_steps: int, status: Status | None) -> bool:
-        """Whether scores still moved far in the last step, although the run ends or is long."""
+    def _may_diverge(self, n_steps: int, status: Status | None) -> bool:
+        """Whether iterates may diverge along a separating direction: the last step was large, or there were many."""
         if self.problem.is_penalised or status is Status.SEPARABLE or n_steps == 0:
             return False
-        return (status is not None and self.moved > FAR) or (n_steps % SUSPICIOUS == 0 and n_steps > 0)
+        return (status is not None and self.largest_change > LARGE_CHANGE) or n_steps % STEPS_PER_CHECK == 0
 
     def _newton_step(self) -> tuple[np.ndarray, float]:
         problem = self.problem
-        system = SchurComplement(
+        hessian = HessianOperator(
             problem.points,
-            self.blocks,
+            self.engine,
+            np.arange(problem.points.n_rows, dtype=np.uint32),
             self.curvatures,
             problem.loss_factor,
             problem.is_penalised,
             problem.fit_intercept,
-            self.place,
+            offset=self.offset,
         )
         if self._matrix_pays():
-            step, step_b = system.factorised(self.gradient, self.gradient_b)
+            step, step_b = hessian.solve_schur_direct(self.gradient, self.gradient_b)
         else:
-            step, step_b = system.conjugate_gradients(self.gradient, self.gradient_b, self._forcing())
-        return step, step_b - self._at_place(step)
+            step, step_b = hessian.solve_schur_iteratively(self.gradient, self.gradient_b, self._forcing())
+        return step, step_b - self._at_offset(step)
 
-    def _at_place(self, step: np.ndarray) -> float:
-        """What is between the intercepts of a step, seen from the place and from zero."""
-        return 0.0 if self.place is None else float(self.place @ step)
+    def _at_offset(self, step: np.ndarray) -> float:
+        """The difference of the intercept's steps with and without the offset."""
+        return 0.0 if self.offset is None else float(self.offset @ step)
 
     def _matrix_pays(self) -> bool:
         """Whether the matrix is less work than conjugate gradients."""
@@ -149,57 +146,59 @@ class NewtonRun(LogisticRun):
         if size > LARGEST_DIRECT:
             return False
         entries = points.entries_per_row
-        per_row = 0.5 * entries * (entries if sp.issparse(points.matrix) else size / FASTER_BY_BLAS)
-        return points.n_rows * per_row + size**3 / FASTER_BY_BLAS <= 4.0 * points.n_rows * entries * CONJUGATE_STEPS
+        per_row = 0.5 * entries * (entries if sp.issparse(points.matrix) else size / BLAS_SPEEDUP)
+        return (
+            points.n_rows * per_row + size**3 / BLAS_SPEEDUP <= 4.0 * points.n_rows * entries * EXPECTED_CONJUGATE_STEPS
+        )
 
     def _forcing(self) -> float:
-        """How far the residual has to fall, so that this step can be the last one, but not further."""
+        """The share of the residual at which this step can be the last one."""
         wanted = math.sqrt(2.0 * self.options.tol * max(0.0, self.best.primal))
-        return min(COARSE, max(FINE, 0.3 * wanted / max(float(np.linalg.norm(self.gradient)), 1e-300)))
+        return min(COARSE_FORCING, max(FINE_FORCING, 0.3 * wanted / max(float(np.linalg.norm(self.gradient)), 1e-300)))
 
     def _move(self, step: np.ndarray, step_b: float) -> None:
-        """Go along the step to where the slope has nearly vanished."""
+        """Make the step, of a length at which the derivative along it is small."""
         problem = self.problem
-        at_start = float(self.gradient @ step) + self.gradient_b * (step_b + self._at_place(step))
+        at_start = float(self.gradient @ step) + self.gradient_b * (step_b + self._at_offset(step))
         changes = np.empty_like(self.scores)
         self.fill_scores(step, changes)
         if step_b != 0.0:
             changes += step_b
         scores = self.scores + self.b
         penalty = 1.0 if problem.is_penalised else 0.0
-        own_slope, own_bend = penalty * float(self.w @ step), penalty * float(step @ step)
+        own_derivative, own_curvature = penalty * float(self.w @ step), penalty * float(step @ step)
 
-        def slope_and_bend(t: float) -> tuple[float, float]:
-            parts = self.blocks.each(
+        def derivatives(t: float) -> tuple[float, float]:
+            parts = self.engine.each(
                 scores.size,
-                lambda first, last: along(first, last, problem.signs, problem.weights, scores, changes, t),
+                lambda first, last: derivatives_along(first, last, problem.signs, problem.weights, scores, changes, t),
             )
-            slope = own_slope + t * own_bend - problem.loss_factor * sum(part[0] for part in parts)
-            return slope, own_bend + problem.loss_factor * sum(part[1] for part in parts)
+            derivative = own_derivative + t * own_curvature - problem.loss_factor * sum(part[0] for part in parts)
+            return derivative, own_curvature + problem.loss_factor * sum(part[1] for part in parts)
 
-        t = _flat_place(slope_and_bend, at_start)
+        t = _step_length(derivatives, at_start)
         self.w = self.w + t * step
         self.b += t * step_b
         changes *= t
-        self.moved = max(-float(changes.min(initial=0.0)), float(changes.max(initial=0.0)))
+        self.largest_change = max(-float(changes.min(initial=0.0)), float(changes.max(initial=0.0)))
         if step_b != 0.0:
             changes -= t * step_b
         self.scores += changes
 
 
-def _flat_place(slope_and_bend: Callable[[float], tuple[float, float]], at_start: float) -> float:
-    """Where a convex function's slope, ``at_start`` at zero, has fallen to a small share; begins at one.
+def _step_length(derivatives: Callable[[float], tuple[float, float]], at_start: float) -> float:
+    """Search where a convex function's derivative, ``at_start`` at zero, has fallen to a small share; begin at one.
 
-    A slope beyond the lowest place counts as small only where that place is near: far out, where all rows are either
-    right or wrong for sure, the slope is small for its want of curvature alone.
+    A derivative beyond the minimum counts as small only near the minimum: far out, where all losses are nearly linear,
+    it is small because there is no curvature.
     """
-    low, high, t, shrinking = 0.0, math.inf, 1.0, SHRINKING
-    for number in range(SEARCH_STEPS):
-        slope, bend = slope_and_bend(t)
-        if abs(slope) <= SLOPE_SHARE * abs(at_start) and slope <= NEAR * bend * t:
+    low, high, t, reduction = 0.0, math.inf, 1.0, REDUCTION
+    for number in range(MAX_SEARCH_STEPS):
+        derivative, curvature = derivatives(t)
+        if abs(derivative) <= DERIVATIVE_SHARE * abs(at_start) and derivative <= NEAR * curvature * t:
             return t
-        low, high = (t, high) if slope < 0.0 else (low, t)
-        new = t - slope / bend if bend > 0.0 else math.inf
+        low, high = (t, high) if derivative < 0.0 else (low, t)
+        new = t - derivative / curvature if curvature > 0.0 else math.inf
         if math.isinf(high):
             t = min(new if new > low else 2.0 * low, 8.0 * t)
         elif low < new < high and (number % 2 == 0 or new <= 0.5 * (low + high)):
@@ -207,6 +206,6 @@ def _flat_place(slope_and_bend: Callable[[float], tuple[float, float]], at_start
         elif low > 0.0:
             t = math.sqrt(low) * math.sqrt(high)
         else:
-            # Newton's steps alone would creep down where the slope falls exponentially.
-            t, shrinking = shrinking * high, shrinking * shrinking
+            # Newton steps alone would be slow where the derivative falls exponentially.
+            t, reduction = reduction * high, reduction * reduction
     return low

@@ -1,82 +1,79 @@
-"""The posterior of linear coefficients under the prior 1/sigma² (theory D4): least squares and its scale."""
+"""The posterior of linear coefficients under the prior 1/sigma²: least squares, and the factor of its covariance."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import scipy.linalg as sl
-import scipy.sparse as sp
 
 from maxmargin.problems.squared_errors import SquaredErrors
-from maxmargin.solvers.core import Result, Status
+from maxmargin.solvers.core import Monitor, Options, Result, Status
+from maxmargin.solvers.regression.least_squares import ScaledSVD, weighted_rows
 
 EPS = float(np.finfo(np.float64).eps)
-# A column whose spread is no more than this share of its length is constant, but for rounding.
+# A column whose centred length is no more than this share of its length is constant, up to rounding.
 CONSTANT = 1e-13
-# Residuals that are no more than this share of the terms they are made of are nothing but rounding.
+# Residuals that are no more than this share of the terms they are differences of are rounding errors.
 ROUNDING = 8.0 * EPS
 
 
 @dataclass
-class PosteriorPoint(Result):
-    """Coefficients of least squares, and what their distribution is made of.
+class PosteriorResult(Result[float]):
+    """Coefficients of least squares, and the parameters of their posterior distribution.
 
     Attributes
     ----------
     factor : ndarray of shape (d, d)
         A with A A' = (X'X)^-1, of X around its column means where there is an intercept.
     squares : float
-        The sum of squared residuals; zero where the residuals are nothing but rounding.
+        The sum of squared residuals; zero where the residuals are rounding errors.
     """
 
     factor: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     squares: float = 0.0
 
 
-def solve(errors: SquaredErrors) -> PosteriorPoint:
-    """Solve, or raise ValueError where no coefficients are the only best ones."""
-    rows, targets = weighted_around_means(errors)
+def solve(
+    problem: SquaredErrors,
+    options: Options,  # noqa: ARG001
+    monitor: Monitor,  # noqa: ARG001
+    start: Result[float] | None = None,  # noqa: ARG001
+) -> PosteriorResult:
+    """Solve in closed form, or raise ValueError where the minimiser of least squares is not unique."""
+    rows, targets = weighted_rows(problem)
+    if problem.has_intercept:
+        # The mean of a column far from zero is rounded itself: the rest would make columns appear independent.
+        roots = np.ones(targets.size) if problem.weights is None else np.sqrt(problem.weights)
+        rows -= np.outer(roots, roots @ rows / problem.total_weight)
+        targets -= roots * (float(roots @ targets) / problem.total_weight)
     lengths = np.sqrt(np.square(rows).sum(axis=0))
-    whole_lengths = np.hypot(lengths, np.sqrt(errors.total_weight) * errors.column_means)
-    refuse_constant_columns(errors, lengths, whole_lengths)
-    # Columns of very different size are no reason to refuse: they are brought to one length.
-    q, r = sl.qr(rows / lengths, mode="economic", overwrite_a=True, check_finite=False)
-    left, values, right = sl.svd(r, full_matrices=False, check_finite=False)
-    # The rounding of this decomposition, and that of the values in the columns.
+    whole_lengths = np.hypot(lengths, np.sqrt(problem.total_weight) * problem.column_means)
+    refuse_constant_columns(problem, lengths, whole_lengths)
+    # Columns of very different lengths are scaled to one length: that is no rank deficiency.
+    decomposition = ScaledSVD.of(rows, lengths)
+    values = decomposition.values
+    # The rounding errors of the decomposition, and those of the columns' entries.
     rounding = EPS * (rows.shape[0] * values[0] + np.linalg.norm(whole_lengths / lengths))
     if values.size < lengths.size or not values[-1] > rounding:
-        others = "others, or of others and the intercept," if errors.has_intercept else "others,"
-        remedy = ", set fit_intercept=False (the columns of one category add up to one)" if errors.has_intercept else ""
+        others = "others, or of others and the intercept," if problem.has_intercept else "others,"
+        remedy = (
+            ", set fit_intercept=False (the columns of one category add up to one)" if problem.has_intercept else ""
+        )
         raise ValueError(
             f"X has columns that are combinations of {others} so that beta has no proper posterior. Leave columns "
             f"out{remedy}, or use Ridge."
         )
-    factor = right.T / values / lengths[:, None]
-    w = factor @ (left.T @ (q.T @ targets))
-    # Columns that nearly are combinations of others have cost digits.
-    w += factor @ (left.T @ (q.T @ (targets - rows @ w)))
+    w = decomposition.solve(targets, values.size)
+    # One step of iterative refinement: nearly dependent columns have cost digits.
+    w += decomposition.solve(targets - rows @ w, values.size)
     residual = float(np.linalg.norm(targets - rows @ w))
-    terms = float(np.sqrt(errors.weighted(np.square(errors.targets)).sum()) + np.abs(w) @ whole_lengths)
-    squares = residual**2 if residual > ROUNDING * terms else 0.0
-    return PosteriorPoint(
-        w, errors.best_intercept(w), np.zeros(0), status=Status.SOLVED, factor=factor, squares=squares
+    terms = float(np.sqrt(problem.weighted(np.square(problem.targets)).sum()) + np.abs(w) @ whole_lengths)
+    return PosteriorResult(
+        w,
+        problem.best_intercept(w),
+        np.zeros(0),
+        status=Status.SOLVED,
+        factor=decomposition.right.T / values / lengths[:, None],
+        squares=residual**2 if residual > ROUNDING * terms else 0.0,
     )
-
-
-def weighted_around_means(errors: SquaredErrors) -> tuple[np.ndarray, np.ndarray]:
-    """The rows and targets that count, less their means where there is an intercept, times the roots of the weights."""
-    weights = errors.weighted(np.ones(errors.targets.size))
-    counted = weights > 0.0
-    weights = weights[counted]
-    rows = dense(errors.points.matrix[counted]) - errors.column_means
-    targets = errors.targets[counted] - errors.target_mean
-    if errors.has_intercept:
-        # A mean far from zero is rounded itself: what is left of it would make columns look independent.
-        rows -= weights @ rows / errors.total_weight
-        targets -= weights @ targets / errors.total_weight
-    roots = np.sqrt(weights)
-    rows *= roots[:, None]
-    return rows, targets * roots
 
 
 def refuse_constant_columns(errors: SquaredErrors, lengths: np.ndarray, whole_lengths: np.ndarray) -> None:
@@ -87,8 +84,3 @@ def refuse_constant_columns(errors: SquaredErrors, lengths: np.ndarray, whole_le
         raise ValueError(
             f"X has columns that {why}: {', '.join(map(str, constant[:5]))}. Leave them out, or use Ridge."
         )
-
-
-def dense(rows: Any) -> np.ndarray:
-    """The rows as an array."""
-    return rows.toarray() if sp.issparse(rows) else rows

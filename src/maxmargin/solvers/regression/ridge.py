@@ -1,6 +1,9 @@
-"""Ridge regression (theory D2): a linear system on the shorter side of X, or conjugate gradients on large sparse data.
+"""Ridge regression: a linear system on the shorter side of X, or conjugate gradients on large sparse data.
 
-X enters centred, by its weighted column means; a sparse X is centred without being made dense.
+    minimise sum_i m_i (y_i - w·x_i - b)² + lam ||w||²
+
+X is centred by its weighted column means, which eliminates the intercept; a sparse X is centred without being made
+dense. Hoerl, Kennard, "Ridge regression: biased estimation for nonorthogonal problems", 1970.
 """
 
 import math
@@ -11,126 +14,173 @@ import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 
-from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
-from maxmargin.solvers.core import Monitor, Options, Result, Status
+from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
+from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
 from maxmargin.solvers.regression.gram_matrix import normal_equations
 from maxmargin.solvers.regression.least_squares import least_squares
 
-# The largest systems that are solved directly.
+# Rows or columns of the largest systems that are solved directly.
 LARGEST_DENSE, LARGEST_SPARSE = 10_000, 2_000
-# Steps of iterative refinement, for systems in which much cancels.
-MOST_REFINEMENTS = 3
-# Conjugate gradients: steps after which what they keep up is made anew, and steps without a smaller gap after which
-# rounding is all that is left.
-STEPS_PER_RENEWAL, MOST_IDLE = 50, 1000
+# Steps of iterative refinement: each one gains the digits that the factorisation has.
+MAX_REFINEMENTS = 3
+# Conjugate gradients: steps after which scores and residual are computed anew, and steps without a smaller gap after
+# which the run has stalled. Their residual is not monotone, so that these are many.
+STEPS_PER_RENEWAL, PATIENCE = 50, 1000
 
 Inverse = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass
-class RidgePoint(Result):
-    """A point whose certificate was its only measurement."""
+class RidgeResult(Result[float]):
+    """The incumbent of a run.
 
-    proof: RidgeGap | None = None
+    Attributes
+    ----------
+    inverse : callable or None
+        Multiplies by the inverse of X'MX + lam, where that was factorised: a run that starts from this result refines
+        its coefficients with it.
+    """
+
+    inverse: Inverse | None = None
 
 
-def solve(problem: RidgeProblem, options: Options, monitor: Monitor) -> RidgePoint:
-    """Solve directly where one side of X is short enough, else until the relative gap is at most ``tol``."""
-    points = problem.errors.points
-    best = RidgePoint(np.zeros(points.n_columns), problem.errors.target_mean, np.zeros(0))
-    run = RidgeRun(problem, options, monitor, best)
+class FactorisedSystem:
+    """The factorised system of a direct solution, w, and the gap of w as far as the system tells it.
+
+    Attributes
+    ----------
+    w : ndarray of shape (d,)
+    inverse : callable
+        Multiplies by the inverse of X'MX + lam.
+    primal, dual : float
+    """
+
+    def __init__(self, w: np.ndarray, inverse: Inverse, primal: float, dual: float) -> None:
+        self.w, self.inverse, self.primal, self.dual = w, inverse, primal, dual
+
+
+def solve(problem: RidgeProblem, options: Options, monitor: Monitor, start: Result[float] | None = None) -> RidgeResult:
+    """Solve directly where one side of X is short enough, else until the relative gap is at most ``tol``.
+
+    A direct solution is measured by its system of equations alone, at no cost. Where much cancels in the system, a
+    certificate does not confirm that: a run with that result as its ``start`` refines it, measured by the data.
+    """
+    run = RidgeRun(problem, options, monitor)
     with np.errstate(over="ignore", invalid="ignore"):
-        largest = LARGEST_SPARSE if sp.issparse(points.factor) else LARGEST_DENSE
-        if problem.lam == 0.0:
-            run.prove(least_squares(run.errors))
-            best.status = Status.SOLVED
-        elif min(points.n_rows, points.n_columns) <= largest:
-            run.directly()
+        if isinstance(start, RidgeResult) and start.inverse is not None:
+            run.refine(start)
+        elif problem.lam == 0.0:
+            run.set_coefficients(least_squares(run.errors))
+            run.best.status = Status.SOLVED
+        elif min(run.errors.points.matrix.shape) <= run.largest_direct:
+            run.solve_directly()
         else:
-            run.by_conjugate_gradients()
-    return best
+            run.solve_iteratively()
+    return run.best
 
 
 class RidgeRun:
-    """Coefficients, and how they are measured and made better."""
+    """The state of a run: the problem with columns near zero, and the incumbent."""
 
-    def __init__(self, problem: RidgeProblem, options: Options, monitor: Monitor, best: RidgePoint) -> None:
+    def __init__(self, problem: RidgeProblem, options: Options, monitor: Monitor) -> None:
         self.problem, self.errors, self.lam = problem, problem.errors.centred, problem.lam
-        self.options, self.monitor, self.best = options, monitor, best
+        self.options, self.monitor = options, monitor
         self.targets = self.errors.targets - self.errors.target_mean
+        self.best = RidgeResult(np.zeros(self.errors.points.n_columns), problem.errors.target_mean, np.zeros(0))
 
-    def prove(self, w: np.ndarray) -> None:
-        """Keep coefficients if they are the best so far, with their certificate."""
-        best, b = self.best, self.problem.errors.centring.intercept_there(w, self.errors.best_intercept(w))
-        proof = measure_ridge_gap(self.problem, w, b)
-        if best.proof is None or proof.gap < best.proof.gap:
-            best.w, best.intercept, best.primal, best.dual, best.proof = w, b, proof.primal, proof.dual, proof
-        best.n_iter += 1
+    @property
+    def largest_direct(self) -> int:
+        """The largest system that is solved directly at once."""
+        return LARGEST_SPARSE if sp.issparse(self.errors.points.factor) else LARGEST_DENSE
 
-    def downhill(self, w: np.ndarray) -> np.ndarray:
-        """Half the negative gradient."""
-        residuals = self.errors.residuals(w, self.errors.best_intercept(w))
-        return centred_combination(self.errors, self.errors.weighted(residuals)) - self.lam * w
+    def set_coefficients(self, w: np.ndarray) -> None:
+        """Make w the incumbent, with its best intercept."""
+        self.best.w, self.best.n_iter = w, self.best.n_iter + 1
+        self.best.intercept = self.problem.errors.centring.intercept_there(w, self.errors.best_intercept(w))
 
-    def directly(self) -> None:
-        """Factorise once, and use the factors again where the first solution is not exact enough."""
+    def residual(self, w: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Compute the residual of the normal equations, half the negative gradient."""
+        return centred_combination(self.errors, self.errors.weighted(self.targets - scores)) - self.lam * w
+
+    def solve_directly(self) -> None:
+        """Factorise the system; refine where its own gap is not small enough."""
         points = self.errors.points
-        if points.n_columns <= points.n_rows:
-            w, inverse = solve_by_columns(self.errors, self.targets, self.lam)
-        else:
-            w, inverse = solve_by_rows(self.errors, self.targets, self.lam)
-        for _ in range(1 + MOST_REFINEMENTS):
-            self.prove(w)
-            status = self.monitor.check_termination(self.best, self.options, "result")
-            if status is not None:
-                self.best.status = status
+        by_columns = points.n_columns <= points.n_rows
+        system = (solve_by_columns if by_columns else solve_by_rows)(self.errors, self.targets, self.lam)
+        self.set_coefficients(system.w)
+        self.best.primal, self.best.dual, self.best.inverse = system.primal, system.dual, system.inverse
+        status = self.monitor.check_termination(self.best, self.options, "solution")
+        self.best.status = Status.STALLED if status is None else status
+        if status is None:
+            self.refine(self.best)
+
+    def refine(self, start: RidgeResult) -> None:
+        """Refine coefficients by the factorised system, with gradient and gap computed from the data.
+
+        Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, chapter 12.
+        """
+        best, inverse = self.best, start.inverse
+        assert inverse is not None
+        w, best.n_iter, best.history, best.inverse = start.w, start.n_iter, start.history, None
+        best.primal, best.dual = math.inf, -math.inf
+        for k in range(1 + MAX_REFINEMENTS):
+            scores = centred_scores(self.errors, w)
+            residual = self.residual(w, scores)
+            if not self.update_incumbent(w, scores, residual):
+                break
+            status = self.monitor.check_termination(best, self.options, "refinement")
+            # The start is refined at least once: its gap was not confirmed.
+            if status is not None and (k > 0 or status is not Status.SOLVED):
+                best.status = status
                 return
-            w = self.best.w + inverse(self.downhill(self.best.w))
-        self.best.status = Status.STALLED
+            w = best.w + inverse(residual)
+            best.n_iter += 1
+        best.status = best.check_goal(self.options) or Status.STALLED
 
-    def by_conjugate_gradients(self) -> None:
-        """Conjugate gradients on the normal equations, scaled by their diagonal.
+    def solve_iteratively(self) -> None:
+        """Solve the normal equations by conjugate gradients, preconditioned by their diagonal.
 
-        The scores and the gradient that they keep up are all that the gap takes, so that it costs nothing.
+        The scores and the residual that they update are all that the gap needs, so that it costs no pass.
         """
         errors, best = self.errors, self.best
-        scaling = 1.0 / (errors.squared_spreads + self.lam)
-        w, scores = np.zeros(errors.points.n_columns), np.zeros(errors.targets.size)
-        downhill = centred_combination(errors, errors.weighted(self.targets))
-        way, slope, idle = np.zeros_like(w), math.inf, 0
+        scores, change = np.zeros(errors.targets.size), np.empty(0)
+
+        def product(direction: np.ndarray) -> np.ndarray:
+            nonlocal change
+            change = centred_scores(errors, direction)
+            return centred_combination(errors, errors.weighted(change)) + self.lam * direction
+
+        right = centred_combination(errors, errors.weighted(self.targets))
+        run = ConjugateGradients(product, right, 1.0 / (errors.squared_deviations + self.lam))
+        stall = StallTest(PATIENCE, gap_factor=1.0, dual_factor=1.0)
         while True:
-            idle = 0 if self.dual_terms(w, scores, downhill) else idle + 1
+            self.update_incumbent(run.solution, scores, run.residual)
             status = self.monitor.check_termination(best, self.options, "step")
-            scaled = scaling * downhill
-            last_slope, slope = slope, float(downhill @ scaled)
             if status is not None:
                 best.status = status
                 return
-            if idle > MOST_IDLE or not 0.0 < slope < math.inf:
-                best.status = Status.STALLED
-                if min(errors.points.matrix.shape) <= LARGEST_DENSE:
-                    # Dear, but sure.
-                    self.directly()
-                return
-            way = scaled + (slope / last_slope) * way
-            change = centred_scores(errors, way)
-            bent = centred_combination(errors, errors.weighted(change)) + self.lam * way
-            share = slope / float(way @ bent)
-            w += share * way
+            stalled = stall.update(best, best.n_iter) or not 0.0 < run.squared_residual < math.inf
+            length = 0.0 if stalled else run.step()
+            if length == 0.0:
+                break
             best.n_iter += 1
             if best.n_iter % STEPS_PER_RENEWAL:
-                scores += share * change
-                downhill -= share * bent
+                scores += length * change
             else:
-                scores, downhill = centred_scores(errors, w), self.downhill(w)
+                scores = centred_scores(errors, run.solution)
+                run.replace_residual(self.residual(run.solution, scores))
+        best.status = Status.STALLED
+        if min(errors.points.matrix.shape) <= LARGEST_DENSE:
+            # A factorisation costs more, but always succeeds.
+            self.solve_directly()
 
-    def dual_terms(self, w: np.ndarray, scores: np.ndarray, downhill: np.ndarray) -> bool:
-        """Keep coefficients if their gap is the smallest so far; ``downhill`` is half the negative gradient."""
-        residuals, best = self.targets - scores, self.best
-        duals = self.errors.weighted(residuals)
-        combination = downhill + self.lam * w
-        squares, gain = float(duals @ residuals), float(duals @ self.targets)
+    def update_incumbent(self, w: np.ndarray, scores: np.ndarray, residual: np.ndarray) -> bool:
+        """Keep coefficients if their gap is the smallest so far; the dual point is the best multiple of the errors."""
+        differences, best = self.targets - scores, self.best
+        duals = self.errors.weighted(differences)
+        combination = residual + self.lam * w
+        squares, gain = float(duals @ differences), float(duals @ self.targets)
         primal = squares + self.lam * float(w @ w)
         dual = gain * gain / (squares + float(combination @ combination) / self.lam) if gain > 0.0 else 0.0
         if math.isfinite(best.primal) and not primal - dual < best.primal - best.dual:
@@ -140,22 +190,31 @@ class RidgeRun:
         return True
 
 
-def solve_by_columns(errors: SquaredErrors, targets: np.ndarray, lam: float) -> tuple[np.ndarray, Inverse]:
-    """w = (X'MX + lam)^-1 X'M y."""
+def solve_by_columns(errors: SquaredErrors, targets: np.ndarray, lam: float) -> FactorisedSystem:
+    """Solve (X'MX + lam) w = X'M y.
+
+    With r = X'M y - (X'MX + lam) w, the objective is y'My - w·X'My - w·r, and its gap r·(X'MX + lam)^-1 r.
+    """
     system, right = normal_equations(errors, targets)
     system.flat[:: system.shape[0] + 1] += lam
     inverse = inverse_of(system)
-    return inverse(right), inverse
+    w = inverse(right)
+    residual = right - system @ w
+    primal = float(errors.weighted(targets) @ targets) - float(w @ right) - float(w @ residual)
+    return FactorisedSystem(w, inverse, primal, primal - abs(float(residual @ inverse(residual))))
 
 
-def solve_by_rows(errors: SquaredErrors, targets: np.ndarray, lam: float) -> tuple[np.ndarray, Inverse]:
-    """w = Z'(ZZ' + lam)^-1 y, for the rows Z of X, centred, times the roots of their weights, and such targets."""
+def solve_by_rows(errors: SquaredErrors, targets: np.ndarray, lam: float) -> FactorisedSystem:
+    """Solve w = Z'(ZZ' + lam)^-1 y, for the rows Z of X, centred, times the roots of their weights, and such targets.
+
+    With a = (ZZ' + lam)^-1 y and r = y - (ZZ' + lam) a, the dual value of lam a is lam (a·y + a·r), and the gap r·r.
+    """
     matrix, means = errors.points.factor, errors.column_means
     roots = np.ones(targets.size) if errors.weights is None else np.sqrt(errors.weights)
     if sp.issparse(matrix):
         rows = sp.diags_array(roots) @ matrix.astype(np.float64)
-        heights = rows @ means
-        system = (rows @ rows.T).toarray() - np.outer(heights, roots) - np.outer(roots, heights)
+        at_means = rows @ means
+        system = (rows @ rows.T).toarray() - np.outer(at_means, roots) - np.outer(roots, at_means)
         system += float(means @ means) * np.outer(roots, roots)
     else:
         rows = matrix - means if errors.has_intercept else matrix.astype(np.float64)
@@ -165,17 +224,27 @@ def solve_by_rows(errors: SquaredErrors, targets: np.ndarray, lam: float) -> tup
     system.flat[:: system.shape[0] + 1] += lam
     inverse = inverse_of(system)
 
-    def back(z: np.ndarray) -> np.ndarray:
+    def transposed_product(z: np.ndarray) -> np.ndarray:
         return rows.T @ z - means * float(roots @ z) if sp.issparse(rows) else rows.T @ z
 
-    def forth(w: np.ndarray) -> np.ndarray:
+    def product(w: np.ndarray) -> np.ndarray:
         return rows @ w - roots * float(means @ w) if sp.issparse(rows) else rows @ w
 
-    return back(inverse(roots * targets)), lambda v: (v - back(inverse(forth(v)))) / lam
+    right = roots * targets
+    duals = inverse(right)
+    residual = right - system @ duals
+    dual = lam * float(duals @ right + duals @ residual)
+    return FactorisedSystem(
+        transposed_product(duals),
+        # Woodbury's identity.
+        lambda v: (v - transposed_product(inverse(product(v)))) / lam,
+        dual + float(residual @ residual),
+        dual,
+    )
 
 
 def inverse_of(system: np.ndarray) -> Inverse:
-    """Multiply by the inverse of a matrix that is positive definite, up to rounding."""
+    """Return the product with the inverse of a matrix that is positive definite up to rounding."""
     try:
         factor = sl.cho_factor(system, lower=True, check_finite=False)
     except sl.LinAlgError:
@@ -187,12 +256,12 @@ def inverse_of(system: np.ndarray) -> Inverse:
 
 
 def centred_scores(errors: SquaredErrors, w: np.ndarray) -> np.ndarray:
-    """X w, with X centred."""
+    """Compute X w, with X centred."""
     scores = errors.points.scores(w)
     return scores - float(errors.column_means @ w) if errors.has_intercept else scores
 
 
 def centred_combination(errors: SquaredErrors, coefficients: np.ndarray) -> np.ndarray:
-    """X'c, with X centred."""
+    """Compute X'c, with X centred."""
     combination = errors.points.combination(coefficients)
     return combination - float(coefficients.sum()) * errors.column_means if errors.has_intercept else combination

@@ -1,0 +1,71 @@
+"""The conjugate gradient method with a diagonal preconditioner, for all solvers.
+
+Hestenes, Stiefel, "Methods of conjugate gradients for solving linear systems", 1952.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+
+class ConjugateGradients:
+    """Solves M x = right for a symmetric positive definite matrix M, given as an operator.
+
+    Parameters
+    ----------
+    product : callable
+        Multiplies a vector by M.
+    right : ndarray of shape (k,)
+    preconditioner : ndarray of shape (k,), optional
+        An approximation to the inverse of M's diagonal.
+
+    Attributes
+    ----------
+    solution : ndarray of shape (k,)
+        The iterate x; zero at first.
+    residual : ndarray of shape (k,)
+        right - M x, updated by recurrence.
+    squared_residual : float
+        The squared norm of the residual, weighted by the preconditioner.
+    n_steps : int
+    """
+
+    def __init__(
+        self,
+        product: Callable[[np.ndarray], np.ndarray],
+        right: np.ndarray,
+        preconditioner: np.ndarray | None = None,
+    ) -> None:
+        self._product, self._preconditioner = product, preconditioner
+        self.solution, self.n_steps = np.zeros_like(right), 0
+        self._direction, self._previous = np.zeros_like(right), math.inf
+        self.replace_residual(right.copy())
+
+    def replace_residual(self, residual: np.ndarray) -> None:
+        """Set the residual, computed anew from the solution: the recurrence accumulates rounding errors."""
+        self.residual = residual
+        self._scaled = residual if self._preconditioner is None else self._preconditioner * residual
+        self.squared_residual = float(residual @ self._scaled)
+
+    def step(self) -> float:
+        """Make one step; return its length, or zero where M is not positive definite along the direction."""
+        direction = self._scaled + (self.squared_residual / self._previous) * self._direction
+        image = self._product(direction)
+        curvature = float(direction @ image)
+        if not curvature > 0.0:
+            return 0.0
+        length = self.squared_residual / curvature
+        self.solution += length * direction
+        self.residual -= length * image
+        self._direction, self._previous = direction, self.squared_residual
+        self.replace_residual(self.residual)
+        self.n_steps += 1
+        return length
+
+    def run(self, forcing: float, max_steps: int) -> np.ndarray:
+        """Make steps until the norm of the residual has fallen to the share ``forcing``; return the solution."""
+        goal = forcing * forcing * self.squared_residual
+        while self.n_steps < max_steps and goal < self.squared_residual < math.inf and self.step() > 0.0:
+            pass
+        return self.solution
