@@ -152,7 +152,7 @@ def test_the_dual_is_that_of_a_qp_solver():
         assert model.certificate_.primal >= -found.obj_val * (1 - 1e-7)
 
 
-def test_weights_multiply_the_price():
+def test_weights_multiply_C():
     X, y = load("heart_scale")
     X, weights = X.toarray(), np.random.default_rng(0).integers(0, 3, X.shape[0]).astype(float)
     weighted = SVC(tol=1e-7).fit(X, y, sample_weight=weights)
@@ -440,7 +440,7 @@ def test_the_hard_margin_in_feature_space(kernel):
     assert isinstance(proof, MarginBracket)
     assert proof.separates
     assert proof.relative <= 1e-6
-    # The margin is 1/||w|| of LIBSVM's plane where C is so large that no point pays it.
+    # The margin is 1/||w|| of LIBSVM's hyperplane where C is so large that no slack is left.
     other = LibsvmSVC(C=1e9, kernel=kernel, gamma=1.0, coef0=1.0, tol=1e-10).fit(X, y)
     beta, vectors = other.dual_coef_[0], other.support_vectors_
     gram = pairwise_kernels(vectors, metric=kernel, filter_params=True, gamma=1.0, coef0=1.0)
