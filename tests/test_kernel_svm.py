@@ -152,7 +152,7 @@ def test_the_dual_is_that_of_a_qp_solver():
         assert model.certificate_.primal >= -found.obj_val * (1 - 1e-7)
 
 
-def test_weights_multiply_C():
+def test_weights_are_factors_on_c():
     X, y = load("heart_scale")
     X, weights = X.toarray(), np.random.default_rng(0).integers(0, 3, X.shape[0]).astype(float)
     weighted = SVC(tol=1e-7).fit(X, y, sample_weight=weights)
