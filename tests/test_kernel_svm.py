@@ -1,5 +1,6 @@
 """The kernel support vector machine: against scikit-learn's, a QP solver, the lecture's SMO, and its proof."""
 
+import decimal
 import math
 import warnings
 from dataclasses import replace
@@ -16,17 +17,19 @@ from sklearn.svm import SVR as LibsvmSVR  # noqa: N811
 
 from lecture_smo import smo as smo_of_the_lecture
 from maxmargin import SVC, SVR, CertificateError, LimitWarning, MarginBracket, NotSeparableError, Status, certify
-from maxmargin.data import ClassPairs
+from maxmargin.data import ClassPairs, Points
 from maxmargin.engine.threads import ThreadEngine
 from maxmargin.loops.exponential import exponentiate, store_exponentials
 from maxmargin.loops.smo import Duals, ascend_pairs
+from maxmargin.problems import kernel_expansion
 from maxmargin.problems.kernel_expansion import RowBlock, expansion_scores
-from maxmargin.problems.kernels import RadialBasis
+from maxmargin.problems.kernels import Linear, Polynomial, RadialBasis
 from maxmargin.problems.linear_svm import hinge
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.solvers.core import Monitor, Result
 from maxmargin.solvers.kernel import smo
 from maxmargin.solvers.kernel.base import SMOOptions, initial_result
+from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix
 from real_data import load, random_set, signs_of
 
 KERNELS = [
@@ -149,7 +152,7 @@ def test_the_dual_is_that_of_a_qp_solver():
         assert model.certificate_.primal >= -found.obj_val * (1 - 1e-7)
 
 
-def test_weights_multiply_the_price():
+def test_weights_are_factors_on_c():
     X, y = load("heart_scale")
     X, weights = X.toarray(), np.random.default_rng(0).integers(0, 3, X.shape[0]).astype(float)
     weighted = SVC(tol=1e-7).fit(X, y, sample_weight=weights)
@@ -437,7 +440,7 @@ def test_the_hard_margin_in_feature_space(kernel):
     assert isinstance(proof, MarginBracket)
     assert proof.separates
     assert proof.relative <= 1e-6
-    # The margin is 1/||w|| of LIBSVM's plane where C is so large that no point pays it.
+    # The margin is 1/||w|| of LIBSVM's hyperplane where C is so large that no slack is left.
     other = LibsvmSVC(C=1e9, kernel=kernel, gamma=1.0, coef0=1.0, tol=1e-10).fit(X, y)
     beta, vectors = other.dual_coef_[0], other.support_vectors_
     gram = pairwise_kernels(vectors, metric=kernel, filter_params=True, gamma=1.0, coef0=1.0)
@@ -464,10 +467,122 @@ def test_no_hard_margin_is_told_with_its_proof_and_leaves_the_model():
 def test_whole_numbers_are_multiplied_in_single_precision_and_nothing_is_lost():
     rng = np.random.default_rng(0)
     X, Z, coefficients = rng.integers(0, 9, (700, 60)), rng.integers(-9, 9, (300, 60)), rng.standard_normal((300, 2))
-    exact = rbf_kernel(X, Z, gamma=0.01) @ coefficients
-    whole = expansion_scores(RadialBasis(0.01), X.astype(np.float64), Z.astype(np.float64), coefficients)
-    np.testing.assert_allclose(whole, exact, rtol=1e-12, atol=1e-12)
+    X, Z = X.astype(np.float64), Z.astype(np.float64)
+    for gamma in (0.01, 1e-4):
+        exact = rbf_kernel(X, Z, gamma=gamma) @ coefficients
+        for function in (kernel_expansion.exponentiate, exponentiate):
+            whole = expansion_scores(RadialBasis(gamma), X, Z, coefficients, exponentiate=function)
+            np.testing.assert_allclose(whole, exact, rtol=1e-12, atol=1e-12)
     assert RowBlock(X).in_single is not None
     # Not whole, and so large that a sum of products would be rounded.
     assert RowBlock(X + 0.5).in_single is None
     assert RowBlock(X * 1000.0).in_single is None
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_margin_objective_and_slack_are_those_of_the_primal_problem(kernel, C):
+    X, y = load("heart_scale")
+    X = X.toarray()
+    model = SVC(kernel=kernel, C=C, gamma=0.2).fit(X, y)
+    K, beta = pairwise_kernels(X, metric=kernel, filter_params=True, gamma=0.2), betas(model, len(y))
+    square = beta @ K @ beta
+    # The certificate counts rounding errors: its margin is a lower bound.
+    assert model.margin_ == pytest.approx(1.0 / math.sqrt(square), rel=1e-7)
+    slack = np.maximum(0.0, 1.0 - signs_of(y) * model.decision_function(X))
+    np.testing.assert_allclose(model.slack(X, y), slack, atol=1e-12)
+    assert model.objective_ == model.certificate_.primal
+    assert model.objective_ == pytest.approx(0.5 * square + C * slack.sum(), rel=1e-9)
+    if kernel == "linear":
+        assert model.margin_ <= (1.0 + 1e-14) / np.linalg.norm(model.coef_)
+    hard = SVC(kernel="rbf", C=math.inf, gamma=5.0).fit(X, y)
+    assert hard.margin_ == hard.certificate_.lower
+    assert hard.objective_ == pytest.approx(0.5 / hard.margin_**2)
+
+
+def test_margins_and_slacks_of_pairs_are_those_of_two_classes():
+    X, y = load_iris(return_X_y=True)
+    model = SVC(gamma=0.5, tol=1e-6).fit(X, y)
+    slack = model.slack(X, y)
+    assert model.margin_.shape == (3,)
+    assert slack.shape == (150, 3)
+    for pair, (first, second) in enumerate([(0, 1), (0, 2), (1, 2)]):
+        rows = (y == first) | (y == second)
+        alone = SVC(gamma=0.5, tol=1e-6).fit(X[rows], y[rows])
+        assert model.margin_[pair] == pytest.approx(alone.margin_, rel=1e-4)
+        assert model.objective_[pair] == pytest.approx(alone.objective_, rel=1e-5)
+        np.testing.assert_allclose(slack[rows, pair], alone.slack(X[rows], y[rows]), atol=1e-3)
+        assert (slack[~rows, pair] == 0.0).all()
+
+
+def test_a_kernel_without_feature_space_has_no_margin():
+    X, y = load("heart_scale")
+    with pytest.warns(LimitWarning):
+        assert math.isnan(SVC(kernel="sigmoid", gamma=0.5, coef0=1.0, max_time=20).fit(X, y).margin_)
+    flat = SVC(gamma=1.0).fit([[0.0], [0.0]], [0, 1])
+    assert flat.margin_ > 1e6
+
+
+def test_objective_and_slack_of_a_regression():
+    X, y = load_diabetes(return_X_y=True)
+    X, y = scale(X)[:200], scale(y)[:200]
+    model = SVR(C=2.0, epsilon=0.2, gamma=0.1).fit(X, y)
+    K, beta = rbf_kernel(X, gamma=0.1), betas(model, 200)
+    slack = np.maximum(0.0, np.abs(y - model.predict(X)) - 0.2)
+    np.testing.assert_allclose(model.slack(X, y), slack, atol=1e-12)
+    assert model.objective_ == pytest.approx(0.5 * beta @ K @ beta + 2.0 * slack.sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("machine", [SVC, SVR])
+def test_nothing_is_random(machine):
+    with pytest.raises(TypeError, match="random_state"):
+        machine(random_state=0)
+
+
+def test_scores_take_as_many_threads_as_n_jobs_says(monkeypatch):
+    X, y = random_set(1, n=1500, d=4, noise=0.2)
+    taken = []
+    each_block = kernel_expansion.each_block
+    monkeypatch.setattr(kernel_expansion, "each_block", lambda *given: (taken.append(given[-1]), each_block(*given)))
+    model = SVC(n_jobs=3).fit(X, y)
+    one = model.decision_function(X)
+    model.set_params(n_jobs=1)
+    np.testing.assert_array_equal(model.decision_function(X), one)
+    assert taken == [3, 3, 1]
+
+
+def test_the_exponentials_of_certificates_are_within_their_error_bound():
+    values = -np.geomspace(1e-12, 700.0, 4000).reshape(40, 100)
+    rows, columns, results = np.linspace(-1.0, 0.0, 40), np.linspace(-1.0, 0.0, 100), np.empty((40, 100))
+    kernel_expansion.exponentiate(values, 1.0, rows, columns, results)
+    exponents = values + rows[:, None] + columns
+    exact = [[exponential_of(exponent) for exponent in line] for line in exponents[::8, ::10]]
+    np.testing.assert_allclose(results[::8, ::10], np.array(exact, dtype=float), rtol=8 * 2.0**-53, atol=0.0)
+    ends = np.array([[1e-9, -1e4]])
+    kernel_expansion.exponentiate(ends, 1.0, np.zeros(1), np.zeros(2), ends)
+    np.testing.assert_array_equal(ends, [[1.0, 0.0]])
+
+
+def exponential_of(exponent):
+    """exp to 40 digits."""
+    with decimal.localcontext() as context:
+        context.prec = 40
+        return decimal.Decimal(float(exponent)).exp()
+
+
+@pytest.mark.parametrize("kernel", [RadialBasis(0.3), Polynomial(0.5, 3, 1.0), Linear()], ids=str)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_cached_rows_and_blocks_of_the_kernel_matrix_are_its_entries(kernel, sparse):
+    X = np.random.default_rng(0).standard_normal((60, 7))
+    points, chosen = Points(sp.csr_array(X) if sparse else X), np.arange(5, 55)
+    matrix = KernelMatrix(points, kernel, np.float64, chosen)
+    exact = kernel.gram(X[chosen], X[chosen])
+    rows, columns = np.array([3, 40, 7]), np.array([1, 2, 49, 30])
+    np.testing.assert_allclose(matrix.block(rows, columns, np.empty((3, 4))), exact[np.ix_(rows, columns)], rtol=1e-12)
+    cache = KernelCache(matrix, megabytes=0.0, at_least=4)
+    scores = np.zeros(50)
+    for some in (rows, columns, rows):
+        slots = cache.slots(some)
+        np.testing.assert_allclose(cache.stored[slots], exact[some], rtol=1e-12)
+        cache.add_rows(slots, np.ones(some.size), scores)
+    np.testing.assert_allclose(scores, 2.0 * exact[rows].sum(axis=0) + exact[columns].sum(axis=0), rtol=1e-11)

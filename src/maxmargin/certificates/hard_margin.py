@@ -57,7 +57,9 @@ def margin_at_least(problem: HardMarginProblem, w: np.ndarray, b: float) -> floa
 
 def has_no_margin(bracket: MarginBracket) -> bool:
     """Whether every margin is zero up to rounding: the convex hulls of the classes intersect."""
-    return not bracket.separates and bracket.upper <= max(NO_MARGIN * bracket.radius, NOTHING)
+    # An infinite bound, of an indefinite kernel, proves nothing.
+    known = not bracket.separates and math.isfinite(bracket.upper)
+    return known and bracket.upper <= max(NO_MARGIN * bracket.radius, NOTHING)
 
 
 def half_distance_at_most(problem: HardMarginProblem, points: Points, beta: np.ndarray) -> float:

@@ -40,7 +40,7 @@ def measure_kernel_gap(problem: KernelSVMProblem, beta: np.ndarray, b: float) ->
 
 def measure_pair_gaps(problems: PairProblems, betas: Sequence[np.ndarray], intercepts: np.ndarray) -> list[Certificate]:
     """Measure the gap of every pair of classes; kernel values within a class serve all its pairs."""
-    each = [problems.problem(pair) for pair in problems.pairs.tasks()]
+    each = list(problems)
     feasible = [problem.losses.feasible(beta) for problem, beta in zip(each, betas, strict=True)]
     with np.errstate(over="ignore", invalid="ignore"):
         return [

@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import lsq_linear
 
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
@@ -122,5 +121,8 @@ def _fitted(
         scale = (problem.points.largest_norm or 1.0) if problem.balanced else rho**-0.5
         columns = np.vstack([columns, np.full(free.size, scale)])
         target = np.append(target, scale * (rho * b - float(beta.sum())))
+    # Imported here: scipy.optimize takes a quarter of a second, and few programs need it.
+    from scipy.optimize import lsq_linear
+
     beta[free] = lsq_linear(columns, target, bounds=(lowers[free], uppers[free]), tol=1e-14, max_iter=200).x
     return beta

@@ -210,7 +210,7 @@ class SVC(KernelSVM, CertifiedClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if math.isinf(self.C) and self.kernel == "sigmoid":
-            raise ValueError("C=inf, the hard margin, needs a feature space, and kernel='sigmoid' has none: give C.")
+            raise ValueError("C=inf, the hard margin, needs a feature space; kernel='sigmoid' has none: use C < inf.")
 
     @property
     def n_support_(self) -> np.ndarray:

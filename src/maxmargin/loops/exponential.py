@@ -1,8 +1,8 @@
-"""exp(x) for x <= 0, many at a time: the RBF kernel's last step.
+"""exp(x) for arrays with x <= 0: the last step of the RBF kernel.
 
-x = k ln 2 + z with a whole k and |z| <= ln(2)/2; exp(z) by its Taylor sum, of which less is left out than
-is rounded; 2^k through the exponent's bits. (NumPy's exp of float64 is not vectorised on processors without AVX-512: it
-takes three times as long.)
+x = k ln 2 + z with an integer k and |z| <= ln(2)/2. exp(z) is its Taylor polynomial, whose truncation error is below
+the rounding error, and 2^k is written into the bits of the exponent. NumPy's exp of float64 takes about twice as long,
+and more on processors without AVX-512.
 """
 
 import math
@@ -14,13 +14,13 @@ from numba.extending import intrinsic, overload
 
 from maxmargin.loops.jit import jit
 
-# Below these exp(x) is no normal number any more; it then is the smallest one, which is zero for every sum.
+# Below these exp(x) is subnormal; it is replaced by the smallest normal number, which is negligible in every sum.
 LOWEST_DOUBLE, LOWEST_SINGLE = -708.0, np.float32(-87.0)
 LOG2_E = math.log2(math.e)
-# ln 2 in two parts, the first of so few bits that its products with k are exact.
+# ln 2 in two parts; the first has so few bits that its products with k are exact.
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 SINGLE_LN2_HIGH, SINGLE_LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
-# Adding 1.5 times two to the number of fraction bits rounds to whole numbers, which then are the lowest bits.
+# Adding 1.5 times 2 to the number of fraction bits rounds to an integer, which is then in the lowest bits.
 ROUNDER, SINGLE_ROUNDER = 1.5 * 2.0**52, np.float32(1.5 * 2.0**23)
 BIAS, SINGLE_BIAS = 1023, np.int32(127)
 FRACTION, SINGLE_FRACTION = 52, np.int32(23)
@@ -47,10 +47,10 @@ _single_of_bits = _reinterpreted(types.int32, types.float32, ir.FloatType())
 
 
 def exponential(x):
-    """exp(min(x, 0)), to two units in the last place: rounding may have made the exponent of equal points positive."""
+    """exp(min(x, 0)) within two units in the last place; rounding may make the exponent of equal points positive."""
 
 
-# A product and a sum in one instruction: faster, and rounded once instead of twice.
+# Contraction to fused multiply-add is faster, and rounds once instead of twice.
 @overload(exponential, jit_options={"fastmath": {"contract", "nnan"}, "forceinline": True})
 def _(x):
     if x == types.float64:
@@ -98,7 +98,7 @@ def _exponential_of_single(x):
 
 @jit
 def exponentiate(values, factor, of_rows, of_columns, results):
-    """The exponentials of a block's values times a factor, plus their row's and their column's term, in float64."""
+    """Store exp(min(0, factor v_ij + r_i + c_j)) in float64."""
     for i in range(values.shape[0]):
         row, result, term = values[i], results[i], of_rows[i]
         for j in range(row.size):
@@ -107,7 +107,7 @@ def exponentiate(values, factor, of_rows, of_columns, results):
 
 @jit
 def store_exponentials(values, terms, slots, first, stored):
-    """Put the exponentials of values plus terms of rows and columns, one row a slot, into columns from ``first`` on."""
+    """Store exp(min(0, v_kj + r_k + c_j)) in the row ``slots[k]`` of ``stored``, from the column ``first`` on."""
     of_rows, of_columns = terms
     for k in range(slots.size):
         source, term = values[k], of_rows[k]

@@ -1,8 +1,10 @@
-"""Sequential minimal optimisation: two duals at a time, on the line that keeps their sum (theory B10).
+"""Sequential minimal optimisation: two duals at a time, on the line that keeps their sum.
 
 Fan, Chen, Lin, "Working set selection using second order information for training support vector machines", 2005
-(WSS 2). Duals are signed, beta_i = y_i alpha_i, so that classification and regression are one loop: the tube's price
-epsilon |beta| only bends the slope at zero, and a step ends there.
+(WSS 2). Duals are signed, beta_i = y_i alpha_i, so that classification and regression are one loop: the term
+epsilon |beta| of a regression has a kink at zero, and a step ends there.
+
+"Up" and "down" are the directions of a dual: I_up holds the duals that may rise, I_low those that may fall.
 """
 
 from typing import NamedTuple
@@ -11,42 +13,43 @@ import numpy as np
 
 from maxmargin.loops.jit import inlined, jit, reducing
 
-# A pair of points that the kernel cannot tell apart has no curvature between them: a huge step takes it to an end.
+# The curvature along a pair of points with the same feature vector is zero. This positive value makes its step so long
+# that it ends at a bound.
 SMALLEST_CURVATURE = 1e-12
 
 
 @inlined
-def rising(beta, residual, epsilon):
-    """What the dual's value gains when this dual rises."""
+def derivative_up(beta, residual, epsilon):
+    """Derivative of the dual objective where this dual rises."""
     return residual - epsilon if beta >= 0.0 else residual + epsilon
 
 
 @inlined
-def falling(beta, residual, epsilon):
-    """What the dual's value loses when this dual falls."""
+def derivative_down(beta, residual, epsilon):
+    """Derivative of the dual objective, in the rising direction, where this dual falls."""
     return residual - epsilon if beta > 0.0 else residual + epsilon
 
 
 @inlined
-def room_to_rise(beta, upper):
-    """How far a dual can rise without a bend of its slope."""
+def largest_step_up(beta, upper):
+    """How far a dual can rise until its bound or the kink at zero."""
     return -beta if beta < 0.0 else upper - beta
 
 
 @inlined
-def room_to_fall(beta, lower):
-    """How far a dual can fall without a bend of its slope."""
+def largest_step_down(beta, lower):
+    """How far a dual can fall until its bound or the kink at zero."""
     return beta if beta > 0.0 else beta - lower
 
 
 class Duals(NamedTuple):
-    """Signed duals with their ends, and the residuals t_i - f(x_i) without intercept.
+    """Signed duals with their bounds, and the residuals t_i - f(x_i) without intercept.
 
     Attributes
     ----------
     beta, residuals : ndarray, changed in place
     lower, upper : ndarray
-    epsilon : half the width of the tube
+    epsilon : of the epsilon-insensitive loss; 0 for classification
     """
 
     beta: np.ndarray
@@ -84,72 +87,75 @@ def largest(values):
 
 
 @reducing
-def fill_gains(gains, most, residuals, to_fall, row, diagonal, own):
-    """Twice what the dual's value gains when one dual rises, which gains ``most``, and another falls with it."""
+def fill_gains(gains, most, residuals, down_terms, row, diagonal, own):
+    """Twice the gain of the dual objective where a dual of derivative ``most`` rises and another falls, at best."""
     for k in range(gains.size):
-        difference = max(most - (residuals[k] + to_fall[k]), 0.0)
+        difference = max(most - (residuals[k] + down_terms[k]), 0.0)
         curvature = max(own + diagonal[k] - 2.0 * row[k], SMALLEST_CURVATURE)
         gains[k] = difference * difference / curvature
 
 
 @inlined
-def set_terms(duals, to_rise, to_fall, k):
-    """What is to be added to a residual for the gain when its dual rises, and for the loss when it falls."""
+def set_terms(duals, up_terms, down_terms, k):
+    """Terms that turn a residual into the two derivatives; infinite where the dual is not in I_up or I_low."""
     beta, _, lower, upper, epsilon = duals
-    to_rise[k] = rising(beta[k], 0.0, epsilon) if beta[k] < upper[k] else -np.inf
-    to_fall[k] = falling(beta[k], 0.0, epsilon) if beta[k] > lower[k] else np.inf
+    up_terms[k] = derivative_up(beta[k], 0.0, epsilon) if beta[k] < upper[k] else -np.inf
+    down_terms[k] = derivative_down(beta[k], 0.0, epsilon) if beta[k] > lower[k] else np.inf
 
 
 @jit
 def ascend_pairs(gram, duals, tol, max_steps):
-    """Steps on pairs of a block of duals, until no pair gains more than ``tol``; returns their number."""
+    """Optimise pairs of a working set until its KKT violation is at most ``tol``; return the number of steps.
+
+    ``gram`` is the kernel matrix of the working set, in float64.
+    """
     beta, residuals, lower, upper, _ = duals
     size = beta.size
-    # Entries of the diagonal lie far apart from one another.
-    diagonal, to_rise, to_fall, gains = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    # A copy of the diagonal, whose entries are far apart in memory.
+    diagonal, up_terms, down_terms, gains = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     for k in range(size):
         diagonal[k] = gram[k, k]
-        set_terms(duals, to_rise, to_fall, k)
+        set_terms(duals, up_terms, down_terms, k)
     n_steps = 0
     while n_steps < max_steps:
-        most, least = largest_sum(residuals, to_rise), smallest_sum(residuals, to_fall)
+        most, least = largest_sum(residuals, up_terms), smallest_sum(residuals, down_terms)
         if not most - least > tol:
             break
         i = 0
-        while residuals[i] + to_rise[i] != most:
+        while residuals[i] + up_terms[i] != most:
             i += 1
         row = gram[i]
-        fill_gains(gains, most, residuals, to_fall, row, diagonal, diagonal[i])
+        fill_gains(gains, most, residuals, down_terms, row, diagonal, diagonal[i])
         best, j = largest(gains), 0
         while gains[j] != best:
             j += 1
         curvature = max(diagonal[i] + diagonal[j] - 2.0 * row[j], SMALLEST_CURVATURE)
-        step = (most - residuals[j] - to_fall[j]) / curvature
-        step = min(step, min(room_to_rise(beta[i], upper[i]), room_to_fall(beta[j], lower[j])))
+        step = (most - residuals[j] - down_terms[j]) / curvature
+        step = min(step, min(largest_step_up(beta[i], upper[i]), largest_step_down(beta[j], lower[j])))
         if not step > 0.0:
             break
-        # An end is reached exactly, so that the dual counts as being there.
+        # A bound is reached exactly, so that the dual counts as bounded.
         beta[i] = 0.0 if step == -beta[i] else (upper[i] if step == upper[i] - beta[i] else beta[i] + step)
         beta[j] = 0.0 if step == beta[j] else (lower[j] if step == beta[j] - lower[j] else beta[j] - step)
         other = gram[j]
         for k in range(size):
             residuals[k] -= step * (row[k] - other[k])
-        set_terms(duals, to_rise, to_fall, i)
-        set_terms(duals, to_rise, to_fall, j)
+        set_terms(duals, up_terms, down_terms, i)
+        set_terms(duals, up_terms, down_terms, j)
         n_steps += 1
     return n_steps
 
 
-class Blocks(NamedTuple):
-    """How a run takes blocks, and when it ends.
+class WorkingSets(NamedTuple):
+    """How a run chooses working sets, and when it ends.
 
     Attributes
     ----------
-    size, kept : new duals in a block, and duals kept from before
-    share : pairs of a block are taken until they gain no more than this share of what the worst pair of all does
-    most, max_steps : the most blocks, and the most pairs
-    violation : the gain of the worst pair of all at which to end
-    gap : the relative gap at which to end; negative where it is not looked at
+    size, kept : new duals in a working set, and free duals kept from the one before
+    share : a working set is optimised until its KKT violation is this share of that of all duals
+    most, max_steps : the largest number of working sets, and of steps on pairs
+    violation : the KKT violation at which to end
+    gap : the relative gap at which to end; negative where it is not measured
     """
 
     size: int
@@ -163,7 +169,7 @@ class Blocks(NamedTuple):
 
 @jit
 def relative_gap(duals, targets, b):
-    """The gap between the values of the duals and of their plane with the intercept b, relative to the latter.
+    """The relative duality gap of the duals and of their hyperplane with the intercept b.
 
     sum beta = 0, so that the gap is sum loss(r) + epsilon |beta| - beta r with r = t - f - b.
     """
@@ -181,7 +187,7 @@ def relative_gap(duals, targets, b):
 
 @inlined
 def insert_largest(values, places, count, value, place):
-    """Put a value into a list of the largest, sorted from the largest on; returns how many it holds."""
+    """Insert a value into the list of the largest ones, in descending order; return how many it holds."""
     k = count
     if k == values.size:
         if value <= values[k - 1]:
@@ -195,42 +201,42 @@ def insert_largest(values, places, count, value, place):
 
 
 @jit
-def ascend_blocks(gram, duals, targets, blocks):
-    """Steps on pairs of the worst duals, block by block.
+def ascend_working_sets(gram, duals, targets, sets):
+    """Optimise working sets of the duals that violate the KKT conditions most, one after the other.
 
-    Duals between their ends stay in the block: else those of two blocks in turn would undo each other's steps. Returns
-    the number of steps, and what the worst pair gains.
+    Free duals stay in the working set: else two sets in turn would undo each other's steps. Return the number of steps
+    and the KKT violation, max over I_up minus min over I_low of the derivatives.
     """
     beta, residuals, lower, upper, epsilon = duals
-    half = max(1, blocks.size // 2)
-    gains, rises = np.empty(half), np.empty(half, dtype=np.int64)
-    losses, falls = np.empty(half), np.empty(half, dtype=np.int64)
+    half = max(1, sets.size // 2)
+    largest_up, ups = np.empty(half), np.empty(half, dtype=np.int64)
+    largest_down, downs = np.empty(half), np.empty(half, dtype=np.int64)
     kept = np.empty(0, dtype=np.int64)
     taken = np.zeros(beta.size, dtype=np.bool_)
     n_steps = 0
     violation = np.inf
-    for _ in range(blocks.most):
-        n_rises, n_falls, most, least = 0, 0, -np.inf, np.inf
+    for _ in range(sets.most):
+        n_ups, n_downs, most, least = 0, 0, -np.inf, np.inf
         for k in range(beta.size):
             if beta[k] < upper[k]:
-                gain = rising(beta[k], residuals[k], epsilon)
-                most = max(most, gain)
+                derivative = derivative_up(beta[k], residuals[k], epsilon)
+                most = max(most, derivative)
                 if not taken[k]:
-                    n_rises = insert_largest(gains, rises, n_rises, gain, k)
-        for k in range(n_rises):
-            taken[rises[k]] = True
+                    n_ups = insert_largest(largest_up, ups, n_ups, derivative, k)
+        for k in range(n_ups):
+            taken[ups[k]] = True
         for k in range(beta.size):
             if beta[k] > lower[k]:
-                loss = falling(beta[k], residuals[k], epsilon)
-                least = min(least, loss)
+                derivative = derivative_down(beta[k], residuals[k], epsilon)
+                least = min(least, derivative)
                 if not taken[k]:
-                    n_falls = insert_largest(losses, falls, n_falls, -loss, k)
+                    n_downs = insert_largest(largest_down, downs, n_downs, -derivative, k)
         violation = most - least
-        if violation <= blocks.violation or n_steps >= blocks.max_steps:
+        if violation <= sets.violation or n_steps >= sets.max_steps:
             break
-        if blocks.gap >= 0.0 and relative_gap(duals, targets, 0.5 * (most + least)) <= blocks.gap:
+        if sets.gap >= 0.0 and relative_gap(duals, targets, 0.5 * (most + least)) <= sets.gap:
             break
-        places = np.concatenate((rises[:n_rises], falls[:n_falls], kept))
+        places = np.concatenate((ups[:n_ups], downs[:n_downs], kept))
         part = np.empty((places.size, places.size))
         for i in range(places.size):
             row = gram[places[i]]
@@ -238,7 +244,7 @@ def ascend_blocks(gram, duals, targets, blocks):
                 part[i, j] = row[places[j]]
         before, after = beta[places], beta[places]
         inside = Duals(after, residuals[places], lower[places], upper[places], epsilon)
-        made = ascend_pairs(part, inside, blocks.share * violation, blocks.max_steps - n_steps)
+        made = ascend_pairs(part, inside, sets.share * violation, sets.max_steps - n_steps)
         if made == 0:
             break
         n_steps += made
@@ -251,8 +257,8 @@ def ascend_blocks(gram, duals, targets, blocks):
                 beta[place] = after[k]
                 for j in range(beta.size):
                     residuals[j] -= change * np.float64(row[j])
-            between = after[k] != 0.0 and lower[place] < after[k] < upper[place]
-            if between and n_kept < blocks.kept:
+            free = after[k] != 0.0 and lower[place] < after[k] < upper[place]
+            if free and n_kept < sets.kept:
                 places[n_kept] = place
                 n_kept += 1
         kept = places[:n_kept].copy()
@@ -264,7 +270,7 @@ def ascend_blocks(gram, duals, targets, blocks):
 def add_kernel_rows(stored, slots, coefficients, scores, first, last):
     """Add rows of a stored kernel matrix, times coefficients, to the scores of some columns, in float64.
 
-    Four rows at a time: the scores are then read and written a quarter as often.
+    Four rows at a time, so that the scores are read and written a quarter as often.
     """
     sums = scores[first:last]
     in_fours = slots.size - slots.size % 4

@@ -41,7 +41,8 @@ def exponentiate(
     The exponent -gamma ||x - z||² is not positive; rounding may make it so where x = z. NumPy's exp is within 4 units
     in the last place on all processors, which ``Kernel.error`` counts.
     """
-    np.multiply(values, factor, out=results)
+    # Products of values in single precision are in double precision, too.
+    np.multiply(values, factor, out=results, dtype=np.float64)
     results += of_rows[:, None]
     results += of_columns
     np.minimum(results, 0.0, out=results)

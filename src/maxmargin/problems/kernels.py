@@ -1,8 +1,8 @@
-"""Mercer kernels, one class each: k(x, z) as an inner product in a feature space (theory B11).
+"""Kernels, one class each: k(x, z) = phi(x)·phi(z) with a feature map phi (Mercer's theorem).
 
-The kernels that depend on x·z, ||x||² and ||z||² alone are made from a block of inner products in place, so that
-BLAS does the work. (scikit-learn's pairwise kernels multiply sparse rows by sparse rows always, which is many times
-slower than by a dense block where rows are well filled.)
+Kernels that depend on x·z, ||x||² and ||z||² alone are computed in place from a block of inner products, so that BLAS
+does the work. (scikit-learn's pairwise kernels multiply sparse rows by sparse rows, which is many times slower than by
+a dense block where rows have many entries.)
 """
 
 import math
@@ -15,12 +15,16 @@ import scipy.sparse as sp
 
 from maxmargin.data.points import squared_norms
 
+# The unit roundoff of float64.
 UNIT = 2.0**-53
-# Rows that are made dense at a time, to multiply sparse rows by.
+# The relative error of NumPy's exp, tanh and power: at most 4 units in the last place on all processors, each of at
+# most two roundoffs.
+FUNCTION_ERROR = 8.0 * UNIT
+# Entries of a block of rows that is made dense as a factor of sparse rows: 32 megabytes.
 DENSE_ENTRIES = 1 << 22
-# Sparse rows are multiplied as dense ones where no more than this many of their entries are zeros to one that is not.
-ZEROS_TO_ONE = 40.0
-# Rows of a user's kernel whose values with one another are asked for at once.
+# Sparse rows are multiplied as dense ones up to this many entries in all for each that is stored (measured).
+ENTRIES_PER_STORED = 40.0
+# Rows per block of a user's kernel when its diagonal is computed.
 ROWS_ON_DIAGONAL = 64
 
 
@@ -28,7 +32,7 @@ Squares = tuple[np.ndarray, np.ndarray]
 
 
 class Kernel(Protocol):
-    """What an algorithm asks of a kernel."""
+    """Interface of a kernel."""
 
     def gram(self, rows: Any, others: Any, squares: Squares | None = None) -> np.ndarray:
         """k(x, z) for every row x and every other row z, in float64; ``squares`` are ||x||² and ||z||², if known."""
@@ -37,7 +41,10 @@ class Kernel(Protocol):
         """k(x, x) for every row, whose ||x||² are given."""
 
     def error(self, largest_norm: float, longest_row: int) -> float:
-        """A bound on |computed - exact| of any entry of ``gram``, for rows of at most this norm and length."""
+        """A bound on |computed - exact| of any entry of ``gram``, for rows of at most this norm and number of entries.
+
+        It holds for NumPy's exponential function, and for the compiled one.
+        """
 
 
 class _OfInnerProducts:
@@ -60,8 +67,8 @@ class _OfInnerProducts:
         return self.of_inner(squares.copy(), None)
 
     def of_inner(self, inner: np.ndarray, squares: Squares | None) -> np.ndarray:
-        """Turn inner products into kernel values, in place; without squares, those of points with themselves."""
-        raise TypeError("a subclass says what the kernel is")
+        """Turn inner products into kernel values, in place; without squares, into k(x, x)."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,7 @@ class Polynomial(_OfInnerProducts):
     def error(self, largest_norm: float, longest_row: int) -> float:
         base = self.gamma * largest_norm**2 + abs(self.coef0)
         inner = self.gamma * _inner_error(largest_norm, longest_row) + 4.0 * UNIT * base
-        return self.degree * (base + inner) ** max(0.0, self.degree - 1.0) * inner + 8.0 * UNIT * base**self.degree
+        return self.degree * (base + inner) ** max(0.0, self.degree - 1.0) * inner + FUNCTION_ERROR * base**self.degree
 
 
 @dataclass(frozen=True)
@@ -112,8 +119,8 @@ class RadialBasis(_OfInnerProducts):
         return np.exp(inner, out=inner)
 
     def error(self, largest_norm: float, longest_row: int) -> float:
-        # ||x||² - 2 x·z + ||z||² loses digits where x is near z; exp is 1-Lipschitz below 0.
-        return 8.0 * self.gamma * _inner_error(largest_norm, longest_row) + 8.0 * UNIT
+        # ||x||² - 2 x·z + ||z||² cancels where x is near z; exp is 1-Lipschitz for negative arguments.
+        return 8.0 * self.gamma * _inner_error(largest_norm, longest_row) + FUNCTION_ERROR
 
 
 @dataclass(frozen=True)
@@ -129,12 +136,12 @@ class Sigmoid(_OfInnerProducts):
         return np.tanh(inner, out=inner)
 
     def error(self, largest_norm: float, longest_row: int) -> float:
-        return self.gamma * _inner_error(largest_norm, longest_row) + 8.0 * UNIT * (1.0 + abs(self.coef0))
+        return self.gamma * _inner_error(largest_norm, longest_row) + FUNCTION_ERROR * (1.0 + abs(self.coef0))
 
 
 @dataclass(frozen=True)
 class UserFunction:
-    """A user's function of two matrices that returns their gram matrix; its values are taken as exact."""
+    """A user's function of two matrices that returns their Gram matrix; its values are taken as exact."""
 
     function: Callable[[Any, Any], Any]
 
@@ -148,7 +155,7 @@ class UserFunction:
         return values
 
     def diagonal(self, rows: Any, squares: np.ndarray) -> np.ndarray:
-        # Blocks on the diagonal: fewer calls than rows, fewer values than the whole matrix has.
+        # Blocks on the diagonal: fewer calls than rows, and fewer values than the whole matrix.
         starts = range(0, rows.shape[0], ROWS_ON_DIAGONAL)
         parts = [rows[start : start + ROWS_ON_DIAGONAL] for start in starts]
         return np.concatenate([np.diagonal(self.gram(part, part)) for part in parts]) if parts else np.empty(0)
@@ -160,7 +167,7 @@ class UserFunction:
 def kernel_by_name(
     name: str | Callable[[Any, Any], Any], *, gamma: float, degree: int = 3, coef0: float = 0.0
 ) -> Kernel:
-    """Make the kernel that a user named."""
+    """The kernel of that name, or of a user's function."""
     if callable(name):
         return UserFunction(name)
     makers: dict[str, Callable[[], Kernel]] = {
@@ -188,12 +195,12 @@ def inner_products(rows: Any, others: Any) -> np.ndarray:
 
 
 def pays_dense(matrix: Any) -> bool:
-    """Whether BLAS multiplies the rows faster as an array than they are multiplied as they are."""
-    return not sp.issparse(matrix) or matrix.shape[0] * matrix.shape[1] <= ZEROS_TO_ONE * max(1, matrix.nnz)
+    """Whether the rows are multiplied faster as a dense array."""
+    return not sp.issparse(matrix) or matrix.shape[0] * matrix.shape[1] <= ENTRIES_PER_STORED * max(1, matrix.nnz)
 
 
 def built_in(kernel: Kernel | None) -> bool:
-    """Whether inner products and squared norms are all that the kernel looks at."""
+    """Whether the kernel is a function of inner products and squared norms."""
     return isinstance(kernel, _OfInnerProducts)
 
 

@@ -91,7 +91,7 @@ class KernelMatrix:
                 for start in range(first, last, size):
                     self._store(prepared, slice(start, min(last, start + size)), few, start, out)
 
-            self.engine.each(self.n_rows, store, max(1, most))
+            self.engine.map(store, self.n_rows, max(1, most))
 
     def _prepared(self, rows: np.ndarray) -> Any:
         """The left operand of the products of some rows, no more than ``rows_at_once``, with all others."""
@@ -117,7 +117,8 @@ class KernelMatrix:
         if self._terms is not None:
             store_exponentials(inner, (of_rows, self._terms[columns]), slots, first, out)
         else:
-            values = self._kernel.of_inner(inner, (of_rows, self._squares[columns]))  # type: ignore[union-attr]
+            with np.errstate(over="ignore", invalid="ignore"):
+                values = self._kernel.of_inner(inner, (of_rows, self._squares[columns]))  # type: ignore[union-attr]
             store_block(values, slots, first, out)
 
     def _known_values(self, rows: np.ndarray, columns: slice | np.ndarray) -> np.ndarray:
@@ -189,7 +190,6 @@ class KernelCache:
 
     def add_rows(self, slots: np.ndarray, coefficients: np.ndarray, scores: np.ndarray) -> None:
         """Add stored rows, times coefficients, to the scores of all points, in float64 and in threads."""
-        self.matrix.engine.each(
-            scores.size,
-            lambda first, last: add_kernel_rows(self.stored, slots, coefficients, scores, first, last),
+        self.matrix.engine.map(
+            lambda first, last: add_kernel_rows(self.stored, slots, coefficients, scores, first, last), scores.size
         )

@@ -85,7 +85,7 @@ class PairMatrices:
         self._within: list[np.ndarray] = []
         n_threads = options.n_threads if self._matrix.in_threads else 1
         with ThreadEngine(ENTRIES_PER_CLASS, n_threads) as engine:
-            for made in engine.each(len(pairs.rows_of_class), self._of_classes):
+            for made in engine.map(self._of_classes, len(pairs.rows_of_class)):
                 self._within.extend(made)
 
     def of(self, problem: KernelSVMProblem) -> np.ndarray:

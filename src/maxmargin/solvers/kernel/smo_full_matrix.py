@@ -6,7 +6,7 @@ import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine.threads import ThreadEngine
-from maxmargin.loops.smo import Blocks, Duals, ascend_blocks
+from maxmargin.loops.smo import Duals, WorkingSets, ascend_working_sets
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.solvers.core import Monitor, Result
 from maxmargin.solvers.kernel.base import SMOBase, SMOOptions, initial_result, stall_test
@@ -84,7 +84,7 @@ def _run_to_gap(run: SMOBase, gram: np.ndarray) -> None:
     duals = Duals(run.beta, residuals, run.lower, run.upper, problem.loss.epsilon)
     violation, stall, status = math.inf, stall_test(PATIENCE), None
     while status is None:
-        blocks = Blocks(
+        sets = WorkingSets(
             size=WORKING_SET,
             kept=KEPT,
             share=VIOLATION_SHARE,
@@ -93,7 +93,7 @@ def _run_to_gap(run: SMOBase, gram: np.ndarray) -> None:
             violation=VIOLATION_FACTOR * min(violation, 2.0 * float(np.abs(targets).max())) if problem.hard else 0.0,
             gap=-1.0 if problem.hard else SAFETY * options.tol,
         )
-        n_steps, violation = ascend_blocks(gram, duals, targets, blocks)
+        n_steps, violation = ascend_working_sets(gram, duals, targets, sets)
         best.n_iter += n_steps
         run.scores = targets - residuals
         status = run.check(stall, can_move=n_steps > 0)

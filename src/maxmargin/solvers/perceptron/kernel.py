@@ -9,7 +9,6 @@ are cached up to a bound, since late epochs update the same rows again and again
 perceptron algorithm", 1999, section 3.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,7 +106,7 @@ class KernelRun(EpochRun):
         self._columns.add_rows(self._columns.slots(block[moved]), signed, self.scores)
         self.scores += signed.sum() * problem.intercept_step
         self.intercept_change += float(signed.sum()) * problem.intercept_step
-        if not math.isfinite(self.scores.sum()):
+        if not np.isfinite(self.scores).all():
             raise ValueError("kernel gives values that are not finite: rescale X, or lower gamma, degree or coef0.")
         self.alpha[block] += change
         return updates, loss
