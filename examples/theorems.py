@@ -1,11 +1,11 @@
-"""How near do the perceptrons come to their bounds?
+"""Updates of the perceptrons, divided by the bounds of their theorems (docs/theory.md).
 
-Runs every algorithm on sets that can be separated, real and built to be hard, and prints the worst observed ratio of
-updates to what its theorem allows. A ratio above 1 would refute a theorem.
+Runs every algorithm on separable data, real and constructed, and prints the median and the largest ratio of updates to
+the bound. A ratio above 1 would refute a theorem.
 
     python examples/theorems.py [--data FOLDER] [--picture ratios.png]
 
-FOLDER holds more sets in svmlight text: mushrooms, sonar_scale, leu, colon-cancer (.svm.gz or .svm.xz).
+FOLDER holds more data sets in svmlight text: mushrooms, sonar_scale, leu, colon-cancer (.svm.gz or .svm.xz).
 """
 
 import argparse
@@ -29,7 +29,11 @@ from maxmargin import (
 
 
 def hard_set(gamma, n=40, d=3, seed=0):
-    """Points of length 1 whose best plane through the origin has margin ``gamma`` and touches points on both sides."""
+    """Return points of length 1 whose largest margin, by a hyperplane through the origin, is ``gamma``, and labels.
+
+    Rows 0 and 2 are positive and differ in the sign of all columns but the first. The mean of the two is a point of the
+    hull of the y_i x_i of length gamma, so that no margin is larger; the first unit vector reaches it.
+    """
     generator = np.random.default_rng(seed)
     y = np.where(np.arange(n) % 2 == 0, 1, -1)
     X = generator.standard_normal((n, d))
@@ -40,7 +44,7 @@ def hard_set(gamma, n=40, d=3, seed=0):
 
 
 def data_sets(folder):
-    """Yield name, X and y."""
+    """Yield the name, X and y of each data set."""
     for name in ("mushrooms", "sonar_scale", "leu", "colon-cancer"):
         for suffix, opener in ((".svm.gz", gzip.open), (".svm.xz", lzma.open)):
             path = Path(folder) / (name + suffix)
@@ -55,11 +59,11 @@ def data_sets(folder):
     ]:
         yield name, (X / 16.0 if name == "digits" else scale(X)), y == positive
     for gamma in (0.5, 0.2, 0.1, 0.05, 0.02):
-        yield f"hard, margin {gamma}", *hard_set(gamma)
+        yield f"constructed, margin {gamma}", *hard_set(gamma)
 
 
 def ratios(X, y):
-    """Yield the theorem and updates divided by its bound, for the best plane that is known."""
+    """Yield each theorem with updates divided by its bound, at the hyperplane with the largest margin found."""
     searched = MarginPerceptron(min_gamma=1e-4).fit(X, y)
     finest = MarginPerceptron(gamma=searched.margin_).fit(X, y)
     best = max((searched, finest), key=lambda model: model.margin_)
@@ -67,19 +71,19 @@ def ratios(X, y):
     for seed in range(3):
         online = Perceptron(tol=None, max_iter=10**6, random_state=seed).fit(X, y)
         bound = mistake_bound(X, y, best.coef_, best.intercept_, gamma=gamma)
-        yield "A4 online: (R/γ)²", online.n_updates_ / bound.bound
-        yield "A5 online, best γ: (R/γ)² + 2T/γ", online.n_updates_ / online.certificate_.bound
+        yield "Novikoff's bound: (R/γ)²", online.n_updates_ / bound.bound
+        yield "inseparable data, best γ: (R/γ)² + 2T/γ", online.n_updates_ / online.certificate_.bound
         margin = MarginPerceptron(gamma=gamma, random_state=seed).fit(X, y)
-        yield "A10 margin: 8R²/γ² + 4R/γ", margin.n_updates_ / margin_perceptron_bound(radius, gamma)
+        yield "margin perceptron: 8R²/γ² + 4R/γ", margin.n_updates_ / margin_perceptron_bound(radius, gamma)
         search = MarginPerceptron(min_gamma=1e-4, random_state=seed).fit(X, y)
-        yield "A11 search: 64R²/γ²", search.n_updates_ / incremental_search_bound(radius, gamma)
-        yield "A11 quarter of γ / margin", gamma / 4 / search.margin_
+        yield "incremental search: 64R²/γ²", search.n_updates_ / incremental_search_bound(radius, gamma)
+        yield "incremental search: (γ/4) / margin", gamma / 4 / search.margin_
     batch = Perceptron(rule="batch", tol=None, max_iter=10**5).fit(X, y)
-    yield "A2 batch: n(R/γ)²", batch.n_updates_ / (len(y) * (radius / gamma) ** 2)
+    yield "batch perceptron: n(R/γ)²", batch.n_updates_ / (len(y) * (radius / gamma) ** 2)
 
 
 def main():
-    """Print the table, and draw it where asked to."""
+    """Print the table, and draw it if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", default="../shared/data", help="a folder with more data sets")
     parser.add_argument("--picture", help="also draw all ratios into this file")
@@ -89,16 +93,16 @@ def main():
     for name, X, y in data_sets(arguments.data):
         for theorem, ratio in ratios(X, y):
             observed.setdefault(theorem, []).append((ratio, name))
-    print(f"{'theorem':36} {'runs':>5} {'median':>9} {'worst':>9}  on")
+    print(f"{'theorem':42} {'runs':>5} {'median':>9} {'worst':>9}  on")
     for theorem, pairs in sorted(observed.items()):
         worst, name = max(pairs)
-        print(f"{theorem:36} {len(pairs):5} {np.median([ratio for ratio, _ in pairs]):9.2g} {worst:9.2g}  {name}")
+        print(f"{theorem:42} {len(pairs):5} {np.median([ratio for ratio, _ in pairs]):9.2g} {worst:9.2g}  {name}")
     if arguments.picture:
         draw(observed, arguments.picture)
 
 
 def draw(observed, path):
-    """One dot a run: updates divided by the bound, on a logarithmic axis."""
+    """Draw one dot for each run: updates divided by the bound, on a logarithmic axis."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -112,7 +116,7 @@ def draw(observed, path):
     axes.set_xscale("log")
     axes.set_yticks(range(len(observed)), sorted(observed))
     axes.invert_yaxis()
-    axes.set_xlabel("observed / allowed (a dot right of the line would refute the theorem)")
+    axes.set_xlabel("updates / bound (a dot right of the line would refute the theorem)")
     figure.savefig(path, dpi=130)
 
 

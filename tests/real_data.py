@@ -1,4 +1,4 @@
-"""Data for tests: real sets where the folder with them is there, else sets like them that are made here."""
+"""Data for tests: small real sets are bundled; larger ones are looked for in a folder."""
 
 import gzip
 import lzma
@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
+BUNDLED = Path(__file__).resolve().parent / "data"
 FOLDER = Path(os.environ.get("MAXMARGIN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 COLUMNS = {
@@ -29,36 +30,23 @@ COLUMNS = {
 
 @cache
 def load(name):
-    """Return X (CSR) and y of a set; one that is made here where the real one is not to be had."""
-    for suffix, opener in ((".svm.gz", gzip.open), (".svm.xz", lzma.open)):
-        path = FOLDER / (name + suffix)
-        if path.exists():
-            with opener(path, "rb") as file:
-                X, y = load_svmlight_file(file, n_features=COLUMNS[name])
-            return sp.csr_array(X), y
-    return stand_in(name)
+    """Return X (CSR) and y of a set: bundled, or from the folder of large sets, or a wide one made here."""
+    for folder in (BUNDLED, FOLDER):
+        for suffix, opener in ((".svm.gz", gzip.open), (".svm.xz", lzma.open)):
+            path = folder / (name + suffix)
+            if path.exists():
+                with opener(path, "rb") as file:
+                    X, y = load_svmlight_file(file, n_features=COLUMNS[name])
+                return sp.csr_array(X), y
+    return wide_set(name)
 
 
-def stand_in(name):
-    """Make a set of the same kind: separable or not, 0/1 or real, sparse or dense."""
+def wide_set(name):
+    """A separable set with more columns than rows, in place of ``leu`` or ``colon-cancer``."""
     generator = np.random.default_rng(len(name))
-    d = min(COLUMNS[name], 200)
-    n = {"mushrooms": 800, "sonar_scale": 120, "leu": 38, "colon-cancer": 62, "a9a": 2000}.get(name, 300)
-    plane = generator.standard_normal(d)
-    if name in {"mushrooms", "sms-spam"}:
-        X = (generator.random((n, d)) < 0.2).astype(float)
-    else:
-        X = generator.uniform(-1, 1, (n, d))
-    scores = X @ plane - np.median(X @ plane)
-    y = np.where(scores > 0, 1.0, -1.0)
-    if name == "letter.scale":
-        return sp.csr_array(X), np.digitize(scores, [-2.0, 0.0, 2.0]).astype(float)
-    if name in {"mushrooms", "sonar_scale", "leu", "colon-cancer"}:
-        X = X[np.abs(scores) > 0.2 * np.abs(scores).max()] if name == "mushrooms" else X
-        y = y[np.abs(scores) > 0.2 * np.abs(scores).max()] if name == "mushrooms" else y
-    else:
-        y = np.where(generator.random(n) < 0.15, -y, y)
-    return sp.csr_array(X), y
+    X = generator.uniform(-1, 1, ({"leu": 38, "colon-cancer": 62}[name], 200))
+    scores = X @ generator.standard_normal(200)
+    return sp.csr_array(X), np.where(scores > np.median(scores), 1.0, -1.0)
 
 
 SEPARABLE = ["mushrooms", "sonar_scale", "leu", "colon-cancer"]

@@ -11,6 +11,7 @@ from maxmargin import (
     LimitWarning,
     MarginPerceptron,
     Perceptron,
+    PerceptronRun,
     incremental_search_bound,
     margin_perceptron_bound,
     margins,
@@ -213,7 +214,7 @@ def test_bad_arguments_of_the_bounds():
         mistake_bound(X, y, np.ones(7), gamma="wide")
     for passes in (0, 1.5):
         with pytest.raises(ValueError, match="passes"):
-            mistake_bound(X, y, np.ones(7), passes=passes)
+            PerceptronRun(passes=passes)
     with pytest.raises(ValueError, match="intercept is not zero"):
         mistake_bound(X, y, np.ones(7), 1.0, augmented=False)
     for bound in (margin_perceptron_bound, incremental_search_bound):

@@ -10,20 +10,26 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import scale
 
 from maxmargin import (
+    SVC,
     Certificate,
     CertificateError,
     KernelPerceptron,
+    LinearSVC,
+    LinearSVR,
     MarginBracket,
     MarginPerceptron,
     MistakeBound,
     Perceptron,
+    PerceptronRun,
     PerClass,
     certify,
     mistake_bound,
 )
-from maxmargin.certificates import rounding
+from maxmargin.certificates import hard_margin, kernel_gap, rounding
 from real_data import load, random_set
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
@@ -91,7 +97,7 @@ def test_mistake_bounds_are_true_in_rational_arithmetic(seed, noise, passes):
     """The stated bound is at least the theorem's value, computed with rational squares."""
     X, y = random_set(seed, n=10, d=2, noise=noise)
     u = np.random.default_rng(seed).standard_normal(2)
-    proof = mistake_bound(X, y, u, augmented=False, passes=passes)
+    proof = mistake_bound(X, y, u, augmented=False, run=PerceptronRun(passes=passes))
     gamma = Fraction(proof.gamma)
     length = Fraction(np.linalg.norm(u)) * Fraction(1 + 1e-15)  # at least the exact one
     below = [
@@ -175,10 +181,57 @@ def test_a_contradiction_cannot_even_be_written_down():
         MistakeBound(mistakes=11, bound=10.0, gamma=1.0, deficit=0.0, radius=1.0, examples=20, bracket=bracket)
     with pytest.raises(CertificateError, match="cannot be checked"):
         bracket.check(mistake_bound([[1.0], [-1.0]], [1, -1], [1.0]))
-    with pytest.raises(CertificateError, match="speaks of"):
+    with pytest.raises(CertificateError, match="holds for the points"):
         bracket.check(MarginBracket(lower=0.5, upper=1.0, radius=3.0, space="(x, 1)"))
     with pytest.raises(dataclasses.FrozenInstanceError):
         bracket.lower = 0.7
+
+
+@pytest.mark.parametrize("solver", ["coordinate", "newton"])
+@pytest.mark.parametrize("tol", [1e-4, 1e-8])
+def test_kkt_classes_are_those_of_the_optimum_at_the_default_tolerance(solver, tol):
+    """On wine, C = 0.1, the optimum has 27 support vectors, 10 of them on the margin."""
+    X, y = load_wine(return_X_y=True)
+    model = LinearSVC(C=0.1, tol=tol, solver=solver, random_state=0).fit(scale(X), y == 0)
+    proof = model.certificate_
+    assert (proof.outside, proof.on_margin, proof.inside, proof.misclassified) == (151, 10, 17, 0)
+    assert "27 support vectors: 10 on the margin, 17 inside it, 0 misclassified" in str(proof)
+    assert str(proof).startswith(f"relative duality gap {proof.relative:.2g} (primal {proof.primal:.8g}, dual ")
+
+
+def test_kkt_classes_of_losses_without_an_upper_bound():
+    X, y = load_wine(return_X_y=True)
+    model = LinearSVC(loss="squared_hinge", tol=1e-8).fit(scale(X), y == 0)
+    proof, slack = model.certificate_, model.slack(scale(X), y == 0)
+    assert proof.on_margin == 0
+    assert proof.inside + proof.misclassified == model.support_.size == np.count_nonzero(slack > 1e-6)
+    assert proof.misclassified == np.count_nonzero(slack >= 1.0)
+
+
+def test_kkt_classes_of_regressions_and_of_several_classes():
+    X, y = load_wine(return_X_y=True)
+    X = scale(X)
+    for tol in (1e-3, 1e-8):
+        model = LinearSVR(C=0.1, epsilon=0.2, tol=tol).fit(X, y)
+        proof, beta = model.certificate_, np.abs(model.dual_coef_[0]) / 0.1
+        assert proof.within_epsilon == np.count_nonzero(beta == 0.0)
+        assert proof.on_boundary == np.count_nonzero((beta > 0.0) & (beta < 0.999))
+        assert proof.within_epsilon + proof.on_boundary + proof.beyond_epsilon == len(y)
+    proof = LinearSVC(C=0.01, multi_class="crammer_singer", tol=1e-4, random_state=0).fit(X, y).certificate_
+    assert (proof.outside, proof.on_margin, proof.inside, proof.misclassified) == (100, 12, 63, 3)
+
+
+def test_bounds_that_contradict_each_other_raise(monkeypatch):
+    """An upper bound below the lower one, made by force here, is not adjusted."""
+    X, y = random_set(0, n=20, d=3, noise=0.0)
+    X = X + 2.0 * np.outer(y, [1.0, 0.0, 0.0])
+    linear, kernel = LinearSVC(C=math.inf).fit(X, y), SVC(C=math.inf).fit(X, y)
+    monkeypatch.setattr(hard_margin, "half_distance_at_most", lambda *_: 1e-9)
+    with pytest.raises(CertificateError, match="lower"):
+        certify(linear, X, y)
+    monkeypatch.setattr(kernel_gap, "sum_at_least", lambda _: 1e9)
+    with pytest.raises(CertificateError, match="lower"):
+        certify(kernel, X, y)
 
 
 def test_certificates_are_readable_and_plain():
@@ -266,6 +319,14 @@ def test_a_kernel_that_is_not_semidefinite_proves_nothing():
             assert math.isinf(proof.bracket.upper)
             assert "not positive semidefinite" in str(proof)
     assert found
+
+
+def test_a_kernel_that_may_be_indefinite_proves_nothing():
+    X, y = random_set(0, n=30, d=3)
+    for parameters in ({"kernel": "sigmoid"}, {"kernel": "poly", "coef0": -1.0}):
+        proof = KernelPerceptron(gamma=0.1, max_iter=20, **parameters).fit(X, y).certificate_
+        assert math.isinf(proof.bound)
+        assert math.isinf(proof.bracket.upper)
 
 
 def test_examples_are_counted_as_they_were_met():

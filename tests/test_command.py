@@ -34,7 +34,7 @@ def test_demo_shows_every_theorem_beside_its_run():
     assert tables["files"]["test_accuracy"] > 0.95
     for row in tables["support_vector_machines"]:
         assert row["status"] == "solved"
-        assert row["no_plane_below"] <= row["objective"] <= row["no_plane_below"] * (1 + 1.01e-4)
+        assert row["dual_objective"] <= row["objective"] <= row["dual_objective"] * (1 + 1.01e-4)
         assert row["test_score"] > (0.3 if row["machine"] == "regression" else 0.9)
     for row in tables["perceptrons"]:
         assert row["status"] == "solved"

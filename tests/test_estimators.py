@@ -4,7 +4,6 @@ import pickle
 import subprocess
 import sys
 import time
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -165,15 +164,27 @@ def test_a_limit_is_told_with_what_is_proven(limit):
     assert model.score(X, y) > 0.4
 
 
-def test_tol_ends_a_run_that_makes_no_progress_without_a_warning():
+def test_tol_ends_a_run_that_makes_no_progress_with_a_warning():
     X, y = load("heart_scale")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with pytest.warns(LimitWarning, match=r"no progress of tol.*tol=None.*max_iter.*n_iter_no_change.*Proven: "):
         model = Perceptron(tol=1e-3, n_iter_no_change=3).fit(X, y)
     assert model.status_ is Status.STALLED
-    criterion = model.criterion_per_pass_ / len(y)
-    best = np.minimum.accumulate(criterion)
-    assert (criterion[-3:] > best[-4:-1] - 1e-3).all()
+    loss = model.online_loss_per_pass_ / len(y)
+    best = np.minimum.accumulate(loss)
+    assert (loss[-3:] > best[-4:-1] - 1e-3).all()
+    assert not (loss[-4:-1] > best[-5:-2] - 1e-3).all()
+    with pytest.warns(LimitWarning, match="no progress of tol"):
+        KernelPerceptron("linear", tol=1e-3).fit(X, y)
+
+
+def test_by_default_a_perceptron_runs_until_a_pass_makes_no_mistake():
+    """On separable data of a small margin, where the loss falls slowly, too."""
+    X, y = load("sonar_scale")
+    model = Perceptron(max_iter=10**5).fit(X, y)
+    assert model.status_ is Status.SOLVED
+    assert model.score(X, y) == 1.0
+    with pytest.warns(LimitWarning, match="max_iter was reached"):
+        assert Perceptron(max_iter=5).fit(X, y).status_ is Status.ITERATION_LIMIT
 
 
 @quiet
@@ -233,6 +244,36 @@ def test_kernel_partial_fit_is_a_pass_in_pieces(sparse, n_classes):
     np.testing.assert_array_equal(pieces.support_, whole.support_)
     np.testing.assert_allclose(pieces.decision_function(X), whole.decision_function(X), rtol=1e-8, atol=1e-8)
     assert pieces.n_updates_ == whole.n_updates_
+
+
+class Failure(Listener):
+    """A callback that raises an error in the middle of a fit."""
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):  # noqa: ARG002
+        raise RuntimeError("in the middle of a fit")
+
+
+@quiet
+@pytest.mark.parametrize("model", ALL, ids=lambda model: type(model).__name__)
+def test_a_fit_that_fails_leaves_the_last_model_whole(model):
+    X, y = load_iris(return_X_y=True)
+    fitted = clone(model).fit(X, y)
+    before = dict(vars(fitted))
+    with_nan = np.where(np.arange(X.shape[1]) == 2, np.nan, X)
+    calls = [(fitted.fit, (with_nan, y), ValueError), (fitted.fit, (X, np.zeros(len(y))), ValueError)]
+    if hasattr(fitted, "partial_fit"):
+        calls.append((fitted.partial_fit, (with_nan, y), ValueError))
+        calls.append((fitted.partial_fit, (X[:, :2], y), ValueError))
+        calls.append((fitted.partial_fit, (X, y + 5), ValueError))
+    for call, arguments, error in calls:
+        with pytest.raises(error):
+            call(*arguments)
+        assert vars(fitted) == before
+    fitted.set_callbacks(Failure())
+    with pytest.raises(RuntimeError, match="in the middle"):
+        fitted.fit(X[:100], y[:100])
+    assert {name: vars(fitted)[name] for name in before} == before
+    assert fitted.decision_function(X).shape == (150, 3)
 
 
 @quiet

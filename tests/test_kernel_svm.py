@@ -25,9 +25,8 @@ from maxmargin.problems.kernels import RadialBasis
 from maxmargin.problems.linear_svm import hinge
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.solvers.core import Monitor, Result
-from maxmargin.solvers.kernel import base as kernel_ascent
 from maxmargin.solvers.kernel import smo
-from maxmargin.solvers.kernel.base import SMOOptions
+from maxmargin.solvers.kernel.base import SMOOptions, initial_result
 from real_data import load, random_set, signs_of
 
 KERNELS = [
@@ -219,7 +218,7 @@ def test_a_kernel_that_is_not_definite_ends_and_claims_nothing():
 
 def test_limits_are_told_with_the_gap():
     X, y = random_set(2, n=3000, d=8, noise=0.3)
-    with pytest.warns(LimitWarning, match="max_iter was reached.*Proven: objective"):
+    with pytest.warns(LimitWarning, match="max_iter was reached.*Proven: relative duality gap"):
         model = SVC(max_iter=1).fit(X, y)
     assert model.status_ is Status.ITERATION_LIMIT
     assert model.fit_status_ == 1
@@ -310,12 +309,12 @@ def test_shrinking_changes_the_way_and_not_the_end(shrinking):
     best, options = Result(np.empty(0), 0.0, np.zeros(6000)), SMOOptions(tol=1e-4)
     run = smo.SMORun(problem, options, Monitor(), best, ThreadEngine(256.0, 1))
     for _ in range(60):
-        run._choose(*run.slopes())
+        run.select_working_set(*run.gradients())
         run.violation = 1.0
-        run._ascend()
+        run.optimise_working_set()
     before = run.problem.dual_value(run.beta, run.scores)
     run.violation = 0.1
-    assert run._shrink(*run.slopes())
+    assert run.shrink(*run.gradients())
     # Scores of all points are those of the duals again, and the duals are better and as feasible as before.
     exact = problem.scores_of(np.arange(6000), np.flatnonzero(run.beta), run.beta[run.beta != 0.0])
     np.testing.assert_allclose(run.scores, exact, atol=1e-3 * np.abs(exact).max())
@@ -411,9 +410,9 @@ def test_a_whole_kernel_matrix_and_rows_as_needed_end_at_the_same_value(C):
     problem = replace(problem, loss=hinge(np.where(labelled.codes == 1, 1.0, -1.0), np.ones(900), C))
     options = SMOOptions(tol=1e-6)
     whole = smo.solve(problem, options, Monitor())
-    best = kernel_ascent.empty_point(problem)
+    best = initial_result(problem)
     with ThreadEngine(256.0, 1) as blocks:
-        smo.SMORun(problem, options, Monitor(), best, blocks).until_gap()
+        smo.SMORun(problem, options, Monitor(), best, blocks).run_to_gap()
     assert whole.status is best.status is Status.SOLVED
     assert whole.dual == pytest.approx(best.dual, rel=2e-6)
 

@@ -42,8 +42,7 @@ from maxmargin import (
 )
 from maxmargin.files import read_liblinear_model, read_libsvm_model, write_liblinear_model, write_libsvm_model
 from maxmargin.files.atomic import written_atomically
-from maxmargin.files.certificate_values import KINDS
-from maxmargin.files.model_table import ENTRY_OF
+from maxmargin.files.schema import SCHEMA
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
 X, CODES = load_iris(return_X_y=True)
@@ -52,7 +51,14 @@ WORDS = np.array(["rose", "iris", "älter"])
 VALUES = X[:, 0] - X[:, 1] ** 2
 WEIGHTS = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
 # Not of the model, but of how it was found.
-HISTORIES = {"history_", "criterion_per_pass_", "rows_evaluated_per_pass_", "updates_per_round_", "mistakes_per_pass_"}
+HISTORIES = {
+    "history_",
+    "criterion_per_pass_",
+    "online_loss_per_pass_",
+    "rows_evaluated_per_pass_",
+    "updates_per_round_",
+    "mistakes_per_pass_",
+}
 
 CLASSIFIERS = [
     Perceptron(max_iter=5),
@@ -184,7 +190,7 @@ def test_weights(model, tmp_path):
     there_and_back(fitted, X, labels, tmp_path / "model", sample_weight=WEIGHTS)
 
 
-@pytest.mark.parametrize("kind", [ENTRY_OF[name].kind for name in sorted(ENTRY_OF)])
+@pytest.mark.parametrize("kind", [SCHEMA[name].kind for name in sorted(SCHEMA)])
 def test_names_of_columns(kind, tmp_path):
     frame = pd.DataFrame(X, columns=["width", "länge"])
     labels = VALUES if kind in OF_VALUES else CODES
@@ -234,9 +240,14 @@ def test_a_witness_comes_back(tmp_path):
 def test_every_estimator_and_certificate_has_its_place():
     exported = {getattr(maxmargin, name) for name in maxmargin.__all__}
     estimators = {thing for thing in exported if isinstance(thing, type) and hasattr(thing, "predict")}
-    assert {entry.kind for entry in ENTRY_OF.values()} == estimators
+    assert {entry.kind for entry in SCHEMA.values()} == estimators
     proofs = {thing for thing in exported if isinstance(thing, type) and issubclass(thing, maxmargin.Certificate)}
-    assert set(KINDS.values()) == proofs - {maxmargin.Certificate}
+    stored = set()
+    for entry in SCHEMA.values():
+        certificate = entry.attributes["certificate_"]
+        stored |= {*certificate.kinds, certificate.joint} - {None}
+    # Those from which others derive are common parts of them.
+    assert stored == {proof for proof in proofs if not proof.__subclasses__()}
 
 
 def test_the_file_is_the_same_for_the_same_model(tmp_path):
@@ -391,19 +402,19 @@ def edits():
         "a missing tensor": (lambda tensors, _: tensors.pop("dual_coef_"), "dual_coef_ is missing"),
         "a missing value": (lambda _, content: content["attributes"].pop("n_features_in_"), "is missing"),
         "another shape": (tensor("coef_", lambda array: array[:, :1]), "coef_ has 1 instead of 2 for d"),
-        "fewer classes": (tensor("intercept_", lambda array: array[:2]), "instead of 3 for planes"),
+        "fewer classes": (tensor("intercept_", lambda array: array[:2]), "instead of 3 for k"),
         "another axis": (tensor("coef_", lambda array: array[None]), "coef_ has 3 axes"),
         "another type": (tensor("coef_", lambda array: array.astype(np.float32)), "type F32"),
-        "nan in a plane": (tensor("coef_", place(np.nan)), "not finite"),
-        "a row that is not there": (tensor("support_", place(10**6)), "support_ has places outside"),
-        "a negative row": (tensor("support_", place(-1)), "support_ has places outside"),
-        "a row twice": (tensor("support_", lambda array: np.r_[array[0], array[0]]), "support_ has a place twice"),
+        "nan in a coefficient": (tensor("coef_", place(np.nan)), "not finite"),
+        "a row that is not there": (tensor("support_", place(10**6)), "support_ has indices outside"),
+        "a negative row": (tensor("support_", place(-1)), "support_ has indices outside"),
+        "a row twice": (tensor("support_", lambda array: np.r_[array[0], array[0]]), "support_ has an index twice"),
         "labels out of order": (attribute("classes_", ["rose", "iris", "x"]), "not in order"),
         "one label": (attribute("classes_", ["rose"]), "two labels or more"),
         "labels of two types": (attribute("classes_", ["iris", 1, 2]), "not of the type text 5"),
         "labels of much room": (attribute("classes_.type", "text 100000000"), "room for 100000000 letters"),
         "labels of code": (attribute("classes_.type", "V8"), "labels are numbers, booleans or text"),
-        "more labels": (attribute("classes_", ["a", "b", "c", "d"]), "for planes"),
+        "more labels": (attribute("classes_", ["a", "b", "c", "d"]), "for k"),
         "a status that is none": (attribute("status_", "great"), "great"),
         "a layout of nothing": (entry("column_major", ["nothing"]), "layout of nothing"),
         "a key twice": (None, "twice"),
@@ -461,7 +472,7 @@ def test_edited_sparse_rows_are_refused(saved, tmp_path):
     refused(f"{rows}.data", put(0, np.inf), "not finite")
     refused("_n_support", put(0, 1), "does not add up")
     refused("_n_support", put(0, -1), "negative")
-    refused("support_", put(0, 10**6), "places outside")
+    refused("support_", put(0, 10**6), "indices outside")
     tensors, content = content_of(path)
     content["attributes"]["_kernel"] = {"pairs": [["name", "eval"]]}
     write_content(edited, tensors, content)
@@ -471,6 +482,28 @@ def test_edited_sparse_rows_are_refused(saved, tmp_path):
     write_content(edited, tensors, content)
     with pytest.raises(ModelFileError, match="gamma = -1"):
         load(edited)
+
+
+def test_edited_perceptrons_are_refused(tmp_path):
+    path, edited = tmp_path / "model", tmp_path / "edited"
+    save(Perceptron(max_iter=3).fit(X, CODES), path)
+
+    def refused(name, change, message):
+        tensors, content = content_of(path)
+        changed = change(tensors.pop(name))
+        if changed is not None:
+            tensors[name] = changed
+        write_content(edited, tensors, content)
+        with pytest.raises(ModelFileError, match=message):
+            load(edited)
+
+    refused("mistakes_per_pass_.1", lambda _: None, "mistakes_per_pass_.1 is missing")
+    refused("mistakes_per_pass_.0", lambda counts: counts - 10**6, "mistakes_per_pass_.0 has negative entries")
+    refused("mistakes_per_pass_.0", lambda counts: counts.astype(float), "mistakes_per_pass_.0 has the type F64")
+    refused("_ends.w", lambda _: None, "_ends.w is missing")
+    refused("_ends.w", lambda w: w[:2], "_ends.w has 2 instead of 3 for k")
+    refused("_ends.seen", lambda seen: -seen, "_ends.seen has negative entries")
+    refused("_ends.intercept", lambda b: b + np.inf, "_ends.intercept has entries that are not finite")
 
 
 def places_in(content, path=()):
@@ -582,7 +615,7 @@ def test_vectors_that_were_changed_no_longer_have_their_certificate(saved, tmp_p
 
 def test_nothing_that_runs_code_is_imported():
     folder = Path(maxmargin.files.__file__).parent
-    for name in ("model", "model_table", "attributes", "stored_parts", "plain_values", "certificate_values", "atomic"):
+    for name in ("model", "schema", "reader", "values", "atomic"):
         tree = ast.parse((folder / f"{name}.py").read_text())
         for node in ast.walk(tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -875,7 +908,7 @@ def test_against_the_commands_of_libsvm(options, n_classes, tmp_path):
 
 
 def clear(model, data):
-    """Rows whose votes do not tie, and that are not on a plane."""
+    """Rows whose votes do not tie, and that are not on a separating hyperplane."""
     scores = model._pair_scores(data)
     rows = np.abs(scores).min(axis=1) > 1e-6
     if scores.shape[1] > 1:

@@ -188,7 +188,7 @@ def test_real_sets_that_are_separable(name):
     result = separate(X, y)
     assert result.separable is True
     assert result.certificate.relative <= 1e-6
-    assert "A plane separates" in str(result)
+    assert "A hyperplane separates" in str(result)
     signs = signs_of(y)
     assert np.min(signs * (X @ result.coef + result.intercept)) == pytest.approx(1.0, abs=1e-5)
 
@@ -200,7 +200,7 @@ def test_real_sets_that_are_not_separable(name):
     assert result.separable is False
     assert result.status is Status.NOT_SEPARABLE
     assert result.certificate.upper <= 1e-10 * result.certificate.radius
-    assert "No plane separates" in str(result)
+    assert "No hyperplane separates" in str(result)
     weights, signs = result.hull_weights, signs_of(y)
     assert np.all(weights >= 0)
     for sign in (1.0, -1.0):

@@ -71,8 +71,8 @@ def test_columns_out_of_range_never_reach_the_loops(rows, tmp_path, value):
 
 
 @pytest.mark.parametrize("piece", [1, 2, 3, 1 << 20])
-def test_columns_that_do_not_rise_are_found_wherever_pieces_end(rows, tmp_path, monkeypatch, piece):
-    monkeypatch.setattr(store, "ENTRIES_PER_PIECE", piece)
+def test_columns_that_do_not_ascend_are_found_wherever_pieces_end(rows, tmp_path, monkeypatch, piece):
+    monkeypatch.setattr(store, "CHECKED_ENTRIES", piece)
     path = tmp_path / "rows.store"
     write_store(path, [rows])
     np.testing.assert_array_equal(open_store(path).X.toarray(), rows[0].toarray())
@@ -80,7 +80,7 @@ def test_columns_that_do_not_rise_are_found_wherever_pieces_end(rows, tmp_path, 
     row = int(np.argmax(np.diff(X.indptr) > 2))
     first = int(X.indptr[row])
     overwrite(path / "indices.bin", first + 1, int(X.indices[first]))
-    with pytest.raises(StoreError, match="do not rise"):
+    with pytest.raises(StoreError, match="do not ascend"):
         open_store(path)
 
 

@@ -18,7 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from maxmargin.files import SvmlightError, line_blocks, opening, read_svmlight, read_svmlight_blocks, write_svmlight
+from maxmargin.files import SvmlightError, compression, line_blocks, read_svmlight, read_svmlight_blocks, write_svmlight
 from real_data import FOLDER
 
 REAL = [
@@ -519,7 +519,7 @@ def test_what_is_needed_for_zstandard_is_named(folder, monkeypatch):
 
     path = folder / "needs.svm.zst"
     path.write_bytes(COMPRESSED[".zst"](TEXT))
-    monkeypatch.setattr(opening, "import_module", refuse)
+    monkeypatch.setattr(compression, "import_module", refuse)
     with pytest.raises(ImportError, match="pip install zstandard"):
         read_svmlight(path)
 

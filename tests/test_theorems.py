@@ -11,6 +11,7 @@ from maxmargin import (
     KernelPerceptron,
     MarginPerceptron,
     Perceptron,
+    PerceptronRun,
     incremental_search_bound,
     margin_perceptron_bound,
     margins,
@@ -28,8 +29,8 @@ def augmented(X):
     return np.column_stack([X, np.ones(len(X))])
 
 
-def best_known_plane(X, y):
-    """A plane with nearly the largest margin through the origin, by a rival: LIBLINEAR's hard margin."""
+def best_known_hyperplane(X, y):
+    """A hyperplane with nearly the largest margin through the origin: LIBLINEAR's hard margin."""
     rival = LinearSVC(loss="hinge", C=1e5, fit_intercept=False, tol=1e-6, max_iter=100_000, random_state=0)
     w = rival.fit(X, y).coef_[0]
     return w / np.linalg.norm(w)
@@ -39,11 +40,11 @@ def best_known_plane(X, y):
 @pytest.mark.parametrize("rule", ["online", "batch"])
 @pytest.mark.parametrize("normalize", [False, True])
 def test_mistake_bound_for_separable_data(name, rule, normalize):
-    """A4 and A2, with the best plane that a rival finds; and the model's own certificate."""
+    """Novikoff's bound, online and batch, with the best hyperplane of LIBLINEAR; and the model's own certificate."""
     X, y = load(name)
     points = augmented(X.toarray())
     points = points / np.linalg.norm(points, axis=1, keepdims=True) if normalize else points
-    u = best_known_plane(points, signs_of(y))
+    u = best_known_hyperplane(points, signs_of(y))
     gamma = (signs_of(y) * (points @ u)).min()
     assert gamma > 0
     radius = np.linalg.norm(points, axis=1).max()
@@ -51,26 +52,27 @@ def test_mistake_bound_for_separable_data(name, rule, normalize):
     assert str(model.status_) == "solved"
     assert model.n_updates_ <= (len(y) if rule == "batch" else 1) * (radius / gamma) ** 2
     assert model.n_updates_ <= model.certificate_.bound
-    stated = mistake_bound(X, y, u[:-1], u[-1], gamma=gamma * (1 - 1e-9), normalize=normalize, batch=rule == "batch")
-    assert stated.theorem == "A4"
+    run = PerceptronRun(normalize=normalize, batch=rule == "batch", mistakes=model.n_updates_)
+    stated = mistake_bound(X, y, u[:-1], u[-1], gamma=gamma * (1 - 1e-9), run=run)
+    assert stated.theorem == "Novikoff's bound"
     assert stated.bound == pytest.approx((len(y) if rule == "batch" else 1) * (radius / gamma) ** 2, rel=1e-6)
 
 
 def test_mistake_bound_on_a_set_with_a_small_margin():
-    """A4 on sonar_scale, whose margin is about a thousandth of R, with the margin perceptron's plane."""
+    """Novikoff's bound on sonar_scale, whose margin is about R/1000, with the margin perceptron's hyperplane."""
     X, y = load("sonar_scale")
     best = MarginPerceptron(min_gamma=1e-4).fit(X, y)
     model = Perceptron(tol=None, max_iter=100_000).fit(X, y)
     assert str(model.status_) == "solved"
     stated = mistake_bound(X, y, best.coef_, best.intercept_, gamma=best.margin_ * (1 - 1e-9))
-    assert stated.theorem == "A4"
+    assert stated.theorem == "Novikoff's bound"
     assert model.n_updates_ <= stated.bound
 
 
 @pytest.mark.parametrize("name", SEPARABLE)
 @pytest.mark.parametrize("share", [1.0, 0.5])
 def test_margin_perceptron_with_a_small_enough_guess_on_real_data(name, share):
-    """A10 with gamma the margin of a plane that is known, at most gamma_opt."""
+    """The margin perceptron's bound, with gamma the margin of a known hyperplane, at most gamma_opt."""
     X, y = load(name)
     known = MarginPerceptron(min_gamma=1e-4).fit(X, y)
     model = MarginPerceptron(share * known.margin_).fit(X, y)
@@ -82,7 +84,7 @@ def test_margin_perceptron_with_a_small_enough_guess_on_real_data(name, share):
 @pytest.mark.parametrize("name", [*NOT_SEPARABLE, "sonar_scale"])
 @pytest.mark.parametrize("passes", [1, 7])
 def test_mistake_bound_for_other_data(name, passes):
-    """A5 for any unit vector and any gamma > 0, against a sum written here."""
+    """The mistake bound for inseparable data, for any unit vector and any gamma > 0, against a sum written here."""
     X, y = load(name)
     points, signs = augmented(X.toarray()), signs_of(y)
     model = Perceptron(tol=None, max_iter=passes, random_state=3).fit(X, y)
@@ -95,7 +97,7 @@ def test_mistake_bound_for_other_data(name, passes):
             deficit = passes * np.maximum(0, gamma - signs * (points @ u)).sum()
             bound = (radius / gamma) ** 2 + 2 * deficit / gamma
             assert model.n_updates_ <= bound
-            stated = mistake_bound(X, y, u[:-1], u[-1], gamma=gamma, passes=passes)
+            stated = mistake_bound(X, y, u[:-1], u[-1], gamma=gamma, run=PerceptronRun(passes))
             assert stated.bound == pytest.approx(bound, rel=1e-9)
             assert stated.bound >= bound * (1 - 1e-12)
 
@@ -105,8 +107,8 @@ def test_the_gamma_that_is_chosen_is_nearly_the_best(name):
     X, y = load(name)
     model = Perceptron(tol=None, max_iter=20).fit(X, y)
     proof = model.certificate_
-    plane = {"coef": model.coef_, "intercept": model.intercept_[0], "passes": model.n_iter_}
-    others = [mistake_bound(X, y, gamma=proof.gamma * factor, **plane).bound for factor in (0.5, 0.9, 1.1, 2.0)]
+    hyperplane = {"coef": model.coef_, "intercept": model.intercept_[0], "run": PerceptronRun(model.n_iter_)}
+    others = [mistake_bound(X, y, gamma=proof.gamma * factor, **hyperplane).bound for factor in (0.5, 0.9, 1.1, 2.0)]
     assert proof.bound <= 1.01 * min(others)
 
 
@@ -126,7 +128,7 @@ def test_bounds_on_sets_built_to_be_hard(gamma, rule):
 @pytest.mark.parametrize("gamma", [0.5, 0.1, 0.02])
 @pytest.mark.parametrize("share", [1.0, 0.7, 0.3])
 def test_margin_perceptron_with_a_guess_that_is_small_enough(gamma, share):
-    """A10: at most 8R²/gamma² + 4R/gamma updates and a margin of at least half the guess."""
+    """The margin perceptron's bound: at most 8R²/gamma² + 4R/gamma updates and a margin of at least half the guess."""
     for seed in range(5):
         X, y = hard_set(gamma, seed=seed)
         radius = np.linalg.norm(X, axis=1).max()
@@ -139,7 +141,7 @@ def test_margin_perceptron_with_a_guess_that_is_small_enough(gamma, share):
 
 @pytest.mark.parametrize("gamma", [0.5, 0.1, 0.02])
 def test_incremental_search_reaches_a_quarter(gamma):
-    """A11: a margin of at least gamma_opt/4, and updates within the series of the rounds."""
+    """The incremental search: a margin of at least gamma_opt/4, and updates within the geometric series."""
     for seed in range(5):
         X, y = hard_set(gamma, seed=seed)
         model = MarginPerceptron(fit_intercept=False, random_state=seed).fit(X, y)
@@ -164,7 +166,7 @@ def test_incremental_search_on_real_data(name, normalize):
     if name != "sonar_scale":  # on which LIBLINEAR takes minutes
         points = augmented(X.toarray())
         points = points / np.linalg.norm(points, axis=1, keepdims=True) if normalize else points
-        rival = (signs_of(y) * (points @ best_known_plane(points, signs_of(y)))).min()
+        rival = (signs_of(y) * (points @ best_known_hyperplane(points, signs_of(y)))).min()
         assert rival <= proof.upper
         assert model.margin_ >= rival / 4
 

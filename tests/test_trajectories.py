@@ -26,7 +26,7 @@ def augmented(X, fit_intercept):
 
 
 def online_reference(X, y, passes, eta=1.0, weights=None):
-    """Theory A1: w = 0; on y w·x <= 0 take w += eta y x; end after a pass without a mistake."""
+    """The online perceptron: w = 0; on y w·x <= 0 take w += eta y x; end after a pass without a mistake."""
     w, alpha, mistakes = np.zeros(X.shape[1]), np.zeros(len(y)), []
     weights = np.ones(len(y)) if weights is None else weights
     for _ in range(passes):
@@ -42,7 +42,7 @@ def online_reference(X, y, passes, eta=1.0, weights=None):
 
 
 def batch_reference(X, y, passes, eta=1.0):
-    """Theory A2: all mistakes of w at once."""
+    """The batch perceptron: all mistakes of w at once."""
     w, mistakes = np.zeros(X.shape[1]), []
     for _ in range(passes):
         wrong = y * (X @ w) <= 0
@@ -54,7 +54,7 @@ def batch_reference(X, y, passes, eta=1.0):
 
 
 def margin_reference(X, y, guess, budget):
-    """Theory A10: a violation is a mistake or a point nearer than guess/2; stop after ``budget`` updates."""
+    """The margin perceptron: a violation is a mistake or a point nearer than guess/2; stop after ``budget`` updates."""
     w, updates = np.zeros(X.shape[1]), 0
     while True:
         clean = True
@@ -69,7 +69,7 @@ def margin_reference(X, y, guess, budget):
 
 
 def search_reference(X, y):
-    """Theory A11."""
+    """The incremental search for the margin."""
     radius = np.sqrt((X**2).sum(axis=1)).max()
     guess, updates_per_round = radius, []
     while True:
@@ -81,7 +81,7 @@ def search_reference(X, y):
 
 
 def kernel_reference(gram, y, passes):
-    """Theory A8: A1 in the dual."""
+    """The kernel perceptron: the online one in the dual."""
     alpha, mistakes = np.zeros(len(y)), []
     for _ in range(passes):
         mistakes.append(0)
@@ -186,30 +186,45 @@ def test_batch_weights_are_repeated_rows():
 
 
 @pytest.mark.parametrize("rule", ["online", "batch"])
-def test_criterion_is_the_lecture_s(rule):
-    """A3: J = sum max(0, -y f), as it was met; in a batch that is J of the plane before the pass."""
-    X, y = random_set(8)
-    model = Perceptron(rule=rule, shuffle=False, tol=None, max_iter=6, eta0=0.7).fit(X, y)
-    w, expected = np.zeros(X.shape[1] + 1), []
+@pytest.mark.parametrize("max_iter", [1, 6, 1000])
+def test_criterion_is_that_of_the_coefficients_after_each_pass(rule, max_iter):
+    """J = sum max(0, -y f) of the hyperplane after each pass; the online loss is the sum at the time of evaluation."""
+    X, y = random_set(8, noise=0.0 if max_iter == 1000 else 0.1)
+    parameters = {"rule": rule, "shuffle": False, "max_iter": max_iter, "eta0": 0.7}
+    model = Perceptron(record_criterion=True, **parameters).fit(X, y)
+    w, criteria, online_losses = np.zeros(X.shape[1] + 1), [], []
     points = augmented(X, True)
-    for _ in range(len(model.criterion_per_pass_)):
+    for _ in range(model.n_iter_):
+        online_losses.append(0.0)
         if rule == "batch":
             scores = y * (points @ w)
-            expected.append(np.maximum(0, -scores).sum())
+            online_losses[-1] = np.maximum(0, -scores).sum()
             w = w + 0.7 * (y[scores <= 0] @ points[scores <= 0])
-            continue
-        expected.append(0.0)
-        for i in range(len(y)):
-            score = y[i] * (points[i] @ w)
-            if score <= 0:
-                expected[-1] -= score
-                w = w + 0.7 * y[i] * points[i]
-    np.testing.assert_allclose(model.criterion_per_pass_, expected, rtol=1e-9, atol=1e-12)
+        else:
+            for i in range(len(y)):
+                score = y[i] * (points[i] @ w)
+                if score <= 0:
+                    online_losses[-1] -= score
+                    w = w + 0.7 * y[i] * points[i]
+        criteria.append(np.maximum(0, -y * (points @ w)).sum())
+    np.testing.assert_allclose(model.criterion_per_pass_, criteria, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(model.online_loss_per_pass_, online_losses, rtol=1e-9, atol=1e-12)
+    unrecorded = Perceptron(**parameters).fit(X, y)
+    np.testing.assert_array_equal(unrecorded.coef_, model.coef_)
+    assert (unrecorded.criterion_per_pass_ is None) == (rule == "online")
+
+
+def test_criterion_of_the_kernel_perceptron_is_that_of_its_scores_after_each_pass():
+    X, y = load("heart_scale")
+    for max_iter in (1, 2, 5):
+        model = KernelPerceptron(gamma=0.1, max_iter=max_iter, eta0=2.0).fit(X, y)
+        expected = np.maximum(0.0, -signs_of(y) * model.decision_function(X)).sum()
+        assert model.criterion_per_pass_[-1] == pytest.approx(expected, rel=1e-8, abs=1e-8)
 
 
 @pytest.mark.parametrize("name", ["heart_scale", "sonar_scale"])
 def test_normalised_points_are_unit_vectors(name):
-    """A12: the same as the online rule on (x, 1)/|(x, 1)|."""
+    """The same as the online rule on (x, 1)/|(x, 1)|."""
     X, y = load(name)
     points = augmented(X.toarray(), True)
     lengths = np.linalg.norm(points, axis=1)
@@ -244,33 +259,33 @@ def test_a_random_start_is_part_of_the_plane():
 
 @pytest.mark.parametrize("name", ["mushrooms", "leu", "colon-cancer", "sonar_scale", "heart_scale", "sms-spam"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_lazy_passes_change_nothing(name, fit_intercept, monkeypatch):
+def test_screening_changes_nothing(name, fit_intercept, monkeypatch):
     X, y = load(name)
     options = {"tol": None, "max_iter": 300, "fit_intercept": fit_intercept}
-    lazy = Perceptron(**options).fit(X, y)
-    monkeypatch.setattr(OnlineRun, "lazy", False)
+    screened = Perceptron(**options).fit(X, y)
+    monkeypatch.setattr(OnlineRun, "allow_screening", False)
     plain = Perceptron(**options).fit(X, y)
-    np.testing.assert_array_equal(lazy.mistakes_per_pass_, plain.mistakes_per_pass_)
-    np.testing.assert_array_equal(lazy.coef_, plain.coef_)
-    np.testing.assert_array_equal(lazy.dual_coef_, plain.dual_coef_)
+    np.testing.assert_array_equal(screened.mistakes_per_pass_, plain.mistakes_per_pass_)
+    np.testing.assert_array_equal(screened.coef_, plain.coef_)
+    np.testing.assert_array_equal(screened.dual_coef_, plain.dual_coef_)
     assert plain.rows_evaluated_per_pass_.sum() == X.shape[0] * plain.n_iter_
 
 
 @pytest.mark.parametrize("name", ["mushrooms", "leu", "colon-cancer", "heart_scale"])
-def test_lazy_passes_change_nothing_for_the_margin_rule(name, monkeypatch):
+def test_screening_changes_nothing_for_the_margin_rule(name, monkeypatch):
     X, y = load(name)
-    monkeypatch.setattr(OnlineRun, "_may_pay", lambda *_: True)
-    lazy = MarginPerceptron(min_gamma=0.01).fit(X, y)
-    monkeypatch.setattr(OnlineRun, "_may_pay", lambda *_: False)
+    monkeypatch.setattr(OnlineRun, "_screening_pays", lambda *_: True)
+    screened = MarginPerceptron(min_gamma=0.01).fit(X, y)
+    monkeypatch.setattr(OnlineRun, "_screening_pays", lambda *_: False)
     plain = MarginPerceptron(min_gamma=0.01).fit(X, y)
-    assert lazy.updates_per_round_ == plain.updates_per_round_
-    np.testing.assert_array_equal(lazy.dual_coef_, plain.dual_coef_)
-    np.testing.assert_array_equal(lazy.coef_, plain.coef_)
+    assert screened.updates_per_round_ == plain.updates_per_round_
+    np.testing.assert_array_equal(screened.dual_coef_, plain.dual_coef_)
+    np.testing.assert_array_equal(screened.coef_, plain.coef_)
     if name != "heart_scale":  # where violations never get few
-        assert lazy.rows_evaluated_per_pass_.sum() < plain.rows_evaluated_per_pass_.sum()
+        assert screened.rows_evaluated_per_pass_.sum() < plain.rows_evaluated_per_pass_.sum()
 
 
-def test_lazy_passes_skip_rows_where_few_mistakes_remain():
+def test_screening_skips_rows_where_few_mistakes_remain():
     """One long row to learn at the end, far from all others."""
     X = np.zeros((400, 200))
     y = np.where(np.arange(400) % 2 == 0, 1, -1)
@@ -281,11 +296,11 @@ def test_lazy_passes_skip_rows_where_few_mistakes_remain():
     assert model.rows_evaluated_per_pass_.sum() < 0.9 * X.shape[0] * model.n_iter_
 
 
-@pytest.mark.parametrize("always_lazy", [True, False])
+@pytest.mark.parametrize("always_screening", [True, False])
 @pytest.mark.parametrize("signed", [True, False])
-def test_lazy_passes_change_nothing_even_where_they_do_not_pay(always_lazy, signed, monkeypatch):
-    if always_lazy:
-        monkeypatch.setattr(OnlineRun, "_may_pay", lambda *_: True)
+def test_screening_changes_nothing_even_where_they_do_not_pay(always_screening, signed, monkeypatch):
+    if always_screening:
+        monkeypatch.setattr(OnlineRun, "_screening_pays", lambda *_: True)
     for seed in range(15):
         X, y = random_set(seed, n=80, d=4, noise=0.02 * (seed % 3))
         X = X if signed else np.abs(X)

@@ -101,7 +101,7 @@ def test_many_columns_that_all_occur_are_not_made_dense():
     assert bytes_at_most(lambda: model.decision_function(X)) < FEW_BYTES
 
 
-def test_the_planes_of_very_many_columns_are_sparse():
+def test_the_coefficients_of_very_many_columns_are_sparse():
     _, wide = hashed_rows(60, VERY_MANY)
     model = SVC(kernel="linear").fit(wide, np.arange(60) % 2)
     assert bytes_at_most(lambda: model.coef_) < FEW_BYTES

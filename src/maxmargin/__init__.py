@@ -4,8 +4,9 @@ The public names are loaded when they are first used (PEP 562), so that ``import
 neither numba nor matplotlib is imported by it.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from maxmargin._lazy import lazy_names
 
 __version__ = "0.1.0"
 
@@ -35,6 +36,7 @@ _HOME_OF = {
     "NotSeparableError": "certificates",
     "PerClass": "certificates",
     "PerPair": "certificates",
+    "PerceptronRun": "certificates",
     "RidgeGap": "certificates",
     "ClassificationGap": "certificates",
     "RegressionGap": "certificates",
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
         MistakeBound,
         MulticlassGap,
         NotSeparableError,
+        PerceptronRun,
         PerClass,
         PerPair,
         RegressionGap,
@@ -96,14 +99,4 @@ if TYPE_CHECKING:
     from maxmargin.separability import HullDistance, Separation, hull_distance, separate
     from maxmargin.solvers.core import LimitWarning, Status
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'maxmargin' has no attribute {name!r}")
-    value = getattr(import_module(f"maxmargin.{_HOME_OF[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_names(__name__, _HOME_OF)

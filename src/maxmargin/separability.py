@@ -1,7 +1,6 @@
-"""Separability and convex hulls: a plane, or a proof that there is none (theory C1 to C4, B8)."""
+"""Separability of two classes, and the nearest points of their convex hulls."""
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,36 +11,37 @@ from maxmargin.certificates import MarginBracket, bracket_hard_margin, has_no_ma
 from maxmargin.certificates.hard_margin import NOTHING
 from maxmargin.data import Points, validate_two_classes
 from maxmargin.problems.hard_margin import HardMarginProblem
+from maxmargin.reconciliation import reconcile
 from maxmargin.solvers.core import Monitor, Options, Result, Status, interrupt_handler
 from maxmargin.solvers.linear import hard_margin
-from maxmargin.solvers.separability import exact_simplex as exact_simplex
-from maxmargin.solvers.separability import linear_program
+from maxmargin.solvers.separability import exact_simplex, linear_program
 from maxmargin.solvers.separability.caratheodory import caratheodory_reduction
 
 METHODS = ("newton", "linear_program")
-# The relative width of the bracket where none is asked for.
-USUAL_WIDTH = 1e-6
-# What a bracket may lose, relative to R, where fewer weights prove it.
+# The default relative width of the bracket of the largest margin.
+DEFAULT_WIDTH = 1e-6
+# By how much a bracket with fewer weights may be wider, relative to its upper end and to R: a few rounding errors.
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Separation:
-    """Whether two classes can be separated by a plane, and the proof.
+    """Whether a hyperplane separates two classes, and the proof.
 
     Attributes
     ----------
     separable : bool or None
-        True with a plane; False with hull weights for which the hulls' points meet up to rounding: no plane has a
-        margin above ``certificate.upper``, which is then at most 1e-11 R; None where neither is proven yet.
+        True with a separating hyperplane; False with hull weights for which the hulls' points meet up to rounding: no
+        hyperplane has a margin above ``certificate.upper``, which is then at most 1e-11 R; None where neither is proven
+        yet.
     coef : ndarray of shape (d,)
     intercept : float
-        The best plane found, scaled so that its nearest points have y f(x) = 1 where it separates the classes.
+        The best hyperplane found, scaled so that its nearest points have y f(x) = 1 where it separates the classes.
     margin : float
-        The plane's proven margin: certificate.lower, or 0 where it is not proven to separate.
+        The proven margin: certificate.lower, or 0 where the hyperplane is not proven to separate the classes.
     hull_weights : ndarray of shape (n,)
-        Non-negative weights of the rows, that sum to one for each class (or to one in all, through the origin). They
-        give the hulls' points that prove certificate.upper.
+        Non-negative weights of the rows that sum to one for each class (through the origin: to one in all). The hull
+        points with these weights prove certificate.upper.
     certificate : MarginBracket
         lower <= gamma_opt <= upper.
     status : Status
@@ -67,40 +67,40 @@ class Separation:
         how = " (decided in exact arithmetic)" if self.exact else ""
         if self.separable:
             return (
-                f"A plane separates the two classes{how}: its nearest points are {self.margin:.6g} away, and no plane "
-                f"has a margin above {bracket.upper:.6g}."
+                f"A hyperplane separates the two classes{how} with margin {self.margin:.6g}; no hyperplane has a "
+                f"margin above {bracket.upper:.6g}."
             )
         if self.separable is False:
             used = int(np.count_nonzero(self.hull_weights))
             if self.exact or bracket.upper <= NOTHING:
                 rest = "."
             else:
-                rest = f", up to rounding: no plane has a margin above {bracket.upper:.2g} ({share:.1g} R)."
+                rest = f", up to rounding: no hyperplane has a margin above {bracket.upper:.2g} ({share:.1g} R)."
             return (
-                f"No plane separates the two classes{how}: their convex hulls meet, as the weights of {used} points "
-                f"show{rest}"
+                f"No hyperplane separates the two classes{how}: their convex hulls meet, as the weights of {used} "
+                f"points show{rest}"
             )
-        return f"Not decided yet ({self.status}): no plane has a margin above {bracket.upper:.6g} ({share:.2g} R)."
+        return f"Not decided yet ({self.status}): no hyperplane has a margin above {bracket.upper:.6g} ({share:.2g} R)."
 
 
 @dataclass(frozen=True)
 class HullDistance:
-    """The nearest points of the two classes' convex hulls, and the plane between them (theory B8).
+    """The nearest points of the two classes' convex hulls, and the hyperplane halfway between them.
 
     Attributes
     ----------
     distance : float
-        Between the two points; through the origin, the length of ``points[0]``. No points of the hulls are nearer than
-        ``at_least``.
+        Between the two points; through the origin, the length of ``points[0]``. No two points of the hulls are nearer
+        than ``at_least``.
     at_least : float
     points : ndarray of shape (2, d)
         The nearest points, first that of the greater label; through the origin, of the hull of the y_i x_i and zero.
     weights : ndarray of shape (n,)
-        The weights of the rows in these points: non-negative, a sum of one for each class, and few that are not zero
-        (where the data are not too large for that, at most d + 1 a class).
+        The weights of the rows in these points: non-negative, with a sum of one for each class. At most d + 1 a class
+        are not zero, where the data are small enough for that reduction.
     coef : ndarray of shape (d,)
     intercept : float
-        The plane between the points: w is the way from one to the other, b makes it pass through the middle.
+        The hyperplane between the points: w is their difference, and b places it halfway.
     certificate : MarginBracket
         Of the margin, which is half the distance.
     status : Status
@@ -121,7 +121,7 @@ class HullDistance:
         if self.at_least > 0.0:
             return f"The hulls are {self.distance:.6g} apart (at least {self.at_least:.6g}), between {used} points."
         if self.status is Status.NOT_SEPARABLE:
-            return f"The hulls meet, up to {self.distance:.2g}: so far apart are the two points that {used} rows make."
+            return f"The hulls meet, up to rounding: two points of them, of {used} rows, are {self.distance:.2g} apart."
         return f"The hulls are at most {self.distance:.6g} apart; whether they meet is not known yet ({self.status})."
 
 
@@ -136,7 +136,7 @@ def separate(
     exact: bool = False,
     n_jobs: int | None = None,
 ) -> Separation:
-    r"""Decide whether a plane separates two classes, and prove it.
+    r"""Decide whether a hyperplane separates two classes, and prove it.
 
     .. math:: \exists\, w, b: \; y_i (w \cdot x_i + b) > 0 \;\forall i \qquad\text{or}\qquad
               \exists\, c \ge 0: \sum_{y_i = 1} c_i x_i = \sum_{y_i = -1} c_i x_i, \;
@@ -148,19 +148,20 @@ def separate(
     y : array of two labels, of shape (n,)
         The greater label counts as +1.
     fit_intercept : bool, default=True
-        False asks for planes through the origin.
+        False asks for hyperplanes through the origin.
     tol : float, default=1e-6
-        The relative width of the bracket around the largest margin at which to stop. 1 stops with the first plane that
-        separates the classes: the decision alone, and the only choice with ``method="linear_program"``.
+        The relative width of the bracket of the largest margin at which to stop. 1 stops with the first separating
+        hyperplane: the decision alone, and the only choice with ``method="linear_program"``.
     max_time : float or None, default=None
         Seconds. When they are over, what is known so far is returned.
     method : {"newton", "linear_program"}, default="newton"
-        The second asks SciPy's HiGHS, which decides but does not look for the largest margin.
+        The second runs SciPy's HiGHS, which decides but does not maximise the margin.
     exact : bool, default=False
         Decide in rational arithmetic, for data of up to 20,000 entries. Only the decision: the bracket stays rounded
         outwards.
     n_jobs : int or None, default=None
-        Threads; None is one a core. The result does not depend on it.
+        Threads; the result does not depend on it. None is one a core, unlike scikit-learn's one: a single decision is
+        not run beside others, and its passes over large data are faster in threads.
 
     Returns
     -------
@@ -168,7 +169,7 @@ def separate(
 
     References
     ----------
-    "Linear classification and support vector machines" (lecture 001): the plane between the nearest points of two
+    "Linear classification and support vector machines" (lecture 001): the hyperplane between the nearest points of two
     hulls. The linear program: "Support vector machines" (lecture 002).
 
     Examples
@@ -177,14 +178,14 @@ def separate(
     >>> from maxmargin import separate
     >>> X, y = load_iris(return_X_y=True)
     >>> print(separate(X, y == 0))
-    A plane separates the two classes: its nearest points are 0.817556 away, and no plane has a margin above 0.817556.
+    A hyperplane separates the two classes with margin 0.817556; no hyperplane has a margin above 0.817556.
     >>> separate(X, y == 1).separable
     False
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {METHODS}; it is {method!r}.")
     if tol is None:
-        tol = 1.0 if method == "linear_program" else USUAL_WIDTH
+        tol = 1.0 if method == "linear_program" else DEFAULT_WIDTH
     _check_limits(tol, max_time)
     if method == "linear_program":
         if tol != 1.0:
@@ -193,19 +194,16 @@ def separate(
             raise ValueError("method='linear_program' runs in one thread: leave n_jobs out.")
     problem = _problem(X, y, fit_intercept, "separate")
     points = problem.dataset.points
-    if exact and points.n_rows * points.n_columns > exact_simplex.MOST_ENTRIES:
+    if exact and points.n_rows * points.n_columns > exact_simplex.LARGEST_EXACT:
         raise ValueError(
-            f"exact=True is for at most {exact_simplex.MOST_ENTRIES} entries; X has "
+            f"exact=True is for at most {exact_simplex.LARGEST_EXACT} entries; X has "
             f"{points.n_rows * points.n_columns}. Leave it out: the bracket is proven with all rounding errors counted."
         )
     with interrupt_handler() as stop_requested:
         monitor = Monitor(max_time, None, stop_requested)
-        if method == "newton":
-            found = hard_margin.solve(problem, _options(tol, n_jobs), monitor)
-        else:
-            found = linear_program.solve(problem, monitor)
-        result = _separation(problem, found, tol)
-        return _decided_exactly(problem, result, monitor) if exact else result
+        solver = hard_margin if method == "newton" else linear_program
+        result = _separation(problem, solver.solve(problem, _options(tol, n_jobs), monitor), tol)
+        return _decide_exactly(problem, result, monitor) if exact else result
 
 
 def hull_distance(
@@ -252,31 +250,31 @@ def hull_distance(
         found = hard_margin.solve(problem, _options(tol, None), Monitor(max_time, None, stop_requested))
         certificate = bracket_hard_margin(problem, found.w, found.intercept, found.beta)
         weights = problem.hull_weights(found.beta)
-        weights, certificate = _with_few_weights(problem, found, weights, certificate)
-        status = hard_margin.judged(certificate, found.status, tol)
+        weights, certificate = _reduce_weights(problem, found, weights, certificate)
+        status = reconcile(found.status, certificate, tol)
         points, signs = problem.dataset.points, problem.dataset.signs
         if fit_intercept:
             ends = np.array([points.combination(np.where(signs == side, weights, 0.0)) for side in (1.0, -1.0)])
         else:
             ends = np.array([points.combination(weights * signs), np.zeros(points.n_columns)])
-        way = ends[0] - ends[1]
+        difference = ends[0] - ends[1]
         times = 2.0 if fit_intercept else 1.0
         return HullDistance(
-            distance=float(np.linalg.norm(way)),
+            distance=float(np.linalg.norm(difference)),
             at_least=times * max(0.0, certificate.lower),
             points=ends,
             weights=weights,
-            coef=way,
-            intercept=-0.5 * float(way @ (ends[0] + ends[1])) if fit_intercept else 0.0,
+            coef=difference,
+            intercept=-0.5 * float(difference @ (ends[0] + ends[1])) if fit_intercept else 0.0,
             certificate=certificate,
             status=status,
         )
 
 
-def _with_few_weights(
+def _reduce_weights(
     problem: HardMarginProblem, found: Result[float], weights: np.ndarray, certificate: MarginBracket
 ) -> tuple[np.ndarray, MarginBracket]:
-    """Weights for the same points with few that are not zero, and their bracket; unless that were wider."""
+    """Fewer weights for the same points, and their bracket; the given ones where that bracket would be wider."""
     points, signs = problem.dataset.points, problem.dataset.signs
     few = np.zeros_like(weights)
     if problem.fit_intercept:
@@ -324,46 +322,33 @@ def _separation(problem: HardMarginProblem, found: Result[float], tol: float) ->
         margin=max(0.0, certificate.lower),
         hull_weights=problem.hull_weights(found.beta),
         certificate=certificate,
-        status=hard_margin.judged(certificate, found.status, tol),
+        status=reconcile(found.status, certificate, tol),
         n_iter=found.n_iter,
     )
 
 
-def _decided_exactly(problem: HardMarginProblem, result: Separation, monitor: Monitor) -> Separation:
-    """Replace the decision by one in exact arithmetic, with its plane or its weights, rounded to floats."""
+def _decide_exactly(problem: HardMarginProblem, result: Separation, monitor: Monitor) -> Separation:
+    """Replace the decision by one in exact arithmetic, with its hyperplane or its weights."""
     if result.separable:
         return replace(result, exact=True)
-    decision = exact_simplex.decide(problem, monitor)
-    if decision is None:
-        return replace(result, status=monitor.check_limits() or Status.TIME_LIMIT)
-    plane, weights = decision
-    n_columns = problem.dataset.points.n_columns
-    if weights is None:
-        largest = max(abs(entry) for entry in plane)
-        floats = np.array([float(entry / largest) for entry in plane])
-        w, b = floats[:n_columns], float(floats[-1]) if problem.fit_intercept else 0.0
-        signs = problem.dataset.signs
-        certificate = bracket_hard_margin(problem, w, b, result.hull_weights * signs)
-        return replace(
-            result,
-            separable=True,
-            coef=w,
-            intercept=b,
-            margin=max(0.0, certificate.lower),
-            certificate=certificate,
-            exact=True,
-            status=Status.SOLVED,
-        )
-    c = np.zeros(problem.dataset.points.n_rows)
-    # With an intercept each class has half of them.
-    times = Fraction(2 if problem.fit_intercept else 1)
-    c[np.flatnonzero(problem.counted)] = [float(times * weight) for weight in weights]
+    found = exact_simplex.solve(problem, Options(), monitor)
+    w, b, weights = result.coef, result.intercept, result.hull_weights
+    if found.status is Status.SOLVED:
+        w, b = found.w, found.intercept
+    elif found.status is Status.NOT_SEPARABLE:
+        # The exact weights sum to one in all: with an intercept, each class has half of that.
+        weights = np.abs(found.beta) * (2.0 if problem.fit_intercept else 1.0)
+    else:
+        return replace(result, status=found.status)
+    certificate = bracket_hard_margin(problem, w, b, weights * problem.dataset.signs)
     return replace(
         result,
-        separable=False,
-        hull_weights=c,
-        margin=0.0,
-        certificate=bracket_hard_margin(problem, result.coef, result.intercept, c * problem.dataset.signs),
+        separable=found.status is Status.SOLVED,
+        coef=w,
+        intercept=b,
+        margin=max(0.0, certificate.lower) if found.status is Status.SOLVED else 0.0,
+        hull_weights=weights,
+        certificate=certificate,
+        status=found.status,
         exact=True,
-        status=Status.NOT_SEPARABLE,
     )

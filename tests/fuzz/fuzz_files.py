@@ -42,7 +42,7 @@ with atheris.instrument_imports(include=["maxmargin.files", "maxmargin.cli"]):
     from maxmargin.files.store import StoreError
 
 FOLDER = Path(tempfile.mkdtemp())
-LINEAR = (("plane", LinearSVC()), ("line", LinearSVR()))
+LINEAR = (("linear", LinearSVC()), ("line", LinearSVR()))
 KERNEL = (("kernel", SVC()), ("curve", SVR()))
 SUBCOMMANDS = ("train", "predict", "evaluate", "verify", "info", "separate", "convert")
 
@@ -152,7 +152,7 @@ def seed_commands(folder: Path) -> None:
     seed_with(save, LINEAR + KERNEL)(FOLDER)
     rows = "1 1:0.5 3:-2e-3\n0 2:1\n2 1:1\n1 2:3\n0 1:-1\n2 3:4\n"
     lines = ["train - -C 1 --model svc --kernel poly --degree 2 --json", "train - --cv 2 --test rows.svm"]
-    lines += [f"{name} {model} --json" for name in SUBCOMMANDS for model in ("plane", "curve", "none")]
+    lines += [f"{name} {model} --json" for name in SUBCOMMANDS for model in ("linear", "curve", "none")]
     for number, line in enumerate(lines):
         (folder / f"line{number}").write_text(f"{line}\n{rows}")
 

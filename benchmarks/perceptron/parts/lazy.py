@@ -30,7 +30,7 @@ class Lazy(InTurn):
         n_rows = data["X"].shape[0]
         every, lazy = (pass_seconds(runs[name]) for name in ("every row", "lazy"))
         result = runs["lazy"][-1].result
-        mistakes, looks = np.array(result["mistakes"]), np.array(result["looks"])
+        mistakes, rows_evaluated = np.array(result["mistakes"]), np.array(result["rows_evaluated"])
         few, many = mistakes <= FEW * n_rows, mistakes >= MANY * n_rows
         last = np.arange(mistakes.size) >= mistakes.size - 3
         row = {
@@ -43,7 +43,7 @@ class Lazy(InTurn):
             saved = every[few].sum() / lazy[few].sum()
             row |= {
                 "few: passes": f"{few.sum():,}",
-                "few: share looked at": f"{looks[few].mean() / n_rows:.0%}",
+                "few: share looked at": f"{rows_evaluated[few].mean() / n_rows:.0%}",
                 "few: every row": duration(every[few].mean()),
                 "few: lazy": duration(lazy[few].mean()),
                 "few: every row / lazy": f"{saved:.2f}",
@@ -55,7 +55,7 @@ class Lazy(InTurn):
             cost = lazy[many].sum() / every[many].sum()
             row |= {
                 "many: passes": f"{many.sum():,}",
-                "many: share looked at": f"{looks[many].mean() / n_rows:.0%}",
+                "many: share looked at": f"{rows_evaluated[many].mean() / n_rows:.0%}",
                 "many: lazy / every row": f"{cost:.2f}",
                 "many: as wanted": yes_or_no(cost <= 1.05),
             }

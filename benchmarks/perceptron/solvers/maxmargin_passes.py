@@ -28,7 +28,7 @@ class MaxmarginPasses(Solver):
         """Make the passes."""
         problem = PerceptronProblem(self.dataset, stop.fit_intercept(self.X))
         options = EpochOptions(max_iter=stop.passes, tol=None, shuffle=False)
-        self.result = online_perceptron.solve(problem, options, Start(), Monitor())
+        self.result = online_perceptron.solve(problem, options, Monitor())
 
     def get_result(self):
         """Return the number of passes."""
@@ -50,24 +50,24 @@ class LazyPasses(Solver):
         """Make passes until one is without a mistake, or ``stop.passes`` of them."""
         options = EpochOptions(max_iter=stop.passes, tol=None, shuffle=False)
         run, monitor = online_perceptron.OnlineRun(self.problem, options, Start()), Monitor()
-        self.seconds, self.outcomes = [], []
+        self.seconds, self.epochs = [], []
         # Threads that wait busily for more linear algebra would take time from the passes, at random.
         with lazy_passes(self.lazy), threadpool_limits(1, user_api="blas"):
-            while len(self.outcomes) < stop.passes:
+            while len(self.epochs) < stop.passes:
                 started = time.perf_counter()
-                outcome = run.make_pass(monitor)
+                epoch = run.epoch(monitor)
                 self.seconds.append(time.perf_counter() - started)
-                self.outcomes.append(outcome)
-                if outcome.updates == 0:
+                self.epochs.append(epoch)
+                if epoch.updates == 0:
                     break
-        self.w = run.plane.w
+        self.w = run.coefficients.w
 
     def get_result(self):
-        """Return the seconds, mistakes and looks of every pass."""
+        """Return the seconds, mistakes and evaluated rows of every pass."""
         return {
             "seconds": self.seconds,
-            "mistakes": [outcome.updates for outcome in self.outcomes],
-            "looks": [outcome.looks for outcome in self.outcomes],
+            "mistakes": [epoch.updates for epoch in self.epochs],
+            "rows_evaluated": [epoch.rows_evaluated for epoch in self.epochs],
             "w": self.w,
         }
 
@@ -82,10 +82,10 @@ class EagerPasses(LazyPasses):
 @contextmanager
 def lazy_passes(allowed):
     """Forbid lazy passes, unless they are allowed, while the context is open."""
-    before = online_perceptron.OnlineRun.lazy
+    before = online_perceptron.OnlineRun.allow_screening
     if not allowed:
-        online_perceptron.OnlineRun.lazy = False
+        online_perceptron.OnlineRun.allow_screening = False
     try:
         yield
     finally:
-        online_perceptron.OnlineRun.lazy = before
+        online_perceptron.OnlineRun.allow_screening = before

@@ -1,4 +1,4 @@
-"""Proofs about fitted models: computed from data and vectors alone, by code that knows nothing of the solver."""
+"""Certificates of fitted models: computed from data and vectors alone, without any solver or compiled loop."""
 
 from maxmargin.certificates.base import Certificate, CertificateError, PerClass, PerPair
 from maxmargin.certificates.duality_gap import DualityGap
@@ -8,7 +8,7 @@ from maxmargin.certificates.kernel_gap import measure_kernel_gap, measure_pair_g
 from maxmargin.certificates.lasso_gap import LassoGap, measure_lasso_gap
 from maxmargin.certificates.logistic_gap import LogisticGap, measure_logistic_gap
 from maxmargin.certificates.margin_bracket import MarginBracket, NotSeparableError, bracket_margin
-from maxmargin.certificates.mistake_bounds import MistakeBound, UpdateRule, bound_mistakes, mistake_bound
+from maxmargin.certificates.mistake_bounds import MistakeBound, PerceptronRun, UpdateRule, bound_mistakes, mistake_bound
 from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multiclass_gap
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.certificates.svm_gap import ClassificationGap, RegressionGap, SVMGap, measure_gap
@@ -27,6 +27,7 @@ __all__ = [
     "NotSeparableError",
     "PerClass",
     "PerPair",
+    "PerceptronRun",
     "RegressionGap",
     "RidgeGap",
     "SVMGap",

@@ -1,4 +1,4 @@
-"""What all certificates have in common."""
+"""The base class of all certificates, and collections of them by class and by pair of classes."""
 
 import math
 from abc import ABC, abstractmethod
@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-# Two honest computations of one quantity, on dense and on sparse rows, may round differently by this much.
+# Relative difference allowed between two correct float64 computations of one quantity: dense and sparse rows are summed
+# in different orders, which changes about the last three digits at the sizes of data that are certified.
 AGREEMENT = 1e-9
 
 
@@ -16,18 +17,18 @@ class CertificateError(ValueError):
 
 @dataclass(frozen=True)
 class Certificate(ABC):
-    """A small frozen set of numbers that are true of a model and its data."""
+    """A frozen record of numbers that hold for a model and its data in exact arithmetic."""
 
     @abstractmethod
     def __str__(self) -> str:
-        """What is proven, as a sentence."""
+        """State what is proven in one sentence."""
 
     @abstractmethod
     def check(self, proven: "Certificate") -> None:
         """Raise CertificateError where this certificate claims more than ``proven``, computed anew, does."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers as plain Python values, with the kind of certificate under ``"certificate"``."""
+        """Return the numbers as plain Python values, with the name of the class under ``"certificate"``."""
         return {"certificate": type(self).__name__, **asdict(self)}
 
     def _refuse_unless(self, condition: bool, claim: str) -> None:
@@ -37,16 +38,38 @@ class Certificate(ABC):
     def _same_kind(self, proven: "Certificate") -> None:
         self._refuse_unless(type(proven) is type(self), f"cannot be checked against a {type(proven).__name__}")
 
+    def _check_lower_bounds(self, proven: "Certificate", *names: str, scale: float) -> None:
+        """Refuse a claimed lower bound above the proven one, up to AGREEMENT times ``scale``."""
+        for name in names:
+            claimed, found = getattr(self, name), getattr(proven, name)
+            self._refuse_unless(not_above(claimed, found, scale), f"{name} {claimed!r} is more than {found!r}")
+
+    def _check_upper_bounds(self, proven: "Certificate", *names: str, scale: float) -> None:
+        """Refuse a claimed upper bound below the proven one, up to AGREEMENT times ``scale``."""
+        for name in names:
+            claimed, found = getattr(self, name), getattr(proven, name)
+            self._refuse_unless(not_above(-claimed, -found, scale), f"{name} {claimed!r} is less than {found!r}")
+
+    def _check_equal(
+        self, proven: "Certificate", *names: str, rel_tol: float = AGREEMENT, abs_tol: float = 0.0
+    ) -> None:
+        """Refuse a number that is not the proven one, up to the tolerances (infinity equals infinity)."""
+        for name in names:
+            claimed, found = getattr(self, name), getattr(proven, name)
+            self._refuse_unless(
+                math.isclose(claimed, found, rel_tol=rel_tol, abs_tol=abs_tol), f"{name} {claimed!r} is not {found!r}"
+            )
+
 
 def not_above(claimed: float, proven: float, scale: float) -> bool:
-    """Whether a claimed lower bound is covered by a proven one (NaN is covered by nothing)."""
+    """Whether a claimed lower bound follows from a proven one (NaN follows from nothing)."""
     if claimed == proven:
         return True
     return claimed <= proven + AGREEMENT * scale if math.isfinite(scale) else claimed < proven
 
 
 class PerClass(Mapping[Any, Certificate]):
-    """One certificate for each class against the rest.
+    """One certificate for each class, one against the rest.
 
     Parameters
     ----------
@@ -67,7 +90,7 @@ class PerClass(Mapping[Any, Certificate]):
 
     @property
     def worst(self) -> Any:
-        """The certificate with the largest relative gap (of classes whose certificates are gaps)."""
+        """The certificate with the largest relative gap (where the certificates are gaps)."""
         return max(self.values(), key=lambda proof: proof.relative)  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
@@ -84,7 +107,7 @@ class PerClass(Mapping[Any, Certificate]):
             certificate.check(proven[label])
 
     def to_dict(self) -> dict[str, Any]:
-        """One entry a class, keyed by the label's text."""
+        """Return one entry per class, keyed by the label's text."""
         return {str(label): proof.to_dict() for label, proof in self.items()}
 
 

@@ -1,6 +1,7 @@
-"""What a certificate looks at: a plane among points, with every number bounded in exact arithmetic.
+"""A hyperplane among points: the numbers from which margin brackets and mistake bounds are computed.
 
-The same few numbers describe a linear plane and a kernel's plane in feature space, so that one proof serves both.
+The same few numbers describe a linear hyperplane and one in the feature space of a kernel, so that one proof serves
+both.
 """
 
 import math
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from maxmargin.certificates.bounds import distances_at_least, score_error_at_most
 from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
@@ -23,20 +25,20 @@ from maxmargin.problems import PerceptronProblem
 
 @dataclass(frozen=True)
 class Geometry:
-    """A plane and points, through the origin of the space in which the theorems speak.
+    """Bounds on a hyperplane through the origin and on the points of the space in which the theorems hold.
 
     Attributes
     ----------
     space : str
         The points, as a formula: ``x``, ``(x, 1)``, and whether they are divided by their length.
     radius : float
-        At least the length of the longest point.
+        Upper bound on the largest norm of a point.
     margins : ndarray
-        At most the exact distances y_i f(x_i)/||w|| of the points that count; empty where w = 0.
+        Lower bounds on the signed distances y_i f(x_i)/||w|| of the points of positive weight; empty where w = 0.
     shortest_in_hull : float
-        At least the length of some point in the convex hull of the y_i x_i; ``radius`` where none is better.
+        Upper bound on the norm of some point in the convex hull of the y_i x_i; at most ``radius``.
     start_length : float
-        At least the length of the vector that the run started from.
+        Upper bound on the norm of the run's initial w.
     """
 
     space: str
@@ -47,7 +49,7 @@ class Geometry:
 
 
 def space_of(problem: PerceptronProblem, point: str = "x") -> str:
-    """Name the points that the theorems speak of."""
+    """The formula of the points in which the theorems hold."""
     if problem.fit_intercept:
         point = f"({point}, 1)"
     return f"{point}/|{point}|" if problem.normalize else point
@@ -61,8 +63,23 @@ def linear_geometry(
     start: tuple[np.ndarray, float] | None = None,
     witness: np.ndarray | None = None,
 ) -> Geometry:
-    """Measure a plane w·x + b among the problem's points; ``alpha`` and ``witness`` are duals, where there are any."""
-    # Values so large that their squares overflow leave infinite bounds behind, which claim nothing.
+    """Measure the hyperplane w·x + b among the problem's points.
+
+    Parameters
+    ----------
+    problem : PerceptronProblem
+    w : ndarray of shape (d,)
+    intercept : float
+    alpha, witness : ndarray of shape (n,), optional
+        Nonnegative duals: each is a point of the convex hull of the y_i x_i, whose norm bounds the margin from above.
+    start : (ndarray, float), optional
+        The initial w and intercept of the run, where they are not zero.
+
+    Returns
+    -------
+    Geometry
+    """
+    # Values whose squares overflow leave infinite bounds, which claim nothing.
     with np.errstate(over="ignore", invalid="ignore"):
         radius = _radius(problem)
         lengths = [_length_in_hull(problem, duals) for duals in (alpha, witness) if duals is not None]
@@ -76,7 +93,7 @@ def linear_geometry(
 
 
 def _longest_point(problem: PerceptronProblem) -> float:
-    """At least the length of the longest point, before any division by lengths."""
+    """An upper bound on the largest norm of a point, before normalisation."""
     terms = problem.dataset.points.longest_row + 4
     squared = float(problem.squared_norms[problem.dataset.counted].max(initial=0.0))
     return up(math.sqrt(up(squared * (1.0 + 2.0 * gamma(terms)) + terms * SMALLEST)))
@@ -91,17 +108,13 @@ def _radius(problem: PerceptronProblem) -> float:
 
 
 def _margins(problem: PerceptronProblem, w: np.ndarray, intercept: float) -> np.ndarray:
-    dataset, longest_row = problem.dataset, problem.dataset.points.longest_row
+    dataset = problem.dataset
     longest, shortest = length_at_most(w, intercept), length_at_least(w, intercept)
     if shortest == 0.0 or not math.isfinite(longest):
         return np.empty(0)
     functional = dataset.signs * (dataset.points.scores(w) + intercept)
-    # |x|·|w| <= ||x|| ||w||, so one number bounds the error of every score.
-    error = gamma(longest_row + 3) * _longest_point(problem) * longest + longest_row * SMALLEST
-    lower = (functional[dataset.counted] - error) / problem.lengths[dataset.counted]
-    # Dividing a positive number by an upper bound of the length keeps it below; a negative one needs a lower bound.
-    margins = np.where(lower > 0.0, lower / longest, lower / shortest)
-    return np.nextafter(margins - np.abs(margins) * 4.0 * UNIT, -np.inf)
+    functional = functional[dataset.counted] - score_error_at_most(dataset.points, w, intercept)
+    return distances_at_least(functional / problem.lengths[dataset.counted], shortest, longest)
 
 
 def _length_in_hull(problem: PerceptronProblem, alpha: np.ndarray) -> float:

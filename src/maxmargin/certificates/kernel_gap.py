@@ -1,30 +1,36 @@
-"""What is proven of a support vector machine in the feature space of a kernel (theory B5, B7; C3, C4 for C = inf)."""
+"""The duality gap of a kernel support vector machine; for C = inf, the bracket around the hard margin."""
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from maxmargin.certificates.base import Certificate
+from maxmargin.certificates.bounds import FeatureVector, distances_at_least, feature_vector
 from maxmargin.certificates.margin_bracket import MarginBracket
-from maxmargin.certificates.rounding import UNIT, down, gamma, sum_at_least, sum_at_most, up
-from maxmargin.certificates.svm_gap import (
-    dual_terms_at_least,
-    losses_at_most,
-    price_of_imbalance,
-    stated_gap,
-)
+from maxmargin.certificates.rounding import UNIT, down, lower_bound, sum_at_least, sum_at_most, up
+from maxmargin.certificates.svm_gap import cost_of_imbalance, dual_terms_at_least, gap_with_classes, losses_at_most
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.one_vs_one import PairProblems
 
 
 def measure_kernel_gap(problem: KernelSVMProblem, beta: np.ndarray, b: float) -> Certificate:
-    """State what the duals, and the plane that they make with the intercept b, prove about the problem.
+    """Measure the duality gap of signed duals and an intercept; w = sum_j beta_j phi(x_j).
 
-    What is stated is true of the kernel's exact values, where the kernel is positive semidefinite; a precomputed matrix
-    and the values of a user's function are taken as exact. Where it is seen not to be, or known not to be in general,
-    nothing is claimed of the best plane: the dual value is minus infinity.
+    The gap holds for the kernel's exact values, where the kernel is positive semidefinite; a precomputed matrix and the
+    values of a user's function are taken as exact. Where the kernel is seen to be indefinite, or is not positive
+    semidefinite in general, weak duality does not hold and the dual value is minus infinity.
+
+    Parameters
+    ----------
+    problem : KernelSVMProblem
+    beta : ndarray of shape (n,)
+        Signed duals. They need not be feasible: they are projected.
+    b : float
+
+    Returns
+    -------
+    SVMGap, or MarginBracket where C = inf
     """
     beta = problem.losses.feasible(beta)
     support = np.flatnonzero(beta)
@@ -33,7 +39,7 @@ def measure_kernel_gap(problem: KernelSVMProblem, beta: np.ndarray, b: float) ->
 
 
 def measure_pair_gaps(problems: PairProblems, betas: Sequence[np.ndarray], intercepts: np.ndarray) -> list[Certificate]:
-    """State what is proven of every pair of classes; kernel values within a class serve all its pairs."""
+    """Measure the gap of every pair of classes; kernel values within a class serve all its pairs."""
     each = [problems.problem(pair) for pair in problems.pairs.tasks()]
     feasible = [problem.losses.feasible(beta) for problem, beta in zip(each, betas, strict=True)]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -43,68 +49,39 @@ def measure_pair_gaps(problems: PairProblems, betas: Sequence[np.ndarray], inter
         ]
 
 
-class _Plane(NamedTuple):
-    """What is known of a plane in feature space: by how much its scores may be off, and how long it is."""
-
-    error: float
-    square: float
-    shortest: float
-    radius: float
-    definite: bool
-
-
-def _measure_plane(problem: KernelSVMProblem, beta: np.ndarray, scores: np.ndarray) -> _Plane:
+def _from_scores(problem: KernelSVMProblem, beta: np.ndarray, b: float, scores: np.ndarray) -> Certificate:
     support = np.flatnonzero(beta)
     entry_error = 0.0
     if problem.kernel is not None:
         entry_error = problem.kernel.error(problem.largest_norm, problem.longest_row)
-    largest_entry = float(problem.diagonal.max(initial=0.0)) + entry_error
-    total = sum_at_most(np.abs(beta))
-    rounding = gamma(support.size + 3)
-    error = total * (entry_error + rounding * largest_entry) * (1.0 + 2.0**-40)
-    # ||w||² = sum beta_j f(x_j)
-    squared = float(beta[support] @ scores[support])
-    squared_error = total * error + rounding * total * float(np.abs(scores[support]).max(initial=0.0))
-    squared_error *= 1.0 + 2.0**-40
-    definite = squared + squared_error >= 0.0 and float(problem.diagonal.min(initial=0.0)) >= -entry_error
-    return _Plane(
-        error=error,
-        square=up(max(0.0, up(squared + squared_error))),
-        shortest=math.sqrt(max(0.0, squared - squared_error)) * (1.0 - 2.0**-50),
-        radius=up(math.sqrt(max(0.0, largest_entry))),
-        definite=definite and not problem.may_be_indefinite,
-    )
-
-
-def _from_scores(problem: KernelSVMProblem, beta: np.ndarray, b: float, scores: np.ndarray) -> Certificate:
-    plane = _measure_plane(problem, beta, scores)
+    w = feature_vector(problem.diagonal, entry_error, beta[support], scores[support])
+    w = w._replace(semidefinite=w.semidefinite and not problem.may_be_indefinite)
     if problem.hard:
-        return _bracket(problem, beta, scores + b, plane)
+        return _bracket(problem, beta, scores + b, w)
     targets = float(np.abs(problem.loss.targets).max(initial=0.0))
     of_intercept = 2.0 * UNIT * (abs(b) + float(np.abs(scores).max(initial=0.0)) + targets)
-    lost = losses_at_most(problem.losses, scores + b, up(plane.error + of_intercept))
-    primal = up(up(0.5 * plane.square) + lost)
-    gains, sizes = dual_terms_at_least(problem.losses, beta)
-    length = up(math.sqrt(plane.square))
-    dual = down(gains - price_of_imbalance(beta, length, sizes, plane.radius) - up(0.5 * plane.square))
-    return stated_gap(problem.losses, primal, dual if plane.definite else -math.inf, scores + b, beta)
+    lost = losses_at_most(problem.losses, scores + b, up(w.score_error + of_intercept))
+    primal = up(up(0.5 * w.squared_norm) + lost)
+    terms, sizes = dual_terms_at_least(problem.losses, beta)
+    dual = down(terms - cost_of_imbalance(beta, w.longest, sizes, w.radius) - up(0.5 * w.squared_norm))
+    return gap_with_classes(problem.losses, primal, dual if w.semidefinite else -math.inf, scores + b, beta)
 
 
-def _bracket(problem: KernelSVMProblem, beta: np.ndarray, scores: np.ndarray, plane: _Plane) -> MarginBracket:
-    """The hard margin in feature space: the plane on one side, points of the classes' hulls on the other (C3, C4)."""
-    longest, counted = up(math.sqrt(plane.square)), problem.loss.weights > 0.0
-    lower, upper = -math.inf, plane.radius
-    if plane.definite and plane.shortest > 0.0:
-        error = plane.error + 2.0 * UNIT * float(np.abs(scores).max(initial=0.0))
-        functional = problem.loss.targets * scores
-        smallest = float(functional.min(where=counted, initial=math.inf)) - up(error)
-        margin = smallest / (longest if smallest > 0.0 else plane.shortest)
-        lower = math.nextafter(margin - abs(margin) * 2.0**-50, -math.inf)
+def _bracket(problem: KernelSVMProblem, beta: np.ndarray, scores: np.ndarray, w: FeatureVector) -> MarginBracket:
+    """Bracket the hard margin in feature space: the hyperplane's own from below, the hulls' distance from above."""
+    if not w.semidefinite:
+        return MarginBracket(-math.inf, math.inf, math.inf, "phi(x)")
+    lower, upper = -math.inf, w.radius
+    if w.shortest > 0.0:
+        counted = problem.loss.weights > 0.0
+        error = up(w.score_error + 2.0 * UNIT * float(np.abs(scores).max(initial=0.0)))
+        smallest = float((problem.loss.targets * scores).min(where=counted, initial=math.inf)) - error
+        lower = float(distances_at_least(smallest, w.shortest, w.longest))
     sides = [side[side > 0.0] for side in (beta, -beta)]
     least, most = min(map(sum_at_least, sides)), max(map(sum_at_most, sides))
-    if plane.definite and least > 0.0:
-        # Sides of nearly the same sum: w over one of them is nearly the way between the hull points.
-        way = longest / least + plane.radius * (most - least) / least
-        upper = min(plane.radius, up(0.5 * way * (1.0 + 2.0**-50)))
-    radius = plane.radius if plane.definite else math.inf
-    return MarginBracket(min(lower, upper), min(upper, radius) if plane.definite else math.inf, radius, "phi(x)")
+    if least > 0.0:
+        # Both sides have nearly the same sum: w divided by it is nearly the difference of the two hull points.
+        distance = w.longest / least + w.radius * (most - least) / least
+        # Both numbers bound the margin from above, and so does the smaller one.
+        upper = min(w.radius, up(0.5 * distance * (1.0 + 8.0 * UNIT)))
+    return MarginBracket(lower_bound(lower), upper, w.radius, "phi(x)")

@@ -1,29 +1,30 @@
-"""The bracket around the largest possible margin (theory C4)."""
+"""The bracket around the largest possible margin."""
 
 import math
 from dataclasses import dataclass
 
-from maxmargin.certificates.base import Certificate, not_above
+from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.geometry import Geometry
+from maxmargin.certificates.rounding import lower_bound, upper_bound
 
 
 @dataclass(frozen=True)
 class MarginBracket(Certificate):
-    r"""Proves how good a plane is without knowing the best one.
+    r"""Bounds on the largest margin of any hyperplane.
 
     .. math:: \text{lower} \le \gamma_{opt} \le \text{upper}
 
-    The lower end is the margin of the model's plane (``-inf`` for no plane; negative where it makes mistakes: then
-    nothing is claimed about separability). The upper end is the length of a point in the convex hull of the y_i x_i,
-    which the duals give: for every unit u, the smallest y_i u·x_i is at most that length. Both are rounded outwards.
+    The lower bound is the margin of the model's own hyperplane: negative where it misclassifies points, ``-inf`` where
+    w = 0. The upper bound is the norm of a point in the convex hull of the y_i x_i, whose weights are the duals: for
+    every unit vector u, the smallest y_i u·x_i is at most that norm. Both are rounded outwards.
 
     Attributes
     ----------
     lower, upper : float
     radius : float
-        R, the length of the longest point.
+        R, the largest norm of a point.
     space : str
-        The points that the margins speak of, for example ``(x, 1)`` where there is an intercept.
+        The points whose margins these are, for example ``(x, 1)`` where there is an intercept.
     """
 
     lower: float
@@ -39,51 +40,46 @@ class MarginBracket(Certificate):
 
     @property
     def separates(self) -> bool:
-        """Whether the plane is proven to separate the classes."""
+        """Whether the hyperplane is proven to separate the classes."""
         return self.lower > 0.0
 
     @property
     def share(self) -> float:
-        """At least this share of the largest possible margin is reached."""
+        """A lower bound on the hyperplane's margin divided by the largest possible one."""
         return max(0.0, self.lower / self.upper) if self.upper > 0.0 else 0.0
 
     @property
     def relative(self) -> float:
-        """The bracket's width, relative to its upper end; one where nothing is separated."""
+        """The width of the bracket relative to its upper bound; one where the hyperplane does not separate."""
         return 1.0 - self.share
 
     def __str__(self) -> str:
         if math.isinf(self.upper):
-            return f"nothing is known of the margins of the points {self.space}"
-        relative = self.upper / self.radius if self.radius else 0.0
+            return f"no bound on the margin of the points {self.space}"
         if self.separates:
+            # Rounded down: the sentence states a lower bound.
+            percent = math.floor(1000.0 * self.share) / 10.0
             return (
-                f"the plane separates the points {self.space} with margin {self.lower:.6g}; no plane has more than "
-                f"{self.upper:.6g}, so at least {100 * self.share:.1f} % of the best is reached"
+                f"the hyperplane separates the points {self.space} with margin {self.lower:.6g}; no hyperplane has a "
+                f"margin above {self.upper:.6g}: at least {percent:.1f} % of the largest margin"
             )
-        return f"no plane separates the points {self.space} with a margin above {self.upper:.6g} ({relative:.2g} R)"
+        relative = self.upper / self.radius if self.radius else 0.0
+        return (
+            f"no hyperplane separates the points {self.space} with a margin above {self.upper:.6g} ({relative:.2g} R)"
+        )
 
     def check(self, proven: Certificate) -> None:
-        """Raise CertificateError where an end or the radius is not what the data prove."""
+        """Raise CertificateError where a bound or the radius is not what the data prove."""
         self._same_kind(proven)
         assert isinstance(proven, MarginBracket)
-        scale = proven.radius
-        self._refuse_unless(self.space == proven.space, f"speaks of {self.space}, not of {proven.space}")
-        self._refuse_unless(
-            not_above(self.lower, proven.lower, scale), f"lower {self.lower!r} is more than {proven.lower!r}"
-        )
-        self._refuse_unless(
-            not_above(-self.upper, -proven.upper, scale),
-            f"upper {self.upper!r} is less than {proven.upper!r}",
-        )
-        self._refuse_unless(
-            math.isclose(self.radius, proven.radius, rel_tol=1e-9),
-            f"radius {self.radius!r} is not {proven.radius!r}",
-        )
+        self._refuse_unless(self.space == proven.space, f"holds for the points {self.space}, not for {proven.space}")
+        self._check_lower_bounds(proven, "lower", scale=proven.radius)
+        self._check_upper_bounds(proven, "upper", scale=proven.radius)
+        self._check_equal(proven, "radius")
 
 
 class NotSeparableError(ValueError):
-    """No plane separates the classes; ``certificate`` is the proof.
+    """No hyperplane separates the classes; ``certificate`` is the proof.
 
     Parameters
     ----------
@@ -100,11 +96,10 @@ class NotSeparableError(ValueError):
 
 
 def bracket_margin(geometry: Geometry) -> MarginBracket:
-    """State what the geometry proves about the largest margin."""
-    lower = float(geometry.margins.min()) if geometry.margins.size else -math.inf
+    """Bracket the largest margin by what was measured of a hyperplane and of the hull."""
     return MarginBracket(
-        lower=-math.inf if math.isnan(lower) else lower,
-        upper=math.inf if math.isnan(geometry.shortest_in_hull) else geometry.shortest_in_hull,
-        radius=math.inf if math.isnan(geometry.radius) else geometry.radius,
+        lower=lower_bound(float(geometry.margins.min())) if geometry.margins.size else -math.inf,
+        upper=upper_bound(geometry.shortest_in_hull),
+        radius=upper_bound(geometry.radius),
         space=geometry.space,
     )

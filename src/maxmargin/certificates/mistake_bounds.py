@@ -1,38 +1,41 @@
-"""The perceptron's mistake bounds, for separable and for other data (theory A4, A5, A2)."""
+"""Mistake bounds of the perceptron: Novikoff's bound, and its extension to inseparable data."""
 
 import math
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from maxmargin.certificates.base import Certificate, not_above
+from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.geometry import Geometry, linear_geometry
 from maxmargin.certificates.margin_bracket import MarginBracket, bracket_margin
 from maxmargin.certificates.rounding import sum_at_most, up
 from maxmargin.data import validate_two_classes
 from maxmargin.problems import PerceptronProblem
-from maxmargin.problems.margins import checked_plane
+from maxmargin.problems.margins import validate_coefficients
 
-# Enough rows to choose a good gamma by; the bound itself is then computed on all of them.
+# Rows on which gamma is chosen, so that choosing costs less than the bound, which is then computed on all rows.
 ROWS_TO_CHOOSE_BY = 4096
+
+NOVIKOFF: Final = "Novikoff's bound"
+INSEPARABLE: Final = "mistake bound for inseparable data"
 
 
 @dataclass(frozen=True)
 class UpdateRule:
-    """How the updates were made, as far as the theorems care.
+    """The update rule of a run, as far as the mistake bounds depend on it.
 
     Attributes
     ----------
     passes : int
-        How often each row was met.
+        The number of passes over the rows.
     smallest_step, largest_step : float
-        The range of the steps taken on a point.
+        The range of the step sizes.
     rows_at_once : int
-        How many points one update can add up: 1 online, n in a batch.
+        The number of points in one update: 1 for the online rule, n for the batch rule.
     held_out : int
-        How many of the rows were not trained on.
+        The number of rows that were not trained on.
     """
 
     passes: int = 1
@@ -44,31 +47,33 @@ class UpdateRule:
 
 @dataclass(frozen=True)
 class MistakeBound(Certificate):
-    r"""Proves that a perceptron cannot have made more mistakes than a known plane allows.
+    r"""An upper bound on the mistakes of a perceptron, from any hyperplane.
 
     For every unit vector u and every gamma > 0, the mistakes M of a run satisfy
 
     .. math:: M \le s \left( k \frac{R^2}{\gamma^2} + \frac{2}{\gamma}\,(T + a) \right),
               \qquad T = \sum \max(0, \gamma - y_i\, u \cdot x_i)
 
-    where T is summed over all examples met, k is 1 online and n in a batch, a is the start's length divided by the
-    largest step (0 from w = 0) and s the largest step divided by the smallest (1 without weights). With T = a = 0
-    this is the classical (R/gamma)² (A4); with T > 0 it needs no separability (A5). All is rounded upwards.
+    where T is summed over all examples of all passes, k is 1 for the online rule and n for the batch rule, a is the
+    norm of the initial w divided by the largest step (0 from w = 0) and s the largest step divided by the smallest (1
+    without weights). With T = a = 0 this is Novikoff's bound (R/gamma)²; with T > 0 the data need not be separable. The
+    bound is rounded up (see docs/theory.md, Novikoff's bound).
 
     Attributes
     ----------
     mistakes : int or None
-        What the run made; None where only the bound was asked for.
+        The mistakes of the run; None where only the bound was asked for.
     bound : float
     gamma : float
-        The gamma that was chosen for the plane: the one of the smallest bound, or nearly so.
+        The gamma of the bound: by default the one that nearly minimises it.
     deficit : float
-        T: zero where the plane has margin gamma on all points.
+        T: zero where the hyperplane has margin gamma on all points.
     radius : float
+        R, the largest norm of a point.
     examples : int
-        How many examples were met.
+        The number of examples in all passes.
     bracket : MarginBracket
-        What is known of the largest margin.
+        Bounds on the largest margin.
 
     References
     ----------
@@ -93,14 +98,15 @@ class MistakeBound(Certificate):
 
     @property
     def theorem(self) -> str:
-        """``A4`` where the plane separates with margin gamma, else ``A5``."""
-        return "A4" if self.deficit == 0.0 else "A5"
+        """The name of the theorem: Novikoff's bound where the hyperplane has margin gamma, else that without it."""
+        return NOVIKOFF if self.deficit == 0.0 else INSEPARABLE
 
     def __str__(self) -> str:
         made = "" if self.mistakes is None else f"{self.mistakes} mistakes, "
         if math.isinf(self.bound):
-            return f"{made}no bound: the plane is zero, or the kernel is not positive semidefinite; {self.bracket}"
-        return f"{made}at most {self.bound:.6g} by theorem {self.theorem} (gamma {self.gamma:.3g}); {self.bracket}"
+            return f"{made}no bound: w is zero, or the kernel is not positive semidefinite; {self.bracket}"
+        theorem = self.theorem if self.theorem == NOVIKOFF else f"the {self.theorem}"
+        return f"{made}at most {self.bound:.6g} by {theorem} (gamma {self.gamma:.3g}); {self.bracket}"
 
     def check(self, proven: Certificate) -> None:
         """Raise CertificateError where the bound is smaller, or a fact other, than what the data prove."""
@@ -110,23 +116,15 @@ class MistakeBound(Certificate):
             self.mistakes == proven.mistakes and self.examples == proven.examples,
             f"{self.mistakes} mistakes in {self.examples} examples, not {proven.mistakes} in {proven.examples}",
         )
-        self._refuse_unless(
-            not_above(-self.bound, -proven.bound, proven.bound),
-            f"bound {self.bound!r} is less than {proven.bound!r}",
-        )
-        for name in ("gamma", "deficit", "radius"):
-            claimed, found = getattr(self, name), getattr(proven, name)
-            self._refuse_unless(
-                math.isclose(claimed, found, rel_tol=1e-9, abs_tol=1e-300),
-                f"{name} {claimed!r} is not {found!r}",
-            )
+        self._check_upper_bounds(proven, "bound", scale=proven.bound)
+        self._check_equal(proven, "gamma", "deficit", "radius", abs_tol=1e-300)
         self.bracket.check(proven.bracket)
 
 
 def bound_mistakes(
     geometry: Geometry, rule: UpdateRule, mistakes: int | None = None, gamma: float | None = None
 ) -> MistakeBound:
-    """State what the geometry's plane proves about the mistakes of any run of ``rule`` on the geometry's points."""
+    """Bound the mistakes of any run of ``rule`` on the geometry's points by its hyperplane."""
     start = geometry.start_length / rule.largest_step
     ratio = rule.largest_step / rule.smallest_step
     n_rows = geometry.margins.size
@@ -153,10 +151,10 @@ def bound_mistakes(
 
 
 def _best_gamma(geometry: Geometry, rule: UpdateRule, start: float) -> float:
-    """Minimise the bound over t = 1/gamma, in which it is convex, on a part of the rows; compare with A4's own gamma.
+    """Minimise the bound over t = 1/gamma, in which it is convex, on a sample of the rows; compare with the margin.
 
-    With q = k R², c the number of times that a row of the part stands for an example, and margins m_i, the bound is
-    q t² + 2 c sum max(0, 1 - t m_i) + 2 a t, and half its slope q t - c S + a, S being the sum of the m_i < 1/t.
+    With q = k R², c the number of examples that a row of the sample stands for, and margins m_i, the bound is
+    q t² + 2 c sum max(0, 1 - t m_i) + 2 a t, and half its derivative q t - c S + a, S being the sum of the m_i < 1/t.
     """
     stride = -(-geometry.margins.size // ROWS_TO_CHOOSE_BY)
     sample = geometry.margins[::stride]
@@ -181,6 +179,32 @@ def _best_gamma(geometry: Geometry, rule: UpdateRule, start: float) -> float:
     return float(1.0 / min(candidates, key=bound))
 
 
+@dataclass(frozen=True)
+class PerceptronRun:
+    """A run of a perceptron from w = 0, to which a mistake bound applies.
+
+    Parameters
+    ----------
+    passes : int, default=1
+        The number of passes over the rows. The bound does not depend on it where T = 0.
+    batch : bool, default=False
+        The batch rule in place of the online rule: the first term of the bound is n times as large.
+    normalize : bool, default=False
+        Whether points are divided by their norm, so that R = 1.
+    mistakes : int, optional
+        The mistakes that the run made, to stand beside the bound.
+    """
+
+    passes: int = 1
+    batch: bool = False
+    normalize: bool = False
+    mistakes: int | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.passes, Integral) and self.passes >= 1):
+            raise ValueError(f"passes must be a whole number of at least 1, got {self.passes!r}.")
+
+
 def mistake_bound(
     X: Any,
     y: Any,
@@ -188,64 +212,61 @@ def mistake_bound(
     intercept: float = 0.0,
     *,
     augmented: bool = True,
-    normalize: bool = False,
     gamma: float | None = None,
-    passes: int = 1,
-    batch: bool = False,
-    mistakes: int | None = None,
+    run: PerceptronRun | None = None,
 ) -> MistakeBound:
-    r"""Bound the mistakes of a perceptron on data, by a plane that is known (theory A4, A5, A2).
+    r"""Bound the mistakes of a perceptron on data by any hyperplane.
 
     .. math:: (R/\gamma)^2 + 2 T/\gamma, \qquad T = \sum \max(0, \gamma - y_i\, u \cdot x_i)
 
-    with u the unit vector along the plane. It holds for the online perceptron from w = 0 in any order.
+    with u the unit normal of the hyperplane (see docs/theory.md, Novikoff's bound). It holds for the online perceptron
+    from w = 0 in any order of the rows.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
     y : array of two labels, of shape (n,)
-    coef, intercept : the plane
+    coef : array of shape (d,) or (1, d)
+    intercept : float, default=0.0
     augmented : bool, default=True
-        Speak of the points (x, 1), as a perceptron with an intercept sees them; False for x.
-    normalize : bool, default=False
-        Divide the points by their length, so that R = 1 (A12).
+        Whether the points are (x, 1), those of a perceptron with an intercept, or x.
     gamma : float, optional
         The gamma of the theorem; by default the one with the smallest bound.
-    passes : int, default=1
-        How often the perceptron goes through the rows. It does not matter where T = 0.
-    batch : bool, default=False
-        The batch rule's bound: n times greater in its first term.
-    mistakes : int, optional
-        What a run made, to stand beside the bound; more than the bound raises CertificateError.
+    run : PerceptronRun, optional
+        The number of passes, the rule, and the mistakes that were made; by default one pass of the online rule.
 
     Returns
     -------
     MistakeBound
 
+    Raises
+    ------
+    CertificateError
+        The run made more mistakes than the bound.
+
     Examples
     --------
-    >>> from maxmargin import mistake_bound
+    >>> from maxmargin import PerceptronRun, mistake_bound
     >>> X, y, u = [[2.0, 0.0], [-1.0, 1.0]], [1, -1], [1.0, 0.0]
     >>> proof = mistake_bound(X, y, u, augmented=False, gamma=0.5)
     >>> round(proof.bound, 6), proof.theorem
-    (16.0, 'A4')
+    (16.0, "Novikoff's bound")
 
-    A gamma above the plane's margin may well give a smaller bound:
+    A gamma above the hyperplane's margin may give a smaller bound:
 
-    >>> proof = mistake_bound(X, y, u, augmented=False)
+    >>> proof = mistake_bound(X, y, u, augmented=False, run=PerceptronRun(mistakes=1))
     >>> round(proof.bound, 6), round(proof.gamma, 6), proof.theorem
-    (2.0, 2.0, 'A5')
+    (2.0, 2.0, 'mistake bound for inseparable data')
     """
+    run = PerceptronRun() if run is None else run
     dataset = validate_two_classes(X, y, caller="mistake_bound")
-    w, b = checked_plane(coef, intercept, dataset.points.n_columns)
+    w, b = validate_coefficients(coef, intercept, dataset.points.n_columns)
     if b != 0.0 and not augmented:
-        raise ValueError("intercept is not zero: the points (x, 1) are meant, so leave augmented=True.")
+        raise ValueError("intercept is not zero: the bound is about the points (x, 1), so leave augmented=True.")
     if gamma is not None and not (isinstance(gamma, Real) and gamma > 0.0 and math.isfinite(gamma)):
         raise ValueError(f"gamma must be a positive number, got {gamma!r}.")
-    if not (isinstance(passes, Integral) and passes >= 1):
-        raise ValueError(f"passes must be a whole number of at least 1, got {passes!r}.")
     if not (w.any() or b):
-        raise ValueError("coef is zero: no plane, and so no bound.")
-    problem = PerceptronProblem(dataset, fit_intercept=augmented, normalize=normalize)
-    rule = UpdateRule(passes=passes, rows_at_once=dataset.points.n_rows if batch else 1)
-    return bound_mistakes(linear_geometry(problem, w, b), rule, mistakes, gamma)
+        raise ValueError("coef is zero: no hyperplane, and so no bound.")
+    problem = PerceptronProblem(dataset, fit_intercept=augmented, normalize=run.normalize)
+    rule = UpdateRule(passes=run.passes, rows_at_once=dataset.points.n_rows if run.batch else 1)
+    return bound_mistakes(linear_geometry(problem, w, b), rule, run.mistakes, gamma)

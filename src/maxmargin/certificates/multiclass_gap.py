@@ -1,86 +1,115 @@
-"""How far the planes of a multiclass support vector machine can be from the best ones (theory B7, B12)."""
+"""The duality gap of Crammer and Singer's multiclass support vector machine, and the KKT classes of its points."""
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
+from maxmargin.certificates.bounds import longest_row_at_most
 from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
     down,
     gamma,
     length_at_most,
+    lower_bound,
     sum_at_least,
     sum_at_most,
     up,
+    upper_bound,
 )
-from maxmargin.certificates.row_lengths import longest_row_at_most
-from maxmargin.certificates.svm_gap import ON_EDGE, SVMGap
+from maxmargin.certificates.svm_gap import AT_BOUND, ClassificationGap
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 
 
 @dataclass(frozen=True)
-class MulticlassGap(SVMGap):
-    """The gap of one problem for all classes, and where the points lie.
+class MulticlassGap(ClassificationGap):
+    """The duality gap of one problem for all classes, and the number of points in each KKT class.
 
-    ``kkt_violation`` is the largest violation of the KKT conditions. A row's limit belongs to the classes to which it
-    gives, and what is left of it to its own; none of these may score less than another class, the own class's score
-    counting 1 less. A row's violation is the mean of what they lack, in their shares of the limit.
+    The margin of a point is f_y(x) - max f_m(x) over the other classes m, its dual alpha_i the sum of what it has for
+    them, at most C: ``outside``, ``on_margin``, ``inside`` and ``misclassified`` are told apart as for two classes.
 
-    Attributes
-    ----------
-    ahead, close, wrong : int
-        Points whose own class is ahead of every other by 1 (xi = 0); by less (0 < xi < 1); not ahead (xi >= 1).
+    ``kkt_violation`` is the largest violation of the KKT conditions. A row's alpha_i is distributed over the other
+    classes, C - alpha_i belongs to its own; a class with a positive share has the largest score, that of the own class
+    reduced by 1. The violation of a row is the mean of the differences to that score, in these shares.
     """
-
-    ahead: int
-    close: int
-    wrong: int
-
-    _kinds_of_points: ClassVar[dict[str, str]] = {
-        "ahead": "with their class ahead by 1",
-        "close": "with less",
-        "wrong": "with another class ahead",
-    }
 
 
 def measure_multiclass_gap(problem: CrammerSingerProblem, W: np.ndarray, b: np.ndarray, B: np.ndarray) -> MulticlassGap:
-    """State what planes of shape (n_classes, d), intercepts, and duals of shape (n, n_classes) prove."""
+    """Measure the duality gap of one hyperplane per class.
+
+    Parameters
+    ----------
+    problem : CrammerSingerProblem
+    W : ndarray of shape (n_classes, d)
+    b : ndarray of shape (n_classes,)
+    B : ndarray of shape (n, n_classes)
+        Duals. They need not be feasible: they are projected.
+
+    Returns
+    -------
+    MulticlassGap
+    """
     B = problem.feasible(B)
     with np.errstate(over="ignore", invalid="ignore"):
         scores = problem.scores(W, b)
         primal = _primal_at_most(problem, W, b, scores)
         dual = _dual_at_least(problem, B, primal)
-    slack = problem.slack(scores)[problem.weights > 0.0]
-    n_ahead, n_wrong = int(np.count_nonzero(slack <= ON_EDGE)), int(np.count_nonzero(slack >= 1.0))
+    counted = problem.weights > 0.0
+    limits, alpha = problem.limits()[counted], _unscaled_alpha(problem, B)[counted]
+    at_zero = alpha <= AT_BOUND * limits
+    at_bound = alpha >= (1.0 - AT_BOUND) * limits
+    misclassified = at_bound & (problem.slack(scores)[counted] >= 1.0)
+    n_outside, n_bound, n_wrong = (int(np.count_nonzero(rows)) for rows in (at_zero, at_bound, misclassified))
     return MulticlassGap(
-        math.inf if math.isnan(primal) else primal,
-        -math.inf if math.isnan(dual) else dual,
+        upper_bound(primal),
+        lower_bound(dual),
         _kkt_violation(problem, scores, B),
-        ahead=n_ahead,
-        close=slack.size - n_ahead - n_wrong,
-        wrong=n_wrong,
+        outside=n_outside,
+        on_margin=alpha.size - n_outside - n_bound,
+        inside=n_bound - n_wrong,
+        misclassified=n_wrong,
     )
+
+
+def _unscaled_alpha(problem: CrammerSingerProblem, B: np.ndarray) -> np.ndarray:
+    """alpha_i of every row, as it was before balancing scaled the duals of each pair of classes by one factor.
+
+    Rows at C with a single other class then share the largest alpha_i/C of their pair, which free duals do not do:
+    where at least two rows share it, it is that factor.
+    """
+    if not problem.balanced:
+        return problem.dual_terms(B)
+    flows = np.maximum(-B, 0.0)
+    flows[problem.own] = 0.0
+    limits = problem.limits()
+    single = np.flatnonzero((np.count_nonzero(flows, axis=1) == 1) & (limits > 0.0))
+    others = flows[single].argmax(axis=1)
+    ratios = flows[single, others] / limits[single]
+    pairs = problem.codes[single] * problem.n_classes + others
+    largest = np.zeros(problem.n_classes**2)
+    np.maximum.at(largest, pairs, ratios)
+    sharing = np.bincount(pairs[ratios >= largest[pairs] * (1.0 - AT_BOUND)], minlength=largest.size)
+    factors = np.where(sharing > 1, largest, 1.0).reshape(problem.n_classes, problem.n_classes)
+    return (flows / factors[problem.codes]).sum(axis=1)
 
 
 def _kkt_violation(problem: CrammerSingerProblem, scores: np.ndarray, B: np.ndarray) -> float:
     counted = problem.weights > 0.0
     heights = scores.copy()
     heights[problem.own] -= 1.0
-    shares = -B[counted] / problem.limits()[counted, None]
+    shares = -B[counted] / problem.box_bounds()[counted, None]
     shares[np.arange(len(shares)), problem.codes[counted]] += 1.0
     lacking = heights[counted].max(axis=1, keepdims=True) - heights[counted]
     return float((shares * lacking).sum(axis=1).max(initial=0.0))
 
 
 def _primal_at_most(problem: CrammerSingerProblem, W: np.ndarray, b: np.ndarray, scores: np.ndarray) -> float:
-    # A slack is two scores and a one, with an error of this share of each score's terms.
-    terms = problem.points.longest_row + 8
-    longest_plane = max(length_at_most(w) for w in W)
-    largest = up(up(longest_row_at_most(problem.points) * longest_plane) + float(np.abs(b).max(initial=0.0)))
-    error = up(gamma(terms) * up(2.0 * largest + 1.0)) + 2 * terms * SMALLEST
+    # A slack is the difference of two scores, plus one.
+    n_terms = problem.points.longest_row + 8
+    longest = max(length_at_most(w) for w in W)
+    largest = up(up(longest_row_at_most(problem.points) * longest) + float(np.abs(b).max(initial=0.0)))
+    error = up(gamma(n_terms) * up(2.0 * largest + 1.0)) + 2 * n_terms * SMALLEST
     losses = problem.losses(scores, error) * (1.0 + 8.0 * UNIT)
     length, length_of_intercepts = length_at_most(W.ravel()), length_at_most(b)
     of_intercepts = 0.0
@@ -90,21 +119,21 @@ def _primal_at_most(problem: CrammerSingerProblem, W: np.ndarray, b: np.ndarray,
 
 
 def _dual_at_least(problem: CrammerSingerProblem, B: np.ndarray, primal: float) -> float:
-    """Bound the dual's value below, given any upper bound on the primal's.
+    """A lower bound on the dual value, given any upper bound on the primal value.
 
-    The duals of the own classes stand for the exact sums of what the rows give, and are off by ``rounded`` of them.
+    The dual of a row's own class stands for the exact sum over the other classes, and is off by ``rounded`` of it.
     """
     rounded = gamma(problem.n_classes + 4)
     own = problem.dual_terms(B)
-    gains = down(sum_at_least(own) * (1.0 - 2.0 * rounded))
+    terms = down(sum_at_least(own) * (1.0 - 2.0 * rounded))
     of_class = np.array([sum_at_most(np.abs(duals)) for duals in B.T])
     errors = of_class * [gamma(int(np.count_nonzero(duals)) + 4) + 2.0 * rounded for duals in B.T]
-    lengths = np.array([length_at_most(w) for w in problem.planes(B)])
+    lengths = np.array([length_at_most(w) for w in problem.coefficients(B)])
     length = length_at_most((lengths + longest_row_at_most(problem.points) * errors) * (1.0 + 16.0 * UNIT))
-    at_least = gains - up(0.5 * up(length * length)) * (1.0 + 4.0 * UNIT)
+    at_least = terms - up(0.5 * up(length * length)) * (1.0 + 4.0 * UNIT)
     if problem.has_intercept:
         own_of_class = np.bincount(problem.codes, own, problem.n_classes) * (1.0 + 2.0 * gamma(own.size))
-        at_least -= _price_of_imbalance(problem, _imbalances(B) + 2.0 * rounded * own_of_class, primal)
+        at_least -= _cost_of_imbalance(problem, _imbalances(B) + 2.0 * rounded * own_of_class, primal)
     return down(at_least)
 
 
@@ -113,13 +142,13 @@ def _imbalances(B: np.ndarray) -> np.ndarray:
     return np.array([abs(math.fsum(duals[duals != 0.0])) for duals in B.T]) * (1.0 + 4.0 * UNIT)
 
 
-def _price_of_imbalance(problem: CrammerSingerProblem, imbalances: np.ndarray, primal: float) -> float:
-    """What it costs, at most, that classes give more or less than they get.
+def _cost_of_imbalance(problem: CrammerSingerProblem, imbalances: np.ndarray, primal: float) -> float:
+    """What the dual value loses, at most, because the columns of B do not sum to zero.
 
-    With penalised intercepts that is a term of the dual. With free ones the primal's value of any planes is at least
-    the dual's without that term, less sum_m b_m sum_i B_im. The sums are those of what classes give to each other, so
-    that only differences of intercepts matter, and only of classes with rows: the others are given nothing. For planes
-    that are as good as the known ones, and a row i of class k,
+    With penalised intercepts that is a term of the dual. With free ones the objective of any hyperplanes is at least
+    the dual value without that term, less sum_m b_m sum_i B_im. All these sums add up to zero, so that only differences
+    of intercepts matter, and only of classes with rows: the others have no duals. For hyperplanes that are as good as
+    the known ones, and a row i of class k,
 
         b_m - b_k <= xi_i - 1 + (w_k - w_m)·x_i,  C c_i xi_i <= primal,  ||w_k - w_m||² <= 2 sum ||w||² <= 4 primal.
     """
@@ -130,8 +159,8 @@ def _price_of_imbalance(problem: CrammerSingerProblem, imbalances: np.ndarray, p
     if total == 0.0:
         return 0.0
     heaviest = np.zeros(problem.n_classes)
-    np.maximum.at(heaviest, problem.codes, problem.limits())
+    np.maximum.at(heaviest, problem.codes, problem.box_bounds())
     slack = primal / float(heaviest[heaviest > 0.0].min(initial=math.inf))
     widest = slack + 2.0 * longest_row_at_most(problem.points) * math.sqrt(primal)
-    # What some classes give too much others get too much: half of the sum changes hands.
+    # Positive and negative imbalances have the same sum, half of the total.
     return up(0.5 * total * widest) * (1.0 + 16.0 * UNIT)

@@ -9,8 +9,9 @@ import math
 
 import numpy as np
 
+# The unit roundoff u of float64.
 UNIT = 2.0**-53
-# What underflow can take from one product.
+# The smallest positive float64: the most that underflow takes from one product.
 SMALLEST = 2.0**-1074
 
 
@@ -32,22 +33,32 @@ def down(value: float) -> float:
     return math.nextafter(value, -math.inf)
 
 
+def upper_bound(value: float) -> float:
+    """The value as an upper bound: a NaN, which overflow leaves behind, bounds nothing and becomes infinity."""
+    return math.inf if math.isnan(value) else value
+
+
+def lower_bound(value: float) -> float:
+    """The value as a lower bound: a NaN becomes minus infinity."""
+    return -math.inf if math.isnan(value) else value
+
+
 def sum_at_least(values: np.ndarray) -> float:
-    """A lower bound on the exact sum of numbers that are not negative."""
+    """A lower bound on the exact sum of nonnegative numbers."""
     return max(0.0, down(float(np.sum(values)) * (1.0 - 2.0 * gamma(values.size))))
 
 
 def sum_at_most(values: np.ndarray) -> float:
-    """An upper bound on the exact sum of numbers that are not negative."""
+    """An upper bound on the exact sum of nonnegative numbers."""
     return up(float(np.sum(values)) * (1.0 + 2.0 * gamma(values.size)))
 
 
 def length_at_most(vector: np.ndarray, *more: float) -> float:
-    """An upper bound on the length of a vector (with more entries behind it)."""
+    """An upper bound on the Euclidean norm of a vector (with more entries appended)."""
     largest = max(float(np.max(np.abs(vector), initial=0.0)), *(abs(entry) for entry in more), 0.0)
     if largest == 0.0 or not math.isfinite(largest):
         return largest
-    # Divided by a power of two, nothing overflows and nothing is rounded.
+    # Division by a power of two rounds nothing, and the squares do not overflow.
     scale = 2.0 ** math.frexp(largest)[1] if math.frexp(largest)[1] < 1024 else 2.0**1023
     scaled = vector / scale
     square = float(np.square(scaled).sum()) + sum((entry / scale) ** 2 for entry in more)
@@ -56,5 +67,5 @@ def length_at_most(vector: np.ndarray, *more: float) -> float:
 
 
 def length_at_least(vector: np.ndarray, *more: float) -> float:
-    """A lower bound on the length of a vector (with more entries behind it)."""
+    """A lower bound on the Euclidean norm of a vector (with more entries appended)."""
     return max(0.0, down(length_at_most(vector, *more) * (1.0 - 4.0 * gamma(vector.size + len(more) + 4))))

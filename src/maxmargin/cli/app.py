@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from maxmargin import __version__
-from maxmargin.cli.console import warnings_told
+from maxmargin.cli.console import warnings_reported
 from maxmargin.cli.convert import convert
 from maxmargin.cli.demo import demo
 from maxmargin.cli.evaluate import evaluate
@@ -22,12 +22,12 @@ from maxmargin.cli.separate import separate
 from maxmargin.cli.train import train
 from maxmargin.cli.verify import verify
 
-# Exit codes besides 0. That ``verify`` finds a false claim is 1, that ``separate`` decides nothing is 3.
+# Exit codes besides 0; ``verify`` adds 1 (the certificate does not hold) and ``separate`` 3 (undecided).
 ERROR = 2
 UNEXPECTED = 70
 INTERRUPTED = 130
 BROKEN_PIPE = 141
-# What is raised with a message that says what to do.
+# Errors whose message says what to do.
 EXPLAINED = (ValueError, OSError, ImportError, MemoryError)
 
 app = typer.Typer(
@@ -56,7 +56,7 @@ def _started_fast(subcommand: Callable[..., None]) -> Callable[..., None]:
     @wraps(subcommand)
     def run(*arguments: object, **options: object) -> None:
         import_scikit_learn()
-        with warnings_told():
+        with warnings_reported():
             subcommand(*arguments, **options)
 
     return run
@@ -70,9 +70,9 @@ app.command()(demo)
 def main() -> None:
     """Run the command.
 
-    An error is one line on standard error and exit code 2. An error that nobody thought of is one line, too, with exit
-    code 70; its traceback is shown where the environment variable MAXMARGIN_DEBUG is set. Ctrl-C is exit code 130, and
-    a reader that goes away (``maxmargin predict ... | head``) 141. What subcommands add stands in their help.
+    An error prints one line on standard error, with exit code 2; an unexpected error with exit code 70, and with its
+    traceback if the environment variable MAXMARGIN_DEBUG is set. Ctrl-C is exit code 130, a closed pipe (``maxmargin
+    predict ... | head``) 141. Further exit codes are in the help of the subcommands.
     """
     collect_garbage_rarely()
     try:
@@ -80,7 +80,7 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except SystemExit as end:
-        # The framework takes a broken pipe for an error of its own.
+        # Typer turns a broken pipe into an error of its own.
         code = BROKEN_PIPE if isinstance(end.__context__, BrokenPipeError) else end.code
     except Exception as error:
         if os.environ.get("MAXMARGIN_DEBUG"):
@@ -101,7 +101,7 @@ def _explain(error: Exception) -> int:
 
 
 def _explain_usage(error: Any) -> int:
-    """What the framework refuses: an unknown option, a value that is no number; or nothing was asked for."""
+    """Print what Typer refuses: an unknown option, a value of another type, or no subcommand."""
     message = error.format_message()
     if type(error).__name__ == "NoArgsIsHelpError":
         typer.echo(message, err=True, nl=bool(message))

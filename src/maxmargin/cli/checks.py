@@ -1,4 +1,4 @@
-"""What is refused before any work is done, and what every subcommand that needs labels asks for."""
+"""Checks of the arguments before any work is done, and of labels."""
 
 import os
 from dataclasses import replace
@@ -11,7 +11,7 @@ STANDARD_INPUT = "-"
 
 
 def refuse_unreadable(path: str, option: str) -> None:
-    """Refuse a file that is only read after hours of work, before them."""
+    """Refuse a file that does not exist or cannot be read, before the training that precedes its use."""
     if path == STANDARD_INPUT:
         return
     if not os.path.exists(path):
@@ -21,7 +21,7 @@ def refuse_unreadable(path: str, option: str) -> None:
 
 
 def refuse_unwritable(output: Path | None, option: str = "-o") -> None:
-    """Refuse a name under which nothing could be written in the end."""
+    """Refuse a path that could not be written at the end."""
     if output is None:
         return
     target = Path(os.path.realpath(output))
@@ -29,21 +29,21 @@ def refuse_unwritable(output: Path | None, option: str = "-o") -> None:
         raise ValueError(f"{option} {output} is a folder: name a file.")
     if not target.parent.is_dir():
         raise ValueError(f"{option} {output}: the folder {target.parent} does not exist: make it first.")
-    # A file is replaced as a whole, for which its folder has to be writable; a device is written to as it is.
+    # A file is replaced, so that its folder must be writable; a device is written to directly.
     written = target if target.exists() and not target.is_file() else target.parent
     if not os.access(written, os.W_OK):
         raise ValueError(f"{option} {output} cannot be written: the permissions of {written} forbid it.")
 
 
 def labelled(machine: Any, rows: Any, data: str, target: str | None) -> Any:
-    """Rows with labels to compare with a model's; without them, or with texts for a regression, they are refused."""
+    """Rows whose labels can be compared with a model's predictions; without such labels they are refused."""
     if rows.y is None:
         raise _without_labels(data, target)
     if is_regression(machine):
         return replace(rows, y=_values(rows.y, data))
     classes = getattr(machine, "classes_", None)
     if classes is not None and classes.dtype.kind in "OU" and rows.y.dtype.kind in "iuf":
-        # Among other labels, those of this file were text for the model.
+        # The labels were text in training, among others that are no numbers.
         return replace(rows, y=rows.y.astype(str).astype(object))
     return rows
 

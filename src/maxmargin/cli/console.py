@@ -1,4 +1,4 @@
-"""What the subcommands print, and how they show that they are at work."""
+"""Output of the subcommands: reports, warnings and progress bars."""
 
 import json
 import math
@@ -13,16 +13,16 @@ from typing import Any
 import typer
 from rich.console import Console
 
-ZERO_BASED = typer.Option(False, "--zero-based", help="The svmlight text counts columns from zero.")
-JSON = typer.Option(False, "--json", help="Print one JSON object, for machines.")
+ZERO_BASED = typer.Option(False, "--zero-based", help="Columns of svmlight text are counted from zero.")
+JSON = typer.Option(False, "--json", help="Print one JSON object.")
 
 
 @contextmanager
 def working(description: str, steps: int | None = None) -> Iterator[Callable[[], None]]:
-    """Show a bar on standard error for what takes time; nothing where that is not a terminal.
+    """Show a progress bar on standard error, if that is a terminal.
 
-    Files that are read and models that are fitted inside move it; or else, where the number of ``steps`` is given, each
-    call of what is yielded.
+    Reading files and fitting models inside the block move the bar. With a number of ``steps``, each call of the yielded
+    function moves it instead.
     """
     errors = Console(stderr=True)
     if not errors.is_terminal:
@@ -37,7 +37,7 @@ def working(description: str, steps: int | None = None) -> Iterator[Callable[[],
         if steps is not None:
             yield lambda: progress.advance(task)
             return
-        from maxmargin.files.opening import bytes_listener
+        from maxmargin.files.compression import bytes_listener
         from maxmargin.solvers.core import step_listener
 
         def on_bytes(read: int, size: int | None) -> None:
@@ -54,15 +54,15 @@ def working(description: str, steps: int | None = None) -> Iterator[Callable[[],
             step_listener.reset(heard[1])
 
 
-# What was warned of since the subcommand began.
+# Warnings since the subcommand started.
 _warned: ContextVar[Sequence[Any]] = ContextVar("_warned", default=())
-# A warning may state a proof a class.
+# Characters of a printed warning, which may contain one certificate per class.
 LONGEST_WARNING = 300
 
 
 @contextmanager
-def warnings_told() -> Iterator[None]:
-    """Collect warnings; at the end print each kind as one line on standard error, and how often it came."""
+def warnings_reported() -> Iterator[None]:
+    """Collect warnings; at the end print one line for each kind on standard error, with its count."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         for of_programmers in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
@@ -80,7 +80,7 @@ def warnings_told() -> Iterator[None]:
 
 
 def _kinds_of_warnings(warned: Sequence[Any]) -> list[tuple[str, int]]:
-    """The first warning of every kind, and how many there were; proofs differ from fit to fit."""
+    """The first warning of every kind and their number; kinds are compared without the certificates in them."""
     kinds: dict[str, list[str]] = {}
     for warning in warned:
         message = str(warning.message)
@@ -90,19 +90,19 @@ def _kinds_of_warnings(warned: Sequence[Any]) -> list[tuple[str, int]]:
 
 @dataclass(frozen=True)
 class Entry:
-    """What a person reads as one text, and a machine as entries of an object."""
+    """A line of a report: its text, and its entries in JSON."""
 
     text: str
     entries: dict[str, Any]
 
 
 def proof_entry(name: str, proof: Any, numbers: str) -> dict[str, Entry]:
-    """A certificate under its name as a sentence, for machines also under ``numbers`` as an object."""
+    """A certificate as text; in JSON also its fields, under the name ``numbers``."""
     return {name: Entry(str(proof), {name: str(proof), numbers: numbers_of(proof)})}
 
 
 def numbers_of(proof: Any) -> dict[str, Any]:
-    """A certificate's numbers with those that follow from them; of several, by class or by pair of classes."""
+    """A certificate's fields and derived numbers; of several certificates by class or pair of classes."""
     if isinstance(proof, Mapping):
         return {_name_of(label): numbers_of(one) for label, one in proof.items()}
     follow = {name: getattr(proof, name) for name in ("gap", "relative", "share") if hasattr(proof, name)}
@@ -113,8 +113,8 @@ def _name_of(label: Any) -> str:
     return " against ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
-def tell(answer: dict[str, Any], as_json: bool) -> None:
-    """Print an answer: a line an entry, or one JSON object with the warnings so far."""
+def report(answer: dict[str, Any], as_json: bool) -> None:
+    """Print a report: one line for each entry, or one JSON object with the warnings so far."""
     if as_json:
         entries: dict[str, Any] = {}
         for name, value in answer.items():
@@ -145,7 +145,7 @@ def _text(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """JSON knows no infinities: they become text."""
+    """Values for JSON, which has no infinities: they become text."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""``maxmargin convert``: between data formats, and between model formats."""
+"""``maxmargin convert``: convert data files or model files to other formats."""
 
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 STORE, ONNX = ".store", ".onnx"
 MODEL_FORMATS = ("maxmargin", "libsvm", "liblinear", "onnx")
-# What the target's column is called in a table whose source has no name for it.
+# Name of the target's column where the source has none.
 TARGET = "target"
 
 
@@ -29,16 +29,17 @@ def convert(
             autocompletion=lambda: list(MODEL_FORMATS),
         ),
     ] = None,
-    target: Annotated[str | None, typer.Option(help="The column of a table that holds the labels.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column of a table that holds the labels.")] = None,
     zero_based: bool = ZERO_BASED,
 ) -> None:
     """Write data as a store, as a table or as svmlight text, or a model in another format.
 
     Example: maxmargin convert big.svm.xz big.store
     """
-    from maxmargin.files.reading import table_format
+    from maxmargin.cli.files import is_model_file
+    from maxmargin.files.data_file import table_format
 
-    if to is None and _is_model(source):
+    if to is None and is_model_file(Path(source)):
         if output.suffix.lower() != ONNX:
             raise ValueError(f"{source} is a model: say by --to which format to write, {', '.join(MODEL_FORMATS)}.")
         to = "onnx"
@@ -58,17 +59,6 @@ def convert(
         write()
 
 
-def _is_model(source: str) -> bool:
-    """Whether a file begins as a model does, ours (with the length of a header that is JSON) or one in text."""
-    path = Path(source)
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        head = file.read(64)
-    is_ours = head[8:9] == b"{" and int.from_bytes(head[:8], "little") < path.stat().st_size
-    return is_ours or head.startswith((b"solver_type", b"svm_type"))
-
-
 def _convert_model(source: Path, output: Path, to: str) -> None:
     from maxmargin.cli.files import load_model
     from maxmargin.files import save, write_liblinear_model, write_libsvm_model, write_onnx
@@ -80,9 +70,8 @@ def _convert_model(source: Path, output: Path, to: str) -> None:
 
 
 def _to_store(source: str, output: Path, target: str | None, zero_based: bool) -> None:
-    from maxmargin.data.blocks import row_blocks
     from maxmargin.files import read_data, store_text, write_store
-    from maxmargin.files.reading import table_format
+    from maxmargin.files.data_file import table_format
     from maxmargin.files.store import is_store
 
     if table_format(source) is None and target is None and not is_store(source):
@@ -90,9 +79,7 @@ def _to_store(source: str, output: Path, target: str | None, zero_based: bool) -
         return
     found = read_data(source, target=target, values=is_store(source), zero_based=zero_based)
     _refuse_text_labels(found, source, "a store")
-    n_rows = found.X.shape[0]
-    blocks = row_blocks(n_rows, _n_entries(found) / max(1, n_rows))
-    write_store(output, ((found.X[rows], found.y[rows]) for rows in blocks), found.names)
+    write_store(output, ((block.X, block.y) for block in found.blocks()), found.names)
 
 
 def _to_table(source: str, output: Path, target: str | None, zero_based: bool) -> None:
@@ -108,12 +95,6 @@ def _to_text(source: str, output: Path, target: str | None, zero_based: bool) ->
     found = read_data(source, target=target, zero_based=zero_based)
     _refuse_text_labels(found, source, "svmlight text")
     write_svmlight(output, found.X, found.y)
-
-
-def _n_entries(found: "DataFile") -> int:
-    import scipy.sparse as sp
-
-    return found.X.nnz if sp.issparse(found.X) else found.X.size
 
 
 def _refuse_text_labels(found: "DataFile", source: str, kind: str) -> None:

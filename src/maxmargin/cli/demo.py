@@ -1,10 +1,12 @@
-"""``maxmargin demo``: the algorithms on real data, each beside what its theorem allows."""
+"""``maxmargin demo``: every algorithm on real data, with the bound of its theorem or its duality gap."""
 
 import json
 import math
+import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -13,12 +15,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from maxmargin.cli.demo_files import run_on_files
-
 
 @dataclass(frozen=True)
-class Row:
-    """A line of the demo's table."""
+class PerceptronRow:
+    """A perceptron's updates and margin, and their bounds."""
 
     data: str
     algorithm: str
@@ -32,20 +32,31 @@ class Row:
 
 @dataclass(frozen=True)
 class SvmRow:
-    """A line of the table of support vector machines."""
+    """A support vector machine's objective, and its duality gap."""
 
     data: str
     machine: str
     objective: float
-    no_plane_below: float
+    dual_objective: float
     relative_gap: float
-    steps: int
+    iterations: int
     test_score: float
     status: str
 
 
+@dataclass(frozen=True)
+class FileDemo:
+    """Commands on files, and what they returned."""
+
+    commands: list[str]
+    trained: str
+    verified: bool
+    tampered_refused: bool
+    test_accuracy: float
+
+
 def demo(as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table.")) -> None:
-    """Train on real data that scikit-learn ships, and show each result beside its theorem.
+    """Train on data sets of scikit-learn, and print each result with the bound that its theorem proves.
 
     Example: maxmargin demo
     """
@@ -59,7 +70,7 @@ def demo(as_json: bool = typer.Option(False, "--json", help="Print one JSON obje
         transient=True,
         disable=not errors.is_terminal,
     ) as progress:
-        task = progress.add_task("loading (compiled code is kept for the next time)", total=None)
+        task = progress.add_task("loading (the first time, loops are compiled)", total=None)
         from maxmargin import LimitWarning
 
         rows, svm_rows = [], []
@@ -69,40 +80,41 @@ def demo(as_json: bool = typer.Option(False, "--json", help="Print one JSON obje
             progress.update(task, total=len(runs) + len(svm_runs))
             for data, algorithm, model, split in runs:
                 progress.update(task, description=f"{algorithm} on {data}")
-                rows.append(_measured(data, algorithm, model, split))
+                rows.append(_perceptron_row(data, algorithm, model, split))
                 progress.advance(task)
             for data, machine, model, split in svm_runs:
                 progress.update(task, description=f"{machine} on {data}")
-                svm_rows.append(_solved(data, machine, model, split))
+                svm_rows.append(_svm_row(data, machine, model, split))
                 progress.advance(task)
             progress.update(task, description="train, verify and predict on files")
-            on_files = run_on_files()
+            on_files = _run_on_files()
     if as_json:
         tables: dict[str, list[Any]] = {"perceptrons": rows, "support_vector_machines": svm_rows}
         answer: dict[str, Any] = {name: [asdict(row) for row in table] for name, table in tables.items()}
         console.print_json(json.dumps({**answer, "files": asdict(on_files)}))
         return
-    console.print(_table(rows))
+    console.print(_perceptron_table(rows))
     console.print(
         "data: iris setosa, wine 1 and digit 0 against the rest; breast cancer.\n"
-        "bound: the updates that the algorithm's theorem allows on these data.\n"
-        "margin, at most: the plane's margin, and what no plane whatever exceeds.\n"
-        "accuracy: on rows held out.\n",
+        "bound: the most updates by the algorithm's mistake bound on these data.\n"
+        "margin, at most: margin of the hyperplane found, upper bound on all margins.\n"
+        "accuracy: on held-out rows.\n",
         highlight=False,
     )
     console.print(_svm_table(svm_rows))
     console.print(
-        "objective: of the textbook's problem, C = 1, intercept not penalised.\n"
-        "gap: no plane whatever has an objective that is less by more than this share.\n"
-        "score: accuracy, or R² for the regression, on rows held out.\n",
+        "objective: primal objective for C = 1; the intercept is not penalised.\n"
+        "gap: relative duality gap; no coefficients lower the objective by more.\n"
+        "score: accuracy, or R² for the regression, on held-out rows.\n",
         highlight=False,
     )
     train, verify, predict = on_files.commands
+    refused = "yes" if on_files.tampered_refused else "no"
     console.print(
-        f"The same from the shell, on files:\n"
+        f"The same on files, from the shell:\n"
         f"$ {train}\n  {on_files.trained}\n"
-        f"$ {verify}\n  true; a changed model file is refused: {'yes' if on_files.tampered_refused else 'no'}\n"
-        f"$ {predict}\n  {100 * on_files.test_accuracy:.1f} % of new rows are right",
+        f"$ {verify}\n  true; after a change of the model it is refused: {refused}\n"
+        f"$ {predict}\n  accuracy on new rows: {100 * on_files.test_accuracy:.1f} %",
         highlight=False,
         soft_wrap=True,
     )
@@ -149,7 +161,7 @@ def _svm_runs() -> Iterator[tuple[str, str, Any, Any]]:
             {
                 "hinge": LinearSVC(tol=1e-6, random_state=0),
                 "squared hinge": LinearSVC(loss="squared_hinge", tol=1e-6, random_state=0),
-                "by coordinates": LinearSVC(tol=1e-6, solver="coordinate", random_state=0),
+                "coordinate": LinearSVC(tol=1e-6, solver="coordinate", random_state=0),
             },
         ),
         "digits": (
@@ -167,22 +179,22 @@ def _svm_runs() -> Iterator[tuple[str, str, Any, Any]]:
             yield data, machine, model, split
 
 
-def _solved(data: str, machine: str, model: Any, split: Any) -> SvmRow:
+def _svm_row(data: str, machine: str, model: Any, split: Any) -> SvmRow:
     X_train, X_test, y_train, y_test = split
     model.fit(X_train, y_train)
     return SvmRow(
         data=data,
         machine=machine,
         objective=model.certificate_.primal,
-        no_plane_below=model.certificate_.dual,
+        dual_objective=model.certificate_.dual,
         relative_gap=model.certificate_.relative,
-        steps=int(model.n_iter_),
+        iterations=int(model.n_iter_),
         test_score=float(model.score(X_test, y_test)),
         status=str(model.status_),
     )
 
 
-def _measured(data: str, algorithm: str, model: Any, split: Any) -> Row:
+def _perceptron_row(data: str, algorithm: str, model: Any, split: Any) -> PerceptronRow:
     from maxmargin import MistakeBound, incremental_search_bound
 
     X_train, X_test, y_train, y_test = split
@@ -193,7 +205,7 @@ def _measured(data: str, algorithm: str, model: Any, split: Any) -> Row:
     else:
         updates, bracket = model.n_updates_, proof
         bound = incremental_search_bound(proof.radius, proof.lower) if proof.separates else math.inf
-    return Row(
+    return PerceptronRow(
         data=data,
         algorithm=algorithm,
         updates=int(updates),
@@ -205,39 +217,69 @@ def _measured(data: str, algorithm: str, model: Any, split: Any) -> Row:
     )
 
 
+def _run_on_files() -> FileDemo:
+    """Train on a file, verify the model file, verify it again after a change, and predict new rows."""
+    import numpy as np
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    from maxmargin import SVC, CertificateError, certify, load, save
+    from maxmargin.files import read_data, write_svmlight
+
+    X, X_new, y, y_new = train_test_split(*load_digits(return_X_y=True), test_size=0.3, random_state=0)
+    with tempfile.TemporaryDirectory() as folder:
+        text, new, path = (Path(folder) / name for name in ("digits.svm", "new.svm", "digits.model"))
+        write_svmlight(text, X, y)
+        write_svmlight(new, X_new, y_new)
+        data = read_data(text)
+        save(SVC().fit(data.X, data.y), path)
+        model = load(path)
+        certificate: Any = certify(model, data.X, data.y)
+        model.certificate_.check(certificate)
+        found = model.predict(read_data(new, like=model).X)
+        # The certificate does not hold for other coefficients.
+        model.dual_coef_ = 0.9 * model.dual_coef_
+        try:
+            model.certificate_.check(certify(model, data.X, data.y))
+            refused = False
+        except CertificateError:
+            refused = True
+    worst = max(one.relative for one in certificate.values())
+    return FileDemo(
+        commands=[
+            "maxmargin train digits.svm -o digits.model --model svc",
+            "maxmargin verify digits.model digits.svm",
+            "maxmargin predict digits.model new.svm",
+        ],
+        trained=f"{len(y):,} rows, 10 classes, {len(certificate)} pairs, relative duality gaps up to {worst:.1e}",
+        verified=True,
+        tampered_refused=refused,
+        test_accuracy=float(np.mean(found == y_new)),
+    )
+
+
 def _svm_table(rows: list[SvmRow]) -> Table:
-    table = Table(title="Support vector machines and their gaps", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("data", no_wrap=True)
-    table.add_column("machine", no_wrap=True)
-    for name in ("objective", "gap", "steps", "score"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("ended", no_wrap=True)
-    shown = None
-    for row in rows:
-        table.add_row(
-            row.data if row.data != shown else "",
+    columns = ("data", "machine", "objective", "gap", "iterations", "score", "status")
+    cells = (
+        (
+            row.data,
             row.machine,
             f"{row.objective:.7g}",
             f"{row.relative_gap:.1e}",
-            _short(row.steps),
+            _short(row.iterations),
             f"{100 * row.test_score:.1f} %",
             row.status,
         )
-        shown = row.data
-    return table
+        for row in rows
+    )
+    return _table("Support vector machines and their duality gaps", columns, cells)
 
 
-def _table(rows: list[Row]) -> Table:
-    table = Table(title="The perceptrons and their theorems", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("data", no_wrap=True)
-    table.add_column("rule", no_wrap=True)
-    for name in ("updates", "bound", "margin", "at most", "accuracy"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("ended", no_wrap=True)
-    shown = None
-    for row in rows:
-        table.add_row(
-            row.data if row.data != shown else "",
+def _perceptron_table(rows: list[PerceptronRow]) -> Table:
+    columns = ("data", "rule", "updates", "bound", "margin", "at most", "accuracy", "status")
+    cells = (
+        (
+            row.data,
             row.algorithm,
             _short(row.updates),
             _short(row.bound),
@@ -246,7 +288,21 @@ def _table(rows: list[Row]) -> Table:
             f"{100 * row.test_accuracy:.1f} %",
             row.status,
         )
-        shown = row.data
+        for row in rows
+    )
+    return _table("Perceptrons and their mistake bounds", columns, cells)
+
+
+def _table(title: str, columns: Sequence[str], rows: Iterator[tuple[str, ...]]) -> Table:
+    """A table whose first two columns and last one are text; a data set is named in its first row only."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for number, name in enumerate(columns):
+        is_text = number < 2 or number == len(columns) - 1
+        table.add_column(name, justify="left" if is_text else "right", no_wrap=True)
+    shown = None
+    for data, *cells in rows:
+        table.add_row(data if data != shown else "", *cells)
+        shown = data
     return table
 
 

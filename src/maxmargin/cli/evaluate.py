@@ -1,4 +1,4 @@
-"""``maxmargin evaluate``: how good a model is on labelled rows."""
+"""``maxmargin evaluate``: accuracy, confusion matrix and margins of a model on labelled rows."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,17 +6,17 @@ from typing import Annotated, Any
 import typer
 
 from maxmargin.cli.checks import labelled
-from maxmargin.cli.console import JSON, ZERO_BASED, Entry, tell, working
+from maxmargin.cli.console import JSON, ZERO_BASED, Entry, report, working
 
 
 def evaluate(
     model: Annotated[Path, typer.Argument(help="A model file.")],
     data: Annotated[str, typer.Argument(help="Labelled rows in any format that train reads.")],
-    target: Annotated[str | None, typer.Option(help="The column of a table that holds the labels.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column of a table that holds the labels.")] = None,
     zero_based: bool = ZERO_BASED,
     as_json: bool = JSON,
 ) -> None:
-    """Print accuracy, confusion and margins of a model on labelled rows.
+    """Print accuracy, confusion matrix and margins of a model on labelled rows.
 
     Example: maxmargin evaluate a9a.model a9a.t.svm
     """
@@ -33,7 +33,7 @@ def evaluate(
         answer = _of_values(found, rows.y) if is_regression(machine) else _of_labels(machine, rows, found)
     overall = {score_name(machine): score_of(machine, found, rows.y)}
     n_rows = Entry(f"{len(found):,}", {"rows": len(found)})
-    tell({"model": repr(machine), "rows": n_rows, **overall, **answer}, as_json)
+    report({"model": repr(machine), "rows": n_rows, **overall, **answer}, as_json)
 
 
 def _of_values(found: Any, y: Any) -> dict[str, Any]:
@@ -56,21 +56,21 @@ def _of_labels(machine: Any, rows: Any, found: Any) -> dict[str, Any]:
     places = np.searchsorted(machine.classes_, rows.y)
     if scores.ndim == 1:
         margins = np.where(places == 1, scores, -scores)
-        answer["y f(x)"] = {**_spread(margins), "share above 1": float((margins >= 1.0).mean())}
+        answer["y f(x)"] = {**_quantiles(margins), "share above 1": float((margins >= 1.0).mean())}
     elif getattr(machine, "decision_function_shape", "ovr") == "ovr":
-        margins = _ahead(scores, places)
-        answer["f of the true class less the strongest other"] = {
-            **_spread(margins),
+        margins = _multiclass_margins(scores, places)
+        answer["f of the true class minus the largest other"] = {
+            **_quantiles(margins),
             "share above 0": float((margins > 0.0).mean()),
         }
     return answer
 
 
 def _confusion(classes: Any, y: Any, found: Any) -> list[list[Any]]:
-    """Counts of true and found labels, with labels that the model does not know."""
+    """Confusion matrix with its labels; labels that the model does not know are included."""
     import numpy as np
 
-    # As Python's values: arrays of one type would cut text short, and drop what stands behind the point of a number.
+    # Compared as Python values: one array type would truncate texts and decimal places.
     values = {label for array in (classes, y, found) for label in np.unique(array).tolist()}
     labels = sorted(values, key=lambda label: (isinstance(label, str), label))
     place_of = {label: place for place, label in enumerate(labels)}
@@ -85,8 +85,8 @@ def _confusion(classes: Any, y: Any, found: Any) -> list[list[Any]]:
     return [["", *map(str, labels)], *rows]
 
 
-def _ahead(scores: Any, places: Any) -> Any:
-    """By how much the true class's score exceeds that of the strongest other class."""
+def _multiclass_margins(scores: Any, places: Any) -> Any:
+    """Score of the true class minus the largest score of another class."""
     import numpy as np
 
     each = np.arange(len(places))
@@ -95,7 +95,7 @@ def _ahead(scores: Any, places: Any) -> Any:
     return scores[each, places] - others.max(axis=1)
 
 
-def _spread(margins: Any) -> dict[str, float]:
+def _quantiles(margins: Any) -> dict[str, float]:
     import numpy as np
 
     return {

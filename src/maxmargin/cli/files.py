@@ -1,16 +1,17 @@
-"""Opening model files of all formats, and data for a model."""
+"""Model files of all formats, and data files for a model."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+# Rows that are predicted at a time.
 ROWS_PER_BLOCK = 8192
-# How the texts of LIBLINEAR and LIBSVM begin.
+# First words of the model files of LIBLINEAR and LIBSVM.
 LIBLINEAR, LIBSVM = b"solver_type", b"svm_type"
 
 
 def load_model(path: Path) -> Any:
-    """Load a model: our own format by its first bytes, else the text formats by their first words."""
+    """Load a model; the first word identifies files of LIBLINEAR and LIBSVM."""
     from maxmargin.files import load, read_liblinear_model, read_libsvm_model
 
     head = _head_of(path)
@@ -20,8 +21,17 @@ def load_model(path: Path) -> Any:
 
 
 def takes_any_width(path: Path) -> bool:
-    """Whether rows may have more columns than the model: the texts of other programs do not say how many there are."""
+    """Whether rows may have more columns than the model: other programs' files do not state their number."""
     return _head_of(path).startswith((LIBLINEAR, LIBSVM))
+
+
+def is_model_file(path: Path) -> bool:
+    """Whether a file starts as a model does: ours with the length of a JSON header, others with their first word."""
+    if not path.is_file():
+        return False
+    head = _head_of(path)
+    is_ours = head[8:9] == b"{" and int.from_bytes(head[:8], "little") < path.stat().st_size
+    return is_ours or head.startswith((LIBLINEAR, LIBSVM))
 
 
 def _head_of(path: Path) -> bytes:
@@ -31,18 +41,18 @@ def _head_of(path: Path) -> bytes:
 
 def read_rows(machine: Any, data: str, *, target: str | None, zero_based: bool, any_width: bool) -> Any:
     """All rows of a file for a model."""
-    from maxmargin.files.reading import DataFile, is_regressor, read_data, table_format
+    from maxmargin.files.data_file import DataFile, is_regressor, read_data, table_format
 
     if not any_width or table_format(data) is not None:
         return read_data(data, target=target, like=machine, zero_based=zero_based)
     found = read_data(data, target=target, values=is_regressor(machine), zero_based=zero_based)
-    return DataFile(_meeting(machine, found.X), found.y, found.names)
+    return DataFile(_with_equal_width(machine, found.X), found.y, found.names)
 
 
-def _meeting(machine: Any, X: Any) -> Any:
-    """Bring a model of another program and rows to the same number of columns, as that program does.
+def _with_equal_width(machine: Any, X: Any) -> Any:
+    """Give rows and a model of another program the same number of columns, as that program does.
 
-    To a plane other columns add nothing; the lengths of rows, and so the RBF kernel, see all of them.
+    A linear model ignores additional columns. The RBF kernel does not: they are part of ||x - z||.
     """
     import scipy.sparse as sp
 
@@ -59,11 +69,10 @@ def _meeting(machine: Any, X: Any) -> Any:
 def blocks_of(
     machine: Any, data: str, *, target: str | None, zero_based: bool, any_width: bool = False
 ) -> Iterator[Any]:
-    """Rows of a file for a model, a block at a time; of ``any_width`` for models of other programs."""
-    from maxmargin.data.blocks import row_blocks
-    from maxmargin.files.reading import DataFile, names_of, table_format
+    """Yield the rows of a file for a model in blocks; ``any_width`` is for models of other programs."""
+    from maxmargin.files.data_file import DataFile, names_of, table_format
     from maxmargin.files.store import is_store
-    from maxmargin.files.svmlight_pieces import LARGEST_INDEX
+    from maxmargin.files.svmlight_chunks import LARGEST_INDEX
 
     if table_format(data) is not None:
         if zero_based:
@@ -78,13 +87,10 @@ def blocks_of(
     if target is not None:
         raise ValueError(f"--target names a column of a table, and {data} is none.")
     if is_store(data):
-        whole = read_rows(machine, data, target=None, zero_based=False, any_width=any_width)
-        entries = getattr(whole.X, "nnz", whole.X.size)
-        for part in row_blocks(whole.X.shape[0], entries / max(1, whole.X.shape[0])):
-            yield DataFile(whole.X[part], whole.y[part], whole.names)
+        yield from read_rows(machine, data, target=None, zero_based=False, any_width=any_width).blocks()
         return
     from maxmargin.files import read_svmlight_blocks
 
     n_features = LARGEST_INDEX if any_width else machine.n_features_in_
     for X, y in read_svmlight_blocks(data, rows_per_block=ROWS_PER_BLOCK, n_features=n_features, zero_based=zero_based):
-        yield DataFile(_meeting(machine, X) if any_width else X, y)
+        yield DataFile(_with_equal_width(machine, X) if any_width else X, y)

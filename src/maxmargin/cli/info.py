@@ -1,12 +1,14 @@
-"""``maxmargin info``: what is in a model file."""
+"""``maxmargin info``: the contents of a model file."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli.coefficients import coefficients_of
-from maxmargin.cli.console import JSON, Entry, proof_entry, tell
+from maxmargin.cli.console import JSON, Entry, proof_entry, report
+
+# Posterior probability of the credible intervals of bayesian-regression.
+LEVEL = 0.95
 
 
 def info(
@@ -15,12 +17,12 @@ def info(
         bool,
         typer.Option(
             "--coefficients",
-            help="Print a linear model's coefficients that are not zero, too; of bayesian-regression with intervals.",
+            help="Print a linear model's non-zero coefficients, for bayesian-regression with credible intervals.",
         ),
     ] = False,
     as_json: bool = JSON,
 ) -> None:
-    """Print what a model file holds.
+    """Print the contents of a model file.
 
     Example: maxmargin info a9a.model
     """
@@ -39,9 +41,34 @@ def info(
     if hasattr(machine, "certificate_"):
         answer |= proof_entry("certificate", machine.certificate_, "proof")
     if coefficients:
-        answer["coefficients"] = coefficients_of(machine)
-    tell(answer, as_json)
+        answer["coefficients"] = _coefficients(machine)
+    report(answer, as_json)
 
 
 def _count(name: str, count: int) -> Entry:
     return Entry(f"{count:,}", {name: int(count)})
+
+
+def _coefficients(machine: Any) -> list[list[Any]]:
+    """A table with a header, and a row for the intercept and for every column whose coefficients are not all zero."""
+    import numpy as np
+
+    if not hasattr(machine, "coef_") or hasattr(machine, "support_vectors_"):
+        raise ValueError("--coefficients: a model with a kernel has none: leave it out.")
+    numbers = np.atleast_2d(machine.coef_).T
+    names = _names(machine)
+    header = ["column", *(map(str, machine.classes_) if numbers.shape[1] > 1 else ["coefficient"])]
+    if machine.fit_intercept:
+        numbers = np.vstack([numbers, np.atleast_1d(machine.intercept_)])
+        names.append("intercept")
+    if hasattr(machine, "credible_interval"):
+        numbers = np.hstack([numbers, machine.credible_interval(LEVEL)])
+        header += [f"{100 * LEVEL:g} % from", "to"]
+    return [header, *([names[k], *numbers[k].tolist()] for k in np.flatnonzero(numbers.any(axis=1)))]
+
+
+def _names(machine: Any) -> list[str]:
+    """Names of the columns; without names their numbers from 1 on, as in svmlight text."""
+    if hasattr(machine, "feature_names_in_"):
+        return list(map(str, machine.feature_names_in_))
+    return [str(number + 1) for number in range(machine.n_features_in_)]

@@ -1,10 +1,10 @@
-"""The models that the command trains, by their names, and their options."""
+"""Names and options of the models that the command trains."""
 
 import inspect
 import re
 from typing import Any
 
-# name -> name of the class
+# Name in the shell, and the class.
 MODELS = {
     "linear-svc": "LinearSVC",
     "linear-svr": "LinearSVR",
@@ -18,20 +18,21 @@ MODELS = {
     "lasso": "Lasso",
     "bayesian-regression": "BayesianRegression",
 }
-# kernel -> its options
+# Name of a kernel, and its options.
 KERNELS: dict[str, tuple[str, ...]] = {
     "rbf": ("gamma",),
     "linear": (),
     "poly": ("gamma", "degree", "coef0"),
     "sigmoid": ("gamma", "coef0"),
 }
+# n_jobs for one thread per core.
 ALL_CORES = -1
 
 
 def make_model(name: str, options: dict[str, Any], used_elsewhere: tuple[str, ...] = ()) -> Any:
-    """Make a model with the options that were given; one that neither it nor anything else uses is refused.
+    """Make a model with the given options; an option that is not used is refused.
 
-    All cores are used unless a number is given: a command has the machine to itself more often than a library.
+    The command uses all cores by default, unlike the library: it usually has the computer to itself.
     """
     import maxmargin
 
@@ -57,7 +58,7 @@ def make_model(name: str, options: dict[str, Any], used_elsewhere: tuple[str, ..
 
 
 def _refuse_values(model: Any) -> None:
-    """Refuse values that a fit would refuse, before any file is read, and by the names that they have in the shell."""
+    """Refuse values that ``fit`` would refuse, before any file is read, by their names in the shell."""
     try:
         model._validate_params()
     except ValueError as error:
@@ -66,7 +67,7 @@ def _refuse_values(model: Any) -> None:
 
 
 def _refuse_unused(kernel: str, given: dict[str, Any]) -> None:
-    """Refuse what the kernel would silently leave unused."""
+    """Refuse options that the kernel does not use."""
     if kernel == "precomputed":
         raise ValueError(
             "--kernel precomputed needs a gram matrix, and files hold rows: use the Python library for it."
@@ -85,34 +86,34 @@ def flag_of(option: str) -> str:
 
 
 def is_regression(model: Any) -> bool:
-    """Whether values are learned, and not classes."""
+    """Whether the model is a regression."""
     from sklearn.base import is_regressor
 
     return is_regressor(model)
 
 
 def score_name(model: Any) -> str:
-    """What :func:`score` is."""
+    """Name of what :func:`score` returns."""
     return "R²" if is_regression(model) else "accuracy"
 
 
 def score(model: Any, rows: Any) -> float:
-    """The share of labels that are right, or R² of values, as ``model.score`` computes them."""
+    """Accuracy, or R² of a regression, as ``model.score`` computes it."""
     return score_of(model, rows.quietly(model.predict)(rows.X), rows.y)
 
 
-def score_of(model: Any, found: Any, y: Any) -> float:
-    """Judge what a model has predicted.
+def score_of(model: Any, predicted: Any, y: Any) -> float:
+    """Accuracy or R² of predictions.
 
-    Written out, since the import of scikit-learn's metrics takes longer than training on most files.
+    Not by scikit-learn's metrics: importing them takes longer than training on most files.
     """
     import numpy as np
 
     if not is_regression(model):
-        return float(np.mean(found == y))
-    around_mean = float(np.square(y - y.mean()).sum())
-    left = float(np.square(y - found).sum())
-    return 1.0 - left / around_mean if around_mean > 0.0 else float(left == 0.0)
+        return float(np.mean(predicted == y))
+    total = float(np.square(y - y.mean()).sum())
+    residual = float(np.square(y - predicted).sum())
+    return 1.0 - residual / total if total > 0.0 else float(residual == 0.0)
 
 
 def number_or_name(text: str | None) -> Any:

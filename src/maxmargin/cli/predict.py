@@ -16,23 +16,23 @@ from maxmargin.cli.console import ZERO_BASED, plain, working
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file.")],
     data: Annotated[str, typer.Argument(help="Rows in any format that train reads; - for stdin.")],
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to write; else standard output.")] = None,
-    scores: Annotated[bool, typer.Option("--scores", help="Print the decision function's values, too.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Output file, else standard output.")] = None,
+    scores: Annotated[bool, typer.Option("--scores", help="Also print the values of the decision function.")] = False,
     proba: Annotated[
-        bool, typer.Option("--proba", help="Print the probabilities of all classes, in the order of info, too.")
+        bool, typer.Option("--proba", help="Also print the probabilities of all classes, in the order of info.")
     ] = False,
     std: Annotated[
-        bool, typer.Option("--std", help="Print the predictive standard deviation of bayesian-regression, too.")
+        bool, typer.Option("--std", help="Also print bayesian-regression's predictive standard deviation.")
     ] = False,
     interval: Annotated[
         float | None,
-        typer.Option(help="Print the ends of bayesian-regression's predictive interval of this probability, too."),
+        typer.Option(help="Also print bayesian-regression's predictive interval of this probability."),
     ] = None,
-    target: Annotated[str | None, typer.Option(help="The column of a table that is not a feature.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column of a table that is not a feature.")] = None,
     zero_based: bool = ZERO_BASED,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line, for machines.")] = False,
 ) -> None:
-    """Print a label (or a value) for every row, in blocks of rows, so that memory stays bounded.
+    """Print a label (or a value) for every row; rows are read in blocks, so that memory stays bounded.
 
     Example: maxmargin predict a9a.model new.svm -o labels.txt
     """
@@ -55,7 +55,7 @@ def predict(
 def _also(
     machine: Any, *, scores: bool, proba: bool, std: bool, interval: float | None
 ) -> dict[str, Callable[[Any], Any]]:
-    """What is printed besides the prediction: by its name the function that computes it from rows."""
+    """Additional outputs: for each name the function that computes it from rows."""
     found: dict[str, Callable[[Any], Any]] = {}
     if scores:
         if not hasattr(machine, "decision_function"):
@@ -63,11 +63,11 @@ def _also(
         found["scores"] = lambda X: _as_columns(machine.decision_function(X))
     if proba:
         if not hasattr(machine, "predict_proba"):
-            raise ValueError("--proba: of all models only logistic-regression knows probabilities: leave it out.")
+            raise ValueError("--proba: only logistic-regression has probabilities: leave it out.")
         found["probabilities"] = machine.predict_proba
     if (std or interval is not None) and not hasattr(machine, "predictive"):
         option = "--std" if std else "--interval"
-        raise ValueError(f"{option}: of all models only bayesian-regression knows how sure it is: leave it out.")
+        raise ValueError(f"{option}: only bayesian-regression has predictive distributions: leave it out.")
     if std:
         found["std"] = lambda X: machine.predict(X, return_std=True)[1]
     if interval is not None:
@@ -84,7 +84,7 @@ def _as_columns(scores: Any) -> Any:
 def _lines(
     machine: Any, blocks: Iterable[Any], also: dict[str, Callable[[Any], Any]], line: Callable[..., str]
 ) -> Iterator[str]:
-    """The lines of each block, as one text."""
+    """Yield the lines of each block as one string."""
     columns = {"label": machine.predict, **also}
     for block in blocks:
         found = (block.quietly(values)(block.X).tolist() for values in columns.values())

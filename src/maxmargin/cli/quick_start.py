@@ -1,8 +1,8 @@
-"""Starting fast: what scikit-learn imports and the command never uses is not imported.
+"""Fast start of the command: imports of scikit-learn that it does not need are skipped or postponed.
 
-scikit-learn takes about two seconds to import, more than half of it for ``scipy.stats`` and pandas. Of
-the first it needs one function, in estimators that the command does not have; of the second nothing, since the command
-makes no data frames. This is for the command's own process alone: the library leaves imports as they are.
+Importing scikit-learn takes about two seconds, more than half of it for ``scipy.stats`` and pandas. The command uses
+neither: it has no estimator that needs ``scipy.stats``, and makes no data frames. Only the command does this in its own
+process; the library leaves imports as they are.
 """
 
 import gc
@@ -13,12 +13,12 @@ from typing import Any
 
 
 def collect_garbage_rarely() -> None:
-    """Imports make a hundred thousand objects that live to the end: to look through them again and again costs time."""
+    """Collect garbage seldom: imports make a hundred thousand lasting objects, and each collection scans them."""
     gc.set_threshold(200_000, 50, 100)
 
 
 def import_scikit_learn() -> None:
-    """Import scikit-learn's core without pandas, and with ``scipy.stats`` to be loaded when it is first used."""
+    """Import scikit-learn's core without pandas, and with ``scipy.stats`` loaded on first use."""
     if "sklearn" in sys.modules:
         return
     hidden = "pandas" not in sys.modules
@@ -35,7 +35,7 @@ def import_scikit_learn() -> None:
 
 
 class _Later(ModuleType):
-    """Stands for a module, and loads it when it is first asked for something."""
+    """Placeholder of a module that is imported on first access."""
 
     def __getattr__(self, name: str) -> Any:
         if sys.modules.get(self.__name__) is self:

@@ -1,4 +1,4 @@
-"""Cross-validation, of one model or of a grid of parameters, in the time that a command has."""
+"""Cross-validation of one model or of a grid of parameters, within the command's time limit."""
 
 import time
 from collections.abc import Iterator
@@ -6,32 +6,107 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.cli.console import working
-from maxmargin.cli.models import is_regression, score
+from maxmargin.cli.models import flag_of, is_regression, score
 
 if TYPE_CHECKING:
     from maxmargin.files import DataFile
+    from maxmargin.problems.squared_errors import SquaredErrors
 
 SEARCH_FOLDS = 5
-# What a fit gets where no time is left: limits of zero are refused.
+# Seconds of a fit where no time is left: estimators refuse a limit of zero.
 LEAST_SECONDS = 1e-3
+# Grids run from the strongest regularisation to the weakest: of equal scores the first, simplest model is chosen, and
+# warm starts come from a neighbour.
+GRID_OF_C = tuple(10.0**k for k in range(-3, 4))
+# lambda of ridge, in units of the mean eigenvalue of X'X.
+RIDGE_SHARES = tuple(10.0**-k for k in range(-1, 6))
+# lambda of lasso, in units of the least lambda for which all coefficients are zero.
+LASSO_SHARES = tuple(10.0 ** (-0.5 * k) for k in range(9))
+# gamma of a kernel, in units of gamma="scale".
+GAMMA_SHARES = tuple(4.0**k for k in range(-2, 3))
+
+
+def refuse_empty_search(machine: Any, *, given_c: float | None, given_gamma: str | None) -> None:
+    """Refuse a search without a parameter to choose."""
+    parameters = machine.get_params()
+    if "lam" in parameters:
+        fixed = [flag_of(name) for name in ("lam", "sigma2", "tau2", "rate") if parameters.get(name) is not None]
+        if fixed:
+            raise ValueError(f"--search chooses lam: leave it out, or {' and '.join(fixed)}.")
+    elif "C" not in parameters:
+        raise ValueError("--search chooses C (and gamma) or lam, and this model has none of them: leave it out.")
+    elif given_c is not None and (given_gamma is not None or not _has_gamma(machine)):
+        raise ValueError("--search has nothing to choose: leave out -C or --gamma.")
+
+
+def grid_of(machine: Any, rows: "DataFile", *, given_c: float | None, given_gamma: str | None) -> list[dict[str, Any]]:
+    """The parameters to try: lambda, or C and for a kernel gamma; from strong to weak regularisation."""
+    if "lam" in machine.get_params():
+        return [{"lam": lam} for lam in _grid_of_lam(machine, rows)]
+    values_of_c = [{"C": C} for C in GRID_OF_C] if given_c is None else [{}]
+    if given_gamma is not None or not _has_gamma(machine):
+        return values_of_c
+    gammas = [share / (rows.X.shape[1] * _variance(rows.X)) for share in GAMMA_SHARES]
+    return [{**value, "gamma": gamma} for gamma in gammas for value in values_of_c]
+
+
+def _has_gamma(machine: Any) -> bool:
+    parameters = machine.get_params()
+    return "gamma" in parameters and parameters["kernel"] not in ("linear", "precomputed")
+
+
+def _variance(X: Any) -> float:
+    import scipy.sparse as sp
+
+    if sp.issparse(X):
+        mean = X.mean()
+        return float(X.multiply(X).mean() - mean * mean) or 1.0
+    return float(X.var()) or 1.0
+
+
+def _grid_of_lam(machine: Any, rows: "DataFile") -> list[float]:
+    """Descending values of lambda for a ridge or a lasso."""
+    from sklearn.base import clone
+
+    from maxmargin import Lasso
+    from maxmargin.data import validate_targets
+    from maxmargin.problems.squared_errors import SquaredErrors
+
+    errors = SquaredErrors.of(validate_targets(clone(machine), rows.X, rows.y), machine.fit_intercept)
+    is_lasso = isinstance(machine, Lasso)
+    # Where all columns or all targets are constant, every lambda gives the same coefficients.
+    unit = (_least_lam_of_zeros(errors) if is_lasso else _mean_eigenvalue(errors)) or 1.0
+    return [share * unit for share in (LASSO_SHARES if is_lasso else RIDGE_SHARES)]
+
+
+def _least_lam_of_zeros(errors: "SquaredErrors") -> float:
+    """The least lambda for which all coefficients are zero: max_j |sum_i (y_i - mean) (x_ij - mean_j)|."""
+    around_mean = errors.targets - errors.target_mean
+    products = errors.points.combination(around_mean) - errors.column_means * around_mean.sum()
+    return float(abs(products).max(initial=0.0))
+
+
+def _mean_eigenvalue(errors: "SquaredErrors") -> float:
+    """The mean of the min(n, d) eigenvalues of X'X, with X centred, that may differ from zero."""
+    return float(errors.squared_deviations.sum()) / min(errors.points.n_rows, errors.points.n_columns)
 
 
 class Clock:
-    """Shares the seconds that all fits of a command have: each gets its part of what is left when it begins."""
+    """Divides the command's time limit among its fits: each gets an equal share of what is left when it starts."""
 
     def __init__(self, seconds: float | None, n_fits: int) -> None:
         self._seconds = seconds
-        self._ends = None if seconds is None else time.perf_counter() + seconds
-        self._n_waiting = n_fits
+        self._deadline = None if seconds is None else time.perf_counter() + seconds
+        self._n_left = n_fits
 
     @contextmanager
     def limit(self, machine: Any) -> Iterator[None]:
-        """Limit the next fit of a machine, which keeps the limit that the user gave."""
-        if self._ends is None:
+        """Set the time limit of the next fit; afterwards ``max_time`` is the user's again."""
+        if self._deadline is None:
             yield
             return
-        share = (self._ends - time.perf_counter()) / self._n_waiting
-        self._n_waiting -= 1
+        share = (self._deadline - time.perf_counter()) / self._n_left
+        self._n_left -= 1
         machine.set_params(max_time=max(LEAST_SECONDS, share))
         try:
             yield
@@ -48,7 +123,7 @@ def scores_in_folds(
     clock: Clock,
     seed: int,
 ) -> Any:
-    """A score for every fold and every entry of the grid; linear models go on from price to price."""
+    """The score of every fold (rows) and every entry of the grid (columns); warm starts run along the grid."""
     import numpy as np
     from sklearn.base import clone
 
@@ -58,30 +133,31 @@ def scores_in_folds(
     warm = {"warm_start": True} if "warm_start" in machine.get_params() and len(grid) > 1 else {}
     scores = np.zeros((n_folds, len(grid)))
     with working(description, steps=scores.size) as advance:
-        for fold, (seen, unseen) in enumerate(_folds(y, n_folds, seed, of_values=is_regression(machine))):
-            model, held_out = clone(machine).set_params(**warm), DataFile(X[unseen], y[unseen])
+        for fold, (train, test) in enumerate(_folds(y, n_folds, seed, is_stratified=not is_regression(machine))):
+            model, held_out = clone(machine).set_params(**warm), DataFile(X[test], y[test])
             for k, parameters in enumerate(grid):
                 model.set_params(**parameters)
                 with clock.limit(model):
-                    model.fit(X[seen], y[seen])
+                    model.fit(X[train], y[train])
                 scores[fold, k] = score(model, held_out)
                 advance()
     return scores
 
 
-def _folds(y: Any, n_folds: int, seed: int, *, of_values: bool) -> Iterator[Any]:
-    """Folds of rows in a random order, since files are often sorted; each with its share of every class."""
+def _folds(y: Any, n_folds: int, seed: int, *, is_stratified: bool) -> Iterator[Any]:
+    """Shuffled folds, since files are often sorted; stratified by class for a classifier."""
     import numpy as np
     from sklearn.model_selection import KFold, StratifiedKFold
 
     if len(y) < n_folds:
         raise ValueError(f"The data have {len(y)} rows, too few for {n_folds} folds: leave out --cv and --search.")
-    kind = KFold if of_values else StratifiedKFold
-    codes = y if of_values else np.unique(y, return_inverse=True)[1]
+    kind = StratifiedKFold if is_stratified else KFold
+    codes = np.unique(y, return_inverse=True)[1] if is_stratified else y
     return kind(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), codes)
 
 
 def best_of(grid: list[dict[str, Any]], scores: Any) -> tuple[dict[str, Any], float]:
+    """The parameters of the highest mean score, and that score."""
     means = scores.mean(axis=0)
     best = int(means.argmax())
     return grid[best], float(means[best])

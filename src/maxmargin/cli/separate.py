@@ -1,4 +1,4 @@
-"""``maxmargin separate``: is there a plane between two classes?"""
+"""``maxmargin separate``: are two classes linearly separable?"""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,25 +6,27 @@ from typing import Annotated, Any
 import typer
 
 from maxmargin.cli.checks import refuse_unwritable
-from maxmargin.cli.console import JSON, ZERO_BASED, Entry, proof_entry, tell, working
+from maxmargin.cli.console import JSON, ZERO_BASED, Entry, proof_entry, report, working
 
-# The exit code where --max-time ended the search before anything was proven.
+# Exit code where --max-time ended the run without a decision.
 UNDECIDED = 3
 
 
 def separate(
     data: Annotated[str, typer.Argument(help="Rows of two classes, in any format that train reads.")],
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="A witness file (.npz) to write.")] = None,
-    tol: Annotated[float | None, typer.Option(help="The margin's relative width; 1 for the decision alone.")] = None,
-    max_time: Annotated[float | None, typer.Option(help="The most seconds.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Witness file (.npz) to write.")] = None,
+    tol: Annotated[float | None, typer.Option(help="Relative width of the margin's bracket; 1: only decide.")] = None,
+    max_time: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Decide in rational arithmetic (small data).")] = False,
     target: Annotated[str | None, typer.Option(help="The column of a table that holds the labels.")] = None,
     zero_based: bool = ZERO_BASED,
     as_json: bool = JSON,
 ) -> None:
-    """Decide whether a plane separates two classes, and write the witness: the plane, or where the hulls meet.
+    """Decide whether a hyperplane separates two classes.
 
-    Where --max-time ends it undecided, no witness is written, and the exit code is 3.
+    The witness is the hyperplane, or weights with which the convex hulls of the classes have a point in common.
+
+    If --max-time ends the run undecided, no witness is written and the exit code is 3.
 
     Example: maxmargin separate mushrooms.svm -o witness.npz
     """
@@ -46,8 +48,8 @@ def separate(
         _write_witness(found, output)
         answer["written"] = str(output)
     elif output is not None:
-        answer["written"] = Entry("nothing: there is no witness yet, raise --max-time", {"written": None})
-    tell(answer, as_json)
+        answer["written"] = Entry("nothing: there is no witness, raise --max-time", {"written": None})
+    report(answer, as_json)
     if not decided:
         raise typer.Exit(UNDECIDED)
 

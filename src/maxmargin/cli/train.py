@@ -1,4 +1,4 @@
-"""``maxmargin train``: from a file to a model with its proof."""
+"""``maxmargin train``: train a model on a file, with its certificate."""
 
 import time
 from pathlib import Path
@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxmargin.cli.checks import STANDARD_INPUT, labelled, refuse_unreadable, refuse_unwritable
-from maxmargin.cli.console import JSON, ZERO_BASED, Entry, proof_entry, tell, working
-from maxmargin.cli.grids import grid_of, refuse_no_choice
+from maxmargin.cli.console import JSON, ZERO_BASED, Entry, proof_entry, report, working
 from maxmargin.cli.models import KERNELS, MODELS, is_regression, make_model, number_or_name, score, score_name
-from maxmargin.cli.search import SEARCH_FOLDS, Clock, best_of, scores_in_folds
+from maxmargin.cli.search import SEARCH_FOLDS, Clock, best_of, grid_of, refuse_empty_search, scores_in_folds
 
 if TYPE_CHECKING:
     from maxmargin.files import DataFile
 
-# The exit code of a run that Ctrl-C has ended.
+# Exit code of a run that Ctrl-C ended.
 INTERRUPTED = 130
 
 
@@ -29,8 +28,8 @@ def train(
         float | None,
         typer.Option(
             "-C",
-            help="The price of slack; inf for the hard margin of linear-svc and svc. Of logistic-regression: the price "
-            "of its loss; inf, as by default, for no penalty.",
+            help="Weight of the loss against the L2 penalty. inf: the hard margin of linear-svc and svc; "
+            "no penalty for logistic-regression (its default).",
         ),
     ] = None,
     loss: Annotated[str | None, typer.Option(help="hinge, squared_hinge, epsilon_insensitive, ...")] = None,
@@ -39,46 +38,46 @@ def train(
     ] = None,
     gamma: Annotated[
         str | None,
-        typer.Option(help="Of the kernel: a number, scale or auto. Of margin-perceptron: the margin to ask for."),
+        typer.Option(help="Kernel: a number, scale or auto. margin-perceptron: the margin to find."),
     ] = None,
-    degree: Annotated[int | None, typer.Option(help="Of the polynomial kernel.")] = None,
-    coef0: Annotated[float | None, typer.Option(help="Of the polynomial and the sigmoid kernel.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Half the width of the tube of linear-svr and svr.")] = None,
-    lam: Annotated[
-        float | None, typer.Option(help="The price of the coefficients of ridge and lasso, 1 by default.")
-    ] = None,
+    degree: Annotated[int | None, typer.Option(help="Degree of the polynomial kernel.")] = None,
+    coef0: Annotated[float | None, typer.Option(help="Constant of the polynomial and the sigmoid kernel.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="linear-svr, svr: errors up to epsilon cost nothing.")] = None,
+    lam: Annotated[float | None, typer.Option(help="Regularisation strength of ridge and lasso, 1 by default.")] = None,
     sigma2: Annotated[
-        float | None, typer.Option(help="The variance of the errors; with --tau2 or --rate in place of --lam.")
+        float | None, typer.Option(help="Variance of the noise; with --tau2 or --rate instead of --lam.")
     ] = None,
-    tau2: Annotated[float | None, typer.Option(help="The variance of ridge's coefficients; see --sigma2.")] = None,
-    rate: Annotated[float | None, typer.Option(help="Of the lasso's Laplace prior; see --sigma2.")] = None,
-    no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Learn no intercept.")] = False,
+    tau2: Annotated[float | None, typer.Option(help="Prior variance of ridge's coefficients; see --sigma2.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Rate of the lasso's Laplace prior; see --sigma2.")] = None,
+    no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no intercept.")] = False,
     solver: Annotated[
         str | None,
         typer.Option(help="auto, newton, coordinate (linear-svc, linear-svr), gradient (logistic-regression)."),
     ] = None,
-    step_size: Annotated[float | None, typer.Option(help="Of the steps of --solver gradient.")] = None,
+    step_size: Annotated[float | None, typer.Option(help="Step size of --solver gradient.")] = None,
     tol: Annotated[
-        float | None, typer.Option(help="The relative gap at which to stop; of perceptrons, the least progress.")
+        float | None,
+        typer.Option(help="Relative duality gap to stop at; perceptrons: least progress per epoch."),
     ] = None,
     class_weight: Annotated[str | None, typer.Option(help="balanced.")] = None,
-    cache_size: Annotated[float | None, typer.Option(help="Megabytes for kernel rows.")] = None,
-    max_iter: Annotated[int | None, typer.Option(help="The most passes or steps.")] = None,
+    cache_size: Annotated[float | None, typer.Option(help="Size of the kernel cache in megabytes.")] = None,
+    max_iter: Annotated[int | None, typer.Option(help="Most epochs or iterations.")] = None,
     max_time: Annotated[
-        float | None, typer.Option(help="The most seconds to train; of --cv and --search, for all fits together.")
+        float | None, typer.Option(help="Most seconds of training, of all fits together with --cv and --search.")
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option("-j", "--jobs", help="Threads, by default one a core; the result does not depend on it."),
+        typer.Option("-j", "--jobs", help="Threads, by default one per core; the result does not depend on it."),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Of random orders, and of the folds of --cv and --search (there 0 by default).")
+        int | None,
+        typer.Option(help="Seed of random orders, and of the folds of --cv and --search (default 0)."),
     ] = None,
-    target: Annotated[str | None, typer.Option(help="The column of a table that is to be predicted.")] = None,
-    test: Annotated[str | None, typer.Option(help="Data to measure the model on.")] = None,
-    cv: Annotated[int | None, typer.Option(min=2, help="Folds of a cross-validation before training.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column of a table to be predicted.")] = None,
+    test: Annotated[str | None, typer.Option(help="Test data, in any format that is read.")] = None,
+    cv: Annotated[int | None, typer.Option(min=2, help="Cross-validate with this number of folds first.")] = None,
     store: Annotated[
-        bool, typer.Option("--store", help="Train from DATA.store, which is made beside the text if need be.")
+        bool, typer.Option("--store", help="Train from DATA.store, which is written first if it is missing or old.")
     ] = False,
     search: Annotated[
         bool, typer.Option("--search", help="Choose C (and gamma), or lam, by cross-validation.")
@@ -121,7 +120,7 @@ def train(
     has_folds = search or cv is not None
     machine = make_model(model, options, used_elsewhere=("random_state",) if has_folds else ())
     if search:
-        refuse_no_choice(machine, given_c=C, given_gamma=gamma)
+        refuse_empty_search(machine, given_c=C, given_gamma=gamma)
     from maxmargin.files import read_data, save
 
     began = time.perf_counter()
@@ -150,7 +149,7 @@ def train(
     with working("training"):
         interrupted = _fit_or_stop(machine, rows, clock)
     answer["training"] = time.perf_counter() - began
-    # Before anything else can fail.
+    # Save first: what follows may fail.
     with working("writing"):
         save(machine, output)
     answer["model"] = repr(machine)
@@ -162,7 +161,7 @@ def train(
     answer["status"] = str(machine.status_)
     answer |= proof_entry("certificate", machine.certificate_, "proof")
     answer["written"] = str(output)
-    tell(answer, as_json)
+    report(answer, as_json)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
 
@@ -173,7 +172,7 @@ def _mean_entry(name: str, scores: Any) -> dict[str, Entry]:
 
 
 def _fit_or_stop(machine: Any, rows: "DataFile", clock: Clock) -> bool:
-    """Train; where Ctrl-C ends that early, say so, and keep what was found with its certificate."""
+    """Fit; returns whether Ctrl-C ended the fit early, with a model and its certificate all the same."""
     interrupted = False
     try:
         with clock.limit(machine):
@@ -187,9 +186,9 @@ def _fit_or_stop(machine: Any, rows: "DataFile", clock: Clock) -> bool:
 
 
 def _stored(data: str, zero_based: bool) -> str:
-    """The store beside a text, made anew where it is missing or was made of another state of the text."""
+    """The store beside a text file; it is written where it is missing or older than the text."""
     from maxmargin.files import store_text
-    from maxmargin.files.reading import table_format
+    from maxmargin.files.data_file import table_format
     from maxmargin.files.store import is_store, is_store_of
 
     text, path = Path(data), Path(f"{data}.store")

@@ -1,4 +1,4 @@
-"""``maxmargin verify``: is what a model file claims true?"""
+"""``maxmargin verify``: check a model file's certificate against the data."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,23 +6,23 @@ from typing import Annotated
 import typer
 
 from maxmargin.cli.checks import labelled
-from maxmargin.cli.console import JSON, ZERO_BASED, proof_entry, tell, working
+from maxmargin.cli.console import JSON, ZERO_BASED, proof_entry, report, working
 
-# The exit code where the file claims what is not true; errors have another one.
+# Exit code where the certificate does not hold; errors have another one.
 FALSE_CLAIM = 1
 
 
 def verify(
     model: Annotated[Path, typer.Argument(help="A model file.")],
-    data: Annotated[str, typer.Argument(help="The rows that it was trained on.")],
-    target: Annotated[str | None, typer.Option(help="The column of a table that holds the labels.")] = None,
+    data: Annotated[str, typer.Argument(help="The rows it was trained on.")],
+    target: Annotated[str | None, typer.Option(help="Column of a table that holds the labels.")] = None,
     zero_based: bool = ZERO_BASED,
     as_json: bool = JSON,
 ) -> None:
-    """Compute a model's certificate anew from the data and the file alone; exit code 1 if the file claims more.
+    """Recompute a model's certificate from the data and the file; exit code 1 if the file claims more.
 
-    Checked are the certificate, the objective, the margin, and that a model which says so is solved. An error, such as
-    a file that cannot be read, is exit code 2.
+    Checks the certificate, the objective, the margin and the status. An error, such as a file that cannot be read, is
+    exit code 2.
 
     Example: maxmargin verify a9a.model a9a.svm
     """
@@ -36,12 +36,12 @@ def verify(
         raise ValueError(f"{model} holds no certificate: only models that maxmargin trained do.")
     with working(f"reading {data}"):
         rows = labelled(machine, read_data(data, target=target, like=machine, zero_based=zero_based), data, target)
-    with working("proving"):
+    with working("certifying"):
         proof = rows.quietly(certify)(machine, rows.X, rows.y)
     answer = {**proof_entry("claimed", machine.certificate_, "claim"), **proof_entry("proven", proof, "proof")}
     try:
         check_claims(machine, proof)
     except CertificateError as error:
-        tell({**answer, "true": False, "why": str(error)}, as_json)
+        report({**answer, "true": False, "why": str(error)}, as_json)
         raise typer.Exit(FALSE_CLAIM) from error
-    tell({**answer, "true": True}, as_json)
+    report({**answer, "true": True}, as_json)

@@ -1,6 +1,6 @@
-"""Rows, labels and their validation: the lowest layer, which imports nothing of the package."""
+"""Rows, targets, tasks and validation: the lowest layer, which imports nothing of the package."""
 
-from maxmargin.data.centring import Centring, centred, centred_and_scaled, column_offsets, far_place
+from maxmargin.data.centring import Centring, centred, centred_and_scaled, column_offsets, estimate_offsets
 from maxmargin.data.dataset import ClassPair, ClassPairs, Dataset, JointClasses, LabelledPoints, TargetPoints
 from maxmargin.data.points import Points
 from maxmargin.data.rows import DenseRows, SparseRows
@@ -27,7 +27,7 @@ __all__ = [
     "centred",
     "centred_and_scaled",
     "column_offsets",
-    "far_place",
+    "estimate_offsets",
     "validate_classes",
     "validate_labels",
     "validate_points",

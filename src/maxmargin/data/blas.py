@@ -1,7 +1,7 @@
-"""Keeping BLAS to the thread that calls it.
+"""BLAS limited to the calling thread.
 
-The solvers run their own threads over blocks of rows. BLAS's threads beside them wait in busy loops, and what they
-return depends on their number.
+The solvers run their own threads over blocks of rows. Threads of BLAS would compete with them in busy loops, and the
+last bits of their sums depend on their number.
 """
 
 import threading
@@ -23,7 +23,7 @@ def _controller() -> ThreadpoolController:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread; the last of several runs that asked for it gives the threads back."""
+    """Limit BLAS to one thread; where several runs overlap, the last one restores the number of threads."""
     global _holders, _limit
     with _lock:
         if _holders == 0:

@@ -1,58 +1,80 @@
-"""Points moved and scaled so that numbers stay near one: far from the origin, or tiny, they lose digits."""
+"""Centring and scaling: rows far from the origin, or with tiny or huge entries, lose digits to rounding."""
 
 import math
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.points import Points
+from maxmargin.data.rows import Matrix
 
-# Points are moved where the square of their mean is more than this share of the mean of their squares.
+# Rows are centred where ||mean x||² exceeds this share of mean ||x||²: the spread around the mean is then less than a
+# tenth of the squares, and inner products lose at least one digit.
 FAR_SHARE = 0.9
-# Lengths outside of this range are scaled to about one, by a power of two, which rounds nothing.
+# Largest norms outside of this range are scaled to about one, by a power of two, which rounds nothing.
 SMALLEST_RADIUS, LARGEST_RADIUS = 1e-6, 1e6
-# A column is far from zero, as years or temperatures in kelvin are, where its mean is so many times as large as its
-# standard deviation; it is worth a copy of all rows where it is very far. A sample of so many rows tells.
-FAR, VERY_FAR, ROWS_THAT_TELL = 4.0, 64.0, 512
-# Weights that are less than this share of the largest one are light.
-LIGHT = 1e-6
-# A mean of equal numbers differs from them by a share no larger than this.
+# A column is far from zero (years, temperatures in kelvin) where |mean| / standard deviation exceeds FAR. Copying all
+# rows pays only above VERY_FAR.
+FAR, VERY_FAR = 4.0, 64.0
+# Number of rows from which means and standard deviations are estimated.
+SAMPLE_ROWS = 512
+# Rows whose weight is below this share of the largest weight are left out of the estimate.
+NEGLIGIBLE_WEIGHT = 1e-6
+# Relative rounding error that the mean of SAMPLE_ROWS equal numbers may have.
 ROUNDED = 1e-13
 
 
 class Centring(NamedTuple):
-    """The points scale (x - centre)."""
+    """The points scale (x - centre).
+
+    Attributes
+    ----------
+    points : Points
+        The centred and scaled points.
+    centre : ndarray of shape (d,)
+    scale : float
+    """
 
     points: Points
     centre: np.ndarray
     scale: float
 
     def intercept_here(self, w: np.ndarray, b: float) -> float:
-        """b + w·centre, where b is the intercept of the points as they were and the scale is one.
+        """Intercept for the centred points, b + w·centre, where b is that of the original ones and the scale is one.
 
-        It is rounded once only, because both terms are large where their sum is not.
+        The sum is computed exactly and rounded once: its terms may be large and cancel.
         """
         return _exact_sum(b, w, self.centre)
 
     def intercept_there(self, w: np.ndarray, b: float) -> float:
-        """The intercept of the points as they were, where b is that of these points."""
+        """Intercept for the original points, b - w·centre, where b is that of the centred ones."""
         return _exact_sum(b, w, -self.centre)
 
 
 def centred_and_scaled(points: Points, *, may_move: bool) -> Centring:
-    """Points as they are, where they are well placed; else moved, if they may be, and scaled.
+    """Centre the points where their mean is far from the origin, and scale them where their norms are extreme.
 
-    Sparse points are moved in those columns alone that have an entry in every row.
+    Parameters
+    ----------
+    points : Points
+    may_move : bool
+        Whether the points may be centred: only where there is an intercept. Of sparse points only the columns with an
+        entry in every row are centred.
+
+    Returns
+    -------
+    Centring
+        With the points themselves where neither is needed.
     """
     matrix, centre = points.matrix, np.zeros(points.n_columns)
     if may_move and points.n_rows:
-        centre = _centre(points)
+        centre = _mean(points)
         if float(centre @ centre) <= FAR_SHARE * float(points.squared_norms.mean()):
             centre = np.zeros(points.n_columns)
     if centre.any():
-        matrix = _moved(matrix, centre)
+        matrix = _subtracted(matrix, centre)
         points = Points(matrix)
     radius = points.largest_norm
     scale = 1.0
@@ -63,61 +85,78 @@ def centred_and_scaled(points: Points, *, may_move: bool) -> Centring:
 
 
 def centred(points: Points, *, may_move: bool, weights: np.ndarray | None = None) -> Centring:
-    """Points as they are, but for columns far from zero, which are moved if they may be; every entry is rounded once.
+    """Centre the columns that are very far from zero, if there is an intercept; every entry is rounded once.
 
-    Any place among the rows will do for what is said of the rows around it, so that a sample decides.
+    The centre need not be the mean: any point among the rows will do, so that a sample suffices.
     """
-    place = far_place(points, VERY_FAR, weights) if may_move and points.n_rows else None
-    if place is not None and sp.issparse(points.matrix):
-        place[~_can_be_moved(points)] = 0.0
-    if place is None or not place.any():
+    centre = estimate_offsets(points, VERY_FAR, weights) if may_move and points.n_rows else None
+    if centre is not None and sp.issparse(points.matrix):
+        centre[~_is_full(points)] = 0.0
+    if centre is None or not centre.any():
         return Centring(points, np.zeros(points.n_columns), 1.0)
-    return Centring(Points(_moved(points.matrix, place)), place, 1.0)
+    return Centring(Points(_subtracted(points.matrix, centre)), centre, 1.0)
 
 
-def far_place(points: Points, times: float = FAR, weights: np.ndarray | None = None) -> np.ndarray | None:
-    """About the means of the columns that are far from zero, zero for all others; None if there is no such column.
+def estimate_offsets(points: Points, times: float = FAR, weights: np.ndarray | None = None) -> np.ndarray | None:
+    """Column offsets estimated from a sample of the rows; None if no column is far from zero.
 
-    Rows that weigh next to nothing beside others have no say.
+    Parameters
+    ----------
+    points : Points
+    times : float
+        Least ratio |mean| / standard deviation of a column that is far from zero.
+    weights : ndarray or None
+        Rows of negligible weight are left out.
+
+    Returns
+    -------
+    ndarray of shape (d,) or None
+        About the means of the columns that are far from zero, zero for the others.
     """
     matrix = points.matrix
-    if weights is not None and weights.min() < LIGHT * weights.max():
-        matrix = matrix[np.flatnonzero(weights >= LIGHT * weights.max())]
-    sample = Points(matrix[:: max(1, matrix.shape[0] // ROWS_THAT_TELL)])
+    if weights is not None and weights.min() < NEGLIGIBLE_WEIGHT * weights.max():
+        matrix = matrix[np.flatnonzero(weights >= NEGLIGIBLE_WEIGHT * weights.max())]
+    sample = Points(matrix[:: max(1, matrix.shape[0] // SAMPLE_ROWS)])
     shares = np.full(sample.n_rows, 1.0 / sample.n_rows)
     with np.errstate(over="ignore", invalid="ignore"):
-        place = column_offsets(sample.combination(shares), sample.squares_of_columns(shares), times)
-    if not place.any():
+        offsets = column_offsets(sample.combination(shares), sample.squares_of_columns(shares), times)
+    if not offsets.any():
         return None
-    # What is left of a constant column is zero to the last bit.
+    # A constant column becomes exactly zero.
     first = Points(sample.matrix[:1]).combination(np.ones(1))
-    return np.where(np.abs(place - first) <= ROUNDED * np.abs(place), first, place)
+    return np.where(np.abs(offsets - first) <= ROUNDED * np.abs(offsets), first, offsets)
 
 
 def column_offsets(means: np.ndarray, squares: np.ndarray, times: float = FAR) -> np.ndarray:
-    """The means of the columns that are far from zero for how much they vary, zero for all others.
+    """The means of the columns that are far from zero, zero for all others.
 
-    ``squares`` are the means of the columns' squares.
+    Parameters
+    ----------
+    means, squares : ndarray of shape (d,)
+        Mean of each column and of its squares.
+    times : float
+        Least ratio |mean| / standard deviation.
     """
-    of_means = np.square(means)
-    return np.where(of_means > times**2 * (squares - of_means), means, 0.0)
+    squared_means = np.square(means)
+    return np.where(squared_means > times**2 * (squares - squared_means), means, 0.0)
 
 
-def _centre(points: Points) -> np.ndarray:
-    """The mean of the points, in the columns that can be moved."""
+def _mean(points: Points) -> np.ndarray:
+    """The mean of the points, in the columns that can be centred; zero where it overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean = points.combination(np.ones(points.n_rows)) / points.n_rows
         if sp.issparse(points.matrix):
-            mean[~_can_be_moved(points)] = 0.0
+            mean[~_is_full(points)] = 0.0
     return mean if np.isfinite(mean @ mean) else np.zeros(points.n_columns)
 
 
-def _can_be_moved(points: Points) -> np.ndarray:
+def _is_full(points: Points) -> np.ndarray:
     """Which columns of sparse points have an entry in every row."""
-    return np.bincount(points.matrix.indices, minlength=points.n_columns) == points.n_rows
+    return np.asarray(np.bincount(points.matrix.indices, minlength=points.n_columns) == points.n_rows)
 
 
 def _exact_sum(b: float, w: np.ndarray, centre: np.ndarray) -> float:
+    """b + w·centre, computed in rational numbers and rounded once."""
     used = np.flatnonzero(centre)
     if not used.size or not (math.isfinite(b) and np.isfinite(w[used]).all()):
         return float(b + w[used] @ centre[used])
@@ -128,7 +167,7 @@ def _exact_sum(b: float, w: np.ndarray, centre: np.ndarray) -> float:
         return math.copysign(math.inf, total)
 
 
-def _moved(matrix: Any, centre: np.ndarray) -> Any:
+def _subtracted(matrix: Matrix, centre: np.ndarray) -> Matrix:
     if not sp.issparse(matrix):
         return matrix.astype(np.float64) - centre
     moved = matrix.astype(np.float64)

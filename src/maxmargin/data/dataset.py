@@ -1,9 +1,22 @@
-"""A two-class data set, and the points with labels of any number of classes from which it is cut."""
+"""Training data of a fit, and the tasks into which it is split: one two-class problem each, or one regression.
+
+============== ============================================= ==================
+container      tasks                                         each task is a
+============== ============================================= ==================
+LabelledPoints one; for three or more classes one-vs-rest    Dataset
+JointClasses   one for all classes                           LabelledPoints
+ClassPairs     one for each pair of classes (one-vs-one)     ClassPair
+TargetPoints   one, the regression                           TargetPoints
+============== ============================================= ==================
+
+All have ``points``, ``weights``, ``n_tasks``, ``labels()``, ``names()`` and ``tasks()``.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,13 +25,15 @@ from maxmargin.data.points import Points
 
 @dataclass(frozen=True)
 class Dataset:
-    """Points with signs: what every two-class problem is stated on.
+    """Points with signs: the data of a two-class problem.
 
     Attributes
     ----------
     points : Points
-    signs : ndarray of -1.0 and +1.0, one entry a row
-    weights : ndarray of non-negative floats, or None where every row counts once
+    signs : ndarray of shape (n,)
+        y_i, -1.0 or +1.0.
+    weights : ndarray of shape (n,) or None
+        Non-negative weights of the rows; None where all are one.
     """
 
     points: Points
@@ -27,7 +42,7 @@ class Dataset:
 
     @property
     def counted(self) -> np.ndarray | slice:
-        """The rows with a positive weight: a row of weight zero is as good as absent."""
+        """The rows of positive weight: a row of weight zero has no influence."""
         if self.weights is None or self.weights.all():
             return slice(None)
         return np.flatnonzero(self.weights)
@@ -35,14 +50,16 @@ class Dataset:
 
 @dataclass(frozen=True)
 class LabelledPoints:
-    """Points with the labels of two or more classes.
+    """Points with the labels of two or more classes; its tasks are one-vs-rest.
 
     Attributes
     ----------
     points : Points
-    classes : ndarray, the labels in sorted order
-    codes : ndarray of int, the position of each row's label in ``classes``
-    weights : ndarray or None
+    classes : ndarray of shape (n_classes,)
+        The labels in sorted order.
+    codes : ndarray of int of shape (n,)
+        The position of each row's label in ``classes``.
+    weights : ndarray of shape (n,) or None
     """
 
     points: Points
@@ -52,12 +69,12 @@ class LabelledPoints:
 
     @property
     def n_tasks(self) -> int:
-        """One task for two classes, for more one a class."""
+        """One task for two classes, else one for each class."""
         return 1 if len(self.classes) == 2 else len(self.classes)
 
     def labels(self) -> np.ndarray:
         """The label of each row."""
-        return self.classes[self.codes]
+        return np.asarray(self.classes[self.codes])
 
     def names(self) -> list[str]:
         """What each task is about."""
@@ -71,11 +88,40 @@ class LabelledPoints:
 
 
 @dataclass(frozen=True)
-class JointClasses:
-    """All classes as one task, for machines that learn them together."""
+class TargetPoints:
+    """Points with real targets: the data of a regression.
+
+    Attributes
+    ----------
+    points : Points
+    targets : ndarray of float of shape (n,)
+    weights : ndarray of shape (n,) or None
+    """
+
+    points: Points
+    targets: np.ndarray
+    weights: np.ndarray | None = None
+
+    n_tasks: ClassVar[int] = 1
+
+    def labels(self) -> np.ndarray:
+        """The target of each row."""
+        return self.targets
+
+    def names(self) -> list[str]:
+        """What each task is about."""
+        return ["values"]
+
+    def tasks(self) -> Iterator["TargetPoints"]:
+        """Yield the one problem."""
+        yield self
+
+
+@dataclass(frozen=True)
+class _SplitOtherwise:
+    """Labelled points that are split into other tasks than one-vs-rest."""
 
     labelled: LabelledPoints
-    n_tasks: int = 1
 
     @property
     def points(self) -> Points:
@@ -96,6 +142,13 @@ class JointClasses:
         """The label of each row."""
         return self.labelled.labels()
 
+
+@dataclass(frozen=True)
+class JointClasses(_SplitOtherwise):
+    """All classes as one task, for machines that learn them jointly (Crammer and Singer)."""
+
+    n_tasks: ClassVar[int] = 1
+
     def names(self) -> list[str]:
         """What each task is about."""
         return ["all classes"]
@@ -106,42 +159,13 @@ class JointClasses:
 
 
 @dataclass(frozen=True)
-class TargetPoints:
-    """Points with a value each, for regression.
-
-    Attributes
-    ----------
-    points : Points
-    targets : ndarray of floats, one entry a row
-    weights : ndarray of non-negative floats, or None where every row counts once
-    """
-
-    points: Points
-    targets: np.ndarray
-    weights: np.ndarray | None = None
-    n_tasks: int = 1
-
-    def labels(self) -> np.ndarray:
-        """The value of each row."""
-        return self.targets
-
-    def names(self) -> list[str]:
-        """What each task is about."""
-        return ["values"]
-
-    def tasks(self) -> Iterator["TargetPoints"]:
-        """Yield the one problem."""
-        yield self
-
-
-@dataclass(frozen=True)
 class ClassPair:
-    """Two classes against each other: their rows, and which of them count as positive.
+    """Two classes against each other.
 
     Attributes
     ----------
     rows : ndarray of int, or None for all rows
-    signs : ndarray of -1.0 and +1.0, one entry a row of the pair
+    signs : ndarray of -1.0 and +1.0, one for each row of the pair
     """
 
     rows: np.ndarray | None
@@ -149,35 +173,23 @@ class ClassPair:
 
 
 @dataclass(frozen=True)
-class ClassPairs:
-    """All classes one against one, in the order (0, 1), (0, 2), ..., (1, 2), ...
+class ClassPairs(_SplitOtherwise):
+    """All pairs of classes, one-vs-one, in the order (0, 1), (0, 2), ..., (1, 2), ...
 
     The first class of a pair is the positive one; of only two classes, the second. The rows of a pair are those of its
     first class, then those of its second; of only two classes, all rows in their own order.
     """
 
-    labelled: LabelledPoints
-
-    @property
-    def points(self) -> Points:
-        """All points."""
-        return self.labelled.points
-
-    @property
-    def weights(self) -> np.ndarray | None:
-        """The rows' weights."""
-        return self.labelled.weights
-
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
         """The positions of the classes of each pair."""
-        return list(combinations(range(len(self.labelled.classes)), 2))
+        return list(combinations(range(len(self.classes)), 2))
 
     @cached_property
     def rows_of_class(self) -> list[np.ndarray]:
         """The rows of each class."""
-        codes, n_classes = self.labelled.codes, len(self.labelled.classes)
-        ends = np.cumsum(np.bincount(codes, minlength=n_classes))
+        codes = self.labelled.codes
+        ends = np.cumsum(np.bincount(codes, minlength=len(self.classes)))
         return np.split(np.argsort(codes, kind="stable"), ends[:-1])
 
     @property
@@ -185,14 +197,9 @@ class ClassPairs:
         """One for each pair."""
         return len(self.pairs)
 
-    def labels(self) -> np.ndarray:
-        """The label of each row."""
-        return self.labelled.labels()
-
     def names(self) -> list[str]:
         """What each task is about."""
-        classes = self.labelled.classes
-        return [f"class {classes[first]} against {classes[second]}" for first, second in self.pairs]
+        return [f"class {self.classes[first]} against {self.classes[second]}" for first, second in self.pairs]
 
     def tasks(self) -> Iterator[ClassPair]:
         """Yield the pairs."""

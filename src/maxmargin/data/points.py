@@ -1,4 +1,4 @@
-"""The points of a data set, with the sums over them that the upper layers ask for."""
+"""The rows of X with their norms, and products of X with vectors, block by block in float64."""
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -9,18 +9,19 @@ import scipy.sparse as sp
 from maxmargin.data.blocks import row_blocks
 from maxmargin.data.rows import Matrix, Rows, rows_of
 
-# Below this share of non-zero coefficients it is cheaper to gather their rows than to read all of them.
+# Share of non-zero coefficients below which gathering their rows is cheaper than reading all rows.
 GATHER_SHARE = 0.02
-# Sparse rows take 12 bytes an entry and dense ones 8: above this share a dense copy is not three times as large.
+# Share of stored entries above which sparse rows are made dense for products with many others: a sparse entry takes 12
+# bytes and a dense one 8, so that the dense copy is less than three times as large.
 DENSE_SHARE = 0.25
-# Of more columns than these, as hashing makes them, only those are looked at that have entries.
+# Number of columns above which empty columns are dropped, as in hashed features.
 WIDE = 1 << 18
 
 
 class Points:
-    """The rows of a validated matrix, never written to, and sums over them in float64.
+    """The rows of a validated matrix, which is never written to, and products with it in float64.
 
-    A float32 matrix is widened block by block, so that no float64 copy of it is ever made.
+    A float32 matrix is converted block by block, so that no float64 copy of all of it is made.
 
     Parameters
     ----------
@@ -33,26 +34,26 @@ class Points:
 
     @cached_property
     def rows(self) -> Rows:
-        """The rows as the loops take them."""
+        """The rows as the loops read them."""
         return rows_of(self.matrix)
 
     @cached_property
     def factor(self) -> Matrix:
-        """The rows, to multiply by many others: well-filled sparse ones made dense, for which BLAS is much faster."""
-        well_filled = self.entries_per_row > DENSE_SHARE * self.n_columns
-        return self.matrix.toarray() if sp.issparse(self.matrix) and well_filled else self.matrix
+        """The rows for products with many others: well-filled sparse rows are made dense, for BLAS."""
+        many_entries = self.entries_per_row > DENSE_SHARE * self.n_columns
+        return self.matrix.toarray() if sp.issparse(self.matrix) and many_entries else self.matrix
 
     @cached_property
     def narrow(self) -> "Points":
-        """The rows without empty columns, where almost all of very many are empty: their products are the same."""
+        """The rows without empty columns, where most of very many columns are empty; inner products stay the same."""
         columns = few_columns(self.matrix)
         return self if columns is None else Points(only_columns(self.matrix, columns))
 
     @cached_property
     def squared_norms(self) -> np.ndarray:
-        """||x_i||², one entry a row."""
+        """||x_i||², one for each row."""
         norms = np.empty(self.n_rows)
-        # Squares of huge entries may overflow: an infinite norm then makes every bound infinite, too.
+        # Squares of huge entries may overflow: every bound is then infinite, and stays true.
         with np.errstate(over="ignore"):
             self._fill_squared_norms(norms)
         return norms
@@ -68,41 +69,43 @@ class Points:
 
     @cached_property
     def largest_norm(self) -> float:
-        """max ||x_i||"""
+        """max_i ||x_i||."""
         return float(np.sqrt(self.squared_norms.max(initial=0.0)))
 
     @cached_property
     def typical_norm(self) -> float:
-        """The root of the mean of ||x_i||²."""
+        """Root mean square of the norms, sqrt(mean ||x_i||²)."""
         return float(np.sqrt(self.squared_norms.mean())) if self.n_rows else 0.0
 
     @property
     def entries_per_row(self) -> float:
         """The mean number of stored entries of a row."""
         stored = self.matrix.nnz if sp.issparse(self.matrix) else self.matrix.size
-        return stored / max(1, self.n_rows)
+        return float(stored / max(1, self.n_rows))
+
+    @property
+    def _entries(self) -> np.ndarray:
+        return np.asarray(self.matrix.data if sp.issparse(self.matrix) else self.matrix)
 
     @cached_property
     def longest_row(self) -> int:
-        """The largest number of stored entries in a row: what bounds the rounding error of a score."""
+        """The largest number of stored entries in a row; it bounds the rounding error of a score."""
         if sp.issparse(self.matrix):
             return int(np.diff(self.matrix.indptr).max(initial=0))
-        return self.n_columns
+        return int(self.n_columns)
 
     @cached_property
     def nonnegative(self) -> bool:
-        """Whether no entry is negative: then an update can only move all scores the same way."""
-        entries = self.matrix.data if sp.issparse(self.matrix) else self.matrix
-        return bool(entries.size == 0 or entries.min() >= 0)
+        """Whether no entry is negative: an update then moves all scores in the same direction."""
+        return bool(self._entries.size == 0 or self._entries.min() >= 0)
 
     @property
     def all_zero(self) -> bool:
-        """Whether no entry differs from zero: a norm of zero alone may be due to squares that underflow."""
-        entries = self.matrix.data if sp.issparse(self.matrix) else self.matrix
-        return not entries.any()
+        """Whether all entries are zero; a norm of zero may also come from squares that underflow."""
+        return not self._entries.any()
 
     def scores(self, w: np.ndarray) -> np.ndarray:
-        """X w in float64, for one plane (d,) or several (d, k)."""
+        """X w in float64, for one vector of coefficients (d,) or several (d, k)."""
         if self.matrix.dtype == np.float64:
             return np.asarray(self.matrix @ w)
         result = np.empty((self.n_rows, *w.shape[1:]))
@@ -111,28 +114,28 @@ class Points:
         return result
 
     def absolute_scores(self, w: np.ndarray) -> np.ndarray:
-        """sum_j |x_ij w_j|, one entry a row: what the rounding error of a score is relative to."""
+        """sum_j |x_ij w_j|, one for each row: the rounding error of a score is proportional to it."""
         result, sizes = np.empty(self.n_rows), np.abs(w)
         for part in self._blocks():
             result[part] = self._entrywise(part, np.abs) @ sizes
         return result
 
     def shared_entries(self, w: np.ndarray) -> np.ndarray:
-        """How many entries of each row differ from zero where w does, too."""
+        """Number of columns in which both the row and w differ from zero, one for each row."""
         result, used = np.empty(self.n_rows), (w != 0.0).astype(np.float64)
         for part in self._blocks():
             result[part] = (self.matrix[part] != 0.0).astype(np.float64) @ used
         return result
 
     def combination_around(self, place: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-        """The sum of the rows of a dense matrix less a place, each times its coefficient."""
+        """sum_i c_i (x_i - place) of a dense matrix."""
         total = np.zeros(self.n_columns)
         for part in self._blocks():
             total += coefficients[part] @ (self._wide(part) - place)
         return total
 
     def squares_of_columns(self, coefficients: np.ndarray | None = None) -> np.ndarray:
-        """sum_i c_i x_ij², one entry a column; every c_i is one where none are given."""
+        """sum_i c_i x_ij², one for each column; without coefficients every c_i is one."""
         total = np.zeros(self.n_columns)
         for part in self._blocks():
             if coefficients is None and not sp.issparse(self.matrix):
@@ -144,14 +147,14 @@ class Points:
         return total
 
     def squares_around(self, place: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-        """sum_i c_i (x_ij - place_j)² of a dense matrix, one entry a column."""
+        """sum_i c_i (x_ij - place_j)² of a dense matrix, one for each column."""
         total = np.zeros(self.n_columns)
         for part in self._blocks():
             total += coefficients[part] @ np.square(self._wide(part) - place)
         return total
 
     def combination(self, coefficients: np.ndarray) -> np.ndarray:
-        """X^T c in float64: the sum of the rows, each times its coefficient."""
+        """X^T c = sum_i c_i x_i in float64."""
         used = np.flatnonzero(coefficients)
         if used.size < GATHER_SHARE * self.n_rows:
             return Points(self.matrix[used])._sum_rows(coefficients[used])
@@ -170,7 +173,7 @@ class Points:
         return self.matrix[part].astype(np.float64, copy=False)
 
     def _entrywise(self, part: slice, function: Callable[[np.ndarray], np.ndarray]) -> Matrix:
-        """The rows of a block with a function of their entries, which is zero at zero."""
+        """A function of the entries of a block of rows; it must be zero at zero."""
         if not sp.issparse(self.matrix):
             return function(self._wide(part))
         offsets = self.matrix.indptr[part.start : part.stop + 1]
@@ -184,7 +187,7 @@ class Points:
 
 
 def few_columns(matrix: Matrix) -> np.ndarray | None:
-    """The columns that have entries, in rising order, where they are fewer than half of very many; else None."""
+    """The non-empty columns in ascending order, where they are fewer than half of very many; else None."""
     if not sp.issparse(matrix) or matrix.shape[1] <= WIDE:
         return None
     columns = np.unique(matrix.indices)
@@ -194,7 +197,7 @@ def few_columns(matrix: Matrix) -> np.ndarray | None:
 
 
 def only_columns(rows: Matrix, columns: np.ndarray) -> Matrix:
-    """The rows with no other columns than these, which rise; a sparse matrix costs no more than its entries."""
+    """The rows restricted to these columns, which ascend; the cost is proportional to the stored entries."""
     if not sp.issparse(rows):
         return rows[:, columns]
     places = np.searchsorted(columns, rows.indices)
@@ -208,7 +211,7 @@ def squared_norms(rows: Matrix) -> np.ndarray:
     """||x||² of every row of a float64 matrix."""
     if sp.issparse(rows):
         return _sums_of_squares(rows.data, rows.indptr)
-    return np.vecdot(rows, rows)
+    return np.asarray(np.vecdot(rows, rows))
 
 
 def _sums_of_squares(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:

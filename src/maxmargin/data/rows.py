@@ -1,4 +1,4 @@
-"""The two ways in which rows lie in memory, as the jitted loops see them."""
+"""Memory layouts of rows, dense and compressed sparse, as the compiled loops read them."""
 
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ Matrix = Any
 
 
 class DenseRows(NamedTuple):
-    """A C-ordered array with one row a point."""
+    """A C-ordered array, one row for each point."""
 
     values: np.ndarray
 
@@ -18,7 +18,7 @@ class DenseRows(NamedTuple):
 class SparseRows(NamedTuple):
     """Compressed sparse rows.
 
-    Columns and offsets are unsigned: a signed index costs the loops a test for wrap-around at every access.
+    Columns and offsets are unsigned: with a signed index numba tests for wrap-around at every access.
     """
 
     values: np.ndarray
@@ -30,7 +30,7 @@ Rows = DenseRows | SparseRows
 
 
 def rows_of(matrix: Matrix) -> Rows:
-    """View a validated matrix as rows, without a copy of its values."""
+    """View a validated matrix as rows, without copying its values."""
     if sp.issparse(matrix):
         unsigned = np.uint32 if matrix.indices.dtype.itemsize == 4 else np.uint64
         return SparseRows(
@@ -42,7 +42,7 @@ def rows_of(matrix: Matrix) -> Rows:
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """Return a view that cannot be written to, so that memory maps and arrays share one compiled loop."""
+    """Return a read-only view: read-only memory maps and arrays then share one compiled loop."""
     view = array.view(np.ndarray)
     view.flags.writeable = False
     return view

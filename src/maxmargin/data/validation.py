@@ -1,4 +1,4 @@
-"""What comes from the user is checked here and nowhere else; every error names the argument."""
+"""Validation of all user input; every error names the argument."""
 
 import re
 from typing import Any
@@ -14,12 +14,14 @@ from maxmargin.data.dataset import Dataset, LabelledPoints, TargetPoints
 from maxmargin.data.points import Points
 from maxmargin.data.rows import Matrix
 
-# How the types of a data frame's columns begin that are not numbers.
+# Prefixes of the names of data-frame types that are not numeric.
 NOT_NUMBERS = (
     "binary", "categor", "date", "duration", "enum", "interval", "large_str", "period", "str", "time", "utf8",
 )  # fmt: skip
 
+# Largest norm of a row: its square must neither overflow nor underflow in float64, with room for sums and products.
 SMALLEST_NORM, LARGEST_NORM = 1e-140, 1e140
+# Positive weights: products with squared norms must stay in the range of float64.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100
 
 MATRIX_CHECKS: dict[str, Any] = {
@@ -45,11 +47,8 @@ def validate_training_data(
     classes: np.ndarray | None = None,
     reset: bool = True,
 ) -> LabelledPoints:
-    """Check X, y and the weights of a fit; ``classes`` are the labels that may occur, where they are known before."""
-    if y is None:
-        raise ValueError(f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None.")
-    _refuse_text_columns(X)
-    X, y = _naming("X", validate_data, estimator, X, y, reset=reset, **_checks(estimator))
+    """Check X, y and the weights of a classifier's fit; ``classes`` are the possible labels, where they are known."""
+    X, y = _rows_and_targets(estimator, X, y, reset)
     if classes is None:
         classes, codes = encode_labels(y)
     else:
@@ -59,17 +58,13 @@ def validate_training_data(
 
 
 def validate_targets(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, reset: bool = True) -> TargetPoints:
-    """Check X, the values y and the weights of a regression's fit."""
-    if y is None:
-        raise ValueError(f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None.")
+    """Check X, the real targets y and the weights of a regression's fit."""
     if getattr(getattr(y, "dtype", None), "kind", None) == "c":
         raise ValueError("y must be real numbers for a regression. Complex data not supported.")
-    _refuse_text_columns(X)
-    X, y = _naming("X", validate_data, estimator, X, y, reset=reset, **_checks(estimator))
+    X, y = _rows_and_targets(estimator, X, y, reset)
     y = as_numbers(y)
     assert_all_finite(y, input_name="y")
-    largest = float(np.abs(y).max(initial=0.0))
-    if largest > LARGEST_NORM:
+    if float(np.abs(y).max(initial=0.0)) > LARGEST_NORM:
         raise ValueError("y has values too large to be squared: rescale it.")
     weights = None
     if sample_weight is not None:
@@ -79,8 +74,17 @@ def validate_targets(estimator: Any, X: Any, y: Any, *, sample_weight: Any = Non
     return TargetPoints(_measurable(Points(_canonical(X))), y, weights)
 
 
+def _rows_and_targets(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
+    """Check X and y by scikit-learn; ``reset`` sets the estimator's number and names of columns."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None.")
+    _refuse_text_columns(X)
+    X, y = _naming("X", validate_data, estimator, X, y, reset=reset, **_checks(estimator))
+    return X, y
+
+
 def as_numbers(y: Any) -> np.ndarray:
-    """The targets of a regression as floats, or an error that shows one which is no number."""
+    """Convert the targets of a regression to floats; the error shows a target that is no number."""
     try:
         return np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -97,7 +101,7 @@ def _no_number_of(y: Any) -> Any:
 
 
 def validate_labels(labelled: LabelledPoints) -> LabelledPoints:
-    """Refuse labels from which nothing can be learned."""
+    """Refuse labels with fewer than two classes of positive weight."""
     present = labelled.classes
     if labelled.weights is not None:
         present = labelled.classes[np.unique(labelled.codes[labelled.weights > 0])]
@@ -108,7 +112,7 @@ def validate_labels(labelled: LabelledPoints) -> LabelledPoints:
 
 
 def validate_classes(classes: Any, known: np.ndarray | None) -> np.ndarray:
-    """Check the labels that a stream may have, against those of its first part."""
+    """Check the ``classes`` of ``partial_fit`` against those of the first call."""
     if classes is None:
         if known is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
@@ -122,7 +126,7 @@ def validate_classes(classes: Any, known: np.ndarray | None) -> np.ndarray:
 
 
 def validate_two_classes(X: Any, y: Any, *, caller: str) -> Dataset:
-    """Check X and y for a function that speaks of two classes."""
+    """Check X and y for a function of exactly two classes."""
     _refuse_text_columns(X)
     X = _naming("X", check_array, X, input_name="X", **MATRIX_CHECKS)
     y = _naming("y", column_or_1d, y, warn=True)
@@ -186,7 +190,7 @@ def _weights(
 
 
 def _canonical(X: Matrix) -> Matrix:
-    """Entries stored twice would count wrongly in a norm: add them up, in a copy."""
+    """Add up duplicate entries of a sparse matrix, in a copy: norms would be wrong with them."""
     if not sp.issparse(X):
         return X
     X = sp.csr_array(X)
@@ -197,7 +201,7 @@ def _canonical(X: Matrix) -> Matrix:
 
 
 def _measurable(points: Points) -> Points:
-    """Squares of lengths outside this range overflow, or lose digits to underflow: then nothing could be proven."""
+    """Refuse rows whose squared norms overflow or underflow: no certificate would hold."""
     largest = points.largest_norm
     all_zero = largest == 0.0 and points.all_zero
     if not all_zero and not SMALLEST_NORM <= largest <= LARGEST_NORM:
@@ -207,7 +211,7 @@ def _measurable(points: Points) -> Points:
 
 
 def _refuse_text_columns(X: Any) -> None:
-    """A data frame's text column is named, instead of the first value that is not a number."""
+    """Name the text columns of a data frame in the error, not the first value that is no number."""
     if not (hasattr(X, "dtypes") and hasattr(X, "columns")):
         return
     dtypes = X.dtypes.items() if hasattr(X.dtypes, "items") else zip(X.columns, X.dtypes, strict=True)
@@ -220,6 +224,7 @@ def _refuse_text_columns(X: Any) -> None:
 
 
 def _naming(argument: str, check: Any, *arguments: Any, **options: Any) -> Any:
+    """Call a check of scikit-learn; an error that names no argument gets the name of this one."""
     try:
         return check(*arguments, **options)
     except (ValueError, TypeError) as error:
@@ -227,7 +232,7 @@ def _naming(argument: str, check: Any, *arguments: Any, **options: Any) -> Any:
         if "inconsistent numbers of samples" in message:
             raise type(error)(f"X and y must have as many rows as each other: {message}") from error
         if "y should be a 1d array" in message:
-            raise type(error)(f"y must have one value a row; fit one model for every column: {message}") from error
+            raise type(error)(f"y must have one value per row; fit one model for every column: {message}") from error
         if re.search(rf"\b({argument}|y)\b", message):
             raise
         raise type(error)(f"{argument} cannot be used: {message}") from error

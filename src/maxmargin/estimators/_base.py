@@ -20,8 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.certificates import Certificate, PerClass
 from maxmargin.data import Dataset, LabelledPoints, validate_labels, validate_points, validate_training_data
 from maxmargin.estimators._progress import FitProgress, Tasks, TimeBudget, in_threads
-from maxmargin.estimators._reconcile import reconcile, worst
 from maxmargin.estimators._warnings import warn_user
+from maxmargin.reconciliation import reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, interrupt_handler
 from maxmargin.solvers.perceptron.result import PerceptronResult
 
@@ -159,7 +159,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         """The optimisation problem of a task."""
         raise NotImplementedError
 
-    def _problems(self, tasks: Tasks) -> list[Any]:
+    def _problems(self, tasks: Tasks) -> Sequence[Any]:
         """The problems of all tasks."""
         return [self._problem(task) for task in tasks.tasks()]
 

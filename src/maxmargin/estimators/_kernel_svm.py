@@ -1,11 +1,10 @@
-"""What the classifier and the regression of the kernel support vector machine share."""
+"""What kernel support vector classification and regression share."""
 
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,38 +13,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.data import Points
 from maxmargin.data.points import only_columns
-from maxmargin.estimators._base import one_or_all
-from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS
-from maxmargin.estimators._progress import Tasks
+from maxmargin.estimators._base import certificates_of, one_or_all
+from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, kernel_scores, make_kernel, refuse_bad_gram
 from maxmargin.estimators._regularized import RegularizedModel
-from maxmargin.problems.kernel_expansion import expansion_scores
+from maxmargin.estimators.linear_svc import objective_of
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel
-from maxmargin.solvers.core import Status
+from maxmargin.solvers.core import Result, Status
 from maxmargin.solvers.kernel.base import SMOOptions
 from maxmargin.solvers.linear.hard_margin import gap_of_width
 
-# The solver works with kernel values of single precision, the certificate with exact ones: a little is left for that.
+# The share of ``tol`` at which the solver stops: the rest is for kernel values of single precision, which the
+# certificate replaces by those of double precision.
 SHARE_OF_TOL = 0.9
 
 
-class Attempt(NamedTuple):
-    """How to solve: options, the seconds that are left, and the results of an attempt before that fell short."""
-
-    options: SMOOptions
-    seconds: float | None
-    before: Sequence[Any] | None = None
-
-    def before_of(self, task: int) -> Any:
-        """What the attempt before found for a task, if there was one."""
-        return None if self.before is None else self.before[task]
-
-
 class KernelSVM(RegularizedModel):
-    """Parameters, the kernel's expansion, and what has no meaning."""
+    """Parameters, options and attributes that kernel support vector classification and regression share."""
 
-    # Whether C = inf, no point in the street, has a meaning.
+    # Whether C = inf, the hard margin, is defined.
     _takes_hard_margin = False
+    _private_attributes: ClassVar[tuple[str, ...]] = ("_kernel", "_duals", "_n_rows")
+    # Nothing is random.
+    random_state = 0
 
     kernel: str | Callable[..., Any]
     cache_size: float
@@ -67,7 +57,6 @@ class KernelSVM(RegularizedModel):
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
 
@@ -81,6 +70,16 @@ class KernelSVM(RegularizedModel):
     def dual_coef_(self, duals: Any) -> None:
         self._duals = duals.toarray() if sp.issparse(duals) else duals
 
+    @property
+    def objective_(self) -> Any:
+        """The primal objective, rounded up; the certificate states it."""
+        return one_or_all([objective_of(proof) for proof in self._task_certificates()])
+
+    def _task_certificates(self) -> list[Any]:
+        """The certificates of all tasks; a model that was read from a file of LIBSVM has none."""
+        check_is_fitted(self)
+        return certificates_of(self.certificate_, self.intercept_.size)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
@@ -93,65 +92,71 @@ class KernelSVM(RegularizedModel):
         if self.max_iter == 0:
             raise ValueError("max_iter must be -1, for no limit, or at least 1; it is 0.")
 
-    def _smo_options(self) -> SMOOptions:
-        most = math.inf if self.max_iter == -1 else self.max_iter
-        tol = gap_of_width(SHARE_OF_TOL * self.tol) if math.isinf(self.C) else SHARE_OF_TOL * self.tol
+    def _prepare(self, data: Any) -> None:
+        super()._prepare(data)
+        refuse_bad_gram(self, data.points)
+        self._kernel = make_kernel(self, data.points)
+
+    def _most_steps(self) -> int | None:
+        # Steps on pairs are counted, and callbacks are called after blocks of them.
+        return None
+
+    def _options(self, seed: int, n_threads: int) -> SMOOptions:  # noqa: ARG002
+        tol = SHARE_OF_TOL * self.tol
         return SMOOptions(
-            tol=tol,
-            max_iter=most,
+            tol=gap_of_width(tol) if math.isinf(self.C) else tol,
+            max_iter=math.inf if self.max_iter == -1 else self.max_iter,
+            seed=seed,
+            # Small pairs of classes run several at once and take one thread each, large ones take all of them.
             n_threads=self._n_threads(),
             cache_size=self.cache_size,
             shrinking=self.shrinking,
+            exact=getattr(self, "_exact", False),
         )
 
-    def _solve_proven(self, data: Tasks, whole: KernelSVMProblem, solve: Callable[[Attempt], list[Any]]) -> list[Any]:
-        """Solve, keep and prove; where kernel values of single precision fall short of it, go on with double ones.
+    def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
+        self.intercept_ = np.array([result.intercept for result in results])
+        self.history_ = one_or_all([result.history for result in results])
+        self.shape_fit_ = tasks.points.matrix.shape
 
-        ``solve`` keeps the duals and returns the results.
-        """
-        began = time.perf_counter()
-        attempt = Attempt(self._smo_options(), self.max_time)
-        while True:
-            results = solve(attempt)
-            self.intercept_ = np.array([result.intercept for result in results])
-            self.history_ = one_or_all([result.history for result in results])
-            self.certificate_ = self._certify(data)
-            self._reconcile(results)
-            self.fit_status_ = int(any(result.status is not Status.SOLVED for result in results))
-            left = None if self.max_time is None else began + self.max_time - time.perf_counter()
-            stalled = any(result.status is Status.STALLED for result in results)
-            in_double = attempt.options.dtype_for(whole) is np.float64
-            if not stalled or in_double or whole.may_be_indefinite or (left is not None and left <= 0.0):
-                return results
-            attempt = Attempt(replace(attempt.options, exact=True), left, results)
+    def _finer_starts(
+        self, problems: Sequence[KernelSVMProblem], results: Sequence[Result[Any]], deadline: float | None
+    ) -> Sequence[Result[Any]] | None:
+        """Continue in double precision where kernel values of single precision fall short of ``tol``."""
+        stalled = any(result.status is Status.STALLED for result in results)
+        whole = problems[0].whole or problems[0]
+        in_double = self._options(0, 1).dtype_for(whole) is np.float64
+        in_time = deadline is None or time.perf_counter() < deadline
+        if not stalled or in_double or whole.may_be_indefinite or not in_time:
+            return None
+        self._exact = True
+        return results
 
-    def _support_of(self, points: Points, support: np.ndarray) -> Any:
-        """The rows that are kept to predict with; a gram matrix is looked up by their places."""
+    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Result[Any]]) -> None:  # noqa: ARG002
+        self.fit_status_ = int(self.status_ is not Status.SOLVED)
+
+    def _support_vectors_at(self, points: Points, support: np.ndarray) -> Any:
+        """The rows that predictions need; with a Gram matrix their positions are enough."""
         if self._kernel is None:
             return np.empty((0, 0))
         vectors = points.matrix[support]
         return sp.csr_matrix(vectors) if sp.issparse(vectors) else vectors
 
     def _expansion(self, points: Points, coefficients: np.ndarray) -> np.ndarray:
-        """Sums of the kernel with the support vectors, times coefficients (s, k), in blocks of rows."""
+        """Kernel expansions over the support vectors with coefficients (s, k), without intercept."""
         support = self.support_ if self._kernel is None else self.support_vectors_
-        return expansion_scores(self._kernel, points.matrix, support, coefficients)
+        return kernel_scores(self._kernel, points, support, coefficients, self._n_threads())
 
     def _coef_of(self, coefficients: np.ndarray) -> Any:
-        """The planes' w, for the linear kernel."""
+        """w of every task, for the linear kernel."""
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
         vectors, d = self.support_vectors_, self.n_features_in_
         if sp.issparse(vectors):
-            # An array of all columns may be too large for memory.
+            # A dense array of all columns may be too large for memory.
             columns = np.unique(vectors.indices)
-            planes = sp.csr_matrix(coefficients @ only_columns(vectors, columns))
-            return sp.csr_matrix((planes.data, columns[planes.indices], planes.indptr), (len(planes.indptr) - 1, d))
+            narrow = sp.csr_matrix(coefficients @ only_columns(vectors, columns))
+            return sp.csr_matrix((narrow.data, columns[narrow.indices], narrow.indptr), (len(narrow.indptr) - 1, d))
         coef = coefficients @ vectors
         coef.flags.writeable = False
         return coef
-
-
-def shape_of(X: Any, points: Points) -> tuple[int, ...]:
-    """The shape of what a user gave, which may be a list."""
-    return X.shape if hasattr(X, "shape") else (points.n_rows, points.n_columns)

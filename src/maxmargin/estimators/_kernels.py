@@ -1,4 +1,4 @@
-"""Kernels as users name them: what all estimators with a kernel share."""
+"""What all estimators with a kernel share: the parameters of the kernel, and the evaluation of the expansion."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -7,6 +7,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.data import Points
+from maxmargin.loops.exponential import exponentiate
+from maxmargin.problems.kernel_expansion import expansion_scores
 from maxmargin.problems.kernels import Kernel, kernel_by_name
 
 KERNEL_CONSTRAINTS: dict = {
@@ -18,8 +20,20 @@ KERNEL_CONSTRAINTS: dict = {
 }
 
 
+def kernel_scores(
+    kernel: Kernel | None, points: Points, support: Any, coefficients: np.ndarray, n_threads: int | None = None
+) -> np.ndarray:
+    """Kernel expansions at all points, without intercept, with compiled exponentials: for predictions.
+
+    Parameters and result are those of :func:`expansion_scores`.
+    """
+    return expansion_scores(
+        kernel, points.matrix, support, coefficients, n_threads=n_threads, exponentiate=exponentiate
+    )
+
+
 def make_kernel(model: Any, points: Points) -> Kernel | None:
-    """The kernel that a model's parameters name, or None where X is the gram matrix."""
+    """The kernel that a model's parameters name, or None where X is the Gram matrix."""
     if model.kernel == "precomputed":
         return None
     gamma = model.gamma
@@ -32,7 +46,7 @@ def make_kernel(model: Any, points: Points) -> Kernel | None:
 
 
 def refuse_bad_gram(model: Any, points: Points) -> None:
-    """With kernel='precomputed', X has to be a square symmetric matrix."""
+    """Raise ValueError where kernel='precomputed' and X is not a square symmetric matrix."""
     if model.kernel != "precomputed":
         return
     if points.n_rows != points.n_columns:

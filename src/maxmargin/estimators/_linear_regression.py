@@ -14,8 +14,8 @@ from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.rounding import gamma
 from maxmargin.data import TargetPoints, validate_points, validate_targets
 from maxmargin.estimators._base import CertifiedModel
-from maxmargin.estimators._reconcile import reconcile
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
+from maxmargin.reconciliation import reconcile
 from maxmargin.solvers.core import Result, Status
 
 # An objective of at most this share of the squared targets, around their mean, is a rounding error; so is one of this

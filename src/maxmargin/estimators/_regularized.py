@@ -9,7 +9,7 @@ from joblib import cpu_count, effective_n_jobs
 from maxmargin.certificates import Certificate
 from maxmargin.estimators._base import CertifiedModel, certificates_of
 from maxmargin.estimators._progress import Tasks
-from maxmargin.estimators._reconcile import reconcile
+from maxmargin.reconciliation import reconcile
 from maxmargin.solvers.core import Status
 
 # Parameters outside this range make squares overflow, or lose digits to underflow.

@@ -9,43 +9,73 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.certificates import Certificate, CertificateError, DualityGap, MarginBracket, PerClass
 from maxmargin.certificates.base import AGREEMENT
 from maxmargin.estimators._base import CertifiedModel
+from maxmargin.estimators._foreign import CoefficientsProblem, certify_coefficients, certify_foreign
 from maxmargin.estimators._regularized import NEGLIGIBLE_LOSS, RegularizedModel
 from maxmargin.estimators.linear_svc import objective_of
 from maxmargin.solvers.core import Status
 
 
-def certify(estimator: CertifiedModel, X: Any, y: Any, sample_weight: Any = None) -> Certificate | PerClass:
+def certify(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **problem: Any) -> Certificate | PerClass:
     """Compute what a fitted model proves, from the data and the vectors that the model holds.
 
-    Nothing that the solver measured is used, and none of its loops. Compare with what the model claims by
+    Nothing that a solver measured is used. Compare with what a model of this package claims by
     ``model.certificate_.check(certify(model, X, y))``, which raises CertificateError where the claim is more.
+
+    Models of scikit-learn are covered where their problem is one of this package: SVC, SVR, LinearSVC, LinearSVR,
+    LogisticRegression of two classes with the l2 penalty, Ridge, Lasso and LinearRegression; of any other linear
+    classifier (Perceptron, SGDClassifier, ...) the margin is bracketed. Models that keep no duals are certified with
+    duals recovered from their hyperplane, so that the gap may be larger than the true distance from the optimum, never
+    smaller.
 
     Parameters
     ----------
-    estimator : a fitted estimator of this package
+    estimator : fitted estimator, or tuple (coef, intercept) or (coef, intercept, dual)
+        An estimator of this package or of scikit-learn; or the coefficients of shape (d,), the intercept (None for a
+        model without one) and the signed duals y_i alpha_i of shape (n,) of any program, for two classes or one target.
     X, y, sample_weight : the data it was fitted to
         The model's parameters must be those that it was fitted with.
+    **problem
+        The problem that a tuple solves: ``loss`` ("hinge", "squared_hinge", "epsilon_insensitive",
+        "squared_epsilon_insensitive", "logistic" or "squared_error"), ``C``, ``epsilon``, ``intercept_penalty`` (the
+        factor of b²/2), ``lam`` and ``penalty`` ("l2" or "l1", beside squared errors). Without a loss, the margin of
+        the hyperplane is bracketed.
 
     Returns
     -------
     Certificate, or PerClass for more than two classes
 
+    Raises
+    ------
+    TypeError
+        The model's problem is not covered.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import LinearSVC
     >>> from maxmargin import Perceptron, certify
     >>> X, y = load_iris(return_X_y=True)
     >>> model = Perceptron().fit(X, y == 0)
     >>> model.certificate_.check(certify(model, X, y == 0))
+    >>> certify(LinearSVC().fit(X, y == 0), X, y == 0).relative < 1e-2
+    True
+    >>> certify((model.coef_, model.intercept_), X, y == 0).separates
+    True
     """
+    if isinstance(estimator, tuple):
+        return certify_coefficients(estimator, X, y, sample_weight, CoefficientsProblem(**problem))
+    if problem:
+        raise TypeError(f"{', '.join(problem)}: only a tuple of vectors takes these; a model has its parameters.")
     if not isinstance(estimator, CertifiedModel):
-        raise TypeError(f"estimator must be one of maxmargin's, got {type(estimator).__name__}.")
+        if hasattr(estimator, "fit"):
+            check_is_fitted(estimator)
+        return certify_foreign(estimator, X, y, sample_weight)
     check_is_fitted(estimator)
     return estimator._certify(estimator._data_to_certify(X, y, sample_weight))
 
 
 def check_claims(estimator: CertifiedModel, proof: Certificate | PerClass) -> None:
-    """Compare all that a model claims of itself with a proof: certificate, objective, margin, and that it is solved.
+    """Compare the claims of a model with a proof: its certificate, objective, margin and status.
 
     Parameters
     ----------
@@ -64,7 +94,8 @@ def check_claims(estimator: CertifiedModel, proof: Certificate | PerClass) -> No
     agreement = max(map(_agreement, proofs))
     if hasattr(estimator, "objective_"):
         _refuse_others("objective_", estimator.objective_, [objective_of(one) for one in proofs], agreement)
-    if hasattr(estimator, "margin_"):
+    # A kernel SVM derives its margin from the certificate, which is checked already.
+    if "margin_" in vars(estimator):
         _refuse_others("margin_", estimator.margin_, _margins_of(estimator, proofs), agreement)
     says_solved = getattr(estimator, "status_", None) is Status.SOLVED or getattr(estimator, "fit_status_", 1) == 0
     if says_solved and not all(_is_solved(estimator, one) for one in proofs):
@@ -80,14 +111,14 @@ def _refuse_others(name: str, claimed: Any, proven: Any, agreement: float) -> No
 
 
 def _agreement(proof: Any) -> float:
-    """By which share two honest computations may differ: margins agree up to a share of the radius."""
+    """The relative difference allowed between two correct computations: margins agree up to a share of R."""
     if isinstance(proof, MarginBracket) and proof.lower != 0.0 and math.isfinite(proof.lower):
         return 2.0 * AGREEMENT * max(1.0, proof.radius / abs(proof.lower))
     return AGREEMENT
 
 
 def _margins_of(estimator: Any, proofs: list[Any]) -> Any:
-    """Of a hard margin and of a margin perceptron what is proven, of a street half its width."""
+    """The proven margins: lower bounds of brackets, 1/||w|| of soft margins."""
     if not isinstance(estimator, RegularizedModel):
         return [one.lower for one in proofs]
     if math.isinf(estimator.C):
@@ -96,22 +127,22 @@ def _margins_of(estimator: Any, proofs: list[Any]) -> Any:
     return np.divide(1.0, lengths, out=np.full_like(lengths, np.inf), where=lengths > 0.0)
 
 
-def _is_nothing(estimator: Any, proof: DualityGap) -> bool:
-    """Whether the best objective may be zero, and rounding is all that is left of the model's."""
+def _is_rounding(estimator: Any, proof: DualityGap) -> bool:
+    """Whether the optimum may be zero, and the model's objective is nothing but rounding."""
     C = estimator.C if isinstance(estimator, RegularizedModel) else 1.0
     return proof.dual <= 0.0 and proof.gap <= NEGLIGIBLE_LOSS * C
 
 
 def _is_solved(estimator: Any, proof: Any) -> bool:
-    """Whether a proof shows what the model was asked for: its gap, or a plane between the classes."""
+    """Whether the proof shows what the model was asked for: a gap of tol, or a separating hyperplane."""
     if isinstance(estimator, RegularizedModel) and isinstance(proof, MarginBracket):
         return proof.relative <= estimator.tol + AGREEMENT and proof.separates
     if isinstance(proof, DualityGap):
-        # A closed form has no tolerance: what it claims is the gap itself.
+        # A closed form has no tolerance: its claim is the gap itself.
         wanted = getattr(estimator, "tol", math.inf)
-        return proof.relative <= wanted + AGREEMENT or _is_nothing(estimator, proof)
+        return proof.relative <= wanted + AGREEMENT or _is_rounding(estimator, proof)
     if getattr(estimator, "average", False) or getattr(estimator, "early_stopping", False):
-        # The run was without mistakes; the average of its planes, and rows that were held out, may have some.
+        # The last pass made no mistake; the averaged hyperplane, and rows that were held out, may have some.
         return True
     bracket = proof if isinstance(proof, MarginBracket) else proof.bracket
     return bracket.lower >= -AGREEMENT * bracket.radius

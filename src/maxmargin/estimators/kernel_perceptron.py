@@ -1,7 +1,7 @@
 """The kernel perceptron as a scikit-learn classifier."""
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -21,20 +21,20 @@ from maxmargin.data import (
     LabelledPoints,
     Points,
     validate_classes,
-    validate_labels,
     validate_points,
     validate_training_data,
 )
-from maxmargin.estimators._base import CertifiedClassifier, one_or_all, refuse_other_rows
-from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram
-from maxmargin.problems.kernel_expansion import expansion_scores
+from maxmargin.estimators._base import CertifiedClassifier, one_or_all, plain, refuse_other_rows
+from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, kernel_scores, make_kernel, refuse_bad_gram
+from maxmargin.estimators.perceptron import STALLED_ADVICE, set_passes
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import built_in
-from maxmargin.solvers.core import Monitor, interrupt_handler
-from maxmargin.solvers.perceptron.kernel import KernelColumns, solve
-from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult
+from maxmargin.solvers.core import Status, interrupt_handler
+from maxmargin.solvers.perceptron import kernel as kernel_perceptron
+from maxmargin.solvers.perceptron.kernel import KernelColumns, KernelOptions
+from maxmargin.solvers.perceptron.result import PerceptronResult, Start
 
-# The intercept is a sum of duals; that it was added up in another order is no difference.
+# The relative difference allowed between intercept_ and the sum of the duals: that of sums in another order.
 SAME_INTERCEPT = 1e-9
 
 
@@ -44,14 +44,15 @@ class KernelPerceptron(CertifiedClassifier):
     .. math:: f(x) = \sum_j \alpha_j y_j\, k(x_j, x) + b
 
     On a mistake at row i, ``alpha_i += eta0`` (and ``b += eta0 * y_i``: b is the weight of a feature that is always 1).
-    The fit ends as soon as a whole pass makes no mistake. More than two classes are learned one against the rest.
+    The fit ends as soon as a whole pass makes no mistake, or at a limit, with a warning. More than two classes are
+    learned one against the rest.
 
     Parameters
     ----------
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
         A callable takes two matrices and returns the matrix of kernel values between their rows. For
-        ``"precomputed"``, X is that matrix. The bounds hold for kernels that are positive semidefinite, which
-        ``"sigmoid"`` in general is not.
+        ``"precomputed"``, X is that matrix. The bounds hold for positive semidefinite kernels; ``"sigmoid"`` in
+        general is none.
     degree : int, default=3
         For ``"poly"``.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -62,7 +63,7 @@ class KernelPerceptron(CertifiedClassifier):
     eta0 : float, default=1.0
         The step size.
     shuffle : bool, default=True
-        Visit the rows in a new random order in every pass of ``fit``.
+        Draw a new random order of the rows for every pass of ``fit``.
     max_iter : int, default=1000
         The largest number of passes.
     tol, n_iter_no_change :
@@ -85,7 +86,7 @@ class KernelPerceptron(CertifiedClassifier):
     dual_coef_ : ndarray of shape (1, n_support) or (n_classes, n_support)
         y_j alpha_j.
     intercept_ : ndarray of shape (1,) or (n_classes,)
-    classes_, n_iter_, n_updates_, mistakes_per_pass_, criterion_per_pass_, status_ :
+    classes_, n_iter_, n_updates_, mistakes_per_pass_, online_loss_per_pass_, criterion_per_pass_, status_ :
         As for :class:`Perceptron`.
     certificate_ : MistakeBound, or PerClass of them
 
@@ -111,6 +112,11 @@ class KernelPerceptron(CertifiedClassifier):
     n_iter_: int
     _one_run: bool
 
+    _advice_when_stalled = STALLED_ADVICE
+    _private_attributes = ("_kernel", "_n_seen", "_one_run")
+    # The kernel cache of the fit in progress.
+    _columns: KernelColumns
+
     _parameter_constraints: dict = {
         **KERNEL_CONSTRAINTS,
         "fit_intercept": ["boolean"],
@@ -135,7 +141,7 @@ class KernelPerceptron(CertifiedClassifier):
         eta0=1.0,
         shuffle=True,
         max_iter=1000,
-        tol=1e-3,
+        tol=None,
         n_iter_no_change=5,
         max_time=None,
         cache_size=200,
@@ -169,27 +175,19 @@ class KernelPerceptron(CertifiedClassifier):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or the gram matrix of shape (n, n)
+        X : array or sparse matrix of shape (n, d), or the Gram matrix of shape (n, n)
         y : array of labels of shape (n,)
 
         Returns
         -------
         self
         """
-        labelled = validate_labels(validate_training_data(self, X, y))
-        refuse_bad_gram(self, labelled.points)
-        self._kernel = make_kernel(self, labelled.points)
-        self._forget()
-        with interrupt_handler() as stop_requested:
-            results = self._learn(labelled, options_of(self), stop_requested)
-            self.certificate_ = self._certify(labelled)
-            self._report(results)
-        return self
+        return self._fit(X, y)
 
     @available_if(lambda self: self.kernel != "precomputed")
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> "KernelPerceptron":
-        """Go on with more rows, once and in the order given: the online protocol.
+        """Learn from more rows, once and in the order given: the online protocol.
 
         Parameters
         ----------
@@ -201,19 +199,24 @@ class KernelPerceptron(CertifiedClassifier):
         -------
         self
         """
+        # One pass in the order given, on a copy: a call that fails leaves the model as it was.
+        model = copy(self).set_params(max_iter=1, tol=None, shuffle=False)
         first = not hasattr(self, "classes_")
-        went_on = hasattr(self, "certificate_")
         classes = validate_classes(classes, None if first else self.classes_)
-        labelled = validate_training_data(self, X, y, classes=classes, reset=first)
+        labelled = validate_training_data(model, X, y, classes=classes, reset=first)
         if first:
-            self._kernel = make_kernel(self, labelled.points)
-            self._forget()
-        once = EpochOptions(max_iter=1, tol=None, shuffle=False)
+            model._prepare(labelled)
         with interrupt_handler() as stop_requested:
-            self._learn(labelled, lambda _seed: once, stop_requested)
+            starts = model._starts(labelled)
+            if not first:
+                starts = [Start(scores=scores) for scores in model._expansion(labelled.points).T]
+            problems = model._problems(labelled)
+            results = self._solve_tasks_of(model, labelled, problems, starts, self.max_time, stop_requested)
+            model._set_attributes(labelled, results)
+            model._one_run = model._one_run and not hasattr(self, "certificate_")
             for name in ("certificate_", "status_"):
-                self.__dict__.pop(name, None)
-            self._one_run = self._one_run and not went_on
+                model.__dict__.pop(name, None)
+            self._take_over(model)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -221,7 +224,7 @@ class KernelPerceptron(CertifiedClassifier):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or the gram matrix with the training rows, of shape (n, n_train)
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
 
         Returns
         -------
@@ -241,42 +244,49 @@ class KernelPerceptron(CertifiedClassifier):
         so_far.classes_ = labelled.classes
         so_far._add_support(labelled.points, signed)
         intercept = changes + getattr(self, "intercept_", 0.0)
-        names = ("classes_", "support_", "support_vectors_", "dual_coef_")
+        names = ("classes_", "support_", "support_vectors_", "dual_coef_", "_kernel")
         return {"intercept_": intercept, **{name: getattr(so_far, name) for name in names}}
 
-    def _forget(self) -> None:
+    def _prepare(self, data: LabelledPoints) -> None:
+        refuse_bad_gram(self, data.points)
+        self._kernel = make_kernel(self, data.points)
         self._n_seen = 0
         self._one_run = True
-        for name in ("support_", "support_vectors_", "dual_coef_", "intercept_", "n_updates_"):
-            self.__dict__.pop(name, None)
 
-    def _learn(
-        self, labelled: LabelledPoints, options: Callable[[int], EpochOptions], stop_requested: threading.Event
-    ) -> list[PerceptronResult]:
-        """Run all tasks from the expansion so far, and add what they learned to it."""
-        before = self._expansion(labelled.points) if hasattr(self, "dual_coef_") else None
-        shared: dict[str, KernelColumns] = {}
+    def _problem(self, task: Dataset) -> KernelPerceptronProblem:
+        if built_in(self._kernel):
+            task = replace(task, points=task.points.narrow)
+        return KernelPerceptronProblem(task, self._kernel, self.fit_intercept, self.eta0)
 
-        def solve_task(task: int, dataset: Dataset, seed: int, monitor: Monitor) -> PerceptronResult:
-            problem = self._problem(dataset)
-            columns = shared.setdefault("columns", KernelColumns(problem, self.cache_size))
-            scores = None if before is None else before[:, task]
-            return solve(problem, options(seed), monitor, columns=columns, scores=scores)
+    @contextmanager
+    def _solving(self, problems: Sequence[KernelPerceptronProblem]) -> Iterator[int | None]:
+        # All tasks have the same rows, and so the same kernel columns.
+        self._columns = KernelColumns(problems[0], self.cache_size)
+        yield None
+        del self._columns
 
-        results = self._solve_tasks(labelled, solve_task, stop_requested, steps=self.max_iter)
-        signs = [dataset.signs for dataset in labelled.tasks()]
-        signed = np.array([sign * run.alpha for sign, run in zip(signs, results, strict=True)])
-        self.classes_ = labelled.classes
-        self._add_support(labelled.points, signed)
-        changes = np.array([result.intercept for result in results])
-        self.intercept_ = changes if before is None else self.intercept_ + changes
-        updates = np.array([result.n_updates for result in results])
-        updates = updates + np.atleast_1d(getattr(self, "n_updates_", 0))
+    def _options(self, seed: int, n_threads: int) -> KernelOptions:
+        return KernelOptions(
+            tol=self.tol,
+            max_iter=self.max_iter,
+            seed=seed,
+            n_threads=n_threads,
+            n_iter_no_change=self.n_iter_no_change,
+            shuffle=self.shuffle,
+            columns=self._columns,
+        )
+
+    def _solver(self, problem: KernelPerceptronProblem) -> Callable[..., PerceptronResult]:  # noqa: ARG002
+        return kernel_perceptron.solve
+
+    def _set_attributes(self, tasks: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
+        """Add the updates of the results to the expansion so far."""
+        self.classes_ = tasks.classes
+        self._add_support(tasks.points, np.array([result.beta for result in results]))
+        self.intercept_ = np.array([result.intercept for result in results]) + getattr(self, "intercept_", 0.0)
+        updates = np.array([result.n_updates for result in results]) + np.atleast_1d(getattr(self, "n_updates_", 0))
         self.n_updates_ = one_or_all([int(count) for count in updates])
-        self.n_iter_ = max(1, *(result.n_iter for result in results))
-        self.mistakes_per_pass_ = one_or_all([result.mistakes_per_pass for result in results])
-        self.criterion_per_pass_ = one_or_all([result.criterion_per_pass for result in results])
-        return results
+        set_passes(self, results)
 
     def _add_support(self, points: Points, signed: np.ndarray) -> None:
         used = np.flatnonzero(signed.any(axis=0))
@@ -293,43 +303,27 @@ class KernelPerceptron(CertifiedClassifier):
 
     def _expansion(self, points: Points) -> np.ndarray:
         support = self.support_ if self._kernel is None else self.support_vectors_
-        scores = expansion_scores(self._kernel, points.matrix, support, self.dual_coef_.T)
+        scores = kernel_scores(self._kernel, points, support, self.dual_coef_.T)
         return scores + self.intercept_
 
-    def _problem(self, dataset: Dataset) -> KernelPerceptronProblem:
-        if built_in(self._kernel):
-            dataset = replace(dataset, points=dataset.points.narrow)
-        return KernelPerceptronProblem(dataset, self._kernel, self.fit_intercept, self.eta0)
-
-    def _certify(self, labelled: LabelledPoints) -> Certificate | PerClass:
-        updates = np.atleast_1d(self.n_updates_)
+    def _certify(self, tasks: Any, problems: Sequence[Any] | None = None) -> Certificate | PerClass:
         if not self._one_run:
             raise ValueError("estimator went on from a fit by partial_fit: there is no one sequence to certify.")
-        refuse_other_rows(labelled.points.n_rows, self._n_seen)
-
-        any_task = self._problem(next(labelled.tasks()))
-        of_duals = self.dual_coef_.sum(axis=1) * any_task.intercept_step
+        refuse_other_rows(tasks.points.n_rows, self._n_seen)
+        problems = self._problems(tasks) if problems is None else problems
+        of_duals = self.dual_coef_.sum(axis=1) * problems[0].intercept_step
         sizes = 1.0 + np.abs(self.dual_coef_).sum(axis=1)
         if not (np.abs(self.intercept_ - of_duals) <= SAME_INTERCEPT * sizes).all():
-            raise CertificateError(
-                "intercept_ is not the one that the duals make: this is not what the algorithm found."
-            )
-        scores = feature_space_scores(any_task, self.support_, self.dual_coef_)
+            raise CertificateError("intercept_ is not the sum of the duals: the model was changed after its fit.")
+        scores = feature_space_scores(problems[0], self.support_, self.dual_coef_)
         rule = UpdateRule(passes=self.n_iter_, smallest_step=self.eta0, largest_step=self.eta0)
+        updates = np.atleast_1d(self.n_updates_)
+        proofs = {}
+        for task, (label, problem) in enumerate(zip(tasks.classes[-len(problems) :], problems, strict=True)):
+            geometry = kernel_geometry(problem, scores[:, task], self.support_, self.dual_coef_[task])
+            proofs[plain(label)] = bound_mistakes(geometry, rule, int(updates[task]))
+        return PerClass(proofs) if len(proofs) > 1 else next(iter(proofs.values()))
 
-        def certify_task(task: int, dataset: Dataset) -> Certificate:
-            geometry = kernel_geometry(self._problem(dataset), scores[:, task], self.support_, self.dual_coef_[task])
-            return bound_mistakes(geometry, rule, int(updates[task]))
-
-        return self._certificates(certify_task, labelled)
-
-
-def options_of(model: KernelPerceptron) -> Callable[[int], EpochOptions]:
-    """The options of a fit, given the task's seed."""
-    return lambda seed: EpochOptions(
-        max_iter=model.max_iter,
-        tol=model.tol,
-        n_iter_no_change=model.n_iter_no_change,
-        shuffle=model.shuffle,
-        seed=seed,
-    )
+    def _reconcile_task(self, status: Status, certificate: Certificate, problem: Any) -> Status:  # noqa: ARG002
+        """The run's status: SOLVED is a pass without a mistake."""
+        return status

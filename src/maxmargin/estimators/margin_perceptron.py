@@ -1,5 +1,7 @@
 """The margin perceptron as a scikit-learn classifier."""
 
+import math
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -7,20 +9,26 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
-from maxmargin.certificates import Certificate, PerClass, bracket_margin, linear_geometry
-from maxmargin.data import Dataset, LabelledPoints, validate_labels, validate_training_data
-from maxmargin.estimators._base import LinearClassifier, one_or_all, refuse_other_rows
+from maxmargin.certificates import Certificate, bracket_margin, linear_geometry
+from maxmargin.data import Dataset, LabelledPoints
+from maxmargin.estimators._base import LinearClassifier, certificates_of, one_or_all, refuse_other_rows
+from maxmargin.estimators.perceptron import set_linear_model
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core import Monitor, interrupt_handler
+from maxmargin.solvers.core import Status
 from maxmargin.solvers.perceptron import margin as margin_perceptron
 from maxmargin.solvers.perceptron import smooth as smooth_perceptron
 from maxmargin.solvers.perceptron.margin import MarginOptions, MarginResult
 
+# Margins below this are zero: the squares of the entries underflow.
+UNDERFLOW = 1e-150
+# The relative rounding error that an upper bound may have above the margin asked for.
+ROUNDING = 1e-9
+
 
 class MarginPerceptron(LinearClassifier):
-    r"""The margin perceptron: a plane with at least a quarter of the largest possible margin, and the proof.
+    r"""The margin perceptron: a hyperplane with at least a quarter of the largest margin, and the proof.
 
-    Update, as the perceptron does, on every mistake and on every point nearer to the plane than half of a guess of
+    Update, as the perceptron does, on every mistake and on every point nearer to the hyperplane than half a guess of
 
     .. math:: \gamma_{opt} = \max_{\lVert u \rVert = 1} \min_i y_i\, u \cdot x_i
 
@@ -36,17 +44,17 @@ class MarginPerceptron(LinearClassifier):
     gamma : float or None, default=None
         The guess; None searches for one.
     min_gamma : float, default=1e-3
-        The search gives up, with status ``NOT_SEPARABLE``, once the guess falls below ``min_gamma * R``, or once it is
-        proven that no plane has that margin.
+        The search ends, with status ``NOT_SEPARABLE``, once the guess falls below ``min_gamma * R``, or once it is
+        proven that no hyperplane has that margin.
     fit_intercept : bool, default=True
         Learn b, as the weight of a feature that is always 1.
     normalize : bool, default=False
         Divide the points by their length, so that R = 1 and margins are sines of angles.
     shuffle : bool, default=True
-        Visit the rows in a new random order in every pass. No matter to the accelerated algorithm.
+        Draw a new random order of the rows for every pass. The accelerated algorithm does not depend on it.
     accelerated : bool, default=False
-        The smooth perceptron instead of the lecture's: O(sqrt(log n) R/gamma_opt) passes, each of which answers the
-        plane with all points, instead of O(R²/gamma_opt²) updates. Without a guess it ends with half of the largest
+        The smooth perceptron instead of the lecture's: O(sqrt(log n) R/gamma_opt) passes, each a weighted sum of all
+        points, instead of O(R²/gamma_opt²) updates. Without a guess it ends with half of the largest
         margin. ``n_updates_`` counts passes, ``mistakes_per_pass_`` the points on the wrong side.
     max_iter : int or None, default=None
         The largest number of passes, over all rounds; the theorem bounds them where this does not.
@@ -55,17 +63,19 @@ class MarginPerceptron(LinearClassifier):
     random_state : int, RandomState instance or None, default=0
         Seeds the order.
     n_jobs : int or None, default=None
-        Threads, for more than two classes. The result does not depend on it.
+        Threads, for more than two classes; None is one, as in scikit-learn, unless a joblib context says otherwise. The
+        result does not depend on it.
     verbose : int, default=0
         Print a line a pass.
 
     Attributes
     ----------
-    coef_, intercept_, classes_, n_iter_, n_updates_, mistakes_per_pass_, criterion_per_pass_, \
+    coef_, intercept_, classes_, n_iter_, n_updates_, mistakes_per_pass_, online_loss_per_pass_, criterion_per_pass_, \
 rows_evaluated_per_pass_, dual_coef_, status_ :
-        As for :class:`Perceptron`. Violations count as mistakes; those of all rounds are counted.
+        As for :class:`Perceptron`. Violations count as mistakes; those of all rounds are counted. The criterion is None
+        unless ``accelerated=True``.
     margin_ : float, or ndarray with one entry a class
-        The margin of the plane: the lower end of the bracket.
+        The margin of the hyperplane: the lower end of the bracket.
     gamma_guess_ : float, or list with one entry a class
         The guess of the last round.
     n_rounds_ : int, or list with one entry a class
@@ -86,6 +96,20 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
     >>> model.certificate_.share > 0.25
     True
     """
+
+    _advice_when_stalled = "the margin is too small to be proven in floating-point arithmetic: raise gamma or min_gamma"
+
+    @property
+    def _advice_when_not_separable(self) -> str:  # type: ignore[override]
+        proofs: list[Any] = certificates_of(self.certificate_, len(self.coef_))
+        largest = min(one.upper for one in proofs)
+        if self.gamma is not None:
+            return f"no hyperplane has margin gamma={self.gamma:g}: the largest is at most {largest:.6g}; lower gamma"
+        radius = max(one.radius for one in proofs)
+        return (
+            f"no hyperplane has a margin of min_gamma * R = {self.min_gamma * radius:.6g}: the largest is at most "
+            f"{largest:.6g}; lower min_gamma, or use LinearSVC"
+        )
 
     _parameter_constraints: dict = {
         "gamma": [Interval(Real, 0.0, None, closed="neither"), None],
@@ -130,7 +154,7 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> "MarginPerceptron":
-        """Learn until no point is too near, or until it is proven that no plane has the margin asked for.
+        """Learn until no point is too near, or until it is proven that no hyperplane has the margin asked for.
 
         Parameters
         ----------
@@ -141,35 +165,45 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
         -------
         self
         """
-        labelled = validate_labels(validate_training_data(self, X, y))
-
-        def solve_task(_task: int, dataset: Dataset, seed: int, monitor: Monitor) -> MarginResult:
-            options = MarginOptions(self.gamma, self.min_gamma, self.max_iter, self.shuffle, seed)
-            solve = smooth_perceptron.solve if self.accelerated else margin_perceptron.solve
-            return solve(self._problem(dataset), options, monitor)
-
-        with interrupt_handler() as stop_requested:
-            results: list[Any] = self._solve_tasks(labelled, solve_task, stop_requested, steps=self.max_iter)
-            self._set_coefficients(labelled, results)
-            self._set_dual_coef(labelled, results)
-            self.gamma_guess_ = one_or_all([result.gamma_guess for result in results])
-            self.updates_per_round_ = one_or_all([result.updates_per_round for result in results])
-            self.n_rounds_ = one_or_all([len(result.updates_per_round) for result in results])
-            self.certificate_ = self._certify(labelled)
-            proof: Any = self.certificate_
-            self.margin_ = proof.lower if len(results) == 1 else np.array([one.lower for one in proof.values()])
-            self._report(results)
-        return self
+        return self._fit(X, y)
 
     def _problem(self, dataset: Dataset) -> PerceptronProblem:
         return PerceptronProblem(dataset, self.fit_intercept, normalize=self.normalize)
 
-    def _certify(self, labelled: LabelledPoints) -> Certificate | PerClass:
-        def certify_task(task: int, dataset: Dataset) -> Certificate:
-            alpha = np.abs(self.dual_coef_[task])
-            refuse_other_rows(dataset.signs.size, alpha.size)
-            return bracket_margin(
-                linear_geometry(self._problem(dataset), self.coef_[task], self.intercept_[task], alpha)
-            )
+    def _options(self, seed: int, n_threads: int) -> MarginOptions:
+        return MarginOptions(
+            max_iter=math.inf if self.max_iter is None else self.max_iter,
+            seed=seed,
+            n_threads=n_threads,
+            gamma=self.gamma,
+            min_gamma=self.min_gamma,
+            shuffle=self.shuffle,
+        )
 
-        return self._certificates(certify_task, labelled)
+    def _solver(self, problem: PerceptronProblem) -> Callable[..., MarginResult]:  # noqa: ARG002
+        return smooth_perceptron.solve if self.accelerated else margin_perceptron.solve
+
+    def _set_attributes(self, tasks: LabelledPoints, results: Sequence[MarginResult]) -> None:
+        set_linear_model(self, tasks, results)
+        self.dual_coef_ = np.array([result.beta for result in results])
+        self.gamma_guess_ = one_or_all([result.gamma_guess for result in results])
+        self.updates_per_round_ = one_or_all([result.updates_per_round for result in results])
+        self.n_rounds_ = one_or_all([len(result.updates_per_round) for result in results])
+
+    def _certify_task(self, task: int, problem: PerceptronProblem) -> Certificate:
+        alpha = np.abs(self.dual_coef_[task])
+        refuse_other_rows(problem.dataset.signs.size, alpha.size)
+        return bracket_margin(linear_geometry(problem, self.coef_[task], self.intercept_[task], alpha))
+
+    def _reconcile_task(self, status: Status, certificate: Any, problem: Any) -> Status:  # noqa: ARG002
+        """SOLVED needs a separating hyperplane, NOT_SEPARABLE an upper bound below the margin asked for."""
+        if status is Status.SOLVED and not certificate.separates:
+            return Status.STALLED
+        asked = self.min_gamma * certificate.radius if self.gamma is None else self.gamma
+        if status is Status.NOT_SEPARABLE and certificate.upper > max(asked * (1.0 + ROUNDING), UNDERFLOW):
+            return Status.STALLED
+        return status
+
+    def _finish(self, tasks: Any, problems: Any, results: Any) -> None:  # noqa: ARG002
+        proofs: list[Any] = certificates_of(self.certificate_, tasks.n_tasks)
+        self.margin_ = proofs[0].lower if len(proofs) == 1 else np.array([proof.lower for proof in proofs])

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,20 +12,38 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from maxmargin.certificates import Certificate, PerClass, UpdateRule, bound_mistakes, linear_geometry
+from maxmargin.certificates import (
+    Certificate,
+    UpdateRule,
+    bound_mistakes,
+    bracket_hard_margin,
+    has_no_margin,
+    linear_geometry,
+)
 from maxmargin.data import (
     Dataset,
     LabelledPoints,
     validate_classes,
-    validate_labels,
     validate_training_data,
 )
 from maxmargin.estimators._base import LinearClassifier, as_list, one_or_all, refuse_other_rows
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core import Monitor, interrupt_handler
+from maxmargin.problems.hard_margin import HardMarginProblem
+from maxmargin.solvers.core import Status, interrupt_handler
 from maxmargin.solvers.perceptron import batch as batch_perceptron
 from maxmargin.solvers.perceptron import online as online_perceptron
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
+
+# A perceptron stalls by its parameters alone; on separable data more passes would end without mistakes.
+STALLED_ADVICE = (
+    "n_iter_no_change passes made no progress of tol, and mistakes are left: set tol=None to run until a pass makes no "
+    "mistake or max_iter is reached, lower tol, or raise n_iter_no_change"
+)
+# Without tol, a run stalls only where its proof of inseparability is not confirmed.
+UNCONFIRMED_ADVICE = (
+    "the convex hulls of the classes seem to meet, but rounding errors are too large to prove it: rescale the columns "
+    "of X, or use LinearSVC"
+)
 
 RULES = {"online": online_perceptron.solve, "batch": batch_perceptron.solve}
 
@@ -40,12 +59,14 @@ def _learns_online(model: "Perceptron") -> bool:
 class Perceptron(LinearClassifier):
     r"""The perceptron, with its mistake bound as certificate.
 
-    Find a plane without mistakes, that is with zero perceptron criterion
+    Find a hyperplane without mistakes, that is with zero perceptron criterion
 
     .. math:: J(w, b) = \sum_i \max(0, -y_i (w \cdot x_i + b))
 
     by adding ``eta0 * y_i * x_i`` to w (and ``eta0 * y_i`` to b) on every mistake. The fit ends as soon as a whole pass
-    makes no mistake. More than two classes are learned one against the rest.
+    makes no mistake: on separable data after at most :math:`(R/\gamma)^2` mistakes (Novikoff's bound). On inseparable
+    data it ends with the proof that no hyperplane separates the classes, or at a limit; either is said in a warning.
+    More than two classes are learned one against the rest.
 
     Parameters
     ----------
@@ -56,17 +77,20 @@ class Perceptron(LinearClassifier):
     eta0 : float, default=1.0
         The step size.
     init : {"zeros", "random"}, default="zeros"
-        The plane to start from; ``"random"`` draws each entry from a standard normal distribution.
+        The coefficients to start from; ``"random"`` draws each from a standard normal distribution.
     normalize : bool, default=False
-        Take steps on points divided by their length, so that R = 1 in the theorems. The plane itself is one for the
+        Take steps on points divided by their length, so that R = 1 in the theorems. The coefficients are those for the
         data as they are: a point's length does not change its side.
     shuffle : bool, default=True
-        Visit the rows in a new random order in every pass of ``fit``; else as they come. No matter to the batch rule.
+        Draw a new random order of the rows for every pass of ``fit``; else keep theirs. The batch rule does not depend
+        on it.
     max_iter : int, default=1000
         The largest number of passes.
-    tol : float or None, default=1e-3
-        Stop after ``n_iter_no_change`` passes in a row whose criterion, divided by n, was not smaller by ``tol`` than
-        the best before. With None only a pass without a mistake, or a limit, ends the fit.
+    tol : float or None, default=None
+        Stop, with status ``STALLED`` and a warning, after ``n_iter_no_change`` passes in a row whose online loss,
+        divided by n, was not smaller by ``tol`` than the best before. On separable data that can be long before the
+        last mistake. With None only a pass without a mistake, the proof that the classes are not separable, or a limit
+        ends the fit.
     n_iter_no_change : int, default=5
         See ``tol`` and ``early_stopping``.
     early_stopping : bool, default=False
@@ -76,16 +100,20 @@ class Perceptron(LinearClassifier):
     max_time : float or None, default=None
         The largest number of seconds to train.
     average : bool or int, default=False
-        Return the average of the planes after every example (from the given number of examples on; 0 is False), for
-        the online rule.
+        Return the average of the coefficients after every example (from the given number of examples on; 0 is False),
+        for the online rule.
     class_weight : dict, "balanced" or None, default=None
         Factors on the steps of each class.
     random_state : int, RandomState instance or None, default=0
         Seeds the order and the start.
     n_jobs : int or None, default=None
-        Threads, for more than two classes. The result does not depend on it.
+        Threads, for more than two classes; None is one, as in scikit-learn, unless a joblib context says otherwise. The
+        result does not depend on it.
+    record_criterion : bool, default=False
+        Compute ``criterion_per_pass_`` for the online rule, too. It takes another pass over the rows after every pass
+        with an update.
     warm_start : bool, default=False
-        Start from the plane of the last fit.
+        Start from the coefficients of the last fit.
     verbose : int, default=0
         Print a line a pass.
 
@@ -97,17 +125,23 @@ class Perceptron(LinearClassifier):
     n_iter_ : int
         Passes made (by the class that took most).
     n_updates_ : int, or a list with one entry a class
-    mistakes_per_pass_, criterion_per_pass_ : ndarray, or a list with one a class
-        Mistakes met in each pass, and the criterion summed as they were met.
+    mistakes_per_pass_ : ndarray, or a list with one a class
+        Mistakes made in each pass.
+    online_loss_per_pass_ : ndarray, or a list with one a class
+        The sum over each pass of max(0, -y_i f(x_i)), with f as it was when row i was evaluated. For the online rule,
+        whose f changes during a pass, it is not the criterion of any hyperplane.
+    criterion_per_pass_ : ndarray, or a list with one a class, or None
+        J(w, b) of the coefficients at the end of each pass (before averaging). None for the online rule, unless
+        ``record_criterion=True``.
     rows_evaluated_per_pass_ : ndarray, or a list with one a class
-        Rows read in each pass: late passes skip rows that cannot have become mistakes.
+        Rows evaluated in each pass: late passes skip rows that cannot have become mistakes.
     dual_coef_ : ndarray of shape (1, n) or (n_classes, n)
         y_i alpha_i, alpha_i being the sum of the steps taken on row i: from zeros, ``coef_ = dual_coef_ @ X``.
     coef_init_, intercept_init_ : ndarray
-        The planes that the fit started from.
+        The coefficients that the fit started from.
     hull_weights_ : ndarray of shape (1, n) or (n_classes, n), or None
-        Where a run that went on making mistakes was ended by the proof that no plane separates the classes (status
-        NOT_SEPARABLE): weights of the rows for which the classes' convex hulls meet. Zeros for other classes.
+        Where the proof that no hyperplane separates the classes ended a run (status NOT_SEPARABLE): weights of the rows
+        for which the classes' convex hulls meet. Zeros for other classes.
     status_ : Status
     certificate_ : MistakeBound, or PerClass of them
     n_features_in_ : int
@@ -135,7 +169,14 @@ class Perceptron(LinearClassifier):
     True
     """
 
-    _advice_when_not_separable = "no plane separates the classes, so passes would never end: use LinearSVC"
+    _advice_when_not_separable = "no hyperplane separates the classes, so updates would never end: use LinearSVC"
+    _private_attributes = ("_ends", "_n_held_out", "_rows_of_stream")
+    # Rows that the fit in progress does not train on.
+    _rows_held_out: np.ndarray | None = None
+
+    @property
+    def _advice_when_stalled(self) -> str:  # type: ignore[override]
+        return UNCONFIRMED_ADVICE if self.tol is None else STALLED_ADVICE
 
     _parameter_constraints: dict = {
         "fit_intercept": ["boolean"],
@@ -154,6 +195,7 @@ class Perceptron(LinearClassifier):
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
+        "record_criterion": ["boolean"],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
@@ -168,7 +210,7 @@ class Perceptron(LinearClassifier):
         normalize=False,
         shuffle=True,
         max_iter=1000,
-        tol=1e-3,
+        tol=None,
         n_iter_no_change=5,
         early_stopping=False,
         validation_fraction=0.1,
@@ -177,6 +219,7 @@ class Perceptron(LinearClassifier):
         class_weight=None,
         random_state=0,
         n_jobs=None,
+        record_criterion=False,
         warm_start=False,
         verbose=0,
     ):
@@ -196,12 +239,13 @@ class Perceptron(LinearClassifier):
         self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.record_criterion = record_criterion
         self.warm_start = warm_start
         self.verbose = verbose
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        # On data that cannot be separated, all corrections of a pass at once swing the plane from side to side.
+        # On inseparable data the batch rule oscillates: each pass over-corrects the mistakes of the one before.
         tags.classifier_tags.poor_score = self.rule == "batch"
         return tags
 
@@ -216,7 +260,7 @@ class Perceptron(LinearClassifier):
         X : array or sparse matrix of shape (n, d)
         y : array of labels of shape (n,)
         coef_init, intercept_init : arrays of the shapes of ``coef_`` and ``intercept_``, optional
-            The planes to start from, instead of ``init``.
+            The coefficients to start from, instead of ``init``.
         sample_weight : array of shape (n,), optional
             Factors on the steps; a row of weight zero is left out. For the batch rule a weight of 2 is the same as
             the row given twice.
@@ -225,40 +269,16 @@ class Perceptron(LinearClassifier):
         -------
         self
         """
-        if self._average_since() is not None and self.rule != "online":
-            raise ValueError(f"average={self.average!r} needs rule='online', got rule={self.rule!r}.")
-        refit = self.warm_start and hasattr(self, "coef_")
-        labelled = validate_labels(
-            validate_training_data(
-                self, X, y, sample_weight=sample_weight, class_weight=self.class_weight, reset=not refit
-            )
-        )
-        starts = self._starts(labelled, coef_init, intercept_init)
-        options = self._options(labelled)
-        solve = RULES[self.rule]
-
-        def solve_task(task: int, dataset: Dataset, seed: int, monitor: Monitor) -> PerceptronResult:
-            return solve(self._problem(dataset), options(seed), starts[task], monitor)
-
-        with interrupt_handler() as stop_requested:
-            results = self._solve_tasks(labelled, solve_task, stop_requested, steps=self.max_iter)
-            self._set_coefficients(labelled, results)
-            self._set_dual_coef(labelled, results)
-            self._keep_starts(labelled, starts)
-            self._keep_witnesses(results)
-            self._ends = [result.end for result in results]
-            self.certificate_ = self._certify(labelled)
-            self._report(results)
-        return self
+        return self._fit(X, y, sample_weight, coef_init=coef_init, intercept_init=intercept_init)
 
     @available_if(_learns_online)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "Perceptron":
-        """Go on with more rows, once and in the order given: the online protocol.
+        """Learn from more rows, once and in the order given: the online protocol.
 
         Each row is predicted before its label is used; ``n_updates_`` counts the mistakes since the first call after
-        a fit, or since the first one. ``dual_coef_``, ``status_`` and ``certificate_`` speak of one data set, and are
-        not kept; ``certify(model, X, y)`` on all rows of the stream, in one piece, gives their bound.
+        a fit, or since the first one. ``dual_coef_``, ``status_`` and ``certificate_`` belong to one data set, and are
+        removed; ``certify(model, X, y)`` on all rows of the stream, in one piece, gives their bound.
 
         Parameters
         ----------
@@ -273,72 +293,63 @@ class Perceptron(LinearClassifier):
         """
         if self.class_weight == "balanced":
             raise ValueError("class_weight='balanced' needs all rows at once: give partial_fit a dict instead.")
+        # One pass in the order given, on a copy: a call that fails leaves the model as it was.
+        model = copy(self).set_params(max_iter=1, tol=None, shuffle=False)
         first = not hasattr(self, "coef_")
         classes = validate_classes(classes, None if first else self.classes_)
         labelled = validate_training_data(
-            self,
-            X,
-            y,
-            sample_weight=sample_weight,
-            class_weight=self.class_weight,
-            classes=classes,
-            reset=first,
+            model, X, y, sample_weight=sample_weight, class_weight=self.class_weight, classes=classes, reset=first
         )
-        if first:
-            self._ends = self._starts(labelled, None, None)
+        starts = self._starts(labelled) if first else self._ends
         if first or hasattr(self, "certificate_"):
-            # A stream begins, at the plane of the last fit if there was one.
-            self._keep_starts(labelled, self._ends)
-            self._rows_of_stream = 0
-            self.n_updates_ = one_or_all([0] * labelled.n_tasks)
-        before = np.atleast_1d(self.n_updates_)
-        options = EpochOptions(max_iter=1, tol=None, shuffle=False, average_since=self._average_since())
-
-        def solve_task(task: int, dataset: Dataset, _seed: int, monitor: Monitor) -> PerceptronResult:
-            return online_perceptron.solve(self._problem(dataset), options, self._ends[task], monitor)
-
+            # A stream begins, at the coefficients of the last fit if there was one.
+            model._set_starts(labelled, starts)
+            model._rows_of_stream = 0
+            model.n_updates_ = one_or_all([0] * labelled.n_tasks)
+        before = np.atleast_1d(model.n_updates_)
         with interrupt_handler() as stop_requested:
-            results = self._solve_tasks(labelled, solve_task, stop_requested, steps=1)
-            self._set_coefficients(labelled, results)
-            self._ends = [result.end for result in results]
-            self.n_updates_ = one_or_all([int(old) + run.n_updates for old, run in zip(before, results, strict=True)])
-            self._rows_of_stream += labelled.points.n_rows
+            problems = model._problems(labelled)
+            results = self._solve_tasks_of(model, labelled, problems, starts, self.max_time, stop_requested)
+            set_linear_model(model, labelled, results)
+            model._ends = [result.end for result in results]
+            model.n_updates_ = one_or_all([int(old) + run.n_updates for old, run in zip(before, results, strict=True)])
+            model._rows_of_stream += labelled.points.n_rows
             for name in ("dual_coef_", "hull_weights_", "certificate_", "status_"):
-                self.__dict__.pop(name, None)
+                model.__dict__.pop(name, None)
+            self._take_over(model)
         return self
 
-    def _keep_witnesses(self, results: Sequence[PerceptronResult]) -> None:
-        found = [result.witness for result in results]
-        self.hull_weights_ = None
-        if any(witness is not None for witness in found):
-            self.hull_weights_ = np.array(
-                [np.zeros(self.dual_coef_.shape[1]) if witness is None else witness for witness in found]
-            )
+    def _check_parameters(self) -> None:
+        if self._average_since() is not None and self.rule != "online":
+            raise ValueError(f"average={self.average!r} needs rule='online', got rule={self.rule!r}.")
 
-    def _problem(self, dataset: Dataset) -> PerceptronProblem:
-        return PerceptronProblem(dataset, self.fit_intercept, self.eta0, self.normalize)
+    def _prepare(self, data: LabelledPoints) -> None:
+        if self.early_stopping:
+            self._rows_held_out = self._held_out(data)
+
+    def _problem(self, task: Dataset) -> PerceptronProblem:
+        return PerceptronProblem(task, self.fit_intercept, self.eta0, self.normalize)
+
+    def _options(self, seed: int, n_threads: int) -> EpochOptions:
+        return EpochOptions(
+            tol=self.tol,
+            max_iter=self.max_iter,
+            seed=seed,
+            n_threads=n_threads,
+            n_iter_no_change=self.n_iter_no_change,
+            shuffle=self.shuffle,
+            held_out=self._rows_held_out,
+            average_since=self._average_since(),
+            record_criterion=self.record_criterion,
+        )
+
+    def _solver(self, problem: PerceptronProblem) -> Callable[..., PerceptronResult]:  # noqa: ARG002
+        return RULES[self.rule]
 
     def _average_since(self) -> int | None:
         if isinstance(self.average, (bool, np.bool_)):
             return 0 if self.average else None
         return int(self.average) or None
-
-    def _options(self, labelled: LabelledPoints) -> Callable[[int], EpochOptions]:
-        held_out = self._held_out(labelled) if self.early_stopping else None
-        self._n_held_out = 0 if held_out is None else held_out.size
-
-        def options(seed: int) -> EpochOptions:
-            return EpochOptions(
-                max_iter=self.max_iter,
-                tol=self.tol,
-                n_iter_no_change=self.n_iter_no_change,
-                shuffle=self.shuffle,
-                seed=seed,
-                held_out=held_out,
-                average_since=self._average_since(),
-            )
-
-        return options
 
     def _held_out(self, labelled: LabelledPoints) -> np.ndarray:
         counted = np.arange(labelled.codes.size)
@@ -360,14 +371,14 @@ class Perceptron(LinearClassifier):
             raise ValueError("validation_fraction leaves a class without a row to train on: lower it.")
         return counted[held_out]
 
-    def _starts(self, labelled: LabelledPoints, coef_init: Any, intercept_init: Any) -> list[Start]:
-        n_tasks = labelled.n_tasks
-        shape = (n_tasks, labelled.points.n_columns)
+    def _starts(self, tasks: Any, coef_init: Any = None, intercept_init: Any = None) -> list[Start]:
+        n_tasks = tasks.n_tasks
+        shape = (n_tasks, tasks.points.n_columns)
         generator = check_random_state(self.random_state)
         coef = intercept = None
         if self.warm_start and hasattr(self, "coef_"):
             coef, intercept = self.coef_, self.intercept_
-            if coef.shape != shape or not np.array_equal(self.classes_, labelled.classes):
+            if coef.shape != shape or not np.array_equal(self.classes_, tasks.classes):
                 raise ValueError("warm_start=True needs the classes and columns of the last fit; y or X has others.")
         elif self.init == "random":
             coef = generator.standard_normal(shape)
@@ -382,33 +393,72 @@ class Perceptron(LinearClassifier):
             for task in range(n_tasks)
         ]
 
-    def _keep_starts(self, labelled: LabelledPoints, starts: list[Start]) -> None:
+    def _set_starts(self, labelled: LabelledPoints, starts: Sequence[Start]) -> None:
         zero = np.zeros(labelled.points.n_columns)
         self.coef_init_ = np.array([zero if start.w is None else start.w for start in starts])
         self.intercept_init_ = np.array([start.intercept for start in starts])
 
-    def _certify(self, labelled: LabelledPoints) -> Certificate | PerClass:
-        updates = np.atleast_1d(self.n_updates_)
+    def _set_attributes(self, tasks: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
+        set_linear_model(self, tasks, results)
+        self.dual_coef_ = np.array([result.beta for result in results])
+        self._set_starts(tasks, [result.start for result in results])
+        self._ends = [result.end for result in results]
+        self._n_held_out = 0 if self._rows_held_out is None else self._rows_held_out.size
+        self._confirm_witnesses(tasks, results)
+        self.hull_weights_ = None
+        if any(result.witness is not None for result in results):
+            zero = np.zeros(tasks.points.n_rows)
+            self.hull_weights_ = np.array([zero if result.witness is None else result.witness for result in results])
 
-        def certify_task(task: int, dataset: Dataset) -> Certificate:
-            problem = self._problem(dataset)
-            whole_run = hasattr(self, "dual_coef_")
-            n_rows = self.dual_coef_.shape[1] if whole_run else self._rows_of_stream
-            refuse_other_rows(dataset.signs.size, n_rows)
-            alpha = np.abs(self.dual_coef_[task]) if whole_run else None
-            start = self.coef_init_[task], self.intercept_init_[task]
-            witness = self.hull_weights_[task] if whole_run and self.hull_weights_ is not None else None
-            geometry = linear_geometry(problem, self.coef_[task], self.intercept_[task], alpha, start, witness)
-            passes = len(as_list(self.mistakes_per_pass_, labelled.n_tasks)[task]) if whole_run else 1
-            held_out = self._n_held_out if whole_run else 0
-            rule = update_rule(problem, max(1, passes), batch=self.rule == "batch", held_out=held_out)
-            return bound_mistakes(geometry, rule, int(updates[task]))
+    def _confirm_witnesses(self, tasks: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
+        """Keep NOT_SEPARABLE only where the certificate confirms the run's own witness; else the run has stalled."""
+        for dataset, result in zip(tasks.tasks(), results, strict=True):
+            if result.status is not Status.NOT_SEPARABLE or result.witness is None:
+                continue
+            problem = HardMarginProblem(dataset, self.fit_intercept)
+            bracket = bracket_hard_margin(problem, result.w, result.intercept, result.witness * dataset.signs)
+            if not has_no_margin(bracket):
+                result.status, result.witness = Status.STALLED, None
 
-        return self._certificates(certify_task, labelled)
+    def _certify_task(self, task: int, problem: PerceptronProblem) -> Certificate:
+        whole_run = hasattr(self, "dual_coef_")
+        n_rows = self.dual_coef_.shape[1] if whole_run else self._rows_of_stream
+        refuse_other_rows(problem.dataset.signs.size, n_rows)
+        alpha = np.abs(self.dual_coef_[task]) if whole_run else None
+        start = self.coef_init_[task], self.intercept_init_[task]
+        witness = self.hull_weights_[task] if whole_run and self.hull_weights_ is not None else None
+        geometry = linear_geometry(problem, self.coef_[task], self.intercept_[task], alpha, start, witness)
+        passes = len(as_list(self.mistakes_per_pass_, len(self.coef_))[task]) if whole_run else 1
+        held_out = self._n_held_out if whole_run else 0
+        rule = update_rule(problem, max(1, passes), batch=self.rule == "batch", held_out=held_out)
+        return bound_mistakes(geometry, rule, int(np.atleast_1d(self.n_updates_)[task]))
+
+    def _reconcile_task(self, status: Status, certificate: Certificate, problem: Any) -> Status:  # noqa: ARG002
+        """The run's status: SOLVED is a pass without a mistake; NOT_SEPARABLE was confirmed with its witness."""
+        return status
+
+
+def set_linear_model(model: Any, tasks: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
+    """Set the coefficients and the record of every pass."""
+    model.classes_ = tasks.classes
+    model.coef_ = np.array([result.w for result in results])
+    model.intercept_ = np.array([result.intercept for result in results])
+    model.n_updates_ = one_or_all([result.n_updates for result in results])
+    model.rows_evaluated_per_pass_ = one_or_all([result.rows_evaluated_per_pass for result in results])
+    set_passes(model, results)
+
+
+def set_passes(model: Any, results: Sequence[PerceptronResult]) -> None:
+    """Set the number of passes, and the mistakes and losses of every pass."""
+    model.n_iter_ = max(1, *(result.n_iter for result in results))
+    model.mistakes_per_pass_ = one_or_all([result.mistakes_per_pass for result in results])
+    model.online_loss_per_pass_ = one_or_all([result.online_loss_per_pass for result in results])
+    criteria = [result.criterion_per_pass for result in results]
+    model.criterion_per_pass_ = None if any(one is None for one in criteria) else one_or_all(criteria)
 
 
 def update_rule(problem: PerceptronProblem, passes: int, *, batch: bool, held_out: int = 0) -> UpdateRule:
-    """Describe a run to the theorems: its passes, and its steps on the points that they speak of."""
+    """The update rule of a run, as the mistake bounds need it: its passes, and its steps on the points."""
     steps = (problem.steps * problem.lengths)[problem.dataset.counted]
     return UpdateRule(
         passes=passes,
@@ -420,7 +470,7 @@ def update_rule(problem: PerceptronProblem, passes: int, *, batch: bool, held_ou
 
 
 def start_array(name: str, given: Any, shape: tuple[int, ...], default: np.ndarray | None) -> np.ndarray | None:
-    """Return the given start as an array of the right shape, or the default where none is given."""
+    """Return the given starting values as an array of the right shape, or the default where none are given."""
     if given is None:
         return default
     array = np.asarray(given, dtype=np.float64)

@@ -1,10 +1,10 @@
-"""The kernel support vector machine as a scikit-learn classifier."""
+"""Kernel support vector classification."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import combinations
-from threading import Event
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -19,58 +19,46 @@ from maxmargin.certificates import (
     NotSeparableError,
     PerClass,
     PerPair,
-    measure_kernel_gap,
     measure_pair_gaps,
 )
-from maxmargin.data import (
-    ClassPair,
-    ClassPairs,
-    LabelledPoints,
-    validate_labels,
-    validate_points,
-    validate_training_data,
-)
+from maxmargin.data import ClassPairs, LabelledPoints, validate_points, validate_training_data
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.estimators._base import (
-    CertifiedClassifier,
-    kept_on_error,
-    plain,
-    refuse_other_rows,
-)
-from maxmargin.estimators._kernel_svm import Attempt, KernelSVM, shape_of
-from maxmargin.estimators._kernels import make_kernel, refuse_bad_gram
+from maxmargin.estimators._base import CertifiedClassifier, plain, refuse_other_rows
+from maxmargin.estimators._kernel_svm import KernelSVM
 from maxmargin.problems.kernel_svm import NO_MARGIN
 from maxmargin.problems.one_vs_one import PairProblems
-from maxmargin.solvers.core import Monitor, Status, interrupt_handler
+from maxmargin.solvers.core import Result, Status
 from maxmargin.solvers.kernel.one_vs_one import PairSolver
 
-# With C = inf, a margin that is proven to be below this share of the longest phi(x), or below this, is taken for none.
-NOTHING_LEFT = 2.0 * NO_MARGIN
-NOTHING = 1e-300
+# With C = inf, classes count as not separable where their margin is proven to be below this share of the longest
+# phi(x): twice what ends the solver, whose bound is not rounded outwards.
+SMALLEST_MARGIN = 2.0 * NO_MARGIN
+# The same where all phi(x) are zero.
+SMALLEST_POSITIVE = 1e-300
 
 
 class SVC(KernelSVM, CertifiedClassifier):
-    r"""The support vector machine in the feature space of a kernel, solved to a proven gap.
+    r"""Kernel support vector classification, solved to a proven duality gap.
 
     .. math:: \max_\alpha \sum_i \alpha_i - \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j\, k(x_i, x_j), \qquad
               0 \le \alpha_i \le C, \quad \sum_i \alpha_i y_i = 0
 
-    More than two classes are learned one against one; pairs whose kernel matrices fit into the cache share the values
-    within a class. Training time grows with the square of the number of rows: beyond some 100,000 of them put
+    More than two classes are learned one against one; pairs whose kernel matrices fit into the cache share the kernel
+    values within a class. Training time grows with the square of the number of rows: beyond some 100,000 of them put
     scikit-learn's ``Nystroem`` or ``RBFSampler`` before :class:`LinearSVC` in a pipeline, as
     ``examples/approximate_kernels.py`` does. For probabilities wrap the model in scikit-learn's
     ``CalibratedClassifierCV``.
 
-    Kernel values are kept in single precision where that is enough for ``tol``; the proof is computed in double, and
-    where it falls short the solver goes on in double, too.
+    Kernel values are stored in single precision where that is enough for ``tol``. The certificate is computed in double
+    precision; where it does not confirm ``tol``, the solver continues in double precision.
 
     Parameters
     ----------
     C : float, default=1.0
-        The price of a point in the street or beyond it. ``inf`` is the hard margin in feature space: the widest street
-        without a point in it, or :class:`NotSeparableError` with the proof that no street is worth the name.
+        The factor on the slack of a row. ``inf`` is the hard margin in feature space: the hyperplane of the largest
+        margin, or :class:`NotSeparableError` with the proof that all margins are negligible.
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes two matrices and returns their gram matrix; with "precomputed", X is the gram matrix. "sigmoid"
+        A callable takes two matrices and returns their Gram matrix; with "precomputed", X is the Gram matrix. "sigmoid"
         is not positive semidefinite in general, and nothing is proven for it.
     degree : int, default=3
         Of the polynomial kernel (gamma x·z + coef0)^degree.
@@ -79,15 +67,15 @@ class SVC(KernelSVM, CertifiedClassifier):
     coef0 : float, default=0.0
         Of the polynomial and the sigmoid kernel.
     shrinking : bool, default=True
-        Now and then go on without the duals that are firmly held at an end, and look at them again at the end.
+        Whether duals that are fixed at a bound are left out for a while; all are checked before the end.
     tol : float, default=1e-3
         The relative duality gap at which to stop; for C = inf, the relative width of the bracket around the margin.
     cache_size : float, default=200
-        Megabytes for kernel rows; never exceeded.
+        Megabytes for kernel values.
     class_weight : dict, "balanced" or None, default=None
         Factors on C for each class.
     max_iter : int, default=-1
-        The largest number of steps on pairs, checked between blocks of them; -1 for no limit.
+        The largest number of steps on pairs of duals, checked between blocks of them; -1 for no limit.
     max_time : float or None, default=None
         The largest number of seconds to train.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
@@ -96,11 +84,11 @@ class SVC(KernelSVM, CertifiedClassifier):
         Whether ``predict`` is the argmax of the decision function also where the votes of more than two classes tie;
         else the first of these classes is predicted. True is refused together with ``decision_function_shape="ovo"``.
     n_jobs : int or None, default=None
-        Threads; None takes all cores. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Nothing is random: accepted for scikit-learn's sake.
+        Threads of ``fit`` and of predictions; -1 takes all cores. None takes all cores, too, unlike in scikit-learn:
+        threads need no copy of the data, and one thread would make the default slower. The result does not depend on
+        it.
     verbose : int, default=0
-        Print a line a block.
+        Whether a line is printed for every block of steps.
 
     Attributes
     ----------
@@ -115,6 +103,11 @@ class SVC(KernelSVM, CertifiedClassifier):
     intercept_ : ndarray of shape (n_pairs,)
     classes_ : ndarray of shape (n_classes,)
     class_weight_ : ndarray of shape (n_classes,)
+    margin_ : float, or ndarray of shape (n_pairs,)
+        1/||w|| in feature space, from the certificate's dual value sum_i alpha_i - ||w||²/2; for C = inf, the margin
+        that is proven. NaN where the kernel may be indefinite.
+    objective_ : float, or list with one entry a pair
+        The primal objective, rounded up.
     fit_status_ : 0 where every pair is solved to ``tol``, else 1
     n_iter_ : ndarray of int32 of shape (n_pairs,)
         Steps on pairs of duals.
@@ -153,6 +146,7 @@ class SVC(KernelSVM, CertifiedClassifier):
     """
 
     _takes_hard_margin = True
+    _private_attributes: ClassVar[tuple[str, ...]] = (*KernelSVM._private_attributes, "_n_support", "_vote_order")
 
     _parameter_constraints: dict = {
         **KernelSVM._parameter_constraints,
@@ -178,7 +172,6 @@ class SVC(KernelSVM, CertifiedClassifier):
         decision_function_shape="ovr",
         break_ties=False,
         n_jobs=None,
-        random_state=None,
         verbose=0,
     ):
         self.C = C
@@ -195,7 +188,6 @@ class SVC(KernelSVM, CertifiedClassifier):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.n_jobs = n_jobs
-        self.random_state = random_state
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -204,7 +196,7 @@ class SVC(KernelSVM, CertifiedClassifier):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or the gram matrix of shape (n, n)
+        X : array or sparse matrix of shape (n, d), or the Gram matrix of shape (n, n)
         y : array of labels of shape (n,)
         sample_weight : array of shape (n,), optional
             Factors on C.
@@ -213,34 +205,7 @@ class SVC(KernelSVM, CertifiedClassifier):
         -------
         self
         """
-        self._check_parameters()
-        with kept_on_error(self):
-            labelled = validate_labels(
-                validate_training_data(self, X, y, sample_weight=sample_weight, class_weight=self.class_weight)
-            )
-            self._refuse_extreme_weights(labelled)
-            refuse_bad_gram(self, labelled.points)
-            self._kernel = make_kernel(self, labelled.points)
-            self._refuse_weightless_classes(labelled)
-            pairs = ClassPairs(labelled)
-            problems = PairProblems(pairs, self._kernel, self.C)
-            per_class = compute_class_weight(self.class_weight, classes=labelled.classes, y=labelled.labels())
-            with interrupt_handler() as stop_requested:
-
-                def solve(attempt: Attempt) -> list[Any]:
-                    results = self._solve_pairs(problems, attempt, stop_requested)
-                    self._refuse_outcomes(problems, results)
-                    self.classes_ = labelled.classes
-                    self.__dict__.pop("_vote_order", None)
-                    self._keep(labelled, pairs, [result.beta for result in results])
-                    return results
-
-                results = self._solve_proven(labelled, problems.of_all_points, solve)
-                self.shape_fit_ = shape_of(X, labelled.points)
-                self.class_weight_ = np.asarray(per_class, dtype=np.float64)
-                self.n_iter_ = np.array([result.n_iter for result in results], dtype=np.int32)
-                self._report(results)
-        return self
+        return self._fit(X, y, sample_weight)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -255,16 +220,23 @@ class SVC(KernelSVM, CertifiedClassifier):
 
     @property
     def coef_(self) -> Any:
-        """The planes of the linear kernel, one a pair of classes."""
+        """w of the linear kernel, one row for each pair of classes."""
         check_is_fitted(self)
         return self._coef_of(self._pair_coefficients().T)
+
+    @property
+    def margin_(self) -> Any:
+        """1/||w|| in feature space, from the certificate's dual value sum_i alpha_i - ||w||²/2."""
+        totals = np.abs(self._pair_coefficients()).sum(axis=0) if hasattr(self, "classes_") else []
+        margins = [_margin_of(proof, total) for proof, total in zip(self._task_certificates(), totals, strict=True)]
+        return margins[0] if len(margins) == 1 else np.array(margins)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Compute scores, in blocks of rows.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or the gram matrix with the training rows, of shape (n, n_train)
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
 
         Returns
         -------
@@ -283,7 +255,7 @@ class SVC(KernelSVM, CertifiedClassifier):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or the gram matrix with the training rows
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows
 
         Returns
         -------
@@ -296,6 +268,28 @@ class SVC(KernelSVM, CertifiedClassifier):
             return self.classes_[self._class_scores(scores).argmax(axis=1)]
         return self.classes_[self._voted(scores)]
 
+    def slack(self, X: Any, y: Any) -> np.ndarray:
+        """Compute xi_i = max(0, 1 - y_i f(x_i)): 0 outside the margin, below 1 inside it, else misclassified.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
+        y : array of labels of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,), or (n, n_pairs) for more than two classes, with zeros in pairs without the row's class
+        """
+        check_is_fitted(self)
+        labelled = validate_training_data(self, X, y, classes=self.classes_, reset=False)
+        scores = self._expansion(labelled.points, self._pair_coefficients()) + self.intercept_
+        if len(self.classes_) == 2:
+            return np.maximum(0.0, 1.0 - np.where(labelled.codes == 1, 1.0, -1.0) * scores[:, 0])
+        signs = np.zeros_like(scores)
+        for pair, (first, second) in enumerate(combinations(range(len(self.classes_)), 2)):
+            signs[labelled.codes == first, pair], signs[labelled.codes == second, pair] = 1.0, -1.0
+        return np.where(signs == 0.0, 0.0, np.maximum(0.0, 1.0 - signs * scores))
+
     def _pair_scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         return self._expansion(validate_points(self, X), self._pair_coefficients()) + self.intercept_
@@ -304,11 +298,11 @@ class SVC(KernelSVM, CertifiedClassifier):
         return _ovr_decision_function(scores < 0.0, -scores, len(self.classes_))
 
     def _order_of_votes(self) -> np.ndarray:
-        """The classes in the order in which ties are decided: rising, but for a model file with another order."""
+        """The classes in the order in which ties are decided: ascending, unless a model file has another order."""
         return getattr(self, "_vote_order", np.arange(len(self.classes_)))
 
     def _voted(self, scores: np.ndarray) -> np.ndarray:
-        """The places of the classes with the most votes, the first of them in order; zero is a vote for the later."""
+        """Positions of the classes with the most votes, the first of them in order; zero is a vote for the later."""
         order = self._order_of_votes()
         ranks, votes = np.argsort(order), np.zeros((scores.shape[0], order.size), dtype=np.int32)
         if order.size == 2:
@@ -336,47 +330,41 @@ class SVC(KernelSVM, CertifiedClassifier):
                 place += 1
         return columns
 
-    def _refuse_weightless_classes(self, labelled: LabelledPoints) -> None:
-        """A street has two sides."""
-        if math.isinf(self.C) and labelled.weights is not None:
-            total = np.bincount(labelled.codes, labelled.weights, minlength=len(labelled.classes))
+    def _prepare(self, data: LabelledPoints) -> None:
+        super()._prepare(data)
+        if math.isinf(self.C) and data.weights is not None:
+            total = np.bincount(data.codes, data.weights, minlength=len(data.classes))
             if not total.all():
-                name = labelled.classes[int(np.argmin(total))]
+                name = data.classes[int(np.argmin(total))]
                 raise ValueError(f"sample_weight is zero for all rows of class {name}: C=inf needs rows on both sides.")
 
-    def _solve_pairs(self, problems: PairProblems, attempt: Attempt, stop_requested: Event) -> list[Any]:
+    def _tasks(self, data: LabelledPoints) -> ClassPairs:
+        return ClassPairs(data)
+
+    def _problems(self, tasks: Any) -> PairProblems:
+        return PairProblems(tasks, self._kernel, self.C, self._n_threads())
+
+    @contextmanager
+    def _solving(self, problems: Any) -> Iterator[int]:
         with one_blas_thread():
-            solver = PairSolver(problems, attempt.options)
+            self._pair_solver = PairSolver(problems, self._options(0, self._n_threads()))
+            yield self._pair_solver.at_once
+            del self._pair_solver
 
-            def solve_pair(task: int, pair: ClassPair, _seed: int, monitor: Monitor) -> Any:
-                before = attempt.before_of(task)
-                if before is not None and before.status is Status.SOLVED:
-                    return before
-                return solver.solve(task, pair, monitor, before)
+    def _solver(self, problem: Any) -> Callable[..., Any]:  # noqa: ARG002
+        return self._pair_solver.solve
 
-            return self._solve_tasks(
-                problems.pairs, solve_pair, stop_requested, steps=None, at_once=solver.at_once, seconds=attempt.seconds
-            )
+    def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
+        super()._set_attributes(tasks, results)
+        self._set_duals(tasks, [result.beta for result in results])
+        labels = tasks.labels()
+        per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
+        self.class_weight_ = np.asarray(per_class, dtype=np.float64)
+        self.n_iter_ = np.array([result.n_iter for result in results], dtype=np.int32)
 
-    def _refuse_outcomes(self, problems: PairProblems, results: Sequence[Any]) -> None:
-        """Raise where C = inf has no solution, before anything of the last fit is lost."""
-        for name, pair, result in zip(problems.pairs.names(), problems.pairs.tasks(), results, strict=True):
-            if result.status is not Status.NOT_SEPARABLE:
-                continue
-            proof = measure_kernel_gap(problems.problem(pair), result.beta, result.intercept)
-            assert isinstance(proof, MarginBracket)
-            if proof.separates or math.isinf(proof.upper) or proof.upper > max(NOTHING_LEFT * proof.radius, NOTHING):
-                result.status = Status.STALLED
-                continue
-            which = "" if len(results) == 1 else f"{name}: "
-            raise NotSeparableError(
-                f"{which}{proof}. For C=inf that is no margin to work with: use a soft one, for example SVC(C=1.0), or "
-                "a kernel that tells the points apart, for example a larger gamma.",
-                proof,
-            )
-
-    def _keep(self, labelled: LabelledPoints, pairs: ClassPairs, betas: Sequence[np.ndarray]) -> None:
-        """Lay the duals of all pairs out by class, as scikit-learn does."""
+    def _set_duals(self, pairs: ClassPairs, betas: Sequence[np.ndarray]) -> None:
+        """Arrange the duals of all pairs by class, as scikit-learn does."""
+        labelled = pairs.labelled
         n_classes, n_rows = len(labelled.classes), labelled.points.n_rows
         whole = np.zeros((n_classes - 1, n_rows))
         if n_classes == 2:
@@ -386,10 +374,11 @@ class SVC(KernelSVM, CertifiedClassifier):
                 own, other = pairs.rows_of_class[first], pairs.rows_of_class[second]
                 whole[second - 1, own], whole[first, other] = np.split(beta, [own.size])
         used = np.flatnonzero(whole.any(axis=0))
+        self.classes_ = labelled.classes
         self.support_ = used[np.argsort(labelled.codes[used], kind="stable")].astype(np.int32)
         self._n_support = np.bincount(labelled.codes[used], minlength=n_classes).astype(np.int32)
         self._duals = whole[:, self.support_]
-        self.support_vectors_ = self._support_of(labelled.points, self.support_)
+        self.support_vectors_ = self._support_vectors_at(labelled.points, self.support_)
         self._n_rows = n_rows
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
@@ -398,23 +387,52 @@ class SVC(KernelSVM, CertifiedClassifier):
             for pair, result in zip(labelled.tasks(), results, strict=True)
         ]
         so_far = type(self)(**self.get_params())
-        so_far._kernel, so_far.classes_ = self._kernel, labelled.labelled.classes
-        so_far._keep(labelled.labelled, labelled, betas)
+        so_far._kernel = self._kernel
+        so_far._set_duals(labelled, betas)
         names = ("classes_", "support_", "support_vectors_", "_duals", "_n_support", "_kernel")
         intercept = np.array([0.0 if result is None else result[1] for result in results])
         return {"intercept_": intercept, **{name: getattr(so_far, name) for name in names}}
 
-    def _certify(self, labelled: LabelledPoints) -> Certificate | PerClass:
-        refuse_other_rows(labelled.points.n_rows, self._n_rows)
-        coefficients = np.zeros((labelled.points.n_rows, self.intercept_.size))
+    def _certify(self, tasks: Any, problems: Any = None) -> Certificate | PerClass:
+        pairs = tasks if isinstance(tasks, ClassPairs) else self._tasks(tasks)
+        problems = self._problems(pairs) if problems is None else problems
+        refuse_other_rows(pairs.points.n_rows, self._n_rows)
+        coefficients = np.zeros((pairs.points.n_rows, self.intercept_.size))
         coefficients[self.support_] = self._pair_coefficients()
-        pairs = ClassPairs(labelled)
         betas = [
             coefficients[:, task] if pair.rows is None else coefficients[pair.rows, task]
             for task, pair in enumerate(pairs.tasks())
         ]
-        proofs = measure_pair_gaps(PairProblems(pairs, self._kernel, self.C), betas, self.intercept_)
+        proofs = measure_pair_gaps(problems, betas, self.intercept_)
         if len(proofs) == 1:
             return proofs[0]
-        names = [(plain(labelled.classes[first]), plain(labelled.classes[second])) for first, second in pairs.pairs]
+        classes = pairs.labelled.classes
+        names = [(plain(classes[first]), plain(classes[second])) for first, second in pairs.pairs]
         return PerPair(dict(zip(names, proofs, strict=True)))
+
+    def _reconcile_task(self, status: Status, certificate: Certificate, problem: Any) -> Status:
+        if status is Status.NOT_SEPARABLE and isinstance(certificate, MarginBracket):
+            smallest = max(SMALLEST_MARGIN * certificate.radius, SMALLEST_POSITIVE)
+            if not certificate.separates and certificate.upper <= smallest and math.isfinite(certificate.upper):
+                return status
+            status = Status.STALLED
+        return super()._reconcile_task(status, certificate, problem)
+
+    def _refuse_outcome(self, status: Status, certificate: Certificate, task: str) -> None:
+        if status is Status.NOT_SEPARABLE and isinstance(certificate, MarginBracket):
+            which = "" if len(self.classes_) == 2 else f"{task}: "
+            raise NotSeparableError(
+                f"{which}{certificate}. For C=inf that is no margin to work with: use a soft one, for example "
+                "SVC(C=1.0), or a kernel that tells the points apart, for example a larger gamma.",
+                certificate,
+            )
+
+
+def _margin_of(certificate: Any, total: float) -> float:
+    """The margin 1/||w|| that a certificate proves, given sum_i alpha_i."""
+    if isinstance(certificate, MarginBracket):
+        return max(0.0, certificate.lower)
+    if math.isinf(certificate.dual):
+        return math.nan
+    square = 2.0 * (total - certificate.dual)
+    return 1.0 / math.sqrt(square) if total > 0.0 and square > 0.0 else math.inf

@@ -1,6 +1,6 @@
-"""The kernel support vector regression as a scikit-learn regressor."""
+"""Kernel support vector regression."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -11,29 +11,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, measure_kernel_gap
 from maxmargin.data import TargetPoints, validate_points, validate_targets
-from maxmargin.estimators._base import kept_on_error, refuse_other_rows
-from maxmargin.estimators._kernel_svm import Attempt, KernelSVM, shape_of
-from maxmargin.estimators._kernels import make_kernel, refuse_bad_gram
+from maxmargin.estimators._base import refuse_other_rows
+from maxmargin.estimators._kernel_svm import KernelSVM
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import built_in
 from maxmargin.problems.linear_svm import epsilon_insensitive, weights_of
-from maxmargin.solvers.core import Monitor, interrupt_handler
+from maxmargin.solvers.core import Result
 from maxmargin.solvers.kernel import smo
 
 
 class SVR(RegressorMixin, KernelSVM):
-    r"""The epsilon-insensitive regression in the feature space of a kernel, solved to a proven gap.
+    r"""Kernel support vector regression with the epsilon-insensitive loss, solved to a proven duality gap.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \max(0, |y_i - w \cdot \varphi(x_i) - b| - \epsilon)
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter, max_time, n_jobs, random_state, verbose :
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter, max_time, n_jobs, verbose :
         As for :class:`SVC`.
     C : float, default=1.0
-        The price of a point outside the tube.
+        The factor on the loss of a row.
     epsilon : float, default=0.1
-        Half the width of the tube in which nothing is lost.
+        Residuals of at most this size have no loss.
 
     Attributes
     ----------
@@ -44,6 +43,8 @@ class SVR(RegressorMixin, KernelSVM):
     dual_coef_ : ndarray of shape (1, n_support), or csr_matrix after a fit to sparse rows
     coef_ : ndarray of shape (1, d), for the linear kernel
     intercept_ : ndarray of shape (1,)
+    objective_ : float
+        The primal objective, rounded up.
     fit_status_ : 0 where it is solved to ``tol``, else 1
     n_iter_ : int
         Steps on pairs of duals.
@@ -88,7 +89,6 @@ class SVR(RegressorMixin, KernelSVM):
         max_iter=-1,
         max_time=None,
         n_jobs=None,
-        random_state=None,
         verbose=0,
     ):
         self.kernel = kernel
@@ -103,7 +103,6 @@ class SVR(RegressorMixin, KernelSVM):
         self.max_iter = max_iter
         self.max_time = max_time
         self.n_jobs = n_jobs
-        self.random_state = random_state
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -112,7 +111,7 @@ class SVR(RegressorMixin, KernelSVM):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or the gram matrix of shape (n, n)
+        X : array or sparse matrix of shape (n, d), or the Gram matrix of shape (n, n)
         y : array of numbers of shape (n,)
         sample_weight : array of shape (n,), optional
             Factors on C.
@@ -121,32 +120,7 @@ class SVR(RegressorMixin, KernelSVM):
         -------
         self
         """
-        self._check_parameters()
-        with kept_on_error(self):
-            data = validate_targets(self, X, y, sample_weight=sample_weight)
-            self._refuse_extreme_weights(data)
-            refuse_bad_gram(self, data.points)
-            self._kernel = make_kernel(self, data.points)
-            problem = self._problem(data)
-            with interrupt_handler() as stop_requested:
-
-                def solve(attempt: Attempt) -> list[Any]:
-                    before = attempt.before_of(0)
-
-                    def solve_values(_task: int, _values: TargetPoints, _seed: int, monitor: Monitor) -> Any:
-                        return smo.solve(problem, attempt.options, monitor, before)
-
-                    results = self._solve_tasks(
-                        data, solve_values, stop_requested, steps=None, at_once=1, seconds=attempt.seconds
-                    )
-                    self._keep(data, results[0].beta)
-                    return results
-
-                results = self._solve_proven(data, problem, solve)
-                self.shape_fit_ = shape_of(X, data.points)
-                self.n_iter_ = results[0].n_iter
-                self._report(results)
-        return self
+        return self._fit(X, y, sample_weight)
 
     @property
     def n_support_(self) -> np.ndarray:
@@ -156,7 +130,7 @@ class SVR(RegressorMixin, KernelSVM):
 
     @property
     def coef_(self) -> Any:
-        """The plane of the linear kernel."""
+        """w of the linear kernel."""
         check_is_fitted(self)
         return self._coef_of(self._duals)
 
@@ -165,7 +139,7 @@ class SVR(RegressorMixin, KernelSVM):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or the gram matrix with the training rows, of shape (n, n_train)
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
 
         Returns
         -------
@@ -174,31 +148,59 @@ class SVR(RegressorMixin, KernelSVM):
         check_is_fitted(self)
         return self._expansion(validate_points(self, X), self._duals.T)[:, 0] + self.intercept_[0]
 
-    def _keep(self, data: TargetPoints, beta: np.ndarray) -> None:
+    def slack(self, X: Any, y: Any) -> np.ndarray:
+        """Compute xi_i = max(0, |y_i - f(x_i)| - epsilon): how far each residual is outside the epsilon interval.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
+        y : array of numbers of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        data = validate_targets(self, X, y, reset=False)
+        scores = self._expansion(data.points, self._duals.T)[:, 0] + self.intercept_[0]
+        return np.maximum(0.0, np.abs(data.targets - scores) - self.epsilon)
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
+        return validate_targets(self, X, y, sample_weight=sample_weight)
+
+    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
+        return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)
+
+    def _problem(self, task: TargetPoints) -> KernelSVMProblem:
+        loss = epsilon_insensitive(task.targets, weights_of(task.points, task.weights), self.C, self.epsilon)
+        points = task.points.narrow if built_in(self._kernel) else task.points
+        return KernelSVMProblem(points, self._kernel, loss, n_threads=self._n_threads())
+
+    def _solver(self, problem: KernelSVMProblem) -> Callable[..., Any]:  # noqa: ARG002
+        return smo.solve
+
+    def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
+        super()._set_attributes(tasks, results)
+        self._set_duals(tasks, results[0].beta)
+        self.n_iter_ = results[0].n_iter
+
+    def _set_duals(self, data: TargetPoints, beta: np.ndarray) -> None:
         self.support_ = np.flatnonzero(beta).astype(np.int32)
         self._duals = beta[self.support_][None, :]
-        self.support_vectors_ = self._support_of(data.points, self.support_)
+        self.support_vectors_ = self._support_vectors_at(data.points, self.support_)
         self._n_rows = data.points.n_rows
 
-    def _problem(self, data: TargetPoints) -> KernelSVMProblem:
-        loss = epsilon_insensitive(data.targets, weights_of(data.points, data.weights), self.C, self.epsilon)
-        points = data.points.narrow if built_in(self._kernel) else data.points
-        return KernelSVMProblem(points, self._kernel, loss)
-
-    def _attributes_so_far(self, data: Any, results: Sequence[Any]) -> dict[str, Any]:
-        beta = np.zeros(data.points.n_rows) if results[0] is None else results[0][2]
+    def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
+        beta = np.zeros(labelled.points.n_rows) if results[0] is None else results[0][2]
         so_far = type(self)(**self.get_params())
         so_far._kernel = self._kernel
-        so_far._keep(data, beta)
+        so_far._set_duals(labelled, beta)
         names = ("support_", "support_vectors_", "_duals", "_kernel")
         intercept = np.array([0.0 if results[0] is None else results[0][1]])
         return {"intercept_": intercept, **{name: getattr(so_far, name) for name in names}}
 
-    def _certify(self, data: TargetPoints) -> Certificate:
-        refuse_other_rows(data.points.n_rows, self._n_rows)
-        beta = np.zeros(data.points.n_rows)
+    def _certify_task(self, task: int, problem: KernelSVMProblem) -> Certificate:  # noqa: ARG002
+        refuse_other_rows(problem.n_rows, self._n_rows)
+        beta = np.zeros(problem.n_rows)
         beta[self.support_] = self._duals[0]
-        return measure_kernel_gap(self._problem(data), beta, float(self.intercept_[0]))
-
-    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
-        return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)
+        return measure_kernel_gap(problem, beta, float(self.intercept_[0]))

@@ -1,7 +1,8 @@
-"""Reading and writing: model files and data, one format a module, loaded when first used."""
+"""Reading and writing of data and models: one module for each format, imported on first use."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from maxmargin._lazy import lazy_names
 
 _HOME_OF = {
     "written_atomically": "atomic",
@@ -10,8 +11,8 @@ _HOME_OF = {
     "write_store": "store",
     "open_store": "store",
     "StoreError": "store",
-    "read_data": "reading",
-    "DataFile": "reading",
+    "read_data": "data_file",
+    "DataFile": "data_file",
     "ModelFileError": "errors",
     "SvmlightError": "svmlight",
     "load": "model",
@@ -29,23 +30,13 @@ __all__ = sorted(_HOME_OF)
 
 if TYPE_CHECKING:
     from maxmargin.files.atomic import written_atomically
+    from maxmargin.files.data_file import DataFile, read_data
     from maxmargin.files.errors import ModelFileError
     from maxmargin.files.liblinear_model import read_liblinear_model, write_liblinear_model
     from maxmargin.files.libsvm_model import read_libsvm_model, write_libsvm_model
     from maxmargin.files.model import load, save
     from maxmargin.files.onnx_model import write_onnx
-    from maxmargin.files.reading import DataFile, read_data
     from maxmargin.files.store import StoreError, open_store, store_text, write_store
     from maxmargin.files.svmlight import SvmlightError, read_svmlight, read_svmlight_blocks, write_svmlight
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'maxmargin.files' has no attribute {name!r}")
-    value = getattr(import_module(f"maxmargin.files.{_HOME_OF[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_names(__name__, _HOME_OF)

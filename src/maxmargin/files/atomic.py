@@ -1,4 +1,4 @@
-"""Writing a file or a folder so that at any moment there is the old one or the new one, never half of one."""
+"""Atomic writing: at any moment the old file or folder exists, or the new one, never a part of it."""
 
 import ctypes
 import errno
@@ -10,16 +10,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-# Of Linux: a path is taken from the working folder, and two paths change places.
+# Constants of Linux's renameat2: paths are relative to the working folder; exchange two paths.
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
 
 @contextmanager
 def written_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a temporary file beside ``path`` that takes its place at the end of the block.
+    """Open a temporary file beside ``path`` that replaces it at the end of the block.
 
-    An error in the block, or of the disk, leaves the old file and removes the temporary one; a crash leaves the old
-    file, too. A device or a pipe, such as ``/dev/stdout``, is written to as it is.
+    After an error the old file is unchanged and the temporary one is removed; after a crash the old file is unchanged.
+    A device or a pipe, such as ``/dev/stdout``, is written to directly.
 
     Parameters
     ----------
@@ -55,11 +55,11 @@ def written_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 @contextmanager
 def folder_written_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Make a temporary folder beside ``path`` that takes its place at the end of the block.
+    """Make a temporary folder beside ``path`` that replaces it at the end of the block.
 
-    An error in the block leaves the old folder and removes the temporary one. So does a crash, save that it leaves the
-    temporary one, too. Where the system cannot let two folders change places at once, a crash between the two renames
-    leaves both under hidden names that end in ``.old`` and ``.part``.
+    After an error the old folder is unchanged and the temporary one is removed; after a crash the old folder is
+    unchanged and the temporary one remains. Where the system cannot exchange two folders atomically, a crash between
+    two renames leaves both under hidden names that end in ``.old`` and ``.part``.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def folder_written_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
     Yields
     ------
     Path
-        The temporary folder. Files in it are to be synchronized by who writes them.
+        The temporary folder. The caller synchronizes the files in it.
     """
     target = Path(os.path.realpath(path))
     unique = secrets.token_hex(8)
@@ -84,12 +84,12 @@ def folder_written_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
             _put_in_place(folder, target, target.with_name(f".{target.name[:100]}.{unique}.old"))
         sync_folder(target.parent)
     finally:
-        # The new one, where it did not come into its place; else the old one, if they changed places.
+        # The new folder after an error; the old one after an exchange.
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _put_in_place(folder: Path, target: Path, old: Path) -> None:
-    """Rename the old folder away and the new one into its place; whatever happens, one of them has the name."""
+    """Rename the old folder, then the new one; after an error one of them has the name."""
     try:
         os.rename(target, old)
         os.rename(folder, target)
@@ -101,7 +101,7 @@ def _put_in_place(folder: Path, target: Path, old: Path) -> None:
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """Let two paths change places in one step; False where the system or the disk cannot."""
+    """Exchange two paths atomically; False where the system or the disk cannot."""
     try:
         exchange = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError, TypeError):
@@ -111,7 +111,7 @@ def _exchanged(one: Path, other: Path) -> bool:
 
 @contextmanager
 def errors_name(path: str | os.PathLike[str], temporary: Path) -> Iterator[None]:
-    """Let errors of the system name the path that was given, not the temporary one."""
+    """Errors of the system name the given path, not the temporary one."""
     try:
         yield
     except OSError as error:
@@ -121,12 +121,12 @@ def errors_name(path: str | os.PathLike[str], temporary: Path) -> Iterator[None]
 
 
 def _is_device_or_pipe(path: str | os.PathLike[str]) -> bool:
-    """Whether there is something that cannot be replaced; a pipe behind ``/dev/stdout`` has no real path."""
+    """Whether the path is neither file nor folder, so that it cannot be replaced, such as ``/dev/stdout``."""
     return os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the new name last, where the system lets folders be opened."""
+    """Flush a folder's entries to the disk, where the system can."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -1,10 +1,10 @@
-"""What is raised where a model file cannot be believed."""
+"""The error of model files."""
 
 import os
 
 
 class ModelFileError(ValueError):
-    """A model file cannot be read, or a model cannot be written: names the file, the line of a text, and the reason.
+    """A model file is invalid, or a model cannot be written; states the file, the line of a text file, and the reason.
 
     Parameters
     ----------

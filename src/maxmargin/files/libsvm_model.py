@@ -1,10 +1,10 @@
-"""Kernel machines as LIBSVM's model text, both ways.
+"""Reading and writing LIBSVM's text model files.
 
-LIBSVM decides for the first class of a pair where its score is positive, and for the second where it is zero; classes
-with the same number of votes are decided for in the order of ``label``. It subtracts ``rho`` where this package adds an
-intercept. An SVC votes alike, with its classes in rising order, except that a positive score of only two classes means
-the second: so labels are written in rising order, and the plane of two classes is turned round. The order of a file
-that was read is kept for its votes, and written again.
+LIBSVM predicts the first class of a pair where its score is positive, and the second where it is zero; ties of votes go
+to the class that is first in ``label``. It subtracts ``rho`` where this package adds an intercept. SVC votes alike,
+with its classes in ascending order, except that a positive score of only two classes means the second. Therefore
+labels are written in ascending order, and for two classes the signs of the coefficients are reversed. The order of the
+labels in a file is kept for the votes, and written again.
 """
 
 import os
@@ -22,7 +22,7 @@ from maxmargin.files.model_text import LARGEST_INT, Head, ModelText, exactly, wh
 from maxmargin.problems.kernels import Linear, Polynomial, RadialBasis, Sigmoid, kernel_by_name
 
 MACHINES = {"c_svc": SVC, "epsilon_svr": SVR}
-# LIBSVM's name for a kernel, and the numbers that it has there.
+# LIBSVM's name of a kernel, ours, its class and its parameters.
 KERNELS: dict[str, tuple[str, type, tuple[str, ...]]] = {
     "linear": ("linear", Linear, ()),
     "polynomial": ("poly", Polynomial, ("degree", "gamma", "coef0")),
@@ -38,7 +38,7 @@ ENTRIES = (
 def write_libsvm_model(model: SVC | SVR, path: str | os.PathLike[str]) -> None:
     """Write a fitted kernel machine as a model file of LIBSVM, for ``svm-predict``.
 
-    The certificate and C have no place in it: :func:`maxmargin.save` keeps them.
+    The format has no certificate and no C: :func:`maxmargin.save` stores them.
 
     Parameters
     ----------
@@ -103,17 +103,16 @@ def _kernel_lines(model: Any, path: str | os.PathLike[str]) -> list[str]:
 def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = None) -> SVC | SVR:
     """Read a model file of LIBSVM's ``svm-train`` as a fitted estimator.
 
-    The file says neither C nor epsilon, nor which rows were the support vectors: these parameters are at their
-    defaults, and ``support_`` counts the support vectors themselves. Nothing is proven, and there is no certificate.
-    Probabilities are not read. Labels are predicted as ``svm-predict`` does, also where votes tie or a score is zero:
-    by the file's order of the labels. An SVC that was fitted here has them in rising order.
+    The file contains neither C nor epsilon, nor the indices of the support vectors: these parameters have their
+    defaults, and ``support_`` numbers the support vectors themselves. There is no certificate, and probabilities are
+    not read. Predictions are those of ``svm-predict``, also where votes tie or a score is zero.
 
     Parameters
     ----------
     path : str or path
         A file of type ``c_svc`` or ``epsilon_svr``.
     n_features : int, optional
-        The columns of X, which the file does not say; by default the greatest index that occurs in it.
+        The number of columns of X, which the file does not contain; by default its largest index.
 
     Returns
     -------
@@ -122,7 +121,7 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
     Raises
     ------
     ModelFileError
-        Where the text is not such a model; with the line.
+        Where the file is not such a model; with the line.
     """
     text = ModelText(path)
     lines = text.lines()
@@ -200,7 +199,7 @@ def _support(text: ModelText, lines: Any, n_support: int, n_coefficients: int) -
 
 
 def _arrange(model: SVC, labels: list[int], counts: list[int]) -> None:
-    """Bring classes, support vectors and pairs from the file's order into that of sorted labels."""
+    """Sort classes, support vectors and pairs by the labels."""
     places = np.argsort(labels)
     duals, intercepts, order = _reordered(model._duals, model.intercept_, np.array(counts), places)
     if len(labels) == 2:
@@ -215,9 +214,9 @@ def _arrange(model: SVC, labels: list[int], counts: list[int]) -> None:
 def _reordered(
     duals: np.ndarray, intercepts: np.ndarray, counts: np.ndarray, places: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Duals and intercepts with the classes in another order, and the places of the support vectors for it.
+    """Duals and intercepts with the classes in another order, and the permutation of the support vectors.
 
-    ``places`` are those that the classes have had. A positive score means the first class of a pair, before and after.
+    ``places`` are the classes' former positions. A positive score means the first class of a pair, before and after.
     """
     ends = np.cumsum(counts)
     parts = [np.arange(ends[place] - counts[place], ends[place]) for place in places]

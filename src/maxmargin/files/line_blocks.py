@@ -1,16 +1,19 @@
-"""Cutting a stream of bytes into blocks of whole lines."""
+"""Blocks of whole lines of a stream of bytes."""
 
 import io
 
 import numpy as np
 
+# Bytes of a block: some milliseconds of parsing.
 BLOCK_BYTES = 1 << 20
+# Bytes of the longest line that is read: a line must fit memory.
 LONGEST_LINE = 1 << 28
+# Bytes of a line that is too long which the error shows.
 SHOWN = 60
 
 
 class LineTooLongError(Exception):
-    """A line that is longer than one may be, since it has to be held in memory whole.
+    """A line is longer than ``LONGEST_LINE``.
 
     Attributes
     ----------
@@ -25,7 +28,7 @@ class LineTooLongError(Exception):
 
 
 class LineBlocks:
-    """Blocks of lines, in the stream's order.
+    """Iterates over the blocks of a stream in order.
 
     Parameters
     ----------
@@ -38,9 +41,9 @@ class LineBlocks:
         self._ended = False
 
     def take(self) -> np.ndarray | None:
-        """Return the next block, whose last byte is a line's end; None when there are no more.
+        """Return the next block, which ends with a newline; None at the end of the stream.
 
-        An end is added to a last line that has none.
+        A newline is added to a last line that has none.
         """
         if self._ended:
             return None

@@ -1,20 +1,40 @@
-"""Model files: a safetensors file with the arrays, and one JSON text with all else; reading one runs no code of it."""
+"""Model files: safetensors with the arrays, and one JSON text in its metadata with all other values.
+
+``schema.py`` lists what is stored of every estimator. Reading a file runs no code of it.
+"""
 
 import os
+from dataclasses import dataclass, field, fields
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as serialize
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators._base import CertifiedModel
 from maxmargin.files.atomic import written_atomically
-from maxmargin.files.attributes import KERNELS, Parts
 from maxmargin.files.errors import ModelFileError
-from maxmargin.files.model_table import ENTRY_OF, Entry
-from maxmargin.files.plain_values import decode, encode, from_text, to_text
-from maxmargin.files.stored_parts import StoredParts
+from maxmargin.files.reader import StoredParts, longest_label, read_attributes
+from maxmargin.files.schema import (
+    KERNELS,
+    SCHEMA,
+    Array,
+    Attribute,
+    Certificates,
+    CountsPerTask,
+    Entry,
+    KernelName,
+    Labels,
+    Names,
+    Numbers,
+    Records,
+    StatusName,
+    SupportVectors,
+)
+from maxmargin.files.values import decode, encode, from_text, plain_certificate, to_text
 
 FORMAT, VERSION = "maxmargin model", 1
 # The one key of the safetensors file's metadata.
@@ -26,7 +46,7 @@ def save(model: CertifiedModel, path: str | os.PathLike[str]) -> None:
     """Write a fitted model, with its certificate, to a file.
 
     The file holds what predicting and certifying need. Histories of the fit and callbacks are left out. It replaces an
-    old file only when it is complete, on the disk, and was read back.
+    old file only when it is complete, on the disk, and was read back without an error.
 
     Parameters
     ----------
@@ -54,7 +74,7 @@ def save(model: CertifiedModel, path: str | os.PathLike[str]) -> None:
     True
     >>> again.certificate_.check(certify(again, X, y == 1))
     """
-    entry = ENTRY_OF.get(type(model).__name__)
+    entry = SCHEMA.get(type(model).__name__)
     if entry is None or type(model) is not entry.kind:
         raise ModelFileError(path, f"{type(model).__name__} is not an estimator of maxmargin")
     check_is_fitted(model)
@@ -97,12 +117,20 @@ def load(path: str | os.PathLike[str]) -> Any:
     return _read(path)
 
 
+@dataclass
+class _Parts:
+    """What is written of a model: plain values, and arrays."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    tensors: dict[str, np.ndarray] = field(default_factory=dict)
+
+
 def _to_bytes(model: CertifiedModel, entry: Entry) -> bytes:
     parameters = {name: _parameter(name, value) for name, value in model.get_params(deep=False).items()}
-    parts = Parts()
+    parts = _Parts()
     for name, attribute in entry.attributes.items():
         if hasattr(model, name):
-            attribute.pack(name, getattr(model, name), parts)
+            _write(attribute, name, getattr(model, name), parts)
         elif not attribute.optional:
             raise ValueError(f"it has no {name}")
     content = {
@@ -113,7 +141,7 @@ def _to_bytes(model: CertifiedModel, entry: Entry) -> bytes:
         "attributes": {name: encode(value) for name, value in parts.values.items()},
         "column_major": sorted(name for name, array in parts.tensors.items() if _is_column_major(array)),
     }
-    # safetensors writes the memory as it lies there.
+    # safetensors writes the bytes in the order of memory.
     tensors = {name: np.ascontiguousarray(array) for name, array in parts.tensors.items()}
     return serialize(tensors, {KEY: to_text(content)})
 
@@ -129,6 +157,87 @@ def _parameter(name: str, value: Any) -> Any:
 
 def _is_column_major(array: np.ndarray) -> bool:
     return array.flags.f_contiguous and not array.flags.c_contiguous
+
+
+@singledispatch
+def _write(_attribute: Attribute, name: str, value: Any, parts: _Parts) -> None:
+    """Store one attribute: a plain value as it is, all other kinds by the functions below."""
+    parts.values[name] = value
+
+
+@_write.register
+def _(attribute: Array, name: str, value: Any, parts: _Parts) -> None:
+    if value is None and attribute.or_none:
+        parts.values[name] = None
+    else:
+        parts.tensors[name] = np.asarray(value)
+
+
+@_write.register
+def _(_attribute: CountsPerTask, name: str, value: Any, parts: _Parts) -> None:
+    for task, counts in enumerate(value if isinstance(value, list) else [value]):
+        parts.tensors[f"{name}.{task}"] = counts
+
+
+@_write.register
+def _(attribute: Records, name: str, value: Any, parts: _Parts) -> None:
+    for part, kind in attribute.fields.items():
+        column = [getattr(record, part) for record in value]
+        if not kind.optional or all(entry is not None for entry in column):
+            parts.tensors[f"{name}.{part}"] = np.array(column)
+
+
+@_write.register
+def _(_attribute: SupportVectors, name: str, value: Any, parts: _Parts) -> None:
+    if not sp.issparse(value):
+        parts.tensors[name] = value
+        return
+    for part in ("data", "indices", "indptr"):
+        parts.tensors[f"{name}.{part}"] = getattr(value, part)
+
+
+@_write.register
+def _(attribute: Numbers, name: str, value: Any, parts: _Parts) -> None:
+    numbers = list(value) if isinstance(value, (list, np.ndarray)) else [value]
+    parts.values[name] = [attribute.of(number) for number in numbers]
+
+
+@_write.register
+def _(_attribute: Names, name: str, value: Any, parts: _Parts) -> None:
+    parts.values[name] = [str(entry) for entry in value]
+
+
+@_write.register
+def _(_attribute: Labels, name: str, value: Any, parts: _Parts) -> None:
+    labels = parts.values[name] = value.tolist()
+    kind = value.dtype.name
+    if value.dtype.kind == "U":
+        kind = f"text {min(value.dtype.itemsize // 4, longest_label(labels))}"
+    parts.values[f"{name}.type"] = kind
+
+
+@_write.register
+def _(_attribute: KernelName, name: str, value: Any, parts: _Parts) -> None:
+    parts.values[name] = None
+    if value is not None:
+        known = _kernel_name(value)
+        if known is None:
+            raise ValueError("kernel was a function, which a file cannot hold")
+        parts.values[name] = {"name": known, **{part.name: getattr(value, part.name) for part in fields(value)}}
+
+
+@_write.register
+def _(_attribute: StatusName, name: str, value: Any, parts: _Parts) -> None:
+    parts.values[name] = str(value)
+
+
+@_write.register
+def _(_attribute: Certificates, name: str, value: Any, parts: _Parts) -> None:
+    parts.values[name] = plain_certificate(value)
+
+
+def _kernel_name(kernel: Any) -> str | None:
+    return next((name for name, kind in KERNELS.items() if type(kernel) is kind), None)
 
 
 def _read(path: str | os.PathLike[str]) -> Any:
@@ -151,7 +260,7 @@ def _from_file(tensors: Any) -> Any:
     if set(content) != set(CONTENT):
         raise ValueError(f"it has the entries {sorted(content)}")
     name = content["class"]
-    if not isinstance(name, str) or name not in ENTRY_OF:
+    if not isinstance(name, str) or name not in SCHEMA:
         raise ValueError(f"there is no estimator {name!r}")
     for part in ("parameters", "attributes"):
         if not isinstance(content[part], dict):
@@ -159,16 +268,16 @@ def _from_file(tensors: Any) -> Any:
     layout = content["column_major"]
     if not isinstance(layout, list) or not all(isinstance(tensor, str) for tensor in layout):
         raise ValueError("column_major is not a list of names")
-    entry = ENTRY_OF[name]
+    entry = SCHEMA[name]
     model = _with_parameters(entry, {key: decode(value) for key, value in content["parameters"].items()})
     values = {key: decode(value) for key, value in content["attributes"].items()}
-    vars(model).update(_attributes(entry, StoredParts(values, tensors, frozenset(layout))))
+    vars(model).update(read_attributes(entry, StoredParts(values, tensors, frozenset(layout))))
     _refuse_other_kernel(model)
     return model
 
 
 def _with_parameters(entry: Entry, parameters: dict[str, Any]) -> Any:
-    """An estimator with its parameters, checked as a fit would check them."""
+    """An estimator with its parameters, checked as ``fit`` checks them."""
     unknown = set(parameters) - set(entry.kind._get_param_names())
     if unknown:
         raise ValueError(f"{entry.kind.__name__} has no parameter {', '.join(sorted(unknown))}")
@@ -179,25 +288,9 @@ def _with_parameters(entry: Entry, parameters: dict[str, Any]) -> Any:
     return model
 
 
-def _attributes(entry: Entry, stored: StoredParts) -> dict[str, Any]:
-    if "classes_" not in entry.attributes:
-        stored.sizes.agree("planes", 1, "a regression")
-    for name, attribute in entry.attributes.items():
-        if stored.has(name):
-            stored.found[name] = attribute.unpack(name, stored)
-        elif not attribute.optional:
-            raise ValueError(f"{name} is missing")
-    if stored.names():
-        raise ValueError(f"{entry.kind.__name__} has no attribute {', '.join(sorted(stored.names()))}")
-    if not any(complete <= set(stored.found) for complete in entry.one_of):
-        raise ValueError("it lacks " + ", ".join(sorted(entry.one_of[0] - set(stored.found))))
-    return stored.found
-
-
 def _refuse_other_kernel(model: Any) -> None:
-    """A parameter that was changed after the fit would make the model predict with the one and look up the other."""
-    if not hasattr(model, "_kernel"):
-        return
-    fitted = next((name for name, kind in KERNELS.items() if type(model._kernel) is kind), "precomputed")
-    if model.kernel != fitted:
-        raise ValueError(f"kernel is {model.kernel!r}, but the model was fitted with {fitted!r}")
+    """Refuse a kernel parameter that was changed after the fit: predictions and lookups would then disagree."""
+    if hasattr(model, "_kernel"):
+        fitted = _kernel_name(model._kernel) or "precomputed"
+        if model.kernel != fitted:
+            raise ValueError(f"kernel is {model.kernel!r}, but the model was fitted with {fitted!r}")

@@ -1,4 +1,4 @@
-"""Model files that are text: a head of named entries, then lines of numbers, each with its line number for errors."""
+"""Text model files: a header of named entries, then lines of numbers; errors state the line."""
 
 import math
 import os
@@ -9,12 +9,12 @@ import numpy as np
 
 from maxmargin.files.errors import ModelFileError
 
-# What a C program's int holds: labels, indices and sizes.
+# Range of labels, indices and sizes: a C int.
 LARGEST_INT = 2**31 - 1
 
 
 class ModelText:
-    """The lines of a text, read one after the other.
+    """The lines of a file, read one after the other.
 
     Parameters
     ----------
@@ -26,11 +26,11 @@ class ModelText:
         self.number = 0
 
     def refuse(self, reason: str, line: int | None = None) -> NoReturn:
-        """Raise, naming the line that was read last, or another."""
+        """Raise ModelFileError for the line that was read last, or for another."""
         raise ModelFileError(self.path, reason, self.number if line is None else line)
 
     def lines(self) -> Iterator[list[str]]:
-        """The words of every line; a last line without an end was cut off."""
+        """Yield the words of every line; a last line without a newline was truncated."""
         with open(self.path, "rb") as file:
             for content in file:
                 self.number += 1
@@ -51,14 +51,14 @@ class ModelText:
         return value
 
     def whole(self, word: str, line: int | None = None, *, least: int = 0) -> int:
-        """A whole number of a C program, not below ``least``."""
+        """A C int that is at least ``least``."""
         if not word.removeprefix("-").isdigit() or len(word) > 11 or not least <= int(word) <= LARGEST_INT:
             self.refuse(f"{_shown(word)} is not a whole number from {least} on", line)
         return int(word)
 
 
 class Head:
-    """The named entries before the numbers, each of which may occur once."""
+    """The header's named entries, each of which may occur once."""
 
     def __init__(self, text: ModelText, lines: Iterator[list[str]], known: Sequence[str], last: str) -> None:
         self.text = text
@@ -83,7 +83,7 @@ class Head:
         return self._entries[name][0]
 
     def words(self, name: str, count: int) -> list[str]:
-        """The words of an entry, which must be so many."""
+        """The words of an entry; their number must be ``count``."""
         if name not in self._entries:
             self.text.refuse(f"the head has no {name}")
         line, words = self._entries[name]
@@ -92,18 +92,18 @@ class Head:
         return words
 
     def choice(self, name: str, choices: dict[str, Any]) -> Any:
-        """What one of some words stands for."""
+        """The value of one of several possible words."""
         word = self.words(name, 1)[0]
         if word not in choices:
             self.text.refuse(f"{name} {_shown(word)} is not supported: only {', '.join(choices)} are", self.line(name))
         return choices[word]
 
     def reals(self, name: str, count: int) -> list[float]:
-        """Finite numbers, so many."""
+        """``count`` finite numbers."""
         return [self.text.real(word, self.line(name)) for word in self.words(name, count)]
 
     def wholes(self, name: str, count: int, *, least: int = 0) -> list[int]:
-        """Whole numbers, so many."""
+        """``count`` whole numbers."""
         return [self.text.whole(word, self.line(name), least=least) for word in self.words(name, count)]
 
     def labels(self) -> list[int]:
@@ -116,7 +116,7 @@ class Head:
 
 
 def whole_labels(classes: np.ndarray, path: str | os.PathLike[str]) -> list[int]:
-    """The labels as whole numbers, the only ones that the text can hold."""
+    """The labels as integers; the format has no others."""
     fits = classes.dtype.kind in "iufb" and bool((np.abs(classes.astype(np.float64)) <= LARGEST_INT).all())
     if not fits or any(int(label) != label for label in classes):
         raise ModelFileError(path, "labels must be whole numbers below 2**31 in this format: encode them first")
@@ -124,7 +124,7 @@ def whole_labels(classes: np.ndarray, path: str | os.PathLike[str]) -> list[int]
 
 
 def exactly(value: float) -> str:
-    """A number with so many digits that it comes back bit for bit."""
+    """A number with 17 digits, which determine it exactly."""
     return format(float(value), ".17g")
 
 

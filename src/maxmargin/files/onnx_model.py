@@ -1,6 +1,7 @@
-"""Models as ONNX graphs, which other programs run: planes and kernels out of plain operators, in double precision.
+"""Writing models as ONNX graphs: linear models and kernels by basic operators, in double precision.
 
-(The operators ``SVMClassifier`` and ``LinearClassifier`` of ONNX are of single precision, and vote otherwise.)
+The operators ``SVMClassifier`` and ``LinearClassifier`` of ONNX are not used: they compute in single precision, and
+vote in another way.
 """
 
 import os
@@ -15,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.files.atomic import written_atomically
 from maxmargin.problems.kernels import Linear, Polynomial, RadialBasis, Sigmoid
 
+# Version of the operator set, and of the file format that belongs to it.
 OPSET = 17
-# What the file format of that operator set is called.
 IR_VERSION = 8
 
 
@@ -30,13 +31,13 @@ def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : fitted estimator of this package
-        With a kernel by name; functions and gram matrices cannot be written.
+        With a kernel by name; functions and Gram matrices cannot be written.
     path : str or Path
     """
     check_is_fitted(model)
     graph = _Graph()
     scores = (
-        _plane_scores(graph, model)
+        _linear_scores(graph, model)
         if hasattr(model, "coef_") and not _has_kernel(model)
         else _kernel_scores(graph, model)
     )
@@ -58,7 +59,7 @@ def _votes_by_pairs(model: Any) -> bool:
 
 
 class _Graph:
-    """Nodes and constants, with names that count up."""
+    """Nodes and constants with numbered names."""
 
     def __init__(self) -> None:
         self._onnx = _import_onnx()
@@ -111,7 +112,7 @@ def _kinds() -> dict[str, tuple[str, list[Any]]]:
     }
 
 
-def _plane_scores(graph: _Graph, model: Any) -> str:
+def _linear_scores(graph: _Graph, model: Any) -> str:
     coef = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
     intercept = np.broadcast_to(np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64)), (coef.shape[0],))
     products = graph.node("MatMul", ["X", graph.constant(coef.T)])
@@ -128,7 +129,7 @@ def _kernel_values(graph: _Graph, model: Any) -> str:
     """The kernel of the input with the support vectors."""
     kernel, vectors = model._kernel, model.support_vectors_
     if not isinstance(kernel, (Linear, Polynomial, RadialBasis, Sigmoid)):
-        raise ValueError("kernel must be one of those with a name: functions and gram matrices cannot be written.")
+        raise ValueError("kernel must be one of those with a name: functions and Gram matrices cannot be written.")
     vectors = np.asarray(vectors.toarray() if sp.issparse(vectors) else vectors, dtype=np.float64)
     if isinstance(kernel, Linear):
         return graph.node("MatMul", ["X", graph.constant(vectors.T)])
@@ -148,7 +149,7 @@ def _kernel_values(graph: _Graph, model: Any) -> str:
 
 
 def _label(graph: _Graph, model: Any, scores: str) -> dict[str, tuple[str, list[Any]]]:
-    """The class with the largest score or the most votes; of two, the second where its score is not negative."""
+    """The class with the largest score or the most votes; of two classes the second where the score is not negative."""
     n_classes, classes = len(model.classes_), np.asarray(model.classes_)
     if n_classes == 2:
         second_at_zero = not _votes_by_pairs(model) or model._order_of_votes()[1] == 1
@@ -174,7 +175,7 @@ def _label(graph: _Graph, model: Any, scores: str) -> dict[str, tuple[str, list[
 
 
 def _votes(graph: _Graph, order: np.ndarray, scores: str) -> str:
-    """The votes of the classes in the order in which ties are decided; zero is a vote for the later one of a pair."""
+    """The votes of the classes, in the order that decides ties; a score of zero votes for the later class of a pair."""
     ranks = np.argsort(order)
     pairs = [(ranks[first], ranks[second]) for first, second in combinations(range(order.size), 2)]
     signs = np.array([1.0 if first < second else -1.0 for first, second in pairs])
@@ -197,7 +198,7 @@ def _counted(graph: _Graph, won: str, lost: str, for_first: np.ndarray, for_seco
 
 
 def _class_scores(graph: _Graph, n_classes: int, scores: str) -> str:
-    """One score a class from one a pair: the votes, and less than half a vote for the confidences' sum."""
+    """Scores of the classes from scores of the pairs: the votes, and less than half a vote for the sum of scores."""
     for_first, for_second = _memberships(list(combinations(range(n_classes), 2)), n_classes)
     lost = graph.node("Cast", [graph.node("Less", [scores, graph.constant(np.array(0.0))])], to=11)
     won = graph.node("Sub", [graph.constant(np.array(1.0)), lost])

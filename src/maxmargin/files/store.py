@@ -1,12 +1,12 @@
-"""Data on disk as arrays that are opened, not read: a folder with one file an array and a manifest.
+"""Stores: data on disk as memory-mapped arrays, a folder with one file for each array and a manifest.
 
-The arrays are mapped into memory, so that the system reads the pages that are used and drops them when memory is short:
-what is trained on may be larger than the memory. What the linear machines and perceptrons need besides is some twenty
-numbers a row and a few times the square of the columns, so that rows should have forty entries or more.
+The system reads the pages that are used and drops them when memory is short: training data may be larger than memory.
+Linear machines and perceptrons need in addition some twenty numbers per row and a few d x d matrices, so that a store
+pays where rows have forty entries or more.
 
-Opening checks the sizes, and that the columns of every row rise and are within the shape: one pass over the indices, so
-that a damaged store cannot make the loops read foreign memory. ``check=True`` reads everything once and compares the
-checksums, as :func:`maxmargin.files.read_data` and with it the command do.
+Opening checks the sizes, and in one pass over the indices that the columns of every row ascend and are within the
+shape: a damaged store cannot make the loops read outside of the arrays. ``check=True`` reads everything once and
+compares the checksums, as :func:`maxmargin.files.read_data` and the command do.
 """
 
 import json
@@ -21,15 +21,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.files.atomic import folder_written_atomically
-from maxmargin.files.reading import DataFile, are_whole
+from maxmargin.files.data_file import DataFile, are_whole
 
 MANIFEST = "manifest.json"
 FORMAT, VERSION = "maxmargin store", 1
+# Bytes of a manifest, which holds little more than the names of the columns.
 LARGEST_MANIFEST = 1 << 26
-PIECE = 1 << 22
-ENTRIES_PER_PIECE = 1 << 20
+# Bytes that are read at a time for a checksum, and entries at a time for the check of the columns.
+CHECKSUM_BYTES, CHECKED_ENTRIES = 1 << 22, 1 << 20
+# Rows of svmlight text that are in memory at a time.
 ROWS_PER_BLOCK = 1 << 15
-MOST_COLUMNS = (1 << 31) - 1
+# Arrays of a store and the types that they may have.
 SPARSE = {"data": ("float32", "float64"), "indices": ("int32", "int64"), "indptr": ("int64",)}
 DENSE = {"X": ("float32", "float64")}
 TARGETS = ("float64", "int64")
@@ -45,14 +47,14 @@ def is_store(path: str | Path) -> bool:
 
 
 def write_store(path: str | Path, blocks: Iterable[tuple[Any, np.ndarray]], names: list[str] | None = None) -> None:
-    """Write blocks of rows, one after the other, so that never more than one is in memory.
+    """Write blocks of rows one after the other; only one is in memory at a time.
 
     Parameters
     ----------
     path : str or Path
-        The folder to make; one that is a store already is replaced when all is written and on the disk.
+        The folder to write; an existing store is replaced once the new one is complete and on the disk.
     blocks : iterable of (X, y)
-        All sparse or all dense, with as many columns.
+        All sparse or all dense, with the same number of columns.
     names : list of str, optional
         Names of the columns.
     """
@@ -74,13 +76,13 @@ def _write(
 def open_store(path: str | Path, *, check: bool = False) -> DataFile:
     """Open a store: X and y are read from the disk when they are used.
 
-    The columns of sparse rows are looked at once, which takes as long as reading ``indices.bin`` does.
+    The column indices of sparse rows are checked once, which reads ``indices.bin``.
 
     Parameters
     ----------
     path : str or Path
     check : bool, default=False
-        Read everything, and compare the checksums: only so values that were damaged are noticed.
+        Read everything and compare the checksums: only this detects damaged values.
 
     Returns
     -------
@@ -107,15 +109,15 @@ def open_store(path: str | Path, *, check: bool = False) -> DataFile:
     _refuse_other_sizes(path, manifest, opened)
     if not manifest["sparse"]:
         return DataFile(opened["X"].reshape(shape), opened["y"], manifest["names"])
-    # The ends of the rows are few and steer all reading: they are looked at in any case.
+    # The row offsets are few, and all reading depends on them: they are always checked.
     indptr = opened["indptr"]
     if indptr[0] != 0 or indptr[-1] != opened["data"].size or (np.diff(indptr) < 0).any():
         raise StoreError(f"{path}: indptr.bin is damaged.")
     if not _columns_are_sound(opened["indices"], indptr, shape[1]):
-        raise StoreError(f"{path}: indices.bin is damaged: columns are out of range, or do not rise within a row.")
+        raise StoreError(f"{path}: indices.bin is damaged: columns are out of range, or do not ascend within a row.")
     X = sp.csr_matrix(shape, dtype=opened["data"].dtype)
     X.data, X.indices, X.indptr = opened["data"], opened["indices"], _narrow(indptr, opened["indices"].dtype)
-    # Known from the look at the columns; else SciPy would look again.
+    # Checked above; otherwise SciPy would check again.
     X.has_sorted_indices = X.has_canonical_format = True
     return DataFile(X, opened["y"], manifest["names"])
 
@@ -207,7 +209,7 @@ class _Writer:
 
 @contextmanager
 def _folder_in_place_of(path: str | Path) -> Iterator[Path]:
-    """A folder beside the path that takes its place at the end, where that is free or a store."""
+    """A folder that is renamed to the path at the end; an existing path must be a store."""
     if os.path.exists(path) and not is_store(path):
         raise StoreError(f"{path} is there already and is not a store: give another name.")
     with folder_written_atomically(path) as folder:
@@ -266,10 +268,10 @@ def _refuse_other_sizes(path: str | Path, manifest: dict[str, Any], arrays: dict
 
 
 def _columns_are_sound(indices: np.ndarray, indptr: np.ndarray, n_columns: int) -> bool:
-    """Whether columns are within the shape and rise within every row, as all loops assume."""
-    for start in range(0, indices.size, ENTRIES_PER_PIECE):
-        # One entry more, so that neighbours in two pieces are compared, too.
-        piece = np.asarray(indices[start : start + ENTRIES_PER_PIECE + 1])
+    """Whether columns are within the shape and ascend within every row, as all loops assume."""
+    for start in range(0, indices.size, CHECKED_ENTRIES):
+        # One entry more, so that neighbours across two pieces are compared, too.
+        piece = np.asarray(indices[start : start + CHECKED_ENTRIES + 1])
         if piece.min() < 0 or piece.max() >= n_columns:
             return False
         falls = np.flatnonzero(piece[1:] <= piece[:-1]) + (start + 1)
@@ -279,14 +281,14 @@ def _columns_are_sound(indices: np.ndarray, indptr: np.ndarray, n_columns: int) 
 
 
 def _narrow(indptr: np.ndarray, dtype: Any) -> np.ndarray:
-    """The ends of rows in the type of the indices, where they fit."""
+    """The row offsets in the type of the indices, where they fit."""
     return indptr.astype(dtype) if int(indptr[-1]) <= np.iinfo(dtype).max else np.asarray(indptr)
 
 
 def _checksum(path: Path) -> str:
     total = blake2b(digest_size=16)
     with path.open("rb") as file:
-        while piece := file.read(PIECE):
+        while piece := file.read(CHECKSUM_BYTES):
             total.update(piece)
     return total.hexdigest()
 
@@ -294,9 +296,9 @@ def _checksum(path: Path) -> str:
 def store_text(
     source: str | Path, path: str | Path, *, zero_based: bool = False, rows_per_block: int = ROWS_PER_BLOCK
 ) -> None:
-    """Write svmlight text into a store, in blocks of rows: memory stays bounded whatever the size of the text.
+    """Write svmlight text into a store in blocks of rows, with bounded memory.
 
-    The text is read twice, first for the number of columns. The store remembers which text it was made of, for
+    The text is read twice, first for the number of columns. The manifest records size and time of the text, for
     :func:`is_store_of`.
 
     Parameters
@@ -307,14 +309,14 @@ def store_text(
         Whether columns are counted from zero.
     rows_per_block : int
     """
-    from maxmargin.files.svmlight import read_svmlight_blocks
+    from maxmargin.files.svmlight import LARGEST_INDEX, read_svmlight_blocks
 
     if str(source) == "-":
         raise ValueError("standard input cannot be read twice: write it to a file first.")
     made_of = _description(source, zero_based)
     n_columns, whole = 1, True
     for X, y in read_svmlight_blocks(
-        source, rows_per_block=rows_per_block, n_features=MOST_COLUMNS, zero_based=zero_based
+        source, rows_per_block=rows_per_block, n_features=LARGEST_INDEX, zero_based=zero_based
     ):
         n_columns = max(n_columns, int(X.indices.max(initial=-1)) + 1)
         whole = whole and are_whole(y)
@@ -323,13 +325,13 @@ def store_text(
 
 
 def is_store_of(path: str | Path, source: str | Path, *, zero_based: bool = False) -> bool:
-    """Whether there is a store that :func:`store_text` made of a text as it is now.
+    """Whether a path is a store that :func:`store_text` wrote from the present state of a text.
 
     Parameters
     ----------
     path : str or Path
     source : str or Path
-        The text; its size and its time of change are compared.
+        The text; its size and modification time are compared.
     zero_based : bool, default=False
 
     Returns

@@ -1,4 +1,4 @@
-"""The svmlight format, also of LIBSVM: ``label index:value index:value ... # comment``, one row a line."""
+"""The svmlight (LIBSVM) text format: ``label index:value index:value ... # comment``, one line for each row."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -11,17 +11,25 @@ import scipy.sparse as sp
 from joblib import cpu_count, effective_n_jobs
 
 from maxmargin.files.atomic import written_atomically
+from maxmargin.files.compression import STANDARD_INPUT, compressed, kind_of, name_of, open_bytes
 from maxmargin.files.line_blocks import LineBlocks
-from maxmargin.files.opening import STANDARD_INPUT, compressed, kind_of, name_of, open_bytes
-from maxmargin.files.svmlight_pieces import LARGEST_INDEX, Expected, Fault, Piece, Reading, parse_block, take_block
+from maxmargin.files.svmlight_chunks import (
+    LARGEST_INDEX,
+    Chunk,
+    Expected,
+    Fault,
+    ParallelParser,
+    parse_block,
+    take_block,
+)
 
+# Rows of a block, and entries after which a block ends before: about 50 MB, however long the rows are.
 ROWS_PER_BLOCK = 1 << 14
-# Some fifty megabytes: however wide rows are, blocks of them stay small.
 ENTRIES_PER_BLOCK = 1 << 22
 
 
 class SvmlightError(ValueError):
-    """A line that is not svmlight text, or not what was asked for.
+    """An invalid line of svmlight text.
 
     Attributes
     ----------
@@ -51,11 +59,11 @@ def read_svmlight(
     n_jobs: int | None = None,
     query_id: bool = False,
 ) -> tuple[Any, ...]:
-    """Read rows and labels, in several threads.
+    """Read rows and labels by several threads.
 
-    What is returned equals what ``sklearn.datasets.load_svmlight_file`` returns, except that indices are of 32 bits.
-    Numbers are rounded as Python's ``float`` rounds them. What is not clear is refused: several labels in a line,
-    values that are not finite, indices that do not rise, a query in some lines only.
+    The result equals that of ``sklearn.datasets.load_svmlight_file``, except that indices have 32 bits. Numbers are
+    rounded as by Python's ``float``. Ambiguous text is refused: several labels in a line, values that are not finite,
+    indices that do not ascend, a query in some lines only.
 
     Parameters
     ----------
@@ -67,9 +75,9 @@ def read_svmlight(
         Whether the first column's index is 0 or 1; "auto" says 1 if no index 0 occurs in the file.
     dtype : numpy.float64 or numpy.float32, default=numpy.float64
     n_jobs : int or None, default=None
-        The number of threads; None is one a core. The result does not depend on it.
+        Number of threads; None is one per core. The result does not depend on it.
     query_id : bool, default=False
-        Whether to return the numbers behind ``qid:`` too; each line must then have one.
+        Whether to return the numbers after ``qid:``, too; each line must then have one.
 
     Returns
     -------
@@ -80,7 +88,7 @@ def read_svmlight(
     Raises
     ------
     SvmlightError
-        With the number of the first line that is wrong.
+        With the number of the first invalid line.
 
     Examples
     --------
@@ -107,8 +115,8 @@ def read_svmlight(
     n_threads = _thread_count(n_jobs)
     try:
         with open_bytes(path) as stream:
-            pieces = Reading(LineBlocks(stream), expected).run(n_threads)
-        return _joined(pieces, expected, n_threads)
+            chunks = ParallelParser(LineBlocks(stream), expected).run(n_threads)
+        return _joined(chunks, expected, n_threads)
     except Fault as fault:
         raise _error(path, fault) from None
 
@@ -121,12 +129,11 @@ def read_svmlight_blocks(
     rows_per_block: int = ROWS_PER_BLOCK,
     dtype: Any = np.float64,
 ) -> Iterator[tuple[Any, np.ndarray]]:
-    """Read a file of any size, some rows at a time.
+    """Read a file of any size in blocks of rows.
 
-    The memory needed is that of a block, which ends after ``rows_per_block`` rows or with the row that makes it four
-    million entries, whichever comes first. The first rows are out before the last are read, so that
-    neither the number of columns nor whether indices begin with 0 can be taken from the file: both are to be given.
-    Indices that contradict them, 0 or one that is too large, are errors.
+    Memory is bounded by one block, which ends after ``rows_per_block`` rows or four million entries, whichever comes
+    first. The first rows are returned before the last are read: the number of columns and ``zero_based`` cannot be
+    inferred from the file and must be given. Indices that contradict them are errors.
 
     Parameters
     ----------
@@ -149,7 +156,7 @@ def read_svmlight_blocks(
     Raises
     ------
     SvmlightError
-        When the block with the line that is wrong is reached.
+        When the block with the invalid line is reached.
     """
     if not isinstance(zero_based, (bool, np.bool_)):
         raise ValueError(f"zero_based must be True or False where a file is read by blocks; it is {zero_based!r}.")
@@ -166,9 +173,9 @@ def write_svmlight(
     query_id: Any = None,
     comment: str | None = None,
 ) -> None:
-    """Write rows and labels, so that reading them gives the same bits.
+    """Write rows and labels exactly: reading them returns the same bits.
 
-    The file is complete or is not there: it is written beside its place and then put there.
+    The file is written atomically.
 
     Parameters
     ----------
@@ -178,12 +185,12 @@ def write_svmlight(
         Zeros that a sparse matrix stores are written; those of an array are not.
     y : array of n_rows numbers
     zero_based : bool, default=False
-        Whether the first column is 0 or 1. From 1 on, ``zero_based="auto"`` reads every file rightly.
+        Whether the first column is 0 or 1. Files that count from 1 are read correctly by ``zero_based="auto"``.
     query_id : array of n_rows integers or None, default=None
     comment : str or None, default=None
         Lines to write at the beginning.
     """
-    # Imports scikit-learn, for which reading need not wait.
+    # Imported here: it loads scikit-learn, which reading does not need.
     from maxmargin.data.blocks import row_blocks
 
     if path == STANDARD_INPUT:
@@ -197,34 +204,34 @@ def write_svmlight(
             stream.write(_text_of(matrix, labels, queries, rows, first=0 if zero_based else 1).encode("ascii"))
 
 
-def _joined(pieces: list[Piece], expected: Expected, n_threads: int) -> tuple[Any, ...]:
-    """Put pieces together, in several threads; the list is emptied, so that memory is needed only once."""
-    n_entries = sum(piece.indices.size for piece in pieces)
-    n_rows = sum(piece.labels.size for piece in pieces)
-    smallest = min((piece.smallest for piece in pieces if piece.indices.size), default=0)
-    largest = max((piece.largest for piece in pieces if piece.indices.size), default=0)
+def _joined(chunks: list[Chunk], expected: Expected, n_threads: int) -> tuple[Any, ...]:
+    """Concatenate chunks by several threads; the list is emptied, so that each chunk is freed once it is copied."""
+    n_entries = sum(chunk.indices.size for chunk in chunks)
+    n_rows = sum(chunk.labels.size for chunk in chunks)
+    smallest = min((chunk.smallest for chunk in chunks if chunk.indices.size), default=0)
+    largest = max((chunk.largest for chunk in chunks if chunk.indices.size), default=0)
     first = int(smallest > 0) if expected.zero_based is None else int(not expected.zero_based)
     if first == 0:
-        _refuse_too_large(pieces)
+        _refuse_too_large(chunks)
     n_features = expected.n_features or (largest - first + 1 if n_entries else 1)
     index_type = np.int32 if n_entries <= LARGEST_INDEX else np.int64
     labels, queries = np.empty(n_rows), np.empty(n_rows if expected.query_id else 0, dtype=np.int64)
     values, columns = np.empty(n_entries, dtype=expected.dtype), np.empty(n_entries, dtype=index_type)
     offsets = np.zeros(n_rows + 1, dtype=index_type)
-    rows_before = list(accumulate((piece.labels.size for piece in pieces), initial=0))
-    entries_before = list(accumulate((piece.indices.size for piece in pieces), initial=0))
-    waiting: list[Piece | None] = list(pieces)
-    pieces.clear()
+    rows_before = list(accumulate((chunk.labels.size for chunk in chunks), initial=0))
+    entries_before = list(accumulate((chunk.indices.size for chunk in chunks), initial=0))
+    waiting: list[Chunk | None] = list(chunks)
+    chunks.clear()
 
     def place(number: int) -> None:
-        piece, waiting[number] = waiting[number], None
-        assert piece is not None
+        chunk, waiting[number] = waiting[number], None
+        assert chunk is not None
         rows, entries = rows_before[number], entries_before[number]
-        labels[rows : rows + piece.labels.size] = piece.labels
-        queries[rows : rows + piece.queries.size] = piece.queries
-        values[entries : entries + piece.values.size] = piece.values
-        np.subtract(piece.indices, first, out=columns[entries : entries + piece.indices.size], casting="same_kind")
-        np.add(piece.ends, entries, out=offsets[rows + 1 : rows + 1 + piece.ends.size], casting="same_kind")
+        labels[rows : rows + chunk.labels.size] = chunk.labels
+        queries[rows : rows + chunk.queries.size] = chunk.queries
+        values[entries : entries + chunk.values.size] = chunk.values
+        np.subtract(chunk.indices, first, out=columns[entries : entries + chunk.indices.size], casting="same_kind")
+        np.add(chunk.ends, entries, out=offsets[rows + 1 : rows + 1 + chunk.ends.size], casting="same_kind")
 
     if n_threads == 1 or len(waiting) == 1:
         for number in range(len(waiting)):
@@ -236,18 +243,18 @@ def _joined(pieces: list[Piece], expected: Expected, n_threads: int) -> tuple[An
     return (X, labels, queries) if expected.query_id else (X, labels)
 
 
-def _refuse_too_large(pieces: Iterable[Piece]) -> None:
+def _refuse_too_large(chunks: Iterable[Chunk]) -> None:
     lines_before = 0
-    for piece in pieces:
-        if piece.too_large is not None:
-            piece.too_large.line += lines_before
-            raise piece.too_large
-        lines_before += piece.n_lines
+    for chunk in chunks:
+        if chunk.too_large is not None:
+            chunk.too_large.line += lines_before
+            raise chunk.too_large
+        lines_before += chunk.n_lines
 
 
 def _matrix(values: np.ndarray, columns: np.ndarray, offsets: np.ndarray, n_features: int) -> Any:
     X = sp.csr_matrix((values, columns, offsets), shape=(offsets.size - 1, n_features))
-    # Known from the parser; else SciPy would look again.
+    # The parser has checked this; otherwise SciPy would check again.
     X.has_sorted_indices = X.has_canonical_format = True
     return X
 
@@ -256,15 +263,15 @@ def _blocks(path: str | os.PathLike[str], expected: Expected, rows_per_block: in
     lines_before = 0
     with open_bytes(path) as stream:
         blocks = LineBlocks(stream)
-        held: list[Piece] = []
+        held: list[Chunk] = []
         n_held = n_entries = 0
         try:
             while (block := take_block(blocks)) is not None:
-                piece = parse_block(block, expected)
-                lines_before += piece.n_lines
-                held.append(piece)
-                n_held += piece.labels.size
-                n_entries += piece.indices.size
+                chunk = parse_block(block, expected)
+                lines_before += chunk.n_lines
+                held.append(chunk)
+                n_held += chunk.labels.size
+                n_entries += chunk.indices.size
                 if n_held >= rows_per_block or n_entries >= ENTRIES_PER_BLOCK:
                     X, y = _joined(held, expected, 1)
                     stop = 0
@@ -282,7 +289,7 @@ def _blocks(path: str | os.PathLike[str], expected: Expected, rows_per_block: in
 
 
 def _full_blocks(offsets: np.ndarray, rows_per_block: int) -> Iterator[slice]:
-    """Rows that make a block whatever follows them."""
+    """Yield the rows of complete blocks."""
     n_rows, start = offsets.size - 1, 0
     offsets = offsets.astype(np.int64)
     while start < n_rows:
@@ -294,16 +301,16 @@ def _full_blocks(offsets: np.ndarray, rows_per_block: int) -> Iterator[slice]:
         start = stop
 
 
-def _tail(X: Any, y: np.ndarray, start: int, expected: Expected) -> Piece:
-    """Return the rows from one on as a piece, with the indices as the file has them."""
+def _tail(X: Any, y: np.ndarray, start: int, expected: Expected) -> Chunk:
+    """Return the rows from ``start`` on as a chunk, with the indices of the file."""
     rest = X[start:]
     indices = rest.indices + (0 if expected.zero_based else 1)
     largest = int(indices.max(initial=0))
-    return Piece(y[start:].copy(), rest.indptr[1:], np.empty(0, np.int64), indices, rest.data, 0, 0, largest, None)
+    return Chunk(y[start:].copy(), rest.indptr[1:], np.empty(0, np.int64), indices, rest.data, 0, 0, largest, None)
 
 
 def _writable(X: Any, y: Any, query_id: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """Check what is to be written."""
+    """Check X, y and the queries, and convert them for writing."""
     X = X if sp.issparse(X) else np.asarray(X)
     if X.ndim != 2 or X.dtype.kind not in "iufb":
         raise ValueError(f"X must be a matrix of numbers; it has the shape {X.shape} and the type {X.dtype}.")
@@ -344,7 +351,7 @@ def _text_of(matrix: Any, labels: np.ndarray, queries: np.ndarray | None, rows: 
 
 
 def _numbers(values: np.ndarray) -> tuple[str, list[Any]]:
-    """Return a pattern that writes numbers exactly, and the numbers: whole ones without a point, if all are whole."""
+    """Return a format that writes the numbers exactly, and the numbers; integers if all of them are whole."""
     if values.dtype.kind in "iub":
         return "%d", values.astype(np.int64 if values.dtype.kind != "u" else np.uint64).tolist()
     values = values.astype(np.float64)

@@ -1,7 +1,7 @@
-"""CSV and Parquet through pyarrow: numbers as they are, text as one column for every value.
+"""CSV and Parquet by pyarrow: columns of numbers as they are, columns of text one-hot encoded.
 
-In CSV an empty field is a missing value; so are the usual spellings such as ``NA`` in columns of numbers, while in
-those of text they are texts like others.
+In CSV an empty field is a missing value. ``NA`` and similar spellings are missing values in columns of numbers, and
+ordinary texts in columns of text.
 """
 
 import io
@@ -15,15 +15,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.files.atomic import written_atomically
-from maxmargin.files.opening import compressed, kind_of, open_bytes
-from maxmargin.files.reading import DataFile, table_format
+from maxmargin.files.compression import compressed, kind_of, open_bytes
+from maxmargin.files.data_file import DataFile, table_format
 
-# More different values than this in a text column are hardly categories.
+# Distinct values of a text column above which it is refused: they are hardly categories.
 MOST_VALUES = 10_000
-# And a table of more columns than this is hardly one.
+# Columns above which data are not written as a table.
 MOST_COLUMNS = 10_000
+# Rows of a block, and cells of it where rows are long: 32 MB in float64.
 ROWS_PER_BLOCK = 1 << 14
-# However many columns there are, blocks of rows stay small.
 CELLS_PER_BLOCK = 1 << 22
 
 
@@ -36,8 +36,8 @@ def read_table(path: str | Path, *, target: str | None, names: list[str] | None 
     target : str or None
         The column to be predicted; it may be missing where ``names`` are given.
     names : list of str, optional
-        The columns that a model was trained with: categorical ones are written ``column=value``, and a value that the
-        model has not seen has none of them.
+        The columns that a model was trained with. Those of a categorical column are named ``column=value``; all are
+        zero for a value that did not occur in training.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def read_table(path: str | Path, *, target: str | None, names: list[str] | None 
 
 
 def read_table_blocks(path: str | Path, names: list[str]) -> Iterator[DataFile]:
-    """Read a table for a model some rows at a time, as :func:`read_table` would read it whole, without targets.
+    """Read a table for a model in blocks of rows, as :func:`read_table` does, without targets.
 
     Parameters
     ----------
@@ -80,14 +80,14 @@ def read_table_blocks(path: str | Path, names: list[str]) -> Iterator[DataFile]:
 
 
 def write_table(path: str | Path, data: DataFile, target: str) -> None:
-    """Write rows and what is to be predicted of them as CSV or Parquet, by the file's name.
+    """Write rows and targets as CSV or Parquet, by the file's name.
 
     Parameters
     ----------
     path : str or Path
         CSV is compressed if its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``.
     data : DataFile
-        Columns without names are called ``x1``, ``x2`` and so on. Zeros of sparse rows are written, too.
+        Columns without names become ``x1``, ``x2`` and so on. Zeros of sparse rows are written, too.
     target : str
         The name of the last column, that of ``data.y``.
     """
@@ -107,7 +107,7 @@ def write_table(path: str | Path, data: DataFile, target: str) -> None:
 
 
 def _schema_of(data: DataFile, target: str, path: str | Path) -> Any:
-    """The names and types of the columns to write, where a table can have them."""
+    """Names and types of the columns to write."""
     import pyarrow as pa
 
     _refuse_compressed_parquet(path)
@@ -121,7 +121,7 @@ def _schema_of(data: DataFile, target: str, path: str | Path) -> Any:
 
 
 def _column_blocks(data: DataFile) -> Iterator[list[Any]]:
-    """The columns of some rows at a time, and the targets behind them."""
+    """Yield the columns of blocks of rows, the targets last."""
     import pyarrow as pa
 
     n_rows, n_columns = data.X.shape
@@ -156,7 +156,7 @@ def _refuse_repeated(columns: list[str], path: str | Path) -> None:
 
 @contextmanager
 def _arrow_errors(path: str | Path) -> Iterator[None]:
-    """What pyarrow finds wrong with a file, with its name."""
+    """Errors of pyarrow as ValueError with the file's name."""
     try:
         import pyarrow as pa
     except ImportError as error:
@@ -182,7 +182,7 @@ def _open(path: str | Path, names: list[str] | None) -> Any:
 
 @contextmanager
 def _opened_blocks(path: str | Path, names: list[str]) -> Iterator[Iterator[Any]]:
-    """Tables of some rows each, with the columns that a model knows."""
+    """Blocks of rows, with the columns that a model uses."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
@@ -207,7 +207,7 @@ def _refuse_compressed_parquet(path: str | Path) -> None:
 
 @contextmanager
 def _csv_source(path: str | Path) -> Iterator[Any]:
-    """What pyarrow is to read: a plain file by itself, others through our own decompression."""
+    """Input of pyarrow: the path of a plain file, else a decompressed stream."""
     if not kind_of(path):
         yield path
         return
@@ -216,7 +216,7 @@ def _csv_source(path: str | Path) -> Iterator[Any]:
 
 
 def _without_empty_texts(table: Any) -> Any:
-    """The table of a CSV file with missing values in place of empty texts."""
+    """Replace empty texts by missing values in a table read from CSV."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -237,9 +237,9 @@ def _csv_schema(path: str | Path) -> Any:
 
 
 def _known_types(schema: Any, names: list[str], path: str | Path) -> dict[str, Any]:
-    """The columns of a file that a model knows, and what to read them as.
+    """The columns of a file that a model uses, with their types in training.
 
-    A file's first rows do not tell: whole numbers may be followed by others, and digits may name categories.
+    Types inferred from the first rows may be wrong: integers may be followed by floats, and digits may be categories.
     """
     import pyarrow as pa
 
@@ -264,7 +264,7 @@ def _target(column: Any, name: str, path: str | Path) -> np.ndarray:
 
 
 def _encode(columns: dict[str, Any], path: str | Path) -> tuple[list[str], list[Any]]:
-    """Columns of numbers, and for every value of a text column one of zeros and ones."""
+    """Names and columns of X: numbers, and text columns one-hot encoded."""
     _refuse_ambiguous(columns, path)
     names, blocks = [], []
     for name, column in columns.items():
@@ -283,7 +283,7 @@ def _encode(columns: dict[str, Any], path: str | Path) -> tuple[list[str], list[
 
 
 def _encode_like(columns: dict[str, Any], names: list[str], path: str | Path) -> tuple[list[str], list[Any]]:
-    """The columns that a model knows, in its order."""
+    """Names and columns of X in the order of a model's training data."""
     known = set(names)
     blocks: list[Any] = []
     for source, group in groupby(names, lambda name: _source(name, columns, known, path)):
@@ -298,7 +298,7 @@ def _encode_like(columns: dict[str, Any], names: list[str], path: str | Path) ->
 
 
 def _source(name: str, columns: dict[str, Any], known: set[str], path: str | Path) -> str:
-    """The column of a file that a column of a model was made of: itself, or that of a text that is written behind =."""
+    """The column of the file from which a model's column was made: itself, or the text column before ``=value``."""
     parts = name.split("=")
     fronts = ("=".join(parts[:k]) for k in range(1, len(parts)))
     found = [front for front in fronts if front in columns and front not in known]
@@ -313,7 +313,7 @@ def _source(name: str, columns: dict[str, Any], known: set[str], path: str | Pat
 
 
 def _refuse_ambiguous(columns: dict[str, Any], path: str | Path) -> None:
-    """See that names ``column=value`` of a text column look like those of no other column."""
+    """Refuse a column whose name may be ``column=value`` of a text column."""
     for name in columns:
         parts = name.split("=")
         for front in ("=".join(parts[:k]) for k in range(1, len(parts))):
@@ -325,7 +325,7 @@ def _refuse_ambiguous(columns: dict[str, Any], path: str | Path) -> None:
 
 
 def _indicators(texts: np.ndarray, values: np.ndarray) -> Any:
-    """One where a row has the value; ``values`` are sorted."""
+    """One-hot encoding of texts; ``values`` are sorted."""
     places = np.minimum(np.searchsorted(values, texts), values.size - 1)
     known = np.flatnonzero(values[places] == texts)
     ones = np.ones(known.size)

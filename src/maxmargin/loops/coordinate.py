@@ -1,4 +1,4 @@
-"""Dual coordinate ascent: one dual at a time to its best value (theory B9).
+"""Dual coordinate ascent: one dual variable at a time is set to its optimum.
 
 Hsieh, Chang, Lin, Keerthi, Sundararajan, "A dual coordinate descent method for large-scale linear SVM", 2008
 (Algorithm 1, and shrinking as in its section 3.2); Ho, Lin, "Large-scale linear support vector regression", 2012.
@@ -12,35 +12,38 @@ from maxmargin.loops.jit import inlined, jit
 from maxmargin.loops.prefetch import fetch_early
 from maxmargin.loops.rows import add_scaled, dot, fetch_row
 
-# What is kept of a row lies in one cache line: its dual, target, lower and upper end, curvature, and 1/(Q_ii).
+# The state of a row lies in one cache line: dual, target, lower and upper bound, curvature, and 1/Q_ii.
 DUAL, TARGET, LOWER, UPPER, CURVATURE, STEP = range(6)
-CELL = 8
-# Rows are asked for this many visits before they are needed.
+STATE_SIZE = 8
+# Rows are prefetched this many steps before they are needed.
 AHEAD = 3
 
 
 class Ascent(NamedTuple):
-    """What an ascent changes: cells of the rows, w, and the intercept, moved by ``give`` times every dual's change."""
+    """Per-row state, w, and the intercept, which moves by ``intercept_step`` times every dual's change."""
 
-    cells: np.ndarray
+    state: np.ndarray
     w: np.ndarray
     b: np.ndarray
-    give: float
+    intercept_step: float
     epsilon: float
 
 
-class Visit(NamedTuple):
-    """Rows to visit, the places of the next ones, and from which force on a row that is held at an end is dropped."""
+class EpochPart(NamedTuple):
+    """The rows order[first:last] of an epoch, and the shrinking threshold.
+
+    A bounded dual whose projected-gradient slack exceeds the threshold leaves the order.
+    """
 
     order: np.ndarray
     first: int
     last: int
-    firm: float
+    shrinking_threshold: float
 
 
 @inlined
-def best_dual(cell, gradient, epsilon):
-    """The dual that gains most, given the slope of what all else costs."""
+def optimal_dual(cell, gradient, epsilon):
+    """The optimum of one dual variable, given the derivative of the dual objective's smooth part."""
     dual = cell[DUAL] - (gradient + epsilon) * cell[STEP]
     if dual <= 0.0:
         dual = min(0.0, cell[DUAL] - (gradient - epsilon) * cell[STEP])
@@ -48,14 +51,14 @@ def best_dual(cell, gradient, epsilon):
 
 
 @inlined
-def force_of_end(cell, gradient, epsilon):
-    """How firmly a dual is held where it is: the least slope away from there, against the ascent."""
-    force = np.inf
+def projected_gradient_slack(cell, gradient, epsilon):
+    """Projected-gradient slack of a dual variable: positive at an optimal bound, minus the violation elsewhere."""
+    slack = np.inf
     if cell[DUAL] < cell[UPPER]:
-        force = min(force, gradient + (epsilon if cell[DUAL] >= 0.0 else -epsilon))
+        slack = min(slack, gradient + (epsilon if cell[DUAL] >= 0.0 else -epsilon))
     if cell[DUAL] > cell[LOWER]:
-        force = min(force, -gradient + (epsilon if cell[DUAL] <= 0.0 else -epsilon))
-    return force
+        slack = min(slack, -gradient + (epsilon if cell[DUAL] <= 0.0 else -epsilon))
+    return slack
 
 
 @jit
@@ -71,25 +74,25 @@ def shuffle(order, n_active, seed):
 
 
 @jit
-def visit(rows, ascent, visits, kept):
-    """Visit rows in turn. Returns the largest force found, and how many rows are kept at the front of the order."""
-    cells, order, epsilon = ascent.cells, visits.order, ascent.epsilon
+def coordinate_epoch(rows, ascent, part, kept):
+    """Steps on the rows of a part in turn; return the largest violation, and how many rows stay in the order."""
+    state, order, epsilon = ascent.state, part.order, ascent.epsilon
     largest = 0.0
-    for k in range(visits.first, visits.last):
-        if k + AHEAD < visits.last:
+    for k in range(part.first, part.last):
+        if k + AHEAD < part.last:
             fetch_row(rows, order[k + AHEAD])
-            fetch_early(cells, np.int64(order[k + AHEAD]) * CELL)
+            fetch_early(state, np.int64(order[k + AHEAD]) * STATE_SIZE)
         i = order[k]
-        cell = cells[i]
+        cell = state[i]
         gradient = dot(rows, i, ascent.w) + ascent.b[0] - cell[TARGET] + cell[CURVATURE] * cell[DUAL]
-        dual = best_dual(cell, gradient, epsilon)
+        dual = optimal_dual(cell, gradient, epsilon)
         change = dual - cell[DUAL]
         if change != 0.0:
-            largest = max(largest, -force_of_end(cell, gradient, epsilon))
+            largest = max(largest, -projected_gradient_slack(cell, gradient, epsilon))
             cell[DUAL] = dual
             add_scaled(rows, i, change, ascent.w)
-            ascent.b[0] += ascent.give * change
-        elif force_of_end(cell, gradient, epsilon) > visits.firm:
+            ascent.b[0] += ascent.intercept_step * change
+        elif projected_gradient_slack(cell, gradient, epsilon) > part.shrinking_threshold:
             continue
         order[kept] = i
         kept += 1
@@ -97,36 +100,39 @@ def visit(rows, ascent, visits, kept):
 
 
 @jit
-def climb(rows, ascent, n_steps):
-    """Steps on the dual whose gain is greatest, each found by a look at all rows. Returns the last gain."""
-    cells, epsilon = ascent.cells, ascent.epsilon
+def greedy_steps(rows, ascent, n_steps):
+    """Steps on the dual variable with the greatest gain, for which all rows are evaluated; return the last gain."""
+    state, epsilon = ascent.state, ascent.epsilon
     greatest = 0.0
     for _ in range(n_steps):
         greatest, chosen, change = 0.0, 0, 0.0
-        for i in range(cells.shape[0]):
-            cell = cells[i]
+        for i in range(state.shape[0]):
+            cell = state[i]
             gradient = dot(rows, i, ascent.w) + ascent.b[0] - cell[TARGET] + cell[CURVATURE] * cell[DUAL]
-            move = best_dual(cell, gradient, epsilon) - cell[DUAL]
-            tube = epsilon * (abs(cell[DUAL] + move) - abs(cell[DUAL]))
-            gain = -gradient * move - 0.5 * move * move / cell[STEP] - tube
+            move = optimal_dual(cell, gradient, epsilon) - cell[DUAL]
+            absolute = epsilon * (abs(cell[DUAL] + move) - abs(cell[DUAL]))
+            gain = -gradient * move - 0.5 * move * move / cell[STEP] - absolute
             if gain > greatest:
                 greatest, chosen, change = gain, i, move
         if greatest == 0.0:
             break
-        cells[chosen, DUAL] += change
+        state[chosen, DUAL] += change
         add_scaled(rows, chosen, change, ascent.w)
-        ascent.b[0] += ascent.give * change
+        ascent.b[0] += ascent.intercept_step * change
     return greatest
 
 
 @jit
-def wake(ascent, scores, firm, order):
-    """Put the rows that are not firmly held into the order, given all scores; return how many they are."""
+def unshrink(ascent, scores, shrinking_threshold, order):
+    """Put the rows within the shrinking threshold into the order, given all scores; return how many they are."""
     n_active = 0
     for i in range(scores.size):
-        cell = ascent.cells[i]
+        cell = ascent.state[i]
         gradient = scores[i] - cell[TARGET] + cell[CURVATURE] * cell[DUAL]
-        if cell[LOWER] < cell[UPPER] and not force_of_end(cell, gradient, ascent.epsilon) > firm:
+        if (
+            cell[LOWER] < cell[UPPER]
+            and not projected_gradient_slack(cell, gradient, ascent.epsilon) > shrinking_threshold
+        ):
             order[n_active] = i
             n_active += 1
     return n_active

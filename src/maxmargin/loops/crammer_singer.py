@@ -1,11 +1,9 @@
 """Dual steps of the multiclass SVM, one row and all its classes at a time.
 
-Rows may be taken from a centre instead of from the origin: where intercepts are free that is the same problem, and a
-better conditioned one. It is done without a look at the centre, so that sparse rows stay sparse: with the sums
+Rows may be centred: with free intercepts that is the same problem, better conditioned. Sparse rows stay sparse, because
+the centre enters only through the sums
 
-    W = sum_i B_i x_i^T,    t = sum_i B_i
-
-of what was given, the planes are W - t centre^T.
+    W = sum_i B_i x_i^T,    t = sum_i B_i:    the coefficients are W - t centre^T.
 
 S. Keerthi, S. Sundararajan, K. Chang, C. Hsieh, C. Lin, "A sequential dual method for large scale multi-class linear
 SVMs", KDD 2008.
@@ -21,9 +19,9 @@ from maxmargin.loops.jit import inlined, jit
 from maxmargin.loops.prefetch import fetch_early
 from maxmargin.loops.rows import CACHE_LINE, fetch_row
 
-# Rows visited in random order are asked for this many visits before.
+# Rows are prefetched this many steps before they are needed.
 AHEAD = 3
-# A row at which nothing changes waits twice as long as before, up to this many epochs.
+# A row whose duals did not change is skipped twice as long as before, up to this many epochs.
 LONGEST_WAIT = 63
 # Violations that are rounding errors of scores.
 ROUNDING = 1e-14
@@ -38,27 +36,27 @@ class ClassRows(NamedTuple):
     ----------
     rows : DenseRows or SparseRows
     codes : ndarray of unsigned int
-    limits : ndarray, the most that each row may give to other classes
-    curvatures : ndarray, how fast scores fall when the row gives, at least: ||x_i - centre||² and the intercepts' step
+    box_bounds : ndarray, the upper bound of each row's own dual
+    curvatures : ndarray, the change of scores per unit of a dual: ||x_i - centre||² plus the intercept step
     projections : ndarray, x_i·centre
     """
 
     rows: Any
     codes: np.ndarray
-    limits: np.ndarray
+    box_bounds: np.ndarray
     curvatures: np.ndarray
     projections: np.ndarray
 
 
-class Planes(NamedTuple):
-    """One plane a class, w_m = W_m - t_m centre.
+class ClassCoefficients(NamedTuple):
+    """Coefficients of every class, w_m = W_m - t_m centre.
 
     Attributes
     ----------
-    W : ndarray of shape (d, n_classes), so that what a row needs of all classes lies together
+    W : ndarray of shape (d, n_classes), so that the entries of all classes lie together
     totals : ndarray of shape (n_classes,), t
     intercepts : ndarray of shape (n_classes,)
-    intercept_step : float, how far a dual moves an intercept, but for the move of the planes
+    intercept_step : float, the change of an intercept per unit of a dual
     square : float, ||centre||²
     """
 
@@ -70,7 +68,7 @@ class Planes(NamedTuple):
 
 
 class RowWork(NamedTuple):
-    """Room for what is computed of one row: an entry a class, or, of changes, one a class that changes."""
+    """Work arrays of one row: an entry a class, or for changes one a class that changes."""
 
     scores: np.ndarray
     targets: np.ndarray
@@ -78,15 +76,15 @@ class RowWork(NamedTuple):
     changes: np.ndarray
 
 
-class Waits(NamedTuple):
-    """When each row is due again, and how many epochs it has been let wait: longer while nothing there changes."""
+class Schedule(NamedTuple):
+    """The epoch in which each row is due again, and for how many epochs it was skipped."""
 
     due: np.ndarray
     epochs: np.ndarray
 
 
 def row_work(n_classes: int) -> RowWork:
-    """Make room for one row."""
+    """Allocate the work arrays."""
     return RowWork(np.empty(n_classes), np.empty(n_classes), np.empty(n_classes, np.uint32), np.empty(n_classes))
 
 
@@ -99,10 +97,10 @@ def add_changes(rows, i, work, count, W):
 
 
 def fetch_example(examples, i, duals):
-    """Ask for a row and its duals before they are needed."""
+    """Prefetch a row and its duals."""
 
 
-def violation(work, duals, own, limit):
+def violation(work, duals, own, bound):
     """How far the highest score is above the lowest one of a class whose dual could rise."""
 
 
@@ -110,7 +108,7 @@ def shortfall(work, own):
     """How far the highest score is above that of the own class."""
 
 
-def common_shift(work, duals, own, limit):
+def common_shift(work, duals, own, bound):
     """The shift that, added to all targets and cut at the upper ends, gives duals that sum to zero."""
 
 
@@ -176,13 +174,13 @@ def _(examples, i, duals):
 
 
 @_violation.on(RowWork)
-def _(work, duals, own, limit):
+def _(work, duals, own, bound):
     highest, lowest = -HUGE, HUGE
     for m in range(duals.size):
         score = work.scores[m]
         highest = max(highest, score)
         lowest = min(lowest, score if duals[m] < 0.0 else HUGE)
-    if duals[own] < limit:
+    if duals[own] < bound:
         lowest = min(lowest, work.scores[own])
     return highest - lowest - ROUNDING * abs(highest)
 
@@ -196,9 +194,9 @@ def _(work, own):
 
 
 @_common_shift.on(RowWork)
-def _(work, duals, own, limit):
+def _(work, duals, own, bound):
     # The sum of the cut targets is concave and rises with the shift. Newton's method on it never passes the zero,
-    # whichever classes it first takes for uncut: those of the last visit, which are mostly right.
+    # whichever classes it first takes for uncut: those of the row's last step, which are mostly right.
     targets = work.targets
     total, uncut = targets[own], 1.0
     for m in range(duals.size):
@@ -214,29 +212,29 @@ def _(work, duals, own, limit):
         shifted = targets[own] + shift
         if shifted < 0.0:
             total, uncut = total - shifted, uncut - 1.0
-        total += min(shifted, limit)
-        uncut += 1.0 if shifted < limit else 0.0
+        total += min(shifted, bound)
+        uncut += 1.0 if shifted < bound else 0.0
         rise = -total / max(uncut, 1.0)
-        if rise <= ROUNDING * limit:
+        if rise <= ROUNDING * bound:
             break
         shift += rise
     return shift
 
 
 @inlined
-def see_row(examples, i, planes, work):
+def compute_row_scores(examples, i, coefficients, work):
     """Compute a row's scores, less 1 for its own class: no other one should be higher."""
     projection = examples.projections[i]
     for m in range(work.scores.size):
-        work.scores[m] = planes.intercepts[m] - projection * planes.totals[m]
-    add_dots(examples.rows, i, planes.W, work.scores)
+        work.scores[m] = coefficients.intercepts[m] - projection * coefficients.totals[m]
+    add_dots(examples.rows, i, coefficients.W, work.scores)
     work.scores[examples.codes[i]] -= 1.0
 
 
 @inlined
-def at_corner(duals, own, limit):
-    """Whether a row gives nothing, or all to one class: other duals have to follow every move of the planes."""
-    could_rise = 1 if duals[own] < limit else 0
+def at_corner(duals, own, bound):
+    """Whether a row has no dual, or all its bound on one class: small changes of w do not move them."""
+    could_rise = 1 if duals[own] < bound else 0
     for m in range(duals.size):
         if duals[m] < 0.0:
             could_rise += 1
@@ -244,63 +242,63 @@ def at_corner(duals, own, limit):
 
 
 @inlined
-def cut_targets(work, own, limit, shift):
-    """Make duals of the shifted targets: what is given to other classes decides, so that their sum is zero."""
-    given = 0.0
+def cut_targets(work, own, bound, shift):
+    """Turn the shifted targets into duals; the own class gets minus the sum of the others, so that the sum is zero."""
+    others = 0.0
     for m in range(work.targets.size):
         if m != own:
             work.targets[m] = min(work.targets[m] + shift, 0.0)
-            given -= work.targets[m]
-    if given > limit:
-        factor = limit / given
+            others -= work.targets[m]
+    if others > bound:
+        factor = bound / others
         for m in range(work.targets.size):
             work.targets[m] *= factor
-    work.targets[own] = min(given, limit)
+    work.targets[own] = min(others, bound)
 
 
 @jit
-def ascend(examples, due, planes, duals, waits, work, epoch, relaxation):
-    """Make the best step for each due row, or one that is longer by ``relaxation`` < 2; return how many moved."""
+def ascend(examples, due, coefficients, duals, schedule, work, epoch, relaxation):
+    """Make an over-relaxed step on each due row; return how many duals moved."""
     n_classes = duals.shape[1]
     moved = 0
-    for visit in range(due.size):
-        i = due[visit]
-        if visit + AHEAD < due.size:
-            fetch_example(examples, due[visit + AHEAD], duals)
-        own, limit, of_row = examples.codes[i], examples.limits[i], duals[i]
-        see_row(examples, i, planes, work)
-        if violation(work, of_row, own, limit) <= 0.0:
-            if at_corner(of_row, own, limit):
-                waits.epochs[i] = min(2 * waits.epochs[i] + 1, LONGEST_WAIT)
-                waits.due[i] = epoch + 1 + waits.epochs[i]
+    for k in range(due.size):
+        i = due[k]
+        if k + AHEAD < due.size:
+            fetch_example(examples, due[k + AHEAD], duals)
+        own, bound, of_row = examples.codes[i], examples.box_bounds[i], duals[i]
+        compute_row_scores(examples, i, coefficients, work)
+        if violation(work, of_row, own, bound) <= 0.0:
+            if at_corner(of_row, own, bound):
+                schedule.epochs[i] = min(2 * schedule.epochs[i] + 1, LONGEST_WAIT)
+                schedule.due[i] = epoch + 1 + schedule.epochs[i]
             continue
-        waits.epochs[i] = 0
+        schedule.epochs[i] = 0
         moved += 1
         length = relaxation / examples.curvatures[i]
         for m in range(n_classes):
             work.targets[m] = of_row[m] - length * work.scores[m]
-        cut_targets(work, own, limit, common_shift(work, of_row, own, limit))
-        intercept_change = planes.intercept_step + planes.square - examples.projections[i]
+        cut_targets(work, own, bound, common_shift(work, of_row, own, bound))
+        intercept_change = coefficients.intercept_step + coefficients.square - examples.projections[i]
         count = 0
         for m in range(n_classes):
             if work.targets[m] != of_row[m]:
                 work.changed[count] = m
                 work.changes[count] = work.targets[m] - of_row[m]
-                planes.totals[m] += work.changes[count]
-                planes.intercepts[m] += intercept_change * work.changes[count]
+                coefficients.totals[m] += work.changes[count]
+                coefficients.intercepts[m] += intercept_change * work.changes[count]
                 of_row[m] = work.targets[m]
                 count += 1
-        add_changes(examples.rows, i, work, count, planes.W)
+        add_changes(examples.rows, i, work, count, coefficients.W)
     return moved
 
 
 @jit
-def lost(examples, first, last, planes, work):
-    """Return what the rows first <= i < last lose."""
+def total_loss(examples, first, last, coefficients, work):
+    """The sum of the losses of the rows first <= i < last."""
     total = 0.0
     for i in range(first, last):
-        see_row(examples, i, planes, work)
-        total += examples.limits[i] * shortfall(work, examples.codes[i])
+        compute_row_scores(examples, i, coefficients, work)
+        total += examples.box_bounds[i] * shortfall(work, examples.codes[i])
     return total
 
 

@@ -14,17 +14,17 @@ from numba.extending import intrinsic
 
 from maxmargin.loops.jit import inlined
 
-# What reading a number can end in. LATE: well written, but to be read by Python (many digits, subnormal or too large).
+# Outcomes of reading a number. LATE: valid, but to be read by Python (many digits, subnormal or too large).
 READ, LATE, BAD = 0, 1, 2
 
 ONE, TEN, NINE = np.uint64(1), np.uint64(10), np.uint64(9)
 PLUS, MINUS, POINT, SMALL_E, LARGE_E = (np.uint8(ord(sign)) for sign in "+-.eE")
 FIRST_DIGIT = np.uint64(ord("0"))
-MOST_DIGITS = np.uint64(19)  # any so many digits fit 64 bits
+MOST_DIGITS = np.uint64(19)  # any 19 digits fit 64 bits
 EXACT_INTEGERS = np.uint64(2**53)
-TENS = 10.0 ** np.arange(23)  # those that a double holds exactly
+TENS = 10.0 ** np.arange(23)  # the powers of ten that a double represents exactly
 LARGEST_TEN = 22
-# Exponents beyond are not told apart: they are left to Python.
+# Larger exponents are not distinguished: Python reads such numbers.
 FAR = 10_000_000
 
 LOWEST_FIVE, LARGEST_FIVE = -342, 308
@@ -38,10 +38,10 @@ LARGEST_EXPONENT = 2047
 
 
 def _powers_of_five() -> tuple[np.ndarray, np.ndarray]:
-    """Return the first 128 bits of 5^e, as two words.
+    """Return the leading 128 bits of 5^e as two words.
 
-    Where a quotient by the power can be exact, its reciprocal is rounded up: the product would else be too small, and
-    be rounded to the wrong side.
+    Where a quotient by the power can be exact, its reciprocal is rounded up: otherwise the product would be too small
+    and be rounded in the wrong direction.
     """
     words = []
     for exponent in range(LOWEST_FIVE, LARGEST_FIVE + 1):
@@ -69,7 +69,7 @@ def _leading_zeros(typing_context: Any, word: Any) -> Any:
 
 @intrinsic
 def _high_product(typing_context: Any, left: Any, right: Any) -> Any:
-    """The upper word of a product of two words: one instruction, which numba has no name for."""
+    """The upper word of a product of two words: one instruction, for which numba has no function."""
 
     def generate(context, builder, signature, arguments):
         wide, word = ir.IntType(128), ir.IntType(64)
@@ -89,7 +89,7 @@ def _double_of_bits(typing_context: Any, word: Any) -> Any:
 
 @inlined
 def nearest_double(mantissa, exponent):
-    """The double nearest to mantissa 10^exponent, 0 < mantissa < 10^19; the second value says whether it was found."""
+    """The double nearest to mantissa 10^exponent, 0 < mantissa < 10^19, and whether it was found."""
     if exponent < LOWEST_FIVE:
         # Less than half of the smallest double, 10^-324 at most.
         return 0.0, True
@@ -100,7 +100,7 @@ def nearest_double(mantissa, exponent):
     five = FIVES[exponent - LOWEST_FIVE]
     high, low = _high_product(scaled, five), scaled * five
     if high & SPARE_BITS == SPARE_BITS:
-        # What the power's second word adds may carry up to the bits that are kept.
+        # The second word of the power may carry into the bits that are kept.
         more = _high_product(scaled, FIVES_REST[exponent - LOWEST_FIVE])
         low += more
         if low < more:
@@ -108,11 +108,11 @@ def nearest_double(mantissa, exponent):
     top = high >> TOP
     shift = top + SPARE
     bits = high >> shift
-    # floor(exponent log2(5)) + exponent, the power of two of 10^exponent, by a fraction that is right in this range.
+    # floor(exponent log2(5)) + exponent, the power of two of 10^exponent, by a fraction that is exact in this range.
     binary = ((217706 * exponent) >> 16) + 63 + np.int64(top) - np.int64(zeros) + 1023
     if binary <= 0:
         return 0.0, False
-    # Exactly between two doubles: to the even one. Only small powers leave so few bits.
+    # Exactly between two doubles: round to even. This occurs for small powers only.
     if low <= ONE and -4 <= exponent <= 23 and bits & np.uint64(3) == ONE and bits << shift == high:
         bits -= ONE
     bits = (bits + (bits & ONE)) >> ONE
@@ -126,9 +126,9 @@ def nearest_double(mantissa, exponent):
 
 @inlined
 def read_number(text, at):
-    """Read the number that begins at a place; returns the number, the place behind it, and READ, LATE or BAD.
+    """Read the number at a position; returns the number, the position after it, and READ, LATE or BAD.
 
-    The text must end with a byte that is part of no number.
+    The last byte of the text must not be part of a number.
     """
     negative = text[at] == MINUS
     if negative or text[at] == PLUS:

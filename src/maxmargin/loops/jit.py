@@ -1,4 +1,4 @@
-"""The one place that imports numba's compiler."""
+"""Decorators for compiled functions: the only module that imports ``njit``."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,10 +7,9 @@ from numba import njit
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile on the first call, keep the result on disk, and release the interpreter lock while it runs.
+    """Compile on the first call, cache the machine code on disk, and release the interpreter lock while it runs.
 
-    Where no folder can be written to, the function is compiled anew in every process instead of failing
-    at import.
+    Where no cache folder can be written, the function is compiled in every process instead.
     """
     try:
         return njit(function, cache=True, nogil=True)
@@ -19,10 +18,10 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile as a part of every loop that calls it: passing arrays on would count references at every row."""
+    """Inline into every loop that calls it: passing arrays to a function counts references in every row."""
     return njit(function, forceinline=True)
 
 
 def reducing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for extrema of arrays without NaN, which may then be taken several entries at a time."""
+    """As ``inlined``, for minima and maxima of arrays without NaN, which are then vectorised."""
     return njit(function, forceinline=True, fastmath={"nnan", "nsz"})

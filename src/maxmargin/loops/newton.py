@@ -1,6 +1,7 @@
-"""What the Newton solver asks of a block of rows: proximal duals and their sums, margins' changes, curvature.
+"""Passes of the Newton solver over a block of rows: proximal duals and their sums, line search, Hessian products.
 
-Every function takes the rows first <= i < last of a block, so that blocks can run in threads, each into its own sums.
+Every function works on the entries first <= k < last of a block, so that blocks can run in threads, each with its own
+sums.
 """
 
 from typing import NamedTuple
@@ -10,130 +11,151 @@ import numpy as np
 from maxmargin.loops.jit import inlined, jit
 from maxmargin.loops.rows import add_outer, add_scaled, add_squares, dot
 
-# Places in the sums of a look. Of the duals above zero: their sum, what they gain, what their squares cost; then the
-# same of those below; then what the rows lose, and the squared move of the duals.
-ABOVE, GAIN_ABOVE, SQUARE_ABOVE, BELOW, GAIN_BELOW, SQUARE_BELOW, LOST, MOVED = range(8)
-N_SUMS = 8
+# Places in ``DualSums.totals``. Of the positive duals: their sum, their linear and their quadratic dual terms; the same
+# of the negative ones; the losses, and the squared distance of the duals from the proximal centres.
+POSITIVE, LINEAR_POSITIVE, QUADRATIC_POSITIVE, NEGATIVE, LINEAR_NEGATIVE, QUADRATIC_NEGATIVE, LOSS, MOVED = range(8)
+N_TOTALS = 8
 
 
-class Proximal(NamedTuple):
-    """The proximal step of the duals: from where, and how far, each row sigma times its weight."""
+class ActiveSet(NamedTuple):
+    """The rows that Newton steps act on; every array has one entry a row of the set.
 
+    Attributes
+    ----------
+    rows : ndarray of uint32
+        Places of the rows in the data.
+    scores : ndarray
+    changes : ndarray
+        Changes of the scores along the current step.
+    centers : ndarray
+        Proximal centres: the duals from which the outer step starts.
+    duals : ndarray
+        Proximal duals at the scores.
+    free : ndarray of bool
+        Whether the dual lies strictly between the ends of its box and is not zero.
+    sigma : float
+        The proximal step size.
+    """
+
+    rows: np.ndarray
+    scores: np.ndarray
+    changes: np.ndarray
     centers: np.ndarray
+    duals: np.ndarray
+    free: np.ndarray
     sigma: float
 
 
-class Travel(NamedTuple):
-    """A step through the scores, and how much of it is made."""
+class DualSums(NamedTuple):
+    """Sums over rows: totals (see the places above), and w of the positive and of the negative duals."""
 
-    changes: np.ndarray
-    length: float
+    totals: np.ndarray
+    positive: np.ndarray
+    negative: np.ndarray
 
 
 @inlined
-def upper_end(loss, i):
+def upper_bound(loss, i):
     """The largest dual of a row."""
     counted = loss.weights[i] > 0.0 and (not loss.one_sided or loss.targets[i] > 0.0)
     return loss.box_bound * loss.weights[i] if counted else 0.0
 
 
 @inlined
-def lower_end(loss, i):
+def lower_bound(loss, i):
     """The smallest dual of a row."""
     counted = loss.weights[i] > 0.0 and (not loss.one_sided or loss.targets[i] < 0.0)
     return -loss.box_bound * loss.weights[i] if counted else 0.0
 
 
 @inlined
-def proximal_dual(loss, proximal, i, center, score):
-    """Return the dual that gains most at this score, near its centre, and whether nothing holds it."""
-    sigma = proximal.sigma * loss.weights[i]
-    dual = center + sigma * (loss.targets[i] - score)
-    tube = sigma * loss.epsilon
-    shrink = 1.0 / (1.0 + proximal.sigma * loss.curvature)
-    if dual > tube:
-        dual = (dual - tube) * shrink
-        end = upper_end(loss, i)
+def proximal_dual(loss, sigma, i, center, score):
+    """Return the proximal dual of a row at a score, and whether it is free."""
+    step = sigma * loss.weights[i]
+    dual = center + step * (loss.targets[i] - score)
+    threshold = step * loss.epsilon
+    shrink = 1.0 / (1.0 + sigma * loss.curvature)
+    if dual > threshold:
+        dual = (dual - threshold) * shrink
+        end = upper_bound(loss, i)
         return (dual, True) if dual < end else (end, False)
-    if dual < -tube:
-        dual = (dual + tube) * shrink
-        end = lower_end(loss, i)
+    if dual < -threshold:
+        dual = (dual + threshold) * shrink
+        end = lower_bound(loss, i)
         return (dual, True) if dual > end else (end, False)
     return 0.0, False
 
 
 @jit
-def see(rows, first, last, w, b, scores):
-    """Compute the scores of a plane."""
+def compute_scores(X, first, last, w, b, scores):
+    """f(x_i) = w·x_i + b"""
     for i in range(first, last):
-        scores[i] = dot(rows, i, w) + b
+        scores[i] = dot(X, i, w) + b
 
 
 @jit
-def look(rows, chosen, first, last, loss, proximal, travel, scores, duals, free, above, below, sums):
-    """Make the step, take the proximal duals, and add up w of those above and below zero, gains and losses.
-
-    Scores, duals and the like have one entry for each chosen row.
-    """
+def evaluate(X, loss, active, length, first, last, sums):
+    """Move the scores by ``length`` times their changes, compute the proximal duals, and add to the sums."""
+    totals = sums.totals
     for k in range(first, last):
-        i = chosen[k]
-        if travel.length != 0.0:
-            scores[k] += travel.length * travel.changes[k]
-        weight, target, score = loss.weights[i], loss.targets[i], scores[k]
-        dual, is_free = proximal_dual(loss, proximal, i, proximal.centers[k], score)
-        duals[k] = dual
-        free[k] = is_free
+        i = active.rows[k]
+        if length != 0.0:
+            active.scores[k] += length * active.changes[k]
+        weight, target, score = loss.weights[i], loss.targets[i], active.scores[k]
+        dual, is_free = proximal_dual(loss, active.sigma, i, active.centers[k], score)
+        active.duals[k] = dual
+        active.free[k] = is_free
         if weight == 0.0:
             continue
-        move = dual - proximal.centers[k]
-        sums[MOVED] += move * move / (proximal.sigma * weight)
+        move = dual - active.centers[k]
+        totals[MOVED] += move * move / (active.sigma * weight)
         residual = target - score
         if loss.one_sided:
             excess = residual * target
         else:
             excess = abs(residual) - loss.epsilon
         if excess > 0.0:
-            sums[LOST] += weight * (excess if loss.curvature == 0.0 else excess * excess)
+            totals[LOSS] += weight * (excess if loss.curvature == 0.0 else excess * excess)
         if dual > 0.0:
-            sums[ABOVE] += dual
-            sums[GAIN_ABOVE] += dual * (target - loss.epsilon)
-            sums[SQUARE_ABOVE] += dual * dual * loss.curvature / weight
-            add_scaled(rows, i, dual, above)
+            totals[POSITIVE] += dual
+            totals[LINEAR_POSITIVE] += dual * (target - loss.epsilon)
+            totals[QUADRATIC_POSITIVE] += dual * dual * loss.curvature / weight
+            add_scaled(X, i, dual, sums.positive)
         elif dual < 0.0:
-            sums[BELOW] -= dual
-            sums[GAIN_BELOW] += dual * (target + loss.epsilon)
-            sums[SQUARE_BELOW] += dual * dual * loss.curvature / weight
-            add_scaled(rows, i, dual, below)
+            totals[NEGATIVE] -= dual
+            totals[LINEAR_NEGATIVE] += dual * (target + loss.epsilon)
+            totals[QUADRATIC_NEGATIVE] += dual * dual * loss.curvature / weight
+            add_scaled(X, i, dual, sums.negative)
 
 
 @jit
-def mark_movable(first, last, loss, proximal, scores, reach, movable):
-    """Mark the rows whose dual is not the same for all scores up to ``reach`` away."""
+def mark_active(loss, centers, sigma, scores, radius, first, last, active):
+    """Mark the rows whose proximal dual is not constant over all scores up to ``radius`` away."""
     for i in range(first, last):
-        least = proximal_dual(loss, proximal, i, proximal.centers[i], scores[i] + reach)[0]
-        most = proximal_dual(loss, proximal, i, proximal.centers[i], scores[i] - reach)[0]
-        movable[i] = least != most
+        least = proximal_dual(loss, sigma, i, centers[i], scores[i] + radius)[0]
+        most = proximal_dual(loss, sigma, i, centers[i], scores[i] - radius)[0]
+        active[i] = least != most
 
 
 @jit
-def travel_along(rows, chosen, first, last, step, step_b, loss, proximal, scores, changes):
-    """The changes of the scores along a step, and the sum of the duals at its end times them."""
+def derivative_at_full_step(X, loss, active, step, step_b, first, last):
+    """Compute the changes of the scores along a step; return the sum of the duals at its end times them."""
     total = 0.0
     for k in range(first, last):
-        i = chosen[k]
-        change = dot(rows, i, step) + step_b
-        changes[k] = change
-        total += proximal_dual(loss, proximal, i, proximal.centers[k], scores[k] + change)[0] * change
+        i = active.rows[k]
+        change = dot(X, i, step) + step_b
+        active.changes[k] = change
+        total += proximal_dual(loss, active.sigma, i, active.centers[k], active.scores[k] + change)[0] * change
     return total
 
 
 @jit
-def taken_by_duals(chosen, first, last, t, loss, proximal, scores, changes):
-    """The sum of the duals at ``t`` times the changes of the scores: it falls as t grows."""
+def derivative_along_step(loss, active, t, first, last):
+    """The sum of the duals at the length ``t`` times the changes of the scores; it falls as t grows."""
     total = 0.0
     for k in range(first, last):
-        score = scores[k] + t * changes[k]
-        total += proximal_dual(loss, proximal, chosen[k], proximal.centers[k], score)[0] * changes[k]
+        score, change = active.scores[k] + t * active.changes[k], active.changes[k]
+        total += proximal_dual(loss, active.sigma, active.rows[k], active.centers[k], score)[0] * change
     return total
 
 

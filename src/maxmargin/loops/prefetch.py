@@ -1,4 +1,4 @@
-"""Asking for memory before it is needed: rows visited in random order would else be waited for."""
+"""Prefetching: rows in random order would otherwise wait for memory."""
 
 from llvmlite import ir
 from numba import types
@@ -29,5 +29,5 @@ def _fetch(typing_context, array, place):
 
 @inlined
 def fetch_early(array, place):
-    """Ask for the cache line of the entry at ``place``, counted from the start of a contiguous array."""
+    """Prefetch the cache line of the entry at ``place``, counted from the start of a contiguous array."""
     _fetch(array, place)  # type: ignore[call-arg]

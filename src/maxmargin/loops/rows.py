@@ -1,9 +1,10 @@
-"""What a loop does with one row, for dense and for sparse rows."""
+"""Operations on one row, dense or sparse."""
 
 from maxmargin.data.rows import DenseRows, SparseRows
 from maxmargin.loops.dispatch import Dispatched
 from maxmargin.loops.prefetch import fetch_early
 
+# Bytes of a cache line on current processors.
 CACHE_LINE = 64
 
 
@@ -24,7 +25,7 @@ def add_outer(rows, i, factor, gram):
 
 
 def fetch_row(rows, i):
-    """Ask for the row before it is needed."""
+    """Prefetch the row."""
 
 
 _dot = Dispatched(dot, fastmath=True)
@@ -87,7 +88,7 @@ def _(rows, i, factor, gram):
 
 @_add_outer.on(SparseRows)
 def _(rows, i, factor, gram):
-    # Columns of a row are sorted, so the second one is never larger than the first.
+    # The columns of a row are sorted: entries up to k fill the lower triangle.
     last = gram.shape[0] - 1
     first = rows.offsets[i]
     for k in range(first, rows.offsets[i + 1]):

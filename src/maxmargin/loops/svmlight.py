@@ -1,4 +1,4 @@
-"""Lines of svmlight text into rows: ``label [qid:number] index:value index:value ... # comment``."""
+"""Parser of svmlight text: ``label [qid:number] index:value index:value ... # comment``."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from maxmargin.loops.jit import inlined, jit
 
 NEWLINE, TAB, RETURN, SPACE, HASH, COLON = (np.uint8(ord(sign)) for sign in "\n\t\r #:")
 SMALL_Q, SMALL_I, SMALL_D = (np.uint8(ord(letter)) for letter in "qid")
-# So many digits fit 64 bits with room to spare.
+# Digits of an integer that always fits 64 bits.
 MOST_DIGITS = np.uint64(18)
 
 FINE, NO_LABEL, NO_QUERY, BAD_QUERY, NO_INDEX, INDEX_TOO_SMALL, INDEX_TOO_LARGE, NOT_RISING, NO_VALUE = range(9)
@@ -23,17 +23,17 @@ class Limits(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """Room for what lines hold, as many as ``count`` says; filled in place.
+    """Output arrays of the parser, with the sizes of ``count``; filled in place.
 
     Attributes
     ----------
-    labels : ndarray of float64, one a row
-    ends : ndarray of int64, the number of entries up to a row's end
-    queries : ndarray of int64, one a row, or empty where they are not wanted
-    indices : ndarray of int32, as they are written
+    labels : ndarray of float64, one for each row
+    ends : ndarray of int64, the number of entries up to the end of each row
+    queries : ndarray of int64, one for each row, or empty where they are not requested
+    indices : ndarray of int32, as in the text
     values : ndarray of float32 or float64
-    late : ndarray of int64 with three columns: the place of a value (of a label: -1 - its row), and where the text of
-        it begins and ends, for numbers that Python is to read
+    late : ndarray of int64 with three columns, for numbers that Python has to read: the position of the value (for a
+        label: -1 - its row), and the start and end of its text
     """
 
     labels: np.ndarray
@@ -45,7 +45,7 @@ class Entries(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How many rows, entries and late numbers were found, the extreme indices, and what ended it, where."""
+    """Numbers of rows, entries and late numbers, the extreme indices, and the fault that ended it, with its place."""
 
     n_rows: int
     n_entries: int
@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
 
 @jit
 def count(text):
-    """The number of lines and of colons: no more rows and entries can be in the text."""
+    """The numbers of lines and of colons: upper bounds on the numbers of rows and entries."""
     n_lines, n_colons = 0, 0
     for byte in text:
         n_lines += byte == NEWLINE
@@ -78,7 +78,7 @@ def ends_token(byte):
 
 @inlined
 def read_digits(text, at):
-    """Read an integer without sign; returns it, the place behind it, and the number of its digits."""
+    """Read an unsigned integer; returns it, the position after it, and the number of its digits."""
     first = at
     integer = np.uint64(0)
     digit = np.uint64(text[at]) - FIRST_DIGIT
@@ -91,7 +91,7 @@ def read_digits(text, at):
 
 @jit
 def parse(text, limits, entries):
-    """Read all lines of a text that ends with a line's end, or those before the first that is wrong.
+    """Parse all lines of a text that ends with a newline, or those before the first invalid one.
 
     Returns the fields of ``Outcome``.
     """

@@ -1,7 +1,7 @@
-"""The multiclass support vector machine of Crammer and Singer: one problem for all classes (theory B12).
+"""The multiclass support vector machine of Crammer and Singer: one problem for all classes.
 
-Duals are flows between classes: a row gives -B_im to every class m that is not its own, at most its price in all, and
-its own class gets what it gives, B_iy = -sum of the others.
+Duals are flows between classes: row i has B_im <= 0 for every class m that is not its own, at most C c_i in all, and
+B_iy = -sum of the others for its own.
 
 K. Crammer, Y. Singer, "On the algorithmic implementation of multiclass kernel-based vector machines", JMLR 2, 2001.
 """
@@ -18,7 +18,7 @@ from maxmargin.problems.intercept_penalty import PenalizedIntercept
 
 @dataclass(frozen=True)
 class CrammerSingerProblem(PenalizedIntercept):
-    r"""The right class ahead of every other one by 1, at a small length of all planes together.
+    r"""L2-regularised joint multiclass hinge loss.
 
     .. math:: \min_{w, b} \tfrac12 \sum_m \lVert w_m \rVert^2 + \tfrac\rho2 \sum_m b_m^2
               + C \sum_i c_i \max_m \big([m \ne y_i] + f_m(x_i) - f_{y_i}(x_i)\big)
@@ -28,8 +28,7 @@ class CrammerSingerProblem(PenalizedIntercept):
     .. math:: \max_B \sum_i B_{i y_i} - \tfrac12 \sum_m \Big\lVert \sum_i B_{im} x_i \Big\rVert^2
               - \frac1{2\rho} \sum_m \Big(\sum_i B_{im}\Big)^2
 
-    over B_im <= 0 for m ≠ y_i, B_iy <= C c_i, sum_m B_im = 0. Intercepts that cost nothing, rho = 0, ask for
-    sum_i B_im = 0.
+    over B_im <= 0 for m ≠ y_i, B_iy <= C c_i, sum_m B_im = 0. Unpenalised intercepts, rho = 0, ask for sum_i B_im = 0.
 
     Attributes
     ----------
@@ -56,16 +55,16 @@ class CrammerSingerProblem(PenalizedIntercept):
         """Where in an array of shape (n, n_classes) each row's own class is."""
         return np.arange(self.codes.size), self.codes
 
-    def limits(self) -> np.ndarray:
-        """The most that each row may give."""
+    def box_bounds(self) -> np.ndarray:
+        """C c_i, the upper bound of B_iy."""
         return self.C * self.weights
 
     def scores(self, W: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """f_m(x_i), of shape (n, n_classes), for planes of shape (n_classes, d)."""
+        """f_m(x_i), of shape (n, n_classes), for coefficients of shape (n_classes, d)."""
         return self.points.scores(W.T) + b
 
     def slack(self, scores: np.ndarray, error: float = 0.0) -> np.ndarray:
-        """What each row's own class lacks to be ahead of every other by 1: xi_i = max(0, 1 + f_m(x_i) - f_y(x_i)).
+        """The slack of each row: xi_i = max(0, 1 + f_m(x_i) - f_y(x_i)).
 
         With ``error``, at most, where differences of scores are known only up to it.
         """
@@ -74,31 +73,31 @@ class CrammerSingerProblem(PenalizedIntercept):
         return np.maximum(1.0 + others.max(axis=1) - scores[self.own] + error, 0.0)
 
     def losses(self, scores: np.ndarray, error: float = 0.0) -> np.ndarray:
-        """What each row loses, or with ``error`` at most."""
-        return self.limits() * self.slack(scores, error)
+        """The loss of each row, or with ``error`` an upper bound."""
+        return self.box_bounds() * self.slack(scores, error)
 
     def primal_value(self, W: np.ndarray, b: np.ndarray, scores: np.ndarray) -> float:
-        """The primal's value, given the scores of the planes."""
+        """The primal objective, given the scores."""
         of_intercepts = 0.5 * self.intercept_penalty * float(np.square(b).sum()) if b.any() else 0.0
         return 0.5 * float(np.vdot(W, W)) + of_intercepts + float(self.losses(scores).sum())
 
-    def planes(self, B: np.ndarray) -> np.ndarray:
+    def coefficients(self, B: np.ndarray) -> np.ndarray:
         """w_m = sum_i B_im x_i, of shape (n_classes, d)."""
         return np.stack([self.points.combination(of_class) for of_class in B.T])
 
     def dual_terms(self, B: np.ndarray) -> np.ndarray:
-        """What each row adds to the dual's value, before the squares of w and b."""
+        """The terms of the dual objective that belong to single rows, B_iy."""
         return B[self.own]
 
     def dual_value(self, B: np.ndarray, W: np.ndarray) -> float:
-        """The dual's value at a feasible point, given its planes."""
+        """The dual objective at a feasible point, given its coefficients."""
         value = float(self.dual_terms(B).sum()) - 0.5 * float(np.vdot(W, W))
         if self.has_intercept and not self.balanced:
             value -= 0.5 * float(np.square(B.sum(axis=0)).sum()) / self.intercept_penalty
         return value
 
     def feasible(self, B: np.ndarray) -> np.ndarray:
-        """Scale down what rows give too much; with free intercepts, also what classes give and do not get.
+        """Project duals onto the feasible set: rows into their box and, with free intercepts, classes balanced.
 
         The own classes' duals are not read. They come back as the rounded sums of what the rows give; the exact sums
         are within the limits, too.
@@ -106,7 +105,7 @@ class CrammerSingerProblem(PenalizedIntercept):
         B = np.minimum(B, 0.0)
         B[self.own] = 0.0
         given = -B.sum(axis=1)
-        most = self.limits() * (1.0 - 2.0 * (self.n_classes + 4) * np.finfo(np.float64).eps)
+        most = self.box_bounds() * (1.0 - 2.0 * (self.n_classes + 4) * np.finfo(np.float64).eps)
         B *= np.divide(most, given, out=np.ones_like(given), where=given > most)[:, None]
         if self.balanced:
             B *= balancing_shares(self.flows(B))[self.codes]

@@ -1,11 +1,11 @@
-"""Flows between classes that give every class as much as it takes."""
+"""Projection of Crammer-Singer duals onto sum_i B_im = 0: duals are flows between classes, made a circulation."""
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-# Flows are balanced when this share of them, or less, is not.
+# Flows count as balanced where at most this share of them is not.
 ROUNDING = 1e-15
-# Rounds of taking flow away, before one factor a class has to do.
+# The most rounds of reducing single flows, before one factor per class is used.
 ROUNDS = 200
 
 

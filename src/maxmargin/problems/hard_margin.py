@@ -1,4 +1,4 @@
-"""The hard margin: the widest street without a point in it (theory B1, B8, C1, C3)."""
+"""The hard margin problem, and its dual: the nearest points of two convex hulls."""
 
 import math
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss
 
 @dataclass(frozen=True)
 class HardMarginProblem:
-    r"""The plane with the largest margin.
+    r"""The hyperplane with the largest margin.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 \quad\text{with}\quad y_i (w \cdot x_i + b) \ge 1, \qquad
               \gamma_{opt} = \frac1{\lVert w \rVert}
 
-    Its dual, up to scale, is the shortest way between the hulls of the two classes:
+    Its dual, up to scale, is the shortest distance between the convex hulls of the two classes:
 
     .. math:: 2 \gamma_{opt} = \min \Big\lVert \sum_{y_i = 1} c_i x_i - \sum_{y_i = -1} c_i x_i \Big\rVert, \quad
               c \ge 0, \quad \sum_{y_i = 1} c_i = \sum_{y_i = -1} c_i = 1
@@ -48,11 +48,11 @@ class HardMarginProblem:
 
     @property
     def space(self) -> str:
-        """What the margins are distances of, in words."""
-        return "x" if self.fit_intercept else "x, by planes through the origin,"
+        """The points that margins refer to, in words."""
+        return "x" if self.fit_intercept else "x, by hyperplanes through the origin,"
 
-    def street(self, scores: np.ndarray) -> tuple[float, float]:
-        """Return the smallest y f(x) that a plane can have by the choice of its intercept, and that intercept.
+    def best_margin(self, scores: np.ndarray) -> tuple[float, float]:
+        """Return the largest minimum of y f(x) over all intercepts, and that intercept.
 
         ``scores`` are those without intercept.
         """
@@ -64,7 +64,7 @@ class HardMarginProblem:
         return 0.5 * (lowest - highest), -0.5 * (lowest + highest)
 
     def hull_weights(self, beta: np.ndarray) -> np.ndarray:
-        """Scale signed duals to weights of hull points: a sum of one for each class, or in all without intercept."""
+        """Scale signed duals to convex weights: a sum of one for each class, or in all without intercept."""
         weights = np.abs(beta)
         if not self.fit_intercept:
             return weights / weights.sum()

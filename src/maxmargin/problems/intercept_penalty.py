@@ -1,4 +1,4 @@
-"""The price of an intercept, as all linear machines have it."""
+"""The penalty of the intercept, as all linear support vector machines have it."""
 
 import math
 
@@ -10,10 +10,10 @@ class PenalizedIntercept:
 
     @property
     def has_intercept(self) -> bool:
-        """Whether the intercept may move."""
+        """Whether there is an intercept."""
         return not math.isinf(self.intercept_penalty)
 
     @property
     def balanced(self) -> bool:
-        """Whether the duals have to sum to zero, for every class where there are more than two."""
+        """Whether the intercept is not penalised, so that the duals sum to zero (for every class, if joint)."""
         return self.intercept_penalty == 0.0

@@ -1,4 +1,4 @@
-"""The perceptron's problem in the feature space of a kernel."""
+"""Kernel perceptron: the problem in the feature space of a kernel."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,19 +6,24 @@ from functools import cached_property
 import numpy as np
 
 from maxmargin.data import Dataset
-from maxmargin.data.blocks import row_blocks
 from maxmargin.problems.kernels import Kernel
 
 
 @dataclass(frozen=True)
 class KernelPerceptronProblem:
-    r"""Find duals whose plane in feature space makes no mistake (theory A8).
+    r"""Find duals of a hyperplane in feature space that classifies all rows correctly.
 
     .. math:: f(x) = \sum_j \alpha_j y_j (k(x_j, x) + 1)
 
-    (without the 1 where there is no intercept: the feature that is always 1 adds it to the kernel).
+    The 1 is the intercept's constant feature; it is absent without an intercept.
 
-    ``kernel`` is None where the rows of the data set already are rows of the gram matrix.
+    Attributes
+    ----------
+    dataset : Dataset
+    kernel : Kernel, or None where the rows of the data set are rows of the Gram matrix
+    fit_intercept : bool
+    step : float
+        What a mistake adds to the row's dual.
     """
 
     dataset: Dataset
@@ -28,12 +33,12 @@ class KernelPerceptronProblem:
 
     @property
     def intercept_step(self) -> float:
-        """What the feature that is always 1 adds to the kernel."""
+        """What the constant feature adds to the kernel: 1 with an intercept, else 0."""
         return float(self.fit_intercept)
 
     @cached_property
     def steps(self) -> np.ndarray:
-        """The step that an update takes on each row."""
+        """What a mistake at each row adds to its dual."""
         return np.full(self.dataset.points.n_rows, self.step)
 
     @cached_property
@@ -46,17 +51,3 @@ class KernelPerceptronProblem:
             else self.kernel.diagonal(matrix, self.dataset.points.squared_norms)
         )
         return np.asarray(diagonal, dtype=np.float64) + self.intercept_step
-
-    def gram(self, rows: np.ndarray | slice, columns: np.ndarray) -> np.ndarray:
-        """k(x_i, x_j) for i in ``rows`` and j in ``columns``."""
-        matrix, squares = self.dataset.points.factor, self.dataset.points.squared_norms
-        if self.kernel is None:
-            return np.asarray(matrix[rows][:, columns], dtype=np.float64)
-        return self.kernel.gram(matrix[rows], matrix[columns], (squares[rows], squares[columns]))
-
-    def columns(self, columns: np.ndarray) -> np.ndarray:
-        """k(x_i, x_j) for all rows i and j in ``columns``, one array a column, made in blocks."""
-        result = np.empty((columns.size, self.dataset.points.n_rows))
-        for part in row_blocks(self.dataset.points.n_rows, columns.size):
-            result[:, part] = self.gram(part, columns).T
-        return result

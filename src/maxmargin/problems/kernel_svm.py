@@ -1,7 +1,7 @@
-"""The support vector machine in the feature space of a kernel (theory B5, B10 to B12)."""
+"""Kernel SVM and SVR: the dual objective, its box, and the primal objective of the hyperplane that the duals define."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -9,24 +9,25 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
-from maxmargin.problems.kernel_expansion import expansion_scores
+from maxmargin.problems.kernel_expansion import Exponentiate, expansion_scores, exponentiate
 from maxmargin.problems.kernels import Kernel, Polynomial, Sigmoid, UserFunction
 from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss
 
-# No plane is said to separate the classes where none can have a margin above this share of the longest phi(x): rounding
-# in sums of kernel values leaves hardly more to see.
+# Relative to the longest phi(x): classes with a smaller margin count as not separable, since rounding errors in sums of
+# kernel values are of that order.
 NO_MARGIN = 1e-6
-# Gram matrices of at most so many rows are put to the test whether they are positive semidefinite, up to this error of
-# an entry relative to the largest.
+# The most rows of a Gram matrix that is tested for being positive semidefinite: the Cholesky factorisation takes about
+# a second.
 MOST_ROWS_TO_TEST = 3000
+# The error of an entry of a Gram matrix, relative to the largest entry, that the test tolerates.
 ROUNDING = 2.0**-46
-# Kernel values above this overflow when they are squared or added up.
+# Larger kernel values overflow when they are squared or added up.
 LARGEST_VALUE = 1e140
 
 
 @dataclass(frozen=True)
 class KernelSVMProblem:
-    r"""The dual of the soft margin, or of the epsilon-insensitive regression, in signed duals.
+    r"""The dual of the soft-margin SVM, or of epsilon-insensitive regression, in signed duals beta_i = y_i alpha_i.
 
     .. math:: \max_\beta \sum_i (t_i \beta_i - \epsilon |\beta_i|) - \tfrac12 \sum_{ij} \beta_i \beta_j k(x_i, x_j),
               \qquad \sum_i \beta_i = 0
@@ -36,14 +37,16 @@ class KernelSVMProblem:
     Attributes
     ----------
     points : Points
-        All rows that are known; or rows of the gram matrix, where ``kernel`` is None.
+        All points; or rows of the Gram matrix, where ``kernel`` is None.
     kernel : Kernel or None
     loss : SVMLoss
         Of the rows of this problem.
     rows : ndarray of int, or None
-        The places of this problem's rows among the points, where it is about a part of them.
+        The positions of this problem's rows among the points, where it is about a part of them.
     whole : KernelSVMProblem or None
-        A problem of all points, where there is one: what it knows of the kernel is true of its parts.
+        A problem of all points, where there is one: its diagonal and its test for definiteness serve its parts.
+    n_threads : int or None
+        Threads for ``scores_of``, all cores if None. The result does not depend on it.
     """
 
     points: Points
@@ -51,6 +54,7 @@ class KernelSVMProblem:
     loss: SVMLoss
     rows: np.ndarray | None = None
     whole: "KernelSVMProblem | None" = None
+    n_threads: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -59,15 +63,15 @@ class KernelSVMProblem:
 
     @cached_property
     def losses(self) -> LinearSVMProblem:
-        """The losses and the duals' box, which do not depend on the kernel, with a free intercept."""
+        """The losses and the box of the duals, which do not depend on the kernel, with an unpenalised intercept."""
         return LinearSVMProblem(self.points, self.loss, 0.0)
 
     def matrix_of(self, places: Any) -> Any:
-        """Some rows of this problem: all columns of them, also of a gram matrix."""
+        """Some rows of this problem, with all columns."""
         return self.points.matrix[places if self.rows is None else self.rows[places]]
 
     def columns_of(self, places: np.ndarray) -> np.ndarray:
-        """Where rows of this problem are among all points: the columns of a gram matrix."""
+        """Positions of some rows of this problem among all points: the columns of a Gram matrix."""
         return places if self.rows is None else self.rows[places]
 
     @cached_property
@@ -96,19 +100,20 @@ class KernelSVMProblem:
         if self.kernel is None:
             return self._of_rows(np.asarray(np.diagonal(self.points.matrix), dtype=np.float64))
         with np.errstate(over="ignore", invalid="ignore"):
-            # Only a user's function looks at the rows themselves.
-            looked_at = self.matrix_of(slice(None)) if isinstance(self.kernel, UserFunction) else self.points.matrix
-            diagonal = self.kernel.diagonal(looked_at, self.squared_norms)
-        # Of a kernel of a feature space, no other value is larger.
+            # Only a user's function needs the rows themselves.
+            rows = self.matrix_of(slice(None)) if isinstance(self.kernel, UserFunction) else self.points.matrix
+            diagonal = self.kernel.diagonal(rows, self.squared_norms)
+        # No other value of a positive semidefinite kernel is larger.
         if not float(np.abs(diagonal).max(initial=0.0)) <= LARGEST_VALUE:
             raise ValueError("kernel gives values too large to be squared: rescale X, or lower gamma, degree or coef0.")
         return diagonal
 
     @cached_property
     def may_be_indefinite(self) -> bool:
-        """Whether the kernel need not be one of a feature space: then nothing is proven.
+        """Whether the kernel may be indefinite: then the duals prove nothing.
 
-        A gram matrix, or a user's function, is put to the test where there are not too many rows, and believed else.
+        A Gram matrix or a user's function is tested where there are not too many rows; else it is taken to be positive
+        semidefinite.
         """
         if self.whole is not None:
             return self.whole.may_be_indefinite
@@ -124,22 +129,22 @@ class KernelSVMProblem:
 
     @property
     def hard(self) -> bool:
-        """Whether no point may lie in the street: C = inf."""
+        """Whether this is the hard-margin problem, C = inf."""
         return math.isinf(self.loss.box_bound)
 
     @property
     def infeasibility_bound(self) -> float:
-        """The dual value from which on there is no margin worth the name."""
+        """The dual value 1/(2 m²) of the smallest margin m that counts; infinite for a soft margin."""
         longest = math.sqrt(max(0.0, float(self.diagonal.max(initial=0.0))))
         if not self.hard:
             return math.inf
         return 0.5 / (NO_MARGIN * longest) ** 2 if longest > 0.0 else 0.0
 
     def margin_values(self, beta: np.ndarray, scores: np.ndarray) -> tuple[float, float, float]:
-        """For C = inf, the values of the plane and of the duals when they are scaled best, and the plane's intercept.
+        """Primal and dual value for C = inf, each at its best scaling, and the intercept.
 
-        A plane of margin m has the value 1/(2 m²) when it is scaled to y f >= 1, and hull points that are 2 u apart
-        have the value 1/(2 u²).
+        A hyperplane of margin m has the primal value 1/(2 m²) when it is scaled to y f >= 1, and points of the classes'
+        convex hulls at a distance 2 u have the dual value 1/(2 u²).
         """
         counted, above = self.loss.weights > 0.0, self.loss.targets > 0.0
         lowest = float(scores.min(where=counted & above, initial=math.inf))
@@ -151,32 +156,45 @@ class KernelSVMProblem:
         return primal, dual, -0.5 * (lowest + highest)
 
     def primal_value(self, beta: np.ndarray, scores: np.ndarray, b: float) -> float:
-        """The primal's value of the plane that the duals make, given its scores without intercept."""
+        """The primal value of w = sum_j beta_j phi(x_j) and b, given the scores without intercept."""
         return 0.5 * float(beta @ scores) + float(self.losses.losses(scores + b).sum())
 
     def dual_value(self, beta: np.ndarray, scores: np.ndarray) -> float:
-        """The dual's value at a feasible point, given sum_j beta_j k(x_j, x_i)."""
+        """The dual value at a feasible point, given the scores sum_j beta_j k(x_j, x_i)."""
         return float(self.losses.dual_terms(beta).sum()) - 0.5 * float(beta @ scores)
 
     def part(self, places: np.ndarray) -> "KernelSVMProblem":
-        """The problem of some rows alone; nothing is copied but their targets and weights."""
+        """The problem of some rows alone; only their targets and weights are copied."""
         loss = self.loss._replace(targets=self.loss.targets[places], weights=self.loss.weights[places])
         whole = self if self.rows is None else self.whole
-        return KernelSVMProblem(self.points, self.kernel, loss, self.columns_of(places), whole)
+        return replace(self, loss=loss, rows=self.columns_of(places), whole=whole)
 
-    def scores_of(self, places: Any, support: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-        """The sums of some rows' kernels with the support, times coefficients."""
-        columns, rows = self.columns_of(support), self.matrix_of(places)
+    def scores_of(
+        self, places: Any, support: np.ndarray, coefficients: np.ndarray, exponentiate: Exponentiate = exponentiate
+    ) -> np.ndarray:
+        """The kernel expansion over the support at some rows, in float64.
+
+        Solvers pass their own ``exponentiate``; certificates use NumPy's.
+        """
+        columns, rows, column = self.columns_of(support), self.matrix_of(places), coefficients[:, None]
         if self.kernel is None:
-            return expansion_scores(None, rows, columns, coefficients[:, None])[:, 0]
-        return expansion_scores(self.kernel, rows, self.points.matrix, coefficients[:, None], columns)[:, 0]
+            return expansion_scores(None, rows, columns, column, n_threads=self.n_threads)[:, 0]
+        return expansion_scores(
+            self.kernel,
+            rows,
+            self.points.matrix,
+            column,
+            columns,
+            n_threads=self.n_threads,
+            exponentiate=exponentiate,
+        )[:, 0]
 
     def _of_rows(self, values: np.ndarray) -> np.ndarray:
         return values if self.rows is None else values[self.rows]
 
 
 def is_semidefinite(gram: np.ndarray) -> bool:
-    """Whether a symmetric matrix has no negative eigenvalue, up to rounding: with a little more it can be factored."""
+    """Whether a symmetric matrix has no negative eigenvalue, up to rounding: shifted, it has a Cholesky factor."""
     largest = float(np.abs(gram).max(initial=0.0))
     shifted = gram + gram.shape[0] * ROUNDING * largest * np.eye(gram.shape[0])
     try:

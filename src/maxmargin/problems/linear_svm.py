@@ -1,11 +1,12 @@
-"""The linear support vector machine: one primal and one dual for its four losses (theory B2 to B5, B12).
+"""Linear support vector machines: one primal and one dual for four losses.
 
 Duals are signed here: beta_i = y_i alpha_i, so that w = sum beta_i x_i. With residuals r_i = t_i - f(x_i), where the
 targets t are the signs for a classifier and the values for a regression, all four losses are
 
-    price_i (r_i - epsilon)_+   above,   price_i (-r_i - epsilon)_+   below,   or their squares,
+    C_i (r_i - epsilon)_+  +  C_i (-r_i - epsilon)_+,   or with squares,   C_i = C times the row's weight,
 
-and a classifier counts only one side: above for a positive point, below for a negative one, for y r = 1 - y f.
+and a classifier has only one of the two terms, the first for a positive row and the second for a negative one: there
+y r = 1 - y f.
 """
 
 import math
@@ -19,7 +20,7 @@ from maxmargin.data import Points
 from maxmargin.data.blocks import row_blocks
 from maxmargin.problems.intercept_penalty import PenalizedIntercept
 
-# What a row's losses and duals take in memory, in entries: blocks of rows are cut by it.
+# Memory of a row's losses and duals, in entries: the size of blocks of rows follows from it.
 ENTRIES_OF_LOSSES = 32
 
 
@@ -80,7 +81,7 @@ REGRESSION_LOSSES: dict[str, Callable[..., SVMLoss]] = {
 
 @dataclass(frozen=True)
 class LinearSVMProblem(PenalizedIntercept):
-    r"""A wide street, few points in it; or a flat plane, few points far from it.
+    r"""Linear SVM or SVR: L2-regularised, piecewise linear or quadratic loss, optional unpenalised intercept.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + \tfrac\rho2 b^2 + \sum_i \ell_i(t_i - w \cdot x_i - b)
 
@@ -89,7 +90,7 @@ class LinearSVMProblem(PenalizedIntercept):
     .. math:: \max_\beta \sum_i \Big(t_i \beta_i - \epsilon |\beta_i| - \frac{c}{2 m_i} \beta_i^2\Big)
               - \tfrac12 \Big\lVert \sum_i \beta_i x_i \Big\rVert^2 - \frac1{2\rho} \Big(\sum_i \beta_i\Big)^2
 
-    in the box of the losses. The textbook's intercept costs nothing, rho = 0: then sum beta_i = 0.
+    in the box of the losses. The textbook's intercept is not penalised, rho = 0: then sum beta_i = 0.
 
     Attributes
     ----------
@@ -111,13 +112,13 @@ class LinearSVMProblem(PenalizedIntercept):
 
     @property
     def counts_above(self) -> np.ndarray:
-        """Rows that lose when f is too small."""
+        """Rows whose loss grows as f falls: their duals may be positive."""
         counted = self.loss.weights > 0.0
         return counted & (self.loss.targets > 0.0) if self.loss.one_sided else counted
 
     @property
     def counts_below(self) -> np.ndarray:
-        """Rows that lose when f is too large."""
+        """Rows whose loss grows as f rises: their duals may be negative."""
         counted = self.loss.weights > 0.0
         return counted & (self.loss.targets < 0.0) if self.loss.one_sided else counted
 
@@ -134,7 +135,7 @@ class LinearSVMProblem(PenalizedIntercept):
         )
 
     def curvatures(self) -> np.ndarray:
-        """The quadratic price of each dual."""
+        """The coefficient of beta_i²/2 in the dual terms."""
         weights = self.loss.weights
         return np.divide(self.loss.curvature, weights, out=np.zeros_like(weights), where=weights > 0.0)
 
@@ -143,7 +144,7 @@ class LinearSVMProblem(PenalizedIntercept):
         return self.points.scores(w) + b
 
     def losses(self, scores: np.ndarray, error: float = 0.0) -> np.ndarray:
-        """What each row loses; with ``error``, at most, where scores are known only up to it."""
+        """The loss of each row; with ``error``, an upper bound where scores are known only up to it."""
         loss = self.loss
         residuals = loss.targets - scores
         beyond = np.where(self.counts_above, residuals, -np.inf)
@@ -152,12 +153,12 @@ class LinearSVMProblem(PenalizedIntercept):
         return self.C * loss.weights * (excess if loss.curvature == 0.0 else np.square(excess))
 
     def primal_value(self, w: np.ndarray, b: float, scores: np.ndarray) -> float:
-        """The primal's value, given the scores of the plane."""
+        """The primal objective, given the scores."""
         of_intercept = 0.5 * self.intercept_penalty * b * b if b != 0.0 else 0.0
         return 0.5 * float(np.square(w).sum()) + of_intercept + float(self.losses(scores).sum())
 
     def dual_terms(self, beta: np.ndarray) -> np.ndarray:
-        """What each dual adds to the dual's value, before the squares of w and b."""
+        """The terms of the dual objective that belong to single rows: t beta - epsilon|beta| - c/(2m) beta²."""
         loss = self.loss
         gains = loss.targets * beta
         if loss.epsilon > 0.0:
@@ -167,7 +168,7 @@ class LinearSVMProblem(PenalizedIntercept):
         return gains
 
     def dual_value(self, beta: np.ndarray, w: np.ndarray) -> float:
-        """The dual's value at a feasible point, given w = sum beta_i x_i."""
+        """The dual objective at a feasible point, given w = sum beta_i x_i."""
         value = float(self.dual_terms(beta).sum()) - 0.5 * float(np.square(w).sum())
         if self.has_intercept and not self.balanced:
             total = float(beta.sum())
@@ -175,7 +176,7 @@ class LinearSVMProblem(PenalizedIntercept):
         return value
 
     def feasible(self, beta: np.ndarray) -> np.ndarray:
-        """Put duals into the box and, with a free intercept, scale the heavier side so that they sum to zero."""
+        """Project duals onto the box; with a free intercept, scale the heavier sign so that they sum to zero."""
         feasible = np.empty_like(beta)
         for rows, part in self.parts():
             np.clip(beta[rows], part.lowers(), part.uppers(), out=feasible[rows])
@@ -188,33 +189,33 @@ class LinearSVMProblem(PenalizedIntercept):
         return feasible
 
     def parts(self) -> Iterator[tuple[slice, "LinearSVMProblem"]]:
-        """Yield blocks of rows, each with what the problem says of their losses and duals alone."""
+        """Yield blocks of rows, each with the part of the problem that concerns them."""
         for rows in row_blocks(self.loss.targets.size, ENTRIES_OF_LOSSES):
             loss = self.loss._replace(targets=self.loss.targets[rows], weights=self.loss.weights[rows])
             yield rows, replace(self, loss=loss)
 
 
 def sums_of_sides(beta: np.ndarray) -> tuple[float, float]:
-    """The sums of the duals above zero, and of those below, without their sign."""
+    """The sum of the positive duals, and minus that of the negative ones."""
     return float(beta.sum(where=beta > 0.0)), -float(beta.sum(where=beta < 0.0))
 
 
 def balancing_factors(above: float, below: float) -> tuple[float, float]:
-    """Factors of the duals above and below zero, given their sums, that make both weigh the same."""
+    """Factors on the positive and the negative duals, given their sums, with which both sums are equal."""
     if above > below:
         return below / above, 1.0
     return 1.0, above / below if below > 0.0 else 1.0
 
 
 def C_from_lambda(lam: float) -> float:  # noqa: N802
-    r"""Give the C of the problem that is written with a price lambda on the length of w (theory B3).
+    r"""Convert the regularisation strength lambda of the lecture's form into C.
 
     .. math:: \min_w \sum_i \xi_i + \lambda \lVert w \rVert^2 \quad\text{is the C form with}\quad C = \frac1{2\lambda}
 
     Parameters
     ----------
     lam : float
-        The price lambda, positive.
+        The regularisation strength lambda, positive.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Functional and geometric margins of points and planes."""
+"""Functional and geometric margins of hyperplanes."""
 
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ class Margins(NamedTuple):
     functional : ndarray
         y_i f(x_i): negative where the point is on the wrong side.
     geometric : ndarray
-        y_i f(x_i) / ||w||: the signed distance to the plane.
+        y_i f(x_i) / ||w||: the signed distance to the hyperplane.
     """
 
     functional: np.ndarray
@@ -23,12 +23,12 @@ class Margins(NamedTuple):
 
     @property
     def smallest(self) -> float:
-        """The margin of the plane: the smallest geometric margin."""
+        """The margin of the hyperplane: the smallest geometric margin."""
         return float(self.geometric.min())
 
 
 def margins(X: Any, y: Any, coef: Any, intercept: float = 0.0) -> Margins:
-    r"""Functional and geometric margins of a plane on two-class data.
+    r"""Functional and geometric margins of a hyperplane on two-class data.
 
     .. math:: y_i (w \cdot x_i + b) \quad\text{and}\quad y_i (w \cdot x_i + b) / \lVert w \rVert
 
@@ -46,7 +46,7 @@ def margins(X: Any, y: Any, coef: Any, intercept: float = 0.0) -> Margins:
 
     References
     ----------
-    "Perceptron and Linear SVM", lecture 10: the margin as the smallest distance to the plane.
+    "Perceptron and Linear SVM", lecture 10: the margin as the smallest distance to the hyperplane.
 
     Examples
     --------
@@ -58,16 +58,16 @@ def margins(X: Any, y: Any, coef: Any, intercept: float = 0.0) -> Margins:
     1.8
     """
     dataset = validate_two_classes(X, y, caller="margins")
-    w, b = checked_plane(coef, intercept, dataset.points.n_columns)
+    w, b = validate_coefficients(coef, intercept, dataset.points.n_columns)
     functional = dataset.signs * (dataset.points.scores(w) + b)
     length = float(np.linalg.norm(w))
     if length == 0.0:
-        raise ValueError("coef is zero: no plane, and so no geometric margin.")
+        raise ValueError("coef is zero: there is no hyperplane, and so no geometric margin.")
     return Margins(functional, functional / length)
 
 
-def checked_plane(coef: Any, intercept: Any, n_columns: int) -> tuple[np.ndarray, float]:
-    """Return the plane as a vector and a number, or say which of the two does not fit."""
+def validate_coefficients(coef: Any, intercept: Any, n_columns: int) -> tuple[np.ndarray, float]:
+    """Return the coefficients as a vector and a number; raise ValueError where one of the two does not fit X."""
     try:
         w = np.asarray(coef, dtype=np.float64)
         b = np.asarray(intercept, dtype=np.float64).ravel()

@@ -1,32 +1,45 @@
-"""All classes one against one, in the feature space of a kernel: problems that share their kernel values."""
+"""One-vs-one kernel SVMs: the problems of all pairs of classes, which share their kernel values."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from joblib import cpu_count
 
 from maxmargin.data import ClassPair, ClassPairs
-from maxmargin.problems.kernel_expansion import KernelSums, RowBlock, each_block, rows_at_once
+from maxmargin.problems.kernel_expansion import KernelExpansion, RowBlock, each_block, rows_at_once
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel, built_in
 from maxmargin.problems.linear_svm import hinge, weights_of
 
 
-class PairProblems:
-    """The problems of all pairs of classes.
+class PairProblems(Sequence[KernelSVMProblem]):
+    """The problems of all pairs of classes, in the order of the pairs; each is built once.
 
     Parameters
     ----------
     pairs : ClassPairs
-    kernel : Kernel, or None for a gram matrix
+    kernel : Kernel, or None for a Gram matrix
     C : float
+    n_threads : int, optional
+        Threads for the scores, all cores if None.
     """
 
-    def __init__(self, pairs: ClassPairs, kernel: Kernel | None, C: float) -> None:
-        self.pairs, self.kernel, self._C = pairs, kernel, C
+    def __init__(self, pairs: ClassPairs, kernel: Kernel | None, C: float, n_threads: int | None = None) -> None:
+        self.pairs, self.kernel, self._C, self._n_threads = pairs, kernel, C, n_threads
         self._points = pairs.points.narrow if built_in(kernel) else pairs.points
         self._weights = weights_of(pairs.points, pairs.weights)
+
+    def __len__(self) -> int:
+        return self.pairs.n_tasks
+
+    def __getitem__(self, pair: Any) -> Any:
+        return self._problems[pair]
+
+    @cached_property
+    def _problems(self) -> list[KernelSVMProblem]:
+        return [self.problem(pair) for pair in self.pairs.tasks()]
 
     def problem(self, pair: ClassPair) -> KernelSVMProblem:
         """The problem of a pair."""
@@ -38,18 +51,18 @@ class PairProblems:
 
     @cached_property
     def of_all_points(self) -> KernelSVMProblem:
-        """A problem that holds all points, for their kernel values."""
-        signs = np.ones(self.pairs.points.n_rows)
-        return KernelSVMProblem(self._points, self.kernel, hinge(signs, self._weights, self._C))
+        """A problem of all points, whatever their signs: for what depends on the kernel alone."""
+        loss = hinge(np.ones(self.pairs.points.n_rows), self._weights, self._C)
+        return KernelSVMProblem(self._points, self.kernel, loss, n_threads=self._n_threads)
 
     def scores(self, betas: list[np.ndarray]) -> list[np.ndarray]:
-        """The scores of every pair's rows without intercept, given its duals.
+        """The scores of every pair's rows without intercept, given its duals, with NumPy's exponential function.
 
-        A row's sum over its own class is over the same kernel values for all its pairs, which are made once.
+        A row's kernel values within its own class serve all its pairs and are evaluated once.
         """
         if self.pairs.n_tasks == 1:
-            problem, support = self.problem(next(self.pairs.tasks())), np.flatnonzero(betas[0])
-            return [problem.scores_of(slice(None), support, betas[0][support])]
+            support = np.flatnonzero(betas[0])
+            return [self[0].scores_of(slice(None), support, betas[0][support])]
         sizes = [rows.size for rows in self.pairs.rows_of_class]
         halves: dict[tuple[int, int], np.ndarray] = {}
         for pair, (first, second) in enumerate(self.pairs.pairs):
@@ -62,23 +75,23 @@ class PairProblems:
         return [np.concatenate([scores[first, second], scores[second, first]]) for first, second in self.pairs.pairs]
 
     def _scores_of_class(self, own: int, others: list[int], halves: dict[tuple[int, int], np.ndarray]) -> np.ndarray:
-        """The scores of the rows of a class against every other, one line each."""
+        """The scores of the rows of a class in its pairs, one row of the result for each."""
         rows, matrix = self.pairs.rows_of_class[own], self._points.matrix
-        within = self._sums(own, np.stack([halves[own, other] for other in others], axis=1))
-        across = [self._sums(other, halves[other, own][:, None]) for other in others]
+        within = self._expansion(own, np.stack([halves[own, other] for other in others], axis=1))
+        across = [self._expansion(other, halves[other, own][:, None]) for other in others]
         totals = np.empty((len(others), rows.size))
 
         def fill(part: slice) -> None:
             block = RowBlock(matrix[rows[part]])
-            totals[:, part] = within.of(block).T
-            for k, sums in enumerate(across):
-                totals[k, part] += sums.of(block)[:, 0]
+            totals[:, part] = within.scores(block).T
+            for k, expansion in enumerate(across):
+                totals[k, part] += expansion.scores(block)[:, 0]
 
-        each_block(rows.size, rows_at_once(matrix), fill, cpu_count() if within.in_threads else 1)
+        each_block(rows.size, rows_at_once(matrix), fill, self._n_threads if within.in_threads else 1)
         return totals
 
-    def _sums(self, of_class: int, betas: np.ndarray) -> KernelSums:
-        """Sums over the rows of a class that have a dual in any column."""
+    def _expansion(self, of_class: int, betas: np.ndarray) -> KernelExpansion:
+        """The expansion over the rows of a class that have a dual in any column."""
         used = betas.any(axis=1)
         support = self.pairs.rows_of_class[of_class][used]
-        return KernelSums(self.kernel, self._points.matrix, support, betas[used])
+        return KernelExpansion(self.kernel, self._points.matrix, support, betas[used])

@@ -1,4 +1,4 @@
-"""The perceptron's problem: find a plane without mistakes; and the theorems that speak of it."""
+"""The perceptron's problem, and the bounds on the updates of the margin perceptron."""
 
 import math
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from maxmargin.data import Dataset
 
 @dataclass(frozen=True)
 class PerceptronProblem:
-    r"""Find w and b without mistakes, that is with zero perceptron criterion (theory A3).
+    r"""Find w and b without mistakes, that is with zero perceptron criterion.
 
     .. math:: J(w, b) = \sum_i c_i \max(0, -y_i (w \cdot x_i + b))
 
-    c_i is the row's weight, 1 where none is given. The points that the theorems speak of are the rows x_i; with an
-    intercept, (x_i, 1) (lecture 004); normalised, divided by their length (A12). Dividing a point by a length changes
-    no sign, only the size of a step on it, so the rows themselves are never rewritten.
+    c_i is the row's weight, 1 where none is given. The points of the theorems are the rows x_i; with an intercept,
+    (x_i, 1); normalised, divided by their length. Dividing a point by a length changes no sign, only the size of a step
+    on it, so the rows themselves are never rewritten.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class PerceptronProblem:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """What every point is divided by: its length where points are normalised (A12), else one."""
+        """What every point is divided by: its length where points are normalised, else one."""
         if not self.normalize:
             return np.ones(self.dataset.points.n_rows)
         lengths = np.sqrt(self.squared_norms)
@@ -60,24 +60,24 @@ class PerceptronProblem:
         return steps / self.lengths if self.normalize else steps
 
     def criterion(self, w: np.ndarray, b: float) -> float:
-        """J(w, b), theory A3."""
+        """The perceptron criterion J(w, b)."""
         scores = self.dataset.signs * (self.dataset.points.scores(w) + b)
         return float((self.steps / self.step) @ np.maximum(0.0, -scores))
 
 
 def margin_perceptron_bound(radius: float, gamma: float) -> float:
-    r"""Bound the updates of the margin perceptron (theory A10).
+    r"""Bound the updates of the margin perceptron.
 
     .. math:: 8 R^2 / \gamma^2 + 4 R / \gamma
 
-    holds for every guess that is at most ``gamma``, the largest margin of a plane through the origin.
+    holds for every guess that is at most ``gamma``, the largest margin of a hyperplane through the origin.
 
     Parameters
     ----------
     radius : float
         The length of the longest point, R.
     gamma : float
-        The margin of some separating plane, at most the best one.
+        The margin of some separating hyperplane, at most the largest one.
 
     References
     ----------
@@ -94,7 +94,7 @@ def margin_perceptron_bound(radius: float, gamma: float) -> float:
 
 
 def incremental_search_bound(radius: float, gamma: float) -> float:
-    r"""Bound the updates of the incremental search for a guess, over all its rounds (theory A11).
+    r"""Bound the updates of the incremental search for a guess, over all its rounds.
 
     .. math:: 64 R^2 / \gamma^2
 

@@ -93,22 +93,33 @@ class Monitor:
         # Rounding can put the dual value above the primal one by a digit.
         result.history.append((self.seconds, float(result.primal), float(min(result.dual, result.primal))))
 
+    def check(
+        self, ended: Status | None, n_iter: int, options: Options, make_report: Callable[[], StepReport]
+    ) -> Status | None:
+        """The termination test after an iteration: goal or stall, ``max_iter``, callback, interrupt, time.
+
+        ``ended`` is the status of a run that has reached its goal or has stalled. The callback is called after every
+        iteration, also the last one.
+        """
+        asked = self.report(make_report)
+        if ended is not None:
+            return ended
+        return Status.ITERATION_LIMIT if n_iter >= options.max_iter else asked
+
     def check_termination(self, result: Result[Any], options: Options, step: str) -> Status | None:
-        """The termination test of all solvers that measure a gap: goal, ``max_iter``, callback, interrupt, time."""
+        """The termination test of all solvers that measure a gap."""
         self.record(result)
-        goal = result.check_goal(options)
-        if goal is not None:
-            return goal
-        if result.n_iter >= options.max_iter:
-            return Status.ITERATION_LIMIT
-        return self.report(
+        return self.check(
+            result.check_goal(options),
+            result.n_iter,
+            options,
             lambda: StepReport(
                 step=step,
                 number=result.n_iter,
                 summary=f"gap {result.relative_gap:.3g}",
                 share=result.share_done(options.tol),
                 result=lambda: (result.w, result.intercept, result.beta),
-            )
+            ),
         )
 
     def quiet(self) -> "Monitor":

@@ -14,12 +14,16 @@ class StallTest:
     work exceeds ``growth`` times the work at the last progress, by more than ``patience``. The unit of work is the
     solver's: epochs, Newton steps, blocks.
 
+    A solver whose primal value is not monotone takes small steps of the dual value as progress too: ``gap_share`` is
+    the share of the remaining gap by which the dual value must have risen since the last progress.
+
     Parameters
     ----------
     patience : float
     growth : float, default=1.0
     gap_factor : float, default=0.9
     dual_factor : float, default=1.01
+    gap_share : float, optional
     primal_factor : float, default=0.0
         By default a smaller primal value alone is no progress.
     """
@@ -31,24 +35,33 @@ class StallTest:
         growth: float = 1.0,
         gap_factor: float = 0.9,
         dual_factor: float = 1.01,
+        gap_share: float | None = None,
         primal_factor: float = 0.0,
     ) -> None:
         self.patience, self.growth = patience, growth
         self.gap_factor, self.dual_factor = gap_factor, dual_factor
-        self.primal_factor = primal_factor
-        self._gap, self._dual, self._work, self._primal = math.inf, 0.0, 0.0, math.inf
+        self.gap_share, self.primal_factor = gap_share, primal_factor
+        self._gap, self._dual, self._primal, self._work = math.inf, 0.0, math.inf, 0.0
         self.idle = 0
 
     def update(self, result: Result[Any], work: float) -> bool:
-        """Take the run's incumbents after so much work in all; return whether the run has stalled.
+        """Take the run's incumbents, or its iterates, after so much work in all; return whether the run has stalled.
 
         ``idle`` counts the updates without progress since the last one with it.
         """
         gap, dual = result.relative_gap, result.dual
-        lower = result.primal < self.primal_factor * self._primal
-        if gap < self.gap_factor * self._gap or dual > self.dual_factor * max(0.0, self._dual) or lower:
+        rises = self.gap_share is not None and dual - self._dual > self.gap_share * (result.primal - dual)
+        falls = result.primal < self.primal_factor * self._primal
+        progress = gap < self.gap_factor * self._gap or dual > self.dual_factor * max(0.0, self._dual)
+        if progress or rises or falls:
+            self._gap, self._dual = min(gap, self._gap), max(dual, self._dual)
             self._primal = min(self._primal, result.primal)
-            self._gap, self._dual, self._work, self.idle = gap, dual, work, 0
+        return self.count(progress or rises or falls, work)
+
+    def count(self, progress: bool, work: float) -> bool:
+        """Take whether the run made progress, by a measure of the solver's own, after so much work in all."""
+        if progress:
+            self._work, self.idle = work, 0
             return False
         self.idle += 1
         return work > self.growth * self._work + self.patience

@@ -1,28 +1,41 @@
-"""What all runs of sequential minimal optimisation have: duals, the scores of all points, and the gap they prove."""
+"""Options and state that all variants of SMO share."""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from maxmargin.loops.exponential import exponentiate
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import RadialBasis
-from maxmargin.solvers.core import Monitor, Options, Result
+from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
 from maxmargin.solvers.linear.initial_point import best_intercept
 
-# Kernel values of single precision are enough for gaps above this, if their products stay in its range.
-FINE_GAP = 8e-6
+# The smallest relative gap that kernel values of single precision can prove: about 64 units in their last place.
+SMALLEST_SINGLE_GAP = 8e-6
+# The largest kernel value in single precision: products of two stay within its range.
 LARGEST_SINGLE = 1e15
-# gamma ||x||² above this leaves too few digits of gamma ||x - z||² in single precision.
-WIDEST_SINGLE = 50.0
-# A gap that is not smaller than this share of the last has not shrunk.
-PROGRESS = 0.99
-SLOWEST = 1e-2
+# The largest gamma ||x||² in single precision: beyond it, too few digits of gamma ||x - z||² are left.
+LARGEST_SINGLE_EXPONENT = 50.0
+# Progress of the stall test: a relative gap below this factor of the last one, or a dual value that has risen by this
+# share of the gap that is left.
+GAP_FACTOR = 0.99
+GAP_SHARE = 1e-2
 
 
 @dataclass(frozen=True)
 class SMOOptions(Options):
-    """When to stop, and how to run: ``cache_size`` in megabytes; ``exact`` for kernel values of double precision."""
+    """When SMO stops, and how it runs.
+
+    Attributes
+    ----------
+    cache_size : float
+        Megabytes for kernel values.
+    shrinking : bool
+        Whether duals at a bound are left out for a while.
+    exact : bool
+        Whether kernel values are in double precision whatever ``tol`` is.
+    """
 
     cache_size: float = 200.0
     shrinking: bool = True
@@ -31,68 +44,91 @@ class SMOOptions(Options):
     def dtype_for(self, problem: KernelSVMProblem) -> type:
         """The precision in which kernel values are stored."""
         largest = float(np.abs(problem.diagonal).max(initial=0.0))
-        spread = 0.0
+        exponent = 0.0
         if isinstance(problem.kernel, RadialBasis):
-            spread = problem.kernel.gamma * problem.largest_norm**2
-        coarse = self.tol >= FINE_GAP and largest <= LARGEST_SINGLE and spread <= WIDEST_SINGLE
-        return np.float32 if coarse and not (self.exact or problem.hard) else np.float64
+            exponent = problem.kernel.gamma * problem.largest_norm**2
+        in_range = largest <= LARGEST_SINGLE and exponent <= LARGEST_SINGLE_EXPONENT
+        single = self.tol >= SMALLEST_SINGLE_GAP and in_range and not (self.exact or problem.hard)
+        return np.float32 if single else np.float64
 
 
-def empty_point(problem: KernelSVMProblem, before: Result[float] | None = None) -> Result[float]:
-    """What is known before the first step; a run that is gone on with has been at work already."""
-    point = Result(np.empty(0), 0.0, np.zeros(problem.n_rows), infeasibility_bound=problem.infeasibility_bound)
-    if before is not None:
-        point.n_iter, point.history = before.n_iter, list(before.history)
-    return point
+def initial_result(problem: KernelSVMProblem, start: Result[float] | None = None) -> Result[float]:
+    """The result before the first step; steps and history of an earlier attempt count."""
+    result = Result(np.empty(0), 0.0, np.zeros(problem.n_rows), infeasibility_bound=problem.infeasibility_bound)
+    if start is not None:
+        result.n_iter, result.history = start.n_iter, list(start.history)
+    return result
 
 
 class SMOBase:
-    """Duals that rise block by block, the scores of all points without intercept, and the best point so far."""
+    """Feasible signed duals, the scores of all points without intercept, and the incumbent.
+
+    Parameters
+    ----------
+    problem : KernelSVMProblem
+    options : SMOOptions
+    monitor : Monitor
+    best : Result
+        The incumbent, updated in place.
+    """
 
     def __init__(self, problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor, best: Result[float]) -> None:
         self.problem, self.options, self.monitor, self.best = problem, options, monitor, best
         self.lower, self.upper = problem.losses.lowers(), problem.losses.uppers()
         self.beta, self.scores = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
-        # Looks at the gap since it was last seen to shrink; or, where there is none yet, since the dual's value grew.
-        self.stalled = 0
+        self._n_checks = 0
 
-    def begin_with(self, beta: np.ndarray) -> None:
-        """Begin with feasible duals."""
+    def start_from(self, beta: np.ndarray) -> None:
+        """Set feasible duals and their scores."""
         support = np.flatnonzero(beta)
         self.beta[:] = beta
-        self.scores[:] = self.problem.scores_of(slice(None), support, beta[support])
+        self.scores[:] = self.problem.scores_of(slice(None), support, beta[support], exponentiate)
 
-    def slopes(self) -> tuple[np.ndarray, np.ndarray]:
-        """What the dual's value gains when a dual rises, and loses when it falls; infinite at an end."""
+    def gradients(self) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives of the dual objective where a dual rises, and where it falls.
+
+        They are -inf for a dual at its upper bound and +inf for one at its lower bound, so that the finite ones are
+        those of the sets I_up and I_low. The two differ at zero, where epsilon |beta| has a kink.
+        """
         epsilon = self.problem.loss.epsilon
         residuals = self.problem.loss.targets - self.scores
-        rise, fall = residuals.copy(), residuals
+        up, down = residuals.copy(), residuals
         if epsilon > 0.0:
-            rise -= np.where(self.beta >= 0.0, epsilon, -epsilon)
-            fall = residuals - np.where(self.beta > 0.0, epsilon, -epsilon)
-        rise[self.beta >= self.upper] = -math.inf
-        fall[self.beta <= self.lower] = math.inf
-        return rise, fall
+            up -= np.where(self.beta >= 0.0, epsilon, -epsilon)
+            down = residuals - np.where(self.beta > 0.0, epsilon, -epsilon)
+        up[self.beta >= self.upper] = -math.inf
+        down[self.beta <= self.lower] = math.inf
+        return up, down
 
-    def offer(self) -> None:
-        """Offer the plane and the duals as they are now: every step has kept them feasible."""
-        problem, best = self.problem, self.best
+    def check(self, stall: StallTest, can_move: bool) -> Status | None:
+        """Update the incumbent; apply the termination test, then the stall test."""
+        current = self._current()
+        best = self.best
+        # Primal and dual value belong to the same duals: the incumbent is the pair of the smallest gap.
+        if math.isfinite(best.primal):
+            better = current.primal - current.dual <= best.primal - best.dual
+        else:
+            better = current.dual >= best.dual or math.isfinite(current.primal)
+        if better:
+            best.primal, best.dual, best.intercept = current.primal, current.dual, current.intercept
+            best.beta = self.beta.copy()
+        self._n_checks += 1
+        stalled = stall.update(current, self._n_checks)
+        status = self.monitor.check_termination(best, self.options, "block")
+        return Status.STALLED if status is None and (stalled or not can_move) else status
+
+    def _current(self) -> Result[float]:
+        """The values at the present duals, which every step has kept feasible."""
+        problem = self.problem
         if problem.hard:
             primal, dual, b = problem.margin_values(self.beta, self.scores)
         else:
             b = best_intercept(problem.losses, self.scores)
             primal = problem.primal_value(self.beta, self.scores, b)
             dual = problem.dual_value(self.beta, self.scores)
-        self._count_stalls(primal, dual)
-        # The plane is that of the duals, so that the two are kept together.
-        better = primal - dual <= best.primal - best.dual if math.isfinite(best.primal) else dual >= best.dual
-        if better or math.isfinite(primal) > math.isfinite(best.primal):
-            best.primal, best.dual, best.intercept = primal, dual, b
-            best.beta = self.beta.copy()
+        return Result(self.best.w, b, self.beta, primal, dual)
 
-    def _count_stalls(self, primal: float, dual: float) -> None:
-        best, gap = self.best, (primal - dual) / primal if math.isfinite(primal) and primal > 0.0 else math.inf
-        shrunk = gap < PROGRESS * best.relative_gap
-        # Slow, but more than rounding: the dual's value takes a share of what is missing.
-        grown = dual * PROGRESS > best.dual if math.isinf(gap) else dual - best.dual > SLOWEST * (primal - dual)
-        self.stalled = 0 if shrunk or grown else self.stalled + 1
+
+def stall_test(patience: float) -> StallTest:
+    """The stall test of SMO: its dual value rises in every step, its primal value need not fall."""
+    return StallTest(patience, gap_factor=GAP_FACTOR, dual_factor=1.0 / GAP_FACTOR, gap_share=GAP_SHARE)

@@ -1,4 +1,8 @@
-"""Blocks of a kernel matrix, made through BLAS in the precision that a solver needs."""
+"""Kernel values of the solvers: blocks of the kernel matrix by BLAS, and a cache of its rows.
+
+SMO, its one-vs-one variant and the kernel perceptron get kernel values here and nowhere else, as LIBSVM's solvers do
+from its ``QMatrix``.
+"""
 
 import threading
 from typing import Any
@@ -6,108 +10,186 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.data import Points
+from maxmargin.engine.threads import ThreadEngine
 from maxmargin.loops.exponential import store_exponentials
-from maxmargin.loops.smo import store_block
-from maxmargin.problems.kernel_expansion import rows_at_once
-from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.problems.kernels import RadialBasis, built_in, pays_dense
+from maxmargin.loops.smo import add_kernel_rows, store_block
+from maxmargin.problems.kernel_expansion import Scratch, rows_at_once
+from maxmargin.problems.kernels import Kernel, RadialBasis, built_in, pays_dense
 
-# Columns are made in blocks of this many, which stay in a core's cache; fewer where rows are long.
+# Columns per block: such a block of kernel values stays in a core's cache. Fewer where rows are long.
 COLUMNS_PER_BLOCK = 1024
-# A copy of the rows in the solver's precision, sparse ones made dense, is kept where it takes no more bytes than this;
-# else a block is converted when it is needed.
+# Bytes: a copy of the rows in the solver's precision, sparse rows made dense, is kept up to this size. Larger data are
+# converted block by block.
 COPY_BYTES = 96 << 20
+# Entries that one column counts for when columns are distributed to threads: a block of some dozen rows is read or
+# written for each.
+ENTRIES_PER_COLUMN = 64.0
 
 
 class KernelMatrix:
-    """The rows of a problem, made ready for products, and blocks of their kernel matrix.
+    """Kernel matrix of some points; values are evaluated on request and not stored.
 
     Parameters
     ----------
-    problem : KernelSVMProblem
+    points : Points
+    kernel : Kernel, or None where the points are rows of the Gram matrix
     dtype : float32, which is twice as fast, or float64
+    rows : ndarray of int, optional
+        The points that the matrix is about, all if None. Other indices count within these.
+    engine : ThreadEngine, optional
+        Threads for whole rows of the matrix, with ``ENTRIES_PER_COLUMN``; one if None.
     """
 
-    def __init__(self, problem: KernelSVMProblem, dtype: type) -> None:
-        self._kernel, self._dtype = problem.kernel, dtype
-        self._matrix, self._rows = problem.points.matrix, problem.rows
+    def __init__(
+        self,
+        points: Points,
+        kernel: Kernel | None,
+        dtype: type,
+        rows: np.ndarray | None = None,
+        engine: ThreadEngine | None = None,
+    ) -> None:
+        self.dtype, self.engine = dtype, engine or ThreadEngine(ENTRIES_PER_COLUMN, 1)
+        self.n_rows = points.n_rows if rows is None else rows.size
+        # A user's function is called by one thread at a time.
+        self.in_threads = built_in(kernel)
+        self._kernel, self._matrix, self._rows = kernel, points.matrix, rows
         self._dense = pays_dense(self._matrix)
-        self._squares: np.ndarray = problem.squared_norms.astype(dtype)
-        n_columns = self._matrix.shape[1]
-        self.most_rows = rows_at_once(self._matrix)
-        small = problem.n_rows * n_columns * np.dtype(dtype).itemsize <= COPY_BYTES
-        as_it_is = problem.rows is None and not sp.issparse(self._matrix) and self._matrix.dtype == dtype
+        self._rows_at_once = rows_at_once(self._matrix)
+        squares = points.squared_norms if rows is None else points.squared_norms[rows]
+        self._squares: np.ndarray = squares.astype(dtype)
+        small = self.n_rows * self._matrix.shape[1] * np.dtype(dtype).itemsize <= COPY_BYTES
+        as_it_is = rows is None and not sp.issparse(self._matrix) and self._matrix.dtype == dtype
         if self.in_threads and self._dense and small and not as_it_is:
             self._matrix, self._rows = self._converted(slice(None)), None
         # -gamma ||x - z||² = 2 gamma x·z - gamma ||x||² - gamma ||z||²
-        self._gamma = problem.kernel.gamma if isinstance(problem.kernel, RadialBasis) else None
-        self._terms: np.ndarray | None = (
-            None if self._gamma is None else (-self._gamma * problem.squared_norms).astype(dtype)
-        )
-        self._rooms = threading.local()
+        self._gamma = kernel.gamma if isinstance(kernel, RadialBasis) else None
+        self._terms: np.ndarray | None = None if self._gamma is None else (-self._gamma * squares).astype(dtype)
+        self._scratch = threading.local()
 
-    @property
-    def in_threads(self) -> bool:
-        """Whether blocks may be made in threads: a user's function is called by one at a time."""
-        return built_in(self._kernel)
+    def block(self, rows: np.ndarray, columns: np.ndarray, out: np.ndarray, first: int = 0) -> np.ndarray:
+        """Write k(x_i, x_j), i in ``rows`` and j in ``columns``, to the first rows of ``out``, from a column on.
 
-    def prepare(self, rows: np.ndarray) -> Any:
-        """Make some rows, no more than ``most_rows``, ready to be multiplied by all the others."""
+        Returns ``out``. One thread does the work.
+        """
+        for start in range(0, rows.size, self._rows_at_once):
+            slots = np.arange(start, min(rows.size, start + self._rows_at_once))
+            prepared = self._prepared(rows[slots])
+            for left in range(0, columns.size, self._rows_at_once):
+                self._store(prepared, columns[left : left + self._rows_at_once], slots, first + left, out)
+        return out
+
+    def whole_rows(self, rows: np.ndarray, slots: np.ndarray, out: np.ndarray) -> None:
+        """Write k(x_i, x_j), i in ``rows`` and all j, to the rows ``slots`` of ``out``, in threads."""
+        size = min(COLUMNS_PER_BLOCK, self._rows_at_once)
+        most = self.n_rows // size if self.in_threads else 1
+        for begin in range(0, rows.size, self._rows_at_once):
+            few = slots[begin : begin + self._rows_at_once]
+            prepared = self._prepared(rows[begin : begin + self._rows_at_once])
+
+            def store(first: int, last: int, prepared: Any = prepared, few: np.ndarray = few) -> None:
+                for start in range(first, last, size):
+                    self._store(prepared, slice(start, min(last, start + size)), few, start, out)
+
+            self.engine.each(self.n_rows, store, max(1, most))
+
+    def _prepared(self, rows: np.ndarray) -> Any:
+        """The left operand of the products of some rows, no more than ``rows_at_once``, with all others."""
         if not self.in_threads:
             return rows
         others = self._converted(rows)
         of_rows = self._squares[rows] if self._terms is None else self._terms[rows]
         if self._gamma is not None:
-            others = others * self._dtype(2.0 * self._gamma)
+            others = others * self.dtype(2.0 * self._gamma)
         return others.T.tocsr() if sp.issparse(others) else others, of_rows
 
-    def fill(self, rows: np.ndarray, columns: np.ndarray, stored: np.ndarray, first: int) -> None:
-        """Put the kernel values of some rows with others into the first lines of ``stored``, from a column on."""
-        for start in range(0, rows.size, self.most_rows):
-            slots = np.arange(start, min(rows.size, start + self.most_rows))
-            prepared = self.prepare(rows[slots])
-            for left in range(0, columns.size, self.most_rows):
-                self.store(prepared, columns[left : left + self.most_rows], slots, first + left, stored)
-
-    def store(self, prepared: Any, columns: slice | np.ndarray, slots: np.ndarray, first: int, stored: Any) -> None:
-        """Put the kernel values of prepared rows with others into ``stored``, one row a slot, from ``first`` on."""
+    def _store(self, prepared: Any, columns: slice | np.ndarray, slots: np.ndarray, first: int, out: Any) -> None:
         if not self.in_threads:
             values = self._known_values(prepared, columns)
-            stored[slots, first : first + values.shape[1]] = values
+            out[slots, first : first + values.shape[1]] = values
             return
         others, of_rows = prepared
         matrix = self._converted(columns)
         if sp.issparse(matrix):
             inner = np.ascontiguousarray((matrix @ others).toarray().T)
         else:
-            inner = np.matmul(others, matrix.T, out=self._room(others.shape[0], matrix.shape[0]))
+            inner = np.matmul(others, matrix.T, out=self._buffer((others.shape[0], matrix.shape[0])))
         if self._terms is not None:
-            store_exponentials(inner, (of_rows, self._terms[columns]), slots, first, stored)
+            store_exponentials(inner, (of_rows, self._terms[columns]), slots, first, out)
         else:
             values = self._kernel.of_inner(inner, (of_rows, self._squares[columns]))  # type: ignore[union-attr]
-            store_block(values, slots, first, stored)
+            store_block(values, slots, first, out)
 
     def _known_values(self, rows: np.ndarray, columns: slice | np.ndarray) -> np.ndarray:
-        """Values of a gram matrix, or of a user's function."""
+        """Values of a Gram matrix, or of a user's function."""
         if self._kernel is None:
             return self._matrix[np.ix_(self._places(rows), self._places(columns))]
         return self._kernel.gram(self._matrix[self._places(rows)], self._matrix[self._places(columns)])
 
     def _places(self, rows: slice | np.ndarray) -> np.ndarray:
-        """Where rows of the problem are among all points."""
-        return np.arange(self._squares.size)[rows] if self._rows is None else self._rows[rows]
+        """Positions among all points."""
+        return np.arange(self.n_rows)[rows] if self._rows is None else self._rows[rows]
 
     def _converted(self, rows: slice | np.ndarray) -> Any:
-        """Some rows of the problem in the solver's precision."""
+        """Some rows in the solver's precision."""
         part = self._matrix[rows if self._rows is None else self._rows[rows]]
         if sp.issparse(part) and self._dense:
-            return part.astype(self._dtype).toarray()
-        return part.astype(self._dtype, copy=False)
+            return part.astype(self.dtype).toarray()
+        return part.astype(self.dtype, copy=False)
 
-    def _room(self, n_rows: int, n_columns: int) -> np.ndarray:
-        """An array of this thread's own: fresh memory for every block would cost more than the products."""
-        size = n_rows * n_columns
-        room = getattr(self._rooms, "array", None)
-        if room is None or room.size < size:
-            room = self._rooms.array = np.empty(size, dtype=self._dtype)
-        return room[:size].reshape(n_rows, n_columns)
+    def _buffer(self, shape: tuple[int, int]) -> np.ndarray:
+        """An array of this thread's own."""
+        if not hasattr(self._scratch, "arrays"):
+            self._scratch.arrays = Scratch()
+        return self._scratch.arrays.array(shape, self.dtype)
+
+
+class KernelCache:
+    """The most recently used rows of a kernel matrix.
+
+    Parameters
+    ----------
+    matrix : KernelMatrix
+    megabytes : float
+    at_least : int, default=2
+        Rows that are held whatever the memory.
+
+    Attributes
+    ----------
+    capacity : int
+        The number of rows that can be held at the same time.
+    stored : ndarray of shape (capacity, n)
+    """
+
+    def __init__(self, matrix: KernelMatrix, megabytes: float, at_least: int = 2) -> None:
+        self.matrix = matrix
+        n_columns = max(1, matrix.n_rows)
+        affordable = megabytes * 2**20 // (np.dtype(matrix.dtype).itemsize * n_columns)
+        self.capacity = int(max(at_least, min(n_columns, affordable)))
+        self.stored: np.ndarray = np.empty((self.capacity, matrix.n_rows), dtype=matrix.dtype)
+        self._slot_of = np.full(matrix.n_rows, -1, dtype=np.int64)
+        self._row_in = np.full(self.capacity, -1, dtype=np.int64)
+        self._last_use = np.zeros(self.capacity, dtype=np.int64)
+        self._clock = 0
+
+    def slots(self, rows: np.ndarray) -> np.ndarray:
+        """Positions of different rows, no more than the capacity, in ``stored``; missing rows are evaluated."""
+        self._clock += 1
+        known = self._slot_of[rows]
+        self._last_use[known[known >= 0]] = self._clock
+        missing = rows[known < 0]
+        if missing.size:
+            free = np.argsort(self._last_use, kind="stable")[: missing.size]
+            evicted = self._row_in[free]
+            self._slot_of[evicted[evicted >= 0]] = -1
+            self._row_in[free], self._slot_of[missing] = missing, free
+            self._last_use[free] = self._clock
+            self.matrix.whole_rows(missing, free, self.stored)
+        return self._slot_of[rows]
+
+    def add_rows(self, slots: np.ndarray, coefficients: np.ndarray, scores: np.ndarray) -> None:
+        """Add stored rows, times coefficients, to the scores of all points, in float64 and in threads."""
+        self.matrix.engine.each(
+            scores.size,
+            lambda first, last: add_kernel_rows(self.stored, slots, coefficients, scores, first, last),
+        )

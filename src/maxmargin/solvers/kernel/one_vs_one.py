@@ -1,16 +1,28 @@
-"""Kernel machines of all pairs of classes: small ones several at once, with kernel values they share."""
+"""Kernel SVMs of all pairs of classes: small ones several at a time, with kernel values that they share."""
 
-from maxmargin.data import ClassPair
+import threading
+
+import numpy as np
+
+from maxmargin.data import ClassPairs
+from maxmargin.engine.threads import ThreadEngine
+from maxmargin.problems.kernel_expansion import Scratch
+from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.one_vs_one import PairProblems
-from maxmargin.solvers.core import Monitor, Result
-from maxmargin.solvers.kernel import smo
-from maxmargin.solvers.kernel import smo_full_matrix as whole_smo
+from maxmargin.solvers.core import Monitor, Result, Status
+from maxmargin.solvers.kernel import smo, smo_full_matrix
 from maxmargin.solvers.kernel.base import SMOOptions
-from maxmargin.solvers.kernel.pair_matrices import PairMatrices, pairs_at_once
+from maxmargin.solvers.kernel.kernel_matrix import KernelMatrix
+
+# Shares of the cache: what the matrices of all classes may take together, and what that of a single pair may take.
+SHARE_OF_CLASSES = 0.5
+SHARE_OF_PAIR = 0.25
+# Entries that one class counts for when classes are distributed to threads: enough for a thread of its own.
+ENTRIES_PER_CLASS = 1 << 17
 
 
 class PairSolver:
-    """Solves pairs of classes.
+    """Solver of the problems of all pairs of classes.
 
     Parameters
     ----------
@@ -24,18 +36,75 @@ class PairSolver:
     """
 
     def __init__(self, problems: PairProblems, options: SMOOptions) -> None:
-        self._problems, self._options = problems, options
-        self._grams: PairMatrices | None = None
         pairs, whole = problems.pairs, problems.of_all_points
         self.at_once = pairs_at_once(pairs, whole, options) if pairs.n_tasks > 1 else 0
-        if self.at_once:
-            self._grams = PairMatrices(pairs, whole, options)
+        self._matrices = PairMatrices(pairs, whole, options) if self.at_once else None
         self.at_once = max(1, self.at_once)
 
-    def solve(self, task: int, pair: ClassPair, monitor: Monitor, before: Result[float] | None) -> Result[float]:
-        """Run until the pair's gap is small, from where a run ended before that fell short of it, if there was one."""
-        problem = self._problems.problem(pair)
-        if self._grams is None:
-            return smo.solve(problem, self._options, monitor, before)
-        gram = self._grams.of(*self._problems.pairs.pairs[task])
-        return whole_smo.solve(problem, gram, self._options, monitor, before)
+    def solve(
+        self, problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor, start: Result[float] | None = None
+    ) -> Result[float]:
+        """Run until the relative gap of a pair's problem is at most ``tol``.
+
+        ``start`` is where an earlier attempt ended; it is the result where that attempt solved the problem.
+        """
+        if start is not None and start.status is Status.SOLVED:
+            return start
+        if self._matrices is None:
+            return smo.solve(problem, options, monitor, start)
+        return smo_full_matrix.solve(problem, options, monitor, start, matrix=self._matrices.of(problem))
+
+
+def pairs_at_once(pairs: ClassPairs, problem: KernelSVMProblem, options: SMOOptions) -> int:
+    """How many pairs' matrices may be held at the same time beside those of the classes; zero if not even one."""
+    sizes = [rows.size for rows in pairs.rows_of_class]
+    largest = sum(sorted(sizes)[-2:])
+    entries = options.cache_size * 2**20 / np.dtype(options.dtype_for(problem)).itemsize
+    of_pair, of_classes = largest**2, sum(size**2 for size in sizes)
+    too_large = of_pair > SHARE_OF_PAIR * entries or of_classes > SHARE_OF_CLASSES * entries
+    if largest > smo_full_matrix.MOST_ROWS or too_large:
+        return 0
+    return min(options.n_threads, int((1.0 - SHARE_OF_CLASSES) * entries // of_pair))
+
+
+class PairMatrices:
+    """Kernel matrices of pairs of classes; the block within a class is evaluated once for all its pairs.
+
+    Parameters
+    ----------
+    pairs : ClassPairs
+    problem : KernelSVMProblem
+        A problem of all points, whatever their signs.
+    options : SMOOptions
+    """
+
+    def __init__(self, pairs: ClassPairs, problem: KernelSVMProblem, options: SMOOptions) -> None:
+        self._pairs = pairs
+        self._matrix = KernelMatrix(problem.points, problem.kernel, options.dtype_for(problem))
+        self._scratch = threading.local()
+        self._within: list[np.ndarray] = []
+        n_threads = options.n_threads if self._matrix.in_threads else 1
+        with ThreadEngine(ENTRIES_PER_CLASS, n_threads) as engine:
+            for made in engine.each(len(pairs.rows_of_class), self._of_classes):
+                self._within.extend(made)
+
+    def of(self, problem: KernelSVMProblem) -> np.ndarray:
+        """The matrix of a pair's problem; valid until the same thread asks for the next."""
+        assert problem.rows is not None
+        first, second = self._pairs.labelled.codes[problem.rows[[0, -1]]]
+        rows, others = self._pairs.rows_of_class[first], self._pairs.rows_of_class[second]
+        if not hasattr(self._scratch, "arrays"):
+            self._scratch.arrays = Scratch()
+        size, cut = problem.n_rows, rows.size
+        gram = self._scratch.arrays.array((size, size), self._matrix.dtype)
+        gram[:cut, :cut], gram[cut:, cut:] = self._within[first], self._within[second]
+        self._matrix.block(rows, others, gram, cut)
+        gram[cut:, :cut] = gram[:cut, cut:].T
+        return gram
+
+    def _of_classes(self, first: int, last: int) -> list[np.ndarray]:
+        dtype = self._matrix.dtype
+        return [
+            self._matrix.block(rows, rows, np.empty((rows.size, rows.size), dtype=dtype))
+            for rows in self._pairs.rows_of_class[first:last]
+        ]

@@ -1,12 +1,13 @@
-"""The kernel support vector machine by sequential minimal optimisation on blocks of duals (theory B10).
+"""Sequential minimal optimisation (SMO) of the kernel SVM's dual on large working sets.
 
-The duals that violate the optimality conditions most, and half of those that did so before, make a block of some
-hundred. Their kernel rows are made together through BLAS; within the block the pairs of the lecture are taken, by
-second order information; then one pass over the block's kernel rows moves the scores of all points, in float64. So a
+A working set holds some hundred duals: those that violate the KKT conditions most, and half of the last set. Their
+kernel rows are evaluated together by BLAS. Within the set, pairs are chosen by second-order information and optimised
+one after the other. Then one pass over the set's kernel rows updates the scores of all points in float64, so that a
 kernel row is read once for many steps.
 
-Platt, "Fast training of support vector machines using sequential minimal optimization", 1998; Fan, Chen, Lin, 2005;
-Joachims, "Making large-scale SVM learning practical", 1999 (larger working sets, shrinking).
+Platt, "Fast training of support vector machines using sequential minimal optimization", 1998; Fan, Chen, Lin, "Working
+set selection using second order information for training support vector machines", 2005; Joachims, "Making large-scale
+SVM learning practical", 1999 (larger working sets, shrinking).
 """
 
 import math
@@ -15,62 +16,78 @@ import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine.threads import ThreadEngine
-from maxmargin.loops.smo import Duals, add_kernel_rows, ascend_pairs
+from maxmargin.loops.exponential import exponentiate
+from maxmargin.loops.smo import Duals, ascend_pairs
+from maxmargin.problems.kernel_expansion import Scratch
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.solvers.core import Monitor, Result, Status
-from maxmargin.solvers.kernel import smo_full_matrix as whole_smo
-from maxmargin.solvers.kernel.base import SMOBase, SMOOptions, empty_point
-from maxmargin.solvers.kernel.kernel_cache import KernelCache
+from maxmargin.solvers.core import Monitor, Result
+from maxmargin.solvers.kernel import smo_full_matrix
+from maxmargin.solvers.kernel.base import SMOBase, SMOOptions, initial_result, stall_test
+from maxmargin.solvers.kernel.kernel_matrix import ENTRIES_PER_COLUMN, KernelCache, KernelMatrix
 
-# The most duals in a block.
-BLOCK = 1024
-# Duals between their ends stay in the block, up to so many: else those of two blocks in turn would undo each other's
-# steps.
+# The most duals in a working set, apart from free ones.
+WORKING_SET = 1024
+# Free duals stay in the working set, up to this number: else two sets in turn would undo each other's steps.
 KEPT = 1536
-# A smaller block has no room for duals of the last one.
+# A smaller working set keeps no duals of the last one.
 SMALLEST_TO_KEEP = 8
-# A run begins with one row of so many, down to no fewer rows than that: most of the support is then known before a
-# kernel row of full length is made.
+# Rows per row of the subsample that the start is solved on, and the fewest rows of one: most of the support is known
+# before a kernel row of full length is evaluated.
 ROWS_PER_SAMPLED = 8
 SMALLEST_SAMPLE = 1024
-# A sample is solved until no pair gains more than this.
+# The KKT violation to which a subsample is solved; margins are 1.
 SAMPLE_VIOLATION = 0.1
-# Every so many blocks the duals that are firmly held are left out, where no more than this share of all is left; what
-# is left is solved for at most so many blocks before all are looked at again.
-BLOCKS_TO_SHRINK = 16
-SHRUNK = 0.5
-BLOCKS_OF_PART = 200
-# Pairs within a block are taken until they gain no more than this share of what the worst pair of all did, or so many
-# steps for every dual were made.
-SHARE = 0.1
+# Shrinking is tried after this number of working sets. It takes place where at most this share of the duals remains;
+# these are optimised for at most this number of working sets before all gradients are computed again.
+SETS_TO_SHRINK = 16
+SHRUNK_SHARE = 0.5
+SETS_WHILE_SHRUNK = 200
+# A working set is optimised until its KKT violation is this share of that of all duals, or for this number of steps
+# per dual.
+VIOLATION_SHARE = 0.1
 STEPS_PER_DUAL = 100
-# What a block's passes over the scores cost, for cutting them into pieces for threads.
-ENTRIES_PER_SCORE = 64.0
-# After so many blocks, and so many visits of every dual, without a better gap rounding is all that is left.
+# Working sets without progress after which only rounding is left: a number of sets, and a number of times that all
+# duals would fit into them.
 PATIENCE = 60
-VISITS = 20.0
+EPOCHS_OF_PATIENCE = 20.0
 
 
 def solve(
-    problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor, before: Result[float] | None = None
+    problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
-    """Run until the relative gap is at most ``tol``. There is no w: the duals are the plane.
+    """Run until the relative gap is at most ``tol``.
 
-    ``before`` is where a run ended that is to be gone on with.
+    Parameters
+    ----------
+    problem : KernelSVMProblem
+    options : SMOOptions
+    monitor : Monitor
+    start : Result, optional
+        Where an earlier attempt ended.
+
+    Returns
+    -------
+    Result
+        Without w: the duals are the coefficients.
     """
-    blocks = ThreadEngine(ENTRIES_PER_SCORE, options.n_threads)
-    with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), blocks:
-        if whole_smo.fits(problem.n_rows, options):
-            rows = KernelCache(problem, options.cache_size, blocks, options.dtype_for(problem))
-            rows.slots(np.arange(problem.n_rows))
-            return whole_smo.solve(problem, rows.stored, options, monitor, before)
-        best = empty_point(problem, before)
-        SMORun(problem, options, monitor, best, blocks).until_gap(None if before is None else before.beta)
+    if smo_full_matrix.fits(problem.n_rows, options):
+        return smo_full_matrix.solve(problem, options, monitor, start)
+    best = initial_result(problem, start)
+    engine = ThreadEngine(ENTRIES_PER_COLUMN, options.n_threads)
+    with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), engine:
+        SMORun(problem, options, monitor, best, engine).run_to_gap(None if start is None else start.beta)
     return best
 
 
 class SMORun(SMOBase):
-    """A run that makes the kernel rows it needs."""
+    """A run that evaluates the kernel rows it needs.
+
+    Parameters
+    ----------
+    problem, options, monitor, best :
+        As for :class:`SMOBase`.
+    engine : ThreadEngine
+    """
 
     def __init__(
         self,
@@ -78,131 +95,134 @@ class SMORun(SMOBase):
         options: SMOOptions,
         monitor: Monitor,
         best: Result[float],
-        blocks: ThreadEngine,
+        engine: ThreadEngine,
     ) -> None:
         super().__init__(problem, options, monitor, best)
-        self.blocks = blocks
-        self.dtype = options.dtype_for(problem)
-        self.rows = self._no_rows()
-        self.size = max(2, min(BLOCK, self.rows.capacity // 2))
-        self.block = np.empty(0, dtype=np.int64)
+        self.engine = engine
+        self.cache = self._empty_cache()
+        self.size = max(2, min(WORKING_SET, self.cache.capacity // 2))
+        self.working_set = np.empty(0, dtype=np.int64)
         self.violation = math.inf
+        self._scratch = Scratch()
 
-    def until_gap(self, start: np.ndarray | None = None) -> None:
-        """Blocks until the gap is small, nothing moves any more, or a limit is hit."""
-        best, n_blocks = self.best, 0
+    def run_to_gap(self, start: np.ndarray | None = None) -> None:
+        """Optimise working sets until the termination or the stall test ends the run."""
+        stall = stall_test(max(PATIENCE, EPOCHS_OF_PATIENCE * self.beta.size / self.size))
         if start is None:
-            self.begin_with_sample()
+            self.start_from_sample()
         else:
-            self.begin_with(start)
+            self.start_from(start)
+        n_sets = 0
         while True:
-            rise, fall = self.slopes()
-            self.violation = float(rise.max(initial=-math.inf)) - float(fall.min(initial=math.inf))
-            self.offer()
-            status = self.monitor.check_termination(best, self.options, "block")
-            if status is None and (
-                self.violation <= 0.0 or self.stalled >= max(PATIENCE, VISITS * self.beta.size / self.size)
-            ):
-                status = Status.STALLED
+            up, down = self._measured_gradients()
+            status = self.check(stall, can_move=self.violation > 0.0)
             if status is not None:
-                best.status = status
+                self.best.status = status
                 return
-            n_blocks += 1
-            if self.options.shrinking and n_blocks % BLOCKS_TO_SHRINK == 0 and self._shrink(rise, fall):
+            n_sets += 1
+            if self.options.shrinking and n_sets % SETS_TO_SHRINK == 0 and self.shrink(up, down):
                 continue
-            self._choose(rise, fall)
-            self._ascend()
+            self.select_working_set(up, down)
+            self.optimise_working_set()
 
-    def until_violation(self, goal: float) -> None:
-        """Blocks until no pair gains more than ``goal``, or a limit is hit: for a part of the duals, without a gap."""
-        for _ in range(BLOCKS_OF_PART):
-            rise, fall = self.slopes()
-            self.violation = float(rise.max(initial=-math.inf)) - float(fall.min(initial=math.inf))
+    def run_to_violation(self, goal: float) -> None:
+        """Optimise working sets until the KKT violation is at most ``goal`` or a limit is reached; no gap is known."""
+        for _ in range(SETS_WHILE_SHRUNK):
+            up, down = self._measured_gradients()
             enough = self.violation <= goal or self.best.n_iter >= self.options.max_iter
             if enough or self.monitor.check_limits() is not None:
                 return
-            self._choose(rise, fall)
-            self._ascend()
+            self.select_working_set(up, down)
+            self.optimise_working_set()
 
-    def begin_with_sample(self) -> None:
-        """Solve for some rows roughly, chosen at random but always the same, after some of those."""
+    def start_from_sample(self) -> None:
+        """Solve a subsample roughly, itself started from a subsample.
+
+        Rows are drawn at random, with the number of rows as the seed: the same data have the same result.
+        """
         n_rows = self.beta.size
         if n_rows < ROWS_PER_SAMPLED * SMALLEST_SAMPLE:
             return
         sample = np.sort(np.random.default_rng(n_rows).permutation(n_rows)[: n_rows // ROWS_PER_SAMPLED])
-        part = SMORun(self.problem.part(sample), self.options, self.monitor, self.best, self.blocks)
-        part.begin_with_sample()
-        part.until_violation(SAMPLE_VIOLATION)
+        part = SMORun(self.problem.part(sample), self.options, self.monitor, self.best, self.engine)
+        part.start_from_sample()
+        part.run_to_violation(SAMPLE_VIOLATION)
         beta = part.beta
         del part
         support = np.flatnonzero(beta)
         self.beta[sample] = beta
-        # Rows that are made now are not made again later, if there is room for them.
+        # The rows of the support go into the cache: the first working sets need them.
         for first in range(0, support.size, self.size):
             few = support[first : first + self.size]
-            self._move_scores(self.rows.slots(sample[few]), beta[few])
+            self.cache.add_rows(self.cache.slots(sample[few]), beta[few], self.scores)
 
-    def _shrink(self, rise: np.ndarray, fall: np.ndarray) -> bool:
-        """Go on with the duals that something may still draw away from where they are, if that leaves few of them."""
-        at_top, at_bottom = np.isneginf(rise), np.isposinf(fall)
-        held = (at_top & (fall > rise.max())) | (at_bottom & (rise < fall.min()))
-        active = np.flatnonzero(~held)
-        if not self.size < active.size <= SHRUNK * held.size:
+    def shrink(self, up: np.ndarray, down: np.ndarray) -> bool:
+        """Optimise the duals that are not fixed at a bound alone, if these are few; return whether that was done.
+
+        A dual is fixed at its bound where its gradient points outwards by more than that of any other dual.
+        """
+        at_upper, at_lower = np.isneginf(up), np.isposinf(down)
+        fixed = (at_upper & (down > up.max())) | (at_lower & (up < down.min()))
+        active = np.flatnonzero(~fixed)
+        if not self.size < active.size <= SHRUNK_SHARE * fixed.size:
             return False
-        # Two caches would take more than what is allowed.
-        del self.rows
-        part = SMORun(self.problem.part(active), self.options, self.monitor, self.best, self.blocks)
+        # Two caches would take more memory than is allowed.
+        del self.cache
+        part = SMORun(self.problem.part(active), self.options, self.monitor, self.best, self.engine)
         part.beta, part.scores = self.beta[active], self.scores[active]
-        part.until_violation(SHARE * self.violation)
+        part.run_to_violation(VIOLATION_SHARE * self.violation)
         changes = part.beta - self.beta[active]
         self.beta[active], self.scores[active] = part.beta, part.scores
         moved = changes != 0.0
-        self.scores[held] += self.problem.scores_of(np.flatnonzero(held), active[moved], changes[moved])
-        del part.rows
-        self.rows = self._no_rows()
-        self.block = np.empty(0, dtype=np.int64)
+        self.scores[fixed] += self.problem.scores_of(np.flatnonzero(fixed), active[moved], changes[moved], exponentiate)
+        del part.cache
+        self.cache = self._empty_cache()
+        self.working_set = np.empty(0, dtype=np.int64)
         return True
 
-    def _no_rows(self) -> KernelCache:
-        return KernelCache(self.problem, self.options.cache_size, self.blocks, self.dtype)
+    def select_working_set(self, up: np.ndarray, down: np.ndarray) -> None:
+        """Take the duals of the largest violation on either side, and free ones of the last working set first."""
+        last = self.working_set
+        half = self.size // 2 if last.size and self.size >= SMALLEST_TO_KEEP else self.size
+        beta = self.beta[last]
+        free = (beta != 0.0) & (self.lower[last] < beta) & (beta < self.upper[last])
+        n_free = min(KEPT, self.cache.capacity - half, int(np.count_nonzero(free)))
+        kept = np.concatenate([last[free], last[~free]])[: max(self.size - half, n_free)]
+        up, down = up.copy(), down.copy()
+        up[kept], down[kept] = -math.inf, math.inf
+        rising = _largest(up, half // 2)
+        down[rising] = math.inf
+        falling = _largest(-down, half - rising.size)
+        self.working_set = np.concatenate([rising, falling, kept])
 
-    def _choose(self, rise: np.ndarray, fall: np.ndarray) -> None:
-        """Take the duals that violate most, and the newest of the last block."""
-        half = self.size // 2 if self.block.size and self.size >= SMALLEST_TO_KEEP else self.size
-        beta = self.beta[self.block]
-        between = (beta != 0.0) & (self.lower[self.block] < beta) & (beta < self.upper[self.block])
-        last = np.concatenate([self.block[between], self.block[~between]])
-        n_free = min(KEPT, self.rows.capacity - half, int(np.count_nonzero(between)))
-        kept = last[: max(self.size - half, n_free)]
-        rise, fall = rise.copy(), fall.copy()
-        rise[kept], fall[kept] = -math.inf, math.inf
-        most = _largest(rise, half // 2)
-        fall[most] = math.inf
-        least = _largest(-fall, half - most.size)
-        self.block = np.concatenate([most, least, kept])
-
-    def _ascend(self) -> None:
-        """Take pairs within the block, then move all scores."""
-        block = self.block
-        slots = self.rows.slots(block)
-        gram = self.rows.among(block)
-        beta, before = self.beta[block], self.beta[block].copy()
-        residuals = self.problem.loss.targets[block] - self.scores[block]
-        duals = Duals(beta, residuals, self.lower[block], self.upper[block], self.problem.loss.epsilon)
-        self.best.n_iter += ascend_pairs(gram, duals, SHARE * self.violation, STEPS_PER_DUAL * block.size)
-        self.beta[block] = beta
+    def optimise_working_set(self) -> None:
+        """Optimise pairs of the working set, then update all scores."""
+        chosen = self.working_set
+        slots = self.cache.slots(chosen)
+        # To evaluate this block anew is faster than to gather it from the cache.
+        gram = self.cache.matrix.block(chosen, chosen, self._scratch.array((chosen.size, chosen.size), np.float64))
+        beta, before = self.beta[chosen], self.beta[chosen].copy()
+        residuals = self.problem.loss.targets[chosen] - self.scores[chosen]
+        duals = Duals(beta, residuals, self.lower[chosen], self.upper[chosen], self.problem.loss.epsilon)
+        self.best.n_iter += ascend_pairs(gram, duals, VIOLATION_SHARE * self.violation, STEPS_PER_DUAL * chosen.size)
+        self.beta[chosen] = beta
         moved = np.flatnonzero(beta != before)
-        self._move_scores(slots[moved], (beta - before)[moved])
+        self.cache.add_rows(slots[moved], (beta - before)[moved], self.scores)
 
-    def _move_scores(self, slots: np.ndarray, changes: np.ndarray) -> None:
-        self.blocks.each(
-            self.scores.size,
-            lambda first, last: add_kernel_rows(self.rows.stored, slots, changes, self.scores, first, last),
-        )
+    def _measured_gradients(self) -> tuple[np.ndarray, np.ndarray]:
+        """The gradients; ``violation`` is set to max over I_up minus min over I_low of them."""
+        up, down = self.gradients()
+        self.violation = float(up.max(initial=-math.inf)) - float(down.min(initial=math.inf))
+        return up, down
+
+    def _empty_cache(self) -> KernelCache:
+        problem, dtype = self.problem, self.options.dtype_for(self.problem)
+        matrix = KernelMatrix(problem.points, problem.kernel, dtype, problem.rows, self.engine)
+        return KernelCache(matrix, self.options.cache_size)
 
 
 def _largest(values: np.ndarray, count: int) -> np.ndarray:
-    """Places of the largest values, the largest first; those at minus infinity do not count."""
+    """Positions of the largest values, the largest first; values of minus infinity do not count."""
     count = min(count, int(np.count_nonzero(values > -math.inf)))
     if count <= 0:
         return np.empty(0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Which algorithm solves a linear support vector machine, and how it begins."""
+"""The choice between coordinate ascent and Newton steps for a linear support vector machine."""
 
 from dataclasses import replace
 
@@ -11,14 +11,14 @@ from maxmargin.solvers.core.hessian import LARGEST_DIRECT
 from maxmargin.solvers.linear import coordinate_ascent, newton
 from maxmargin.solvers.linear.options import LinearOptions
 
-# With so many rows for every column a sample of them is the better start.
+# With so many rows per column Newton steps from a subsample are the faster start.
 ROWS_FOR_A_SAMPLE = 200
-# Fewer entries than this are a matter of milliseconds, whoever starts.
+# Data of fewer entries are solved by Newton steps in milliseconds.
 FEW_ENTRIES = 1 << 18
-# Points whose mean is so long, by the share of its square in the mean of their squares, are far from the origin: there
-# one coordinate after the other leads nowhere, because all rows look alike.
+# Rows are far from the origin where the square of their mean is this share of their mean square: coordinate ascent then
+# converges slowly, because all rows are nearly parallel.
 FAR_SHARE = 0.99
-# Rows that are filled more than this are no sparse ones.
+# Rows with more than this share of non-zeros count as dense.
 DENSE_SHARE = 0.25
 
 
@@ -37,8 +37,8 @@ def solve(
 
 
 def suited_solver(problem: LinearSVMProblem, options: LinearOptions) -> str:
-    """Coordinate ascent where both sides are long, or one of its orders is asked for; Newton steps for small data, for
-    many more rows than columns, and for a free intercept far from the origin; else "both": coordinate ascent for as
+    """Choose "coordinate" for many rows and columns, or where one of its orders is asked for; "newton" for small data,
+    for many more rows than columns, and for a free intercept far from the origin; else "both": coordinate ascent for as
     long as it is fast, then Newton steps.
     """
     n_rows, n_columns = problem.points.n_rows, problem.points.n_columns

@@ -1,9 +1,9 @@
 """The multiclass SVM of Crammer and Singer by steps on one row's duals at a time.
 
 A step is the best one for all classes of a row (Keerthi et al. 2008), made longer by a factor, as in successive
-over-relaxation (Mangasarian, Musicant, "Successive overrelaxation for support vector machines", 1999). The planes of
-the primal are means over epochs: in them the noise of the steps is averaged out. Free intercepts are those of a penalty
-around values c, which follow after every epoch (the method of multipliers); the rows are then taken from their mean:
+over-relaxation (Mangasarian, Musicant, "Successive overrelaxation for support vector machines", 1999). The primal
+coefficients are means over epochs, in which the noise of the steps is averaged out. Free intercepts are penalised
+around centres c that follow after every epoch (the method of multipliers); rows are then centred:
 
     b_m = c_m + step sum_i B_im,     c <- c + part of (b - c)
 """
@@ -13,33 +13,34 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.loops.crammer_singer import ClassRows, Planes, Waits, ascend, combine, lost, row_work
+from maxmargin.loops.crammer_singer import ClassCoefficients, ClassRows, Schedule, ascend, combine, row_work, total_loss
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
-from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, Status
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest, Status
 from maxmargin.solvers.linear.options import LinearOptions
 from maxmargin.solvers.linear.tied_intercepts import tied_intercepts
 
 SELECTIONS = ("random", "cyclic")
-# How much longer than the best step each one is. Any factor below 2 climbs; this one was fastest on most data.
+# The over-relaxation factor. Any factor below 2 ascends; this one was fastest on most data.
 RELAXATION = 1.5
 # The step of free intercepts, relative to the mean square of the rows' distances from their mean.
 INTERCEPT_STEP = 0.1
-# How much of the way to b their values c go after an epoch. Steps that are too long by half are stable up to 2/3: then
-# a row whose score moves with its intercepts alone would swing between two duals.
+# The share of the way to b that the centres c move after an epoch. With the over-relaxation above, values up to 2/3 are
+# stable.
 FOLLOWING = 0.3
-# A row's scores fall by at least this much, as its steps are made, when it gives all its limit.
+# The least change of a row's scores when its dual goes from zero to its bound, as the steps are computed.
 LEAST_FALL = 1e-6
-# The gap is looked at when the visits since the last look are this share of all visits, or of so many epochs' visits.
-LOOK_SHARE, LOOK_EPOCHS = 0.2, 5
-# A run has stalled when all visits are this many times those that brought the gap down last, and so many epochs more.
-PATIENCE, PATIENT_EPOCHS = 10, 1000
+# The gap is measured when the row steps since the last time are this share of all, or of so many epochs' steps.
+CHECK_SHARE, CHECK_EPOCHS = 0.2, 5
+# The run has stalled after this many times the row steps at the last progress, and so many epochs more.
+GROWTH_IN_VAIN, EPOCHS_IN_VAIN = 10.0, 1000
+# The epoch in which rows of weight zero are due.
 NEVER = np.iinfo(np.int64).max
 
 
 def solve(
     problem: CrammerSingerProblem, options: LinearOptions, monitor: Monitor, start: Result[np.ndarray] | None = None
 ) -> Result[np.ndarray]:
-    """Climb the dual until the gap is small, nothing changes any more, or a limit is hit.
+    """Ascend the dual until the gap is small, the run has stalled, or a limit is reached.
 
     Parameters
     ----------
@@ -64,36 +65,40 @@ def solve(
     return run.best
 
 
-class _MeanPlanes:
-    """The mean of the planes at the ends of epochs, since it was last taken."""
+class _MeanCoefficients:
+    """The mean of the coefficients at the ends of epochs, since it was last taken."""
 
     def __init__(self, W: np.ndarray, centre: np.ndarray | None) -> None:
         self._W, self._centre = np.empty_like(W), centre
         self._totals, self._intercepts = np.empty(W.shape[1]), np.empty(W.shape[1])
         self.count = 0
 
-    def add(self, planes: Planes) -> None:
-        """Count planes in."""
+    def add(self, coefficients: ClassCoefficients) -> None:
+        """Add coefficients to the mean."""
         if self.count == 0:
-            self._W[:], self._totals[:], self._intercepts[:] = planes.W, planes.totals, planes.intercepts
+            self._W[:], self._totals[:], self._intercepts[:] = (
+                coefficients.W,
+                coefficients.totals,
+                coefficients.intercepts,
+            )
         else:
-            self._W += planes.W
-            self._totals += planes.totals
-            self._intercepts += planes.intercepts
+            self._W += coefficients.W
+            self._totals += coefficients.totals
+            self._intercepts += coefficients.intercepts
         self.count += 1
 
-    def take(self) -> Planes:
-        """Return the mean, as planes whose W is all, and begin anew."""
+    def take(self) -> ClassCoefficients:
+        """Return the mean, and start a new one."""
         W = self._W / self.count
         if self._centre is not None:
             W -= np.outer(self._centre, self._totals / self.count)
-        mean = Planes(W, np.zeros_like(self._totals), self._intercepts / self.count, 0.0, 0.0)
+        mean = ClassCoefficients(W, np.zeros_like(self._totals), self._intercepts / self.count, 0.0, 0.0)
         self.count = 0
         return mean
 
 
 class _DualAscent:
-    """The state of a run: duals and their planes, means of the planes, and the best points."""
+    """The state of a run: duals, their coefficients, means of the coefficients, and the incumbents."""
 
     def __init__(
         self, problem: CrammerSingerProblem, options: LinearOptions, monitor: Monitor, start: Result[np.ndarray] | None
@@ -112,70 +117,72 @@ class _DualAscent:
         step = _intercept_step(problem, squared_lengths)
         curvatures = _curvatures(problem, squared_lengths + step)
         self.examples = ClassRows(
-            points.rows, problem.codes.astype(np.uint32), problem.limits(), curvatures, projections
+            points.rows, problem.codes.astype(np.uint32), problem.box_bounds(), curvatures, projections
         )
         W, totals = self._combination(self.duals), self.duals.sum(axis=0)
-        self.planes = Planes(W, totals, self._first_intercepts(W, step * totals), step, square)
-        self._waits = Waits(np.where(problem.weights > 0.0, 0, NEVER), np.zeros(points.n_rows, dtype=np.int64))
-        self._visits = self._visits_before = 0
-        self._means = _MeanPlanes(W, centre)
-        self._means.add(self.planes)
+        self.coefficients = ClassCoefficients(W, totals, self._first_intercepts(W, step * totals), step, square)
+        self._schedule = Schedule(np.where(problem.weights > 0.0, 0, NEVER), np.zeros(points.n_rows, dtype=np.int64))
+        self._row_steps = self._steps_before = 0
+        self._means = _MeanCoefficients(W, centre)
+        self._means.add(self.coefficients)
         # The point's intercept is one number for one plane, and an array here.
-        intercepts: Any = self.planes.intercepts.copy()
+        intercepts: Any = self.coefficients.intercepts.copy()
         self.best = Result(W.T, intercepts, self.duals)
 
     def until_gap(self) -> None:
-        """Make epochs and looks."""
-        self._offer()
-        gap, dual, visits = self.best.relative_gap, self.best.dual, 0
+        """Epochs, and measurements of the gap in between."""
+        self._update_incumbents()
+        stall = StallTest(EPOCHS_IN_VAIN * self.examples.codes.size, growth=GROWTH_IN_VAIN, gap_factor=0.99)
         while (status := self.monitor.check_termination(self.best, self.options, "epoch")) is None:
-            if self.best.relative_gap < 0.99 * gap or self.best.dual > 1.01 * max(dual, 0.0):
-                gap, dual, visits = self.best.relative_gap, self.best.dual, self._visits
-            elif self._visits > PATIENCE * visits + PATIENT_EPOCHS * self.examples.codes.size:
+            if stall.update(self.best, self._row_steps):
                 status = Status.STALLED
                 break
             finished = True
-            while finished and not self._look_is_due():
+            while finished and not self._check_is_due():
                 finished = self._make_epoch()
-            self._offer()
+            self._update_incumbents()
         self.best.status = status
 
-    def _look_is_due(self) -> bool:
-        new = self._visits - self._visits_before
-        enough = max(self._visits, LOOK_EPOCHS * self.examples.codes.size)
-        return self._means.count > 0 and (new >= LOOK_SHARE * enough or self.best.n_iter >= self.options.max_iter)
+    def _check_is_due(self) -> bool:
+        new = self._row_steps - self._steps_before
+        enough = max(self._row_steps, CHECK_EPOCHS * self.examples.codes.size)
+        return self._means.count > 0 and (new >= CHECK_SHARE * enough or self.best.n_iter >= self.options.max_iter)
 
     def _make_epoch(self) -> bool:
-        """Visit the rows that are due, and say whether there was time to do so."""
+        """Steps on the rows that are due; return False where a limit interrupted them."""
         epoch = self.best.n_iter + 1
-        due = np.flatnonzero(self._waits.due <= epoch).astype(np.uint32)
+        due = np.flatnonzero(self._schedule.due <= epoch).astype(np.uint32)
         if self.options.selection == "random":
             self._generator.shuffle(due)
         finished = True
         for part in self._parts(due.size):
-            ascend(self.examples, due[part], self.planes, self.duals, self._waits, self._work, epoch, RELAXATION)
+            ascend(
+                self.examples, due[part], self.coefficients, self.duals, self._schedule, self._work, epoch, RELAXATION
+            )
             if self.monitor.check_limits() is not None:
                 finished = False
                 break
         self.best.n_iter = epoch
-        self._visits += max(1, due.size)
+        self._row_steps += max(1, due.size)
         if self.problem.balanced:
-            self.planes.intercepts[:] += FOLLOWING * self.planes.intercept_step * self.planes.totals
-        self._means.add(self.planes)
+            self.coefficients.intercepts[:] += FOLLOWING * self.coefficients.intercept_step * self.coefficients.totals
+        self._means.add(self.coefficients)
         return finished
 
-    def _offer(self) -> None:
-        """Measure the mean planes and the duals, and keep what is better than before."""
-        problem, planes = self.problem, self._means.take()
-        self._visits_before = self._visits
-        value = sum(lost(self.examples, part.start, part.stop, planes, self._work) for part in self._all_parts())
-        value += 0.5 * float(np.vdot(planes.W, planes.W))
+    def _update_incumbents(self) -> None:
+        """Evaluate the mean coefficients and the duals, and keep what is better than the incumbents."""
+        problem, coefficients = self.problem, self._means.take()
+        self._steps_before = self._row_steps
+        value = sum(
+            total_loss(self.examples, part.start, part.stop, coefficients, self._work) for part in self._all_parts()
+        )
+        value += 0.5 * float(np.vdot(coefficients.W, coefficients.W))
         if problem.has_intercept and not problem.balanced:
-            value += 0.5 * problem.intercept_penalty * float(np.square(planes.intercepts).sum())
+            value += 0.5 * problem.intercept_penalty * float(np.square(coefficients.intercepts).sum())
         if value < self.best.primal:
-            intercepts: Any = planes.intercepts
-            self.best.primal, self.best.w, self.best.intercept = value, planes.W.T, intercepts
-        duals, W = self.duals, self.planes.W
+            intercepts: Any = coefficients.intercepts
+            self.best.primal, self.best.w, self.best.intercept = value, coefficients.W.T, intercepts
+        duals, W = self.duals, self.coefficients.W
         if problem.balanced:
             duals = problem.feasible(duals)
             W = self._combination(duals)
@@ -211,7 +218,7 @@ def _centre(problem: CrammerSingerProblem) -> np.ndarray | None:
 
 
 def _intercept_step(problem: CrammerSingerProblem, squared_lengths: np.ndarray) -> float:
-    """How far a dual moves an intercept."""
+    """The change of an intercept per unit of a dual."""
     if not problem.has_intercept:
         return 0.0
     if not problem.balanced:
@@ -221,11 +228,10 @@ def _intercept_step(problem: CrammerSingerProblem, squared_lengths: np.ndarray) 
 
 
 def _curvatures(problem: CrammerSingerProblem, exact: np.ndarray) -> np.ndarray:
-    """How fast the rows' scores fall when they give.
+    """The change of a row's scores per unit of its dual.
 
-    A row of next to no length, or of zeros, gets more: it still gives all its limit at once where it falls short, and
-    its duals keep their digits.
+    A (nearly) zero row gets a larger value, with which one step still takes its dual from zero to its bound.
     """
-    limits = problem.limits()
+    limits = problem.box_bounds()
     least = np.divide(LEAST_FALL, limits, out=np.ones_like(limits), where=limits > 0.0)
     return np.maximum(exact, least)

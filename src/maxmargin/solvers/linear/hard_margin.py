@@ -1,11 +1,11 @@
-"""The hard margin, separability and the hulls' nearest points, by the Newton method of the soft margin at C = inf.
+"""Hard margin, separability and nearest points of two convex hulls, by the Newton method of the soft margin at C = inf.
 
-The two values that bracket the objective are those of the margin: a plane of margin m has the value 1/(2 m²) when it is
-scaled to y f >= 1, and duals whose hull points are 2 u apart have the value 1/(2 u²) when they are scaled best. So
+The primal and the dual value bracket the margin: a hyperplane of margin m has the value 1/(2 m²) when it is scaled to
+y f >= 1, and duals whose hull points are 2 u apart have the value 1/(2 u²) at their best scale. So
 
     1/(2 upper²) = dual  <=  1/(2 gamma_opt²)  <=  primal = 1/(2 lower²).
 
-Where no plane separates the classes, the duals grow without bound, and their hull points meet.
+Where the classes are not separable, the duals grow without bound, and their hull points meet.
 """
 
 import math
@@ -15,29 +15,28 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import qr
 
-from maxmargin.certificates import MarginBracket, has_no_margin
 from maxmargin.data import Dataset, Points, centred_and_scaled
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.engine.threads import ThreadEngine
+from maxmargin.engine import ThreadEngine
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers.core import Monitor, Options, Result, Status
 from maxmargin.solvers.linear.initial_point import InitialPoint
 from maxmargin.solvers.linear.newton import NewtonRun
 
-# Tiny margins leave linear systems that are too close to singular; where so few entries hold the plane, its equations
-# themselves are solved.
+# Tiny margins make the Newton system nearly singular; where the support vectors have no more entries than this, the
+# equations y f = 1 are solved by least squares.
 ENTRIES_TO_POLISH = 1 << 22
-# Many rows for every column are taken a part at a time: that has so many rows for every column at first, and pays where
-# they are this many times as many.
+# Many rows per column are solved on a growing working set: it begins with so many rows per column, and pays where there
+# are this many times as many.
 ROWS_PER_COLUMN = 20
 PARTS_TO_PAY = 4
-# The gap to which parts are solved, first and at last, and how far into the street a row counts as in it.
+# The gap to which working sets are solved, first and at last, and by how much a row must violate y f >= 1 to join.
 ROUGH_GAP = 0.2
 FINEST_GAP = 1e-9
-IN_STREET = 1e-6
-# So few rows are brought to a basis of the space that they span, where there are more columns.
+VIOLATION = 1e-6
+# With at most so many rows, and more columns, rows are written in an orthonormal basis of their span.
 FEW_ROWS = 512
-# Hulls whose nearest points are no farther apart than this, relative to R, are taken to meet.
+# Hulls whose nearest points are no farther apart than this, relative to R, count as meeting.
 MEETING = 1e-12
 
 
@@ -73,22 +72,13 @@ def solve(
 
 
 def _in_few_columns(points: Points) -> tuple[Points, np.ndarray | None]:
-    """Few rows of many columns in an orthonormal basis of the space that they span; w lies in that space."""
+    """Few rows of many columns in an orthonormal basis of their span, in which w lies."""
     if not points.n_rows <= min(FEW_ROWS, points.n_columns // 2):
         return points, None
     matrix = points.matrix
     dense = (matrix.toarray() if sp.issparse(matrix) else matrix).astype(np.float64)
     basis, triangle = qr(dense.T, mode="economic", check_finite=False)
     return Points(np.ascontiguousarray(triangle.T)), basis
-
-
-def judged(bracket: MarginBracket, status: Status, tol: float) -> Status:
-    """How a run ended, by what is proven: SOLVED for a plane within ``tol`` of the best, NOT_SEPARABLE for none."""
-    if bracket.separates and bracket.relative <= tol:
-        return Status.SOLVED
-    if has_no_margin(bracket):
-        return Status.NOT_SEPARABLE
-    return Status.STALLED if status in (Status.SOLVED, Status.NOT_SEPARABLE) else status
 
 
 def _empty_point(problem: HardMarginProblem) -> Result[float]:
@@ -104,22 +94,22 @@ def _solve_whole(
 ) -> None:
     points = problem.dataset.points
     first = _initial_point(problem, start, 1.0 / (points.largest_norm or 1.0) ** 2)
-    with ThreadEngine(points.entries_per_row, options.n_threads) as blocks:
-        run = HardMarginRun(problem, options, monitor, first, best, blocks)
+    with ThreadEngine(points.entries_per_row, options.n_threads) as engine:
+        run = HardMarginRun(problem, options, monitor, first, best, engine)
         run.until_gap()
         if best.status is Status.STALLED:
             run.polish()
     if np.isinf(best.primal):
-        best.w, best.intercept = run.w, problem.street(run.scores - run.b)[1]
+        best.w, best.intercept = run.w, problem.best_margin(run.scores - run.b)[1]
 
 
 def _solve_growing_parts(
     problem: HardMarginProblem, options: Options, monitor: Monitor, best: Result[float]
 ) -> np.ndarray | None:
-    """Solve for some of the rows, then for those that its plane does not keep out of the street, too, and so on.
+    """Solve on a working set of rows, add the rows that violate y f >= 1, and so on.
 
-    Hulls of some rows that meet are enough of a proof, and hull points of some rows bound the margin of all. Returns
-    duals to begin with where the rows become too many for this to pay: ``best`` is then as it was, and stalled.
+    Hulls of some rows that meet are proof enough, and hull points of some rows bound the margin of all. Returns duals
+    to start from where the working set becomes too large to pay: ``best`` is then as it was, and stalled.
     """
     points, signs = problem.dataset.points, problem.dataset.signs
     counted = np.flatnonzero(problem.counted)
@@ -144,19 +134,19 @@ def _solve_growing_parts(
         if found.dual > best.dual:
             best.dual, best.beta = found.dual, beta
         scores = points.scores(found.w)
-        margin, b = problem.street(scores)
+        margin, b = problem.best_margin(scores)
         if margin > rounding_of_scores(points, found.w, b):
             best.update_incumbent(value_of(found.w, margin), found.w / margin, b / margin)
         elif math.isinf(best.primal):
             best.w, best.intercept = found.w, b
-        reached = monitor.check_termination(best, options, "part of the rows")
+        reached = monitor.check_termination(best, options, "working set")
         if reached is not None:
             best.status = reached
             return beta
         if found.status not in (Status.SOLVED, Status.STALLED):
             best.status = found.status
             return beta
-        outside = signs * (scores + found.intercept) < 1.0 - IN_STREET
+        outside = signs * (scores + found.intercept) < 1.0 - VIOLATION
         outside &= ~in_part & (problem.counted > 0.0)
         if not outside.any():
             if inner.tol <= FINEST_GAP:
@@ -178,12 +168,12 @@ def _initial_point(problem: HardMarginProblem, start: np.ndarray | None, sigma: 
     beta = problem.soft.feasible(start)
     w = points.combination(beta)
     scores = points.scores(w)
-    b = problem.street(scores)[1]
+    b = problem.best_margin(scores)[1]
     return InitialPoint(beta, w, b, scores + b, max(sigma, float(np.abs(beta).max())))
 
 
 class HardMarginRun(NewtonRun):
-    """Newton steps at C = inf. What a plane is worth is its margin, with the intercept that makes it largest."""
+    """Newton steps at C = inf. The primal value is that of the margin at the best intercept."""
 
     def __init__(
         self,
@@ -192,23 +182,23 @@ class HardMarginRun(NewtonRun):
         monitor: Monitor,
         first: InitialPoint,
         best: Result[float],
-        blocks: ThreadEngine,
+        engine: ThreadEngine,
     ) -> None:
-        super().__init__(problem.soft, options, monitor, first, best, blocks)
+        super().__init__(problem.soft, options, monitor, first, best, engine)
         self.hard = problem
 
-    def update_incumbent(self, scores: np.ndarray, lost: float | None = None) -> None:  # noqa: ARG002
-        """Offer the plane, scaled so that the points on the street's edge have y f = 1."""
-        margin, b = self.hard.street(scores - self.b)
+    def update_primal_incumbent(self, scores: np.ndarray, total_loss: float | None = None) -> None:  # noqa: ARG002
+        """Offer (w, b), scaled so that the nearest points have y f = 1."""
+        margin, b = self.hard.best_margin(scores - self.b)
         if margin > rounding_of_scores(self.problem.points, self.w, b):
             self.best.update_incumbent(value_of(self.w, margin), self.w / margin, b / margin)
 
     def growth(self, inner: int) -> float:
-        """Duals have no upper end to swing between: the fewer Newton steps it takes, the bolder the next ones."""
+        """Duals without an upper bound do not oscillate between bounds: few Newton steps allow a larger sigma."""
         return 16.0 if inner <= 3 else 6.0
 
     def polish(self) -> None:
-        """Put the plane exactly through the street's edges, y f = 1 for the rows that hold it, by least squares."""
+        """Solve y f = 1 on the support vectors by least squares."""
         points, signs = self.problem.points, self.loss.targets
         rows = np.flatnonzero(self.best.beta)
         if not 0 < rows.size * points.n_columns <= ENTRIES_TO_POLISH:
@@ -220,12 +210,12 @@ class HardMarginRun(NewtonRun):
         result = np.linalg.lstsq(matrix, signs[rows], rcond=None)[0]
         self.w, self.b = result[: points.n_columns].copy(), 0.0
         self.scores = points.scores(self.w)
-        self.update_incumbent(self.scores)
+        self.update_primal_incumbent(self.scores)
         self.best.status = self.best.check_goal(self.options) or Status.STALLED
 
 
 def value_of(w: np.ndarray, margin: float) -> float:
-    """The objective of a plane when it is scaled so that its nearest points have y f = 1."""
+    """1/2 ||w||² of a hyperplane scaled so that its nearest points have y f = 1."""
     length = float(np.linalg.norm(w)) / margin
     return 0.5 * length * length
 

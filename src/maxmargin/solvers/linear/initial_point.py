@@ -1,4 +1,4 @@
-"""Where a run of the linear support vector machine begins."""
+"""Initial points of linear support vector machines, and the optimal intercept for given scores."""
 
 from dataclasses import dataclass
 
@@ -6,14 +6,15 @@ import numpy as np
 
 from maxmargin.problems.linear_svm import LinearSVMProblem
 
-# A slope no larger than this share of all weights is one of zero, up to the rounding of their sum.
+# A derivative of at most this share of all weights is zero, up to the rounding of their sum.
 FLAT = 1e-12
+# The most bisection or Newton steps for the intercept of a squared loss; 60 bisections exhaust the digits of a float.
 MOST_HALVINGS = 200
 
 
 @dataclass(frozen=True)
 class InitialPoint:
-    """Feasible signed duals, the plane that they make, its scores, and the size of the first proximal step."""
+    """Feasible signed duals, their coefficients w and b, the scores, and the first proximal step size sigma."""
 
     beta: np.ndarray
     w: np.ndarray
@@ -23,7 +24,7 @@ class InitialPoint:
 
 
 def initial_point(problem: LinearSVMProblem, beta: np.ndarray | None = None) -> InitialPoint:
-    """Begin with given duals, or with the best multiple of those that treat all points of a side alike."""
+    """Start from given duals, or from the best multiple of duals that are equal within a class."""
     beta, w = _first_duals(problem) if beta is None else _given_duals(problem, beta)
     loss = problem.loss
     scores = problem.points.scores(w)
@@ -55,13 +56,17 @@ def _first_duals(problem: LinearSVMProblem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def best_intercept(problem: LinearSVMProblem, scores: np.ndarray) -> float:
-    """The free intercept with the smallest loss, given the scores without one."""
+    """The unpenalised intercept with the smallest loss, given the scores without intercept."""
     kinks, weights, above = _kinks(problem, scores)
-    return _weighted_median(kinks, weights, above) if problem.loss.curvature == 0.0 else _middle(kinks, weights, above)
+    return (
+        _weighted_median(kinks, weights, above)
+        if problem.loss.curvature == 0.0
+        else _minimum_of_squares(kinks, weights, above)
+    )
 
 
 def _kinks(problem: LinearSVMProblem, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where the loss of each row begins, its weight, and whether it is lost below (above is True) or above there."""
+    """The intercept where the loss of each row begins, its weight, and whether the loss lies below it (``above``)."""
     loss = problem.loss
     above, below = np.flatnonzero(problem.counts_above), np.flatnonzero(problem.counts_below)
     residuals = loss.targets - scores
@@ -70,8 +75,8 @@ def _kinks(problem: LinearSVMProblem, scores: np.ndarray) -> tuple[np.ndarray, n
     return kinks, weights, np.arange(kinks.size) < above.size
 
 
-def _middle(kinks: np.ndarray, weights: np.ndarray, above: np.ndarray) -> float:
-    """The smallest sum of squares: b is the mean of the kinks beyond which it lies, found by halving what is left."""
+def _minimum_of_squares(kinks: np.ndarray, weights: np.ndarray, above: np.ndarray) -> float:
+    """The minimum of squared losses in b, by safeguarded Newton steps: the mean of the kinks with a loss."""
     low, high = float(kinks.min()), float(kinks.max())
     b = 0.5 * (low + high)
     for _ in range(MOST_HALVINGS):
@@ -79,13 +84,13 @@ def _middle(kinks: np.ndarray, weights: np.ndarray, above: np.ndarray) -> float:
         total = float(weights.sum(where=lost))
         if total == 0.0:
             break
-        slope = float((weights * (b - kinks)).sum(where=lost))
-        if slope > 0.0:
+        derivative = float((weights * (b - kinks)).sum(where=lost))
+        if derivative > 0.0:
             high = b
         else:
             low = b
-        # Newton's step, where it stays within what is left.
-        step = b - slope / total
+        # Newton's step, where it stays within the bracket.
+        step = b - derivative / total
         following = step if low < step < high else 0.5 * (low + high)
         if following == b or high - low <= 1e-15 * max(abs(low), abs(high)):
             break
@@ -94,15 +99,14 @@ def _middle(kinks: np.ndarray, weights: np.ndarray, above: np.ndarray) -> float:
 
 
 def _weighted_median(kinks: np.ndarray, weights: np.ndarray, above: np.ndarray) -> float:
-    """The smallest sum of losses that are not squared.
+    """The minimum of piecewise linear losses in b.
 
-    The loss is convex and piecewise linear in b: it falls up to r - epsilon for every row that counts above, and rises
-    from r + epsilon for every row that counts below. The smallest is where as much rises as still falls; where that is
-    an interval, its middle is taken, which treats both sides alike.
+    The loss falls up to r - epsilon for every row with an upper dual bound, and rises from r + epsilon for every row
+    with a lower one. Where the minimum is an interval, its middle is taken, which treats both classes alike.
     """
     order = np.argsort(kinks)
     total = float(weights.sum(where=above))
-    slope = np.cumsum(weights[order]) - total
-    place = min(int(np.searchsorted(slope, -FLAT * total)), order.size - 1)
-    end = min(int(np.searchsorted(slope, FLAT * total, side="right")), order.size - 1)
+    derivative = np.cumsum(weights[order]) - total
+    place = min(int(np.searchsorted(derivative, -FLAT * total)), order.size - 1)
+    end = min(int(np.searchsorted(derivative, FLAT * total, side="right")), order.size - 1)
     return 0.5 * float(kinks[order[place]] + kinks[order[end]])

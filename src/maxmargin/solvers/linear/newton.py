@@ -4,7 +4,7 @@ Outer step: with duals a and a step sigma, minimise the smooth, piecewise quadra
 
     Phi = 1/2||w||² + rho/2 b² + 1/sigma sum Moreau envelopes,   u_i = a_i + sigma (t_i - f(x_i)),   p = proximal(u)
     gradient   (w, rho b) - sum p_i (x_i, 1)
-    Hessian    diag(1, rho) + sum slope_i (x_i, 1)(x_i, 1)^T     over the rows that no bound holds
+    Hessian    diag(1, rho) + sum p_i' (x_i, 1)(x_i, 1)^T       over the free rows, whose duals no bound holds
 
 by Newton steps with an exact line search (the derivative along a step is monotone and piecewise linear), then a <- p
 and sigma <- larger. p is a dual point at every step, so the gap is known at every step.
@@ -15,50 +15,51 @@ vector machines", 2019; Yan, Li, "An efficient augmented Lagrangian method for s
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.engine.threads import ThreadEngine
+from maxmargin.engine import ThreadEngine
 from maxmargin.loops.newton import (
-    ABOVE,
-    BELOW,
-    GAIN_ABOVE,
-    GAIN_BELOW,
-    LOST,
+    LINEAR_NEGATIVE,
+    LINEAR_POSITIVE,
+    LOSS,
     MOVED,
-    N_SUMS,
-    SQUARE_ABOVE,
-    SQUARE_BELOW,
-    Proximal,
-    Travel,
-    look,
-    mark_movable,
-    see,
-    taken_by_duals,
-    travel_along,
+    N_TOTALS,
+    NEGATIVE,
+    POSITIVE,
+    QUADRATIC_NEGATIVE,
+    QUADRATIC_POSITIVE,
+    ActiveSet,
+    DualSums,
+    compute_scores,
+    derivative_along_step,
+    derivative_at_full_step,
+    evaluate,
+    mark_active,
 )
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
-from maxmargin.solvers.core import Monitor, Options, Result, Status
+from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
 from maxmargin.solvers.linear.initial_point import InitialPoint, initial_point
 from maxmargin.solvers.linear.newton_system import NewtonSystem
 from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, initial_point_from_subsample, subsample
 
+# The most Newton steps in an outer step.
 INNER_STEPS = 40
-# Outer steps without a better gap after which nothing more is to be had.
+# Outer steps without progress after which the run has stalled.
 PATIENCE = 12
-# Duals are sigma times residuals, and so are the residuals' rounding errors: where so many outer steps in turn have not
-# made the gap better, sigma is too large.
-ROUNDING_SHOWS = 4
-# Rows are left alone whose duals could not move if scores changed this many times as much as in the step before.
+# Duals are sigma times residuals, and so are the residuals' rounding errors: after so many outer steps in a row without
+# progress sigma is too large, and is divided by this factor.
+STEPS_TO_REDUCE, REDUCTION = 4, 256.0
+# Rows are excluded whose duals cannot move if scores change this many times as much as in the outer step before.
 CAUTION = 2.0
-# Where scores moved by this much more than was thought, the rows left alone have to be looked at again.
+# If scores move by more than this factor of the predicted range, the excluded rows are re-evaluated.
 SURPRISE = 1.5
-# How much larger the first step is that starts from the duals of another problem.
+# The factor on the first proximal step size where the run starts from the duals of a similar problem.
 NEAR = 4.0
-# Leaving fewer rows alone than this share is not worth the gathering.
-WORTH_LEAVING = 0.2
+# Excluding less than this share of the rows is not worth the gathering.
+LEAST_EXCLUDED = 0.2
 
 
 def solve(
@@ -92,39 +93,14 @@ def _run(
     first: InitialPoint,
     best: Result[float] | None = None,
 ) -> "NewtonRun":
-    with ThreadEngine(problem.points.entries_per_row, options.n_threads) as blocks:
-        run = NewtonRun(problem, options, monitor, first, best or Result(first.w, first.b, first.beta), blocks)
+    with ThreadEngine(problem.points.entries_per_row, options.n_threads) as engine:
+        run = NewtonRun(problem, options, monitor, first, best or Result(first.w, first.b, first.beta), engine)
         run.until_gap()
     return run
 
 
-@dataclass
-class DualSums:
-    """What rows add to both problems: the sums of ``look``, and w of the duals above and below zero."""
-
-    sums: np.ndarray
-    above: np.ndarray
-    below: np.ndarray
-
-    def __add__(self, other: "DualSums") -> "DualSums":
-        return DualSums(self.sums + other.sums, self.above + other.above, self.below + other.below)
-
-    def __sub__(self, other: "DualSums") -> "DualSums":
-        return DualSums(self.sums - other.sums, self.above - other.above, self.below - other.below)
-
-    @property
-    def w(self) -> np.ndarray:
-        """sum beta_i x_i"""
-        return self.above + self.below
-
-    @property
-    def total(self) -> float:
-        """sum beta_i"""
-        return float(self.sums[ABOVE] - self.sums[BELOW])
-
-
 class NewtonRun:
-    """The state of a run: the plane (w, b), its scores, and the centres, the duals from which the outer step starts."""
+    """The state of a run: (w, b), the scores of all rows, and the proximal centres."""
 
     def __init__(
         self,
@@ -133,137 +109,136 @@ class NewtonRun:
         monitor: Monitor,
         first: InitialPoint,
         best: Result[float],
-        blocks: ThreadEngine,
+        engine: ThreadEngine,
     ) -> None:
-        self.problem, self.options, self.monitor, self.best, self.blocks = problem, options, monitor, best, blocks
+        self.problem, self.options, self.monitor, self.best, self.engine = problem, options, monitor, best, engine
         self.rows, self.loss = problem.points.rows, problem.loss
-        self.system = NewtonSystem(problem, blocks)
+        self.system = NewtonSystem(problem, engine)
         self.w, self.b, self.scores = first.w, first.b, first.scores
         self.centers, self.sigma = first.beta, first.sigma
         self.kept = np.empty(0)
-        self.reach = math.inf
+        # The predicted range of the scores' changes in the next outer step.
+        self.radius = math.inf
         self.rho = problem.intercept_penalty if problem.has_intercept else 0.0
 
     @property
     def width(self) -> float:
-        """How far from the edge of street or tube a point's dual is still free, about."""
+        """About the distance from the margin, or from the boundary of the epsilon-tube, up to which duals are free."""
         return self.problem.C / self.sigma
 
     def until_gap(self) -> None:
-        """Outer steps until the gap is small, nothing moves any more, or a limit is hit."""
-        stalled = 0
+        """Outer steps until the gap is small, the run has stalled, or a limit is reached."""
+        stall = StallTest(PATIENCE - 1, dual_factor=1.2)
+        n_outer = 0
         while True:
-            gap_before, dual_before = self.best.relative_gap, self.best.dual
             inner, status = self._proximal_step()
-            better = self.best.relative_gap < 0.9 * gap_before or self.best.dual > 1.2 * max(0.0, dual_before)
-            stalled = 0 if better else stalled + 1
-            if status is None and stalled >= PATIENCE:
+            n_outer += 1
+            if stall.update(self.best, n_outer) and status is None:
                 status = Status.STALLED
             if status is not None:
                 self.best.status = status
                 return
             if inner is None:
                 continue
-            if stalled and stalled % ROUNDING_SHOWS == 0:
-                self.sigma /= 256.0
+            if stall.idle and stall.idle % STEPS_TO_REDUCE == 0:
+                self.sigma /= REDUCTION
             elif inner < 15:
                 self.sigma *= self.growth(inner)
             elif inner >= INNER_STEPS:
                 self.sigma *= 0.5
 
     def growth(self, inner: int) -> float:  # noqa: ARG002
-        """How much larger the next outer step may be, after one that took so few Newton steps."""
+        """The factor on sigma after an outer step that took so few Newton steps."""
         return 4.0
 
     def _proximal_step(self) -> tuple[int | None, Status | None]:
-        """Look at all rows, then make Newton steps on those whose duals may move.
+        """Evaluate all rows, then make Newton steps on those whose duals may move.
 
-        Returns the number of Newton steps, or None where the plane moved too far for the rows that were left alone.
+        Returns the number of Newton steps, or None where the scores moved too far for the excluded rows.
         """
         n_rows = self.scores.size
         everything = np.arange(n_rows, dtype=np.uint32)
-        whole = ChosenRows(self, everything, self.scores.copy(), self.centers)
-        seen = whole.look()
-        self.update_incumbent(self.scores, float(seen.sums[LOST]))
-        self.update_dual_incumbent(seen, lambda: whole.duals)
+        whole = ProximalProblem(self, everything, self.scores.copy(), self.centers)
+        all_sums = whole.evaluate()
+        self.update_primal_incumbent(self.scores, float(all_sums.totals[LOSS]))
+        self.update_dual_incumbent(all_sums, lambda: whole.duals)
         status = self.monitor.check_termination(self.best, self.options, "outer step")
         if status is not None:
             return 0, status
-        movable = self._movable()
-        chosen = everything[movable]
-        if chosen.size > (1.0 - WORTH_LEAVING) * n_rows:
-            active, background = whole, None
+        may_move = self._rows_that_may_move()
+        chosen = everything[may_move]
+        if chosen.size > (1.0 - LEAST_EXCLUDED) * n_rows:
+            active, excluded = whole, None
         else:
-            active = ChosenRows(self, chosen, self.scores[movable], self.centers[movable])
-            background = seen - active.look()
-        inner, status, last = active.minimise(seen, background)
+            active = ProximalProblem(self, chosen, self.scores[may_move], self.centers[may_move])
+            excluded = difference(all_sums, active.evaluate())
+        inner, status, last = active.minimise(all_sums, excluded)
         before = self.scores
         self.scores = np.empty(n_rows)
-        self.blocks.each(n_rows, lambda first, last: see(self.rows, first, last, self.w, self.b, self.scores))
-        change = self.furthest(self.scores, before)
+        self.engine.map(lambda first, last: compute_scores(self.rows, first, last, self.w, self.b, self.scores), n_rows)
+        change = self.largest_change(self.scores, before)
         duals = whole.duals
         if active is not whole:
-            duals[movable] = active.duals
+            duals[may_move] = active.duals
         self.update_dual_incumbent(last, lambda: duals)
-        surprised = change > SURPRISE * self.reach
+        surprised = change > SURPRISE * self.radius
         if not surprised:
             self.centers = duals
-        self.reach = (
-            CAUTION * change if surprised or math.isinf(self.reach) else max(CAUTION * change, 0.1 * self.reach)
+        self.radius = (
+            CAUTION * change if surprised or math.isinf(self.radius) else max(CAUTION * change, 0.1 * self.radius)
         )
         if status is not None:
-            self.update_incumbent(self.scores)
+            self.update_primal_incumbent(self.scores)
             self.monitor.record(self.best)
         return None if surprised else inner, status
 
-    def furthest(self, scores: np.ndarray, before: np.ndarray) -> float:
-        """How far the score that moved most has moved."""
+    def largest_change(self, scores: np.ndarray, before: np.ndarray) -> float:
+        """max |f(x_i) - f_before(x_i)|"""
 
         def of_block(first: int, last: int) -> float:
             return float(np.abs(scores[first:last] - before[first:last]).max(initial=0.0))
 
-        return max(self.blocks.each(scores.size, of_block))
+        return max(self.engine.map(of_block, scores.size))
 
-    def _movable(self) -> np.ndarray:
-        movable = np.ones(self.scores.size, dtype=bool)
-        if math.isfinite(self.reach):
-            proximal = Proximal(self.centers, self.sigma)
-            self.blocks.each(
-                movable.size,
-                lambda first, last: mark_movable(first, last, self.loss, proximal, self.scores, self.reach, movable),
-            )
-        return movable
+    def _rows_that_may_move(self) -> np.ndarray:
+        """The rows whose duals move if scores change by up to ``radius``."""
+        active = np.ones(self.scores.size, dtype=bool)
+        if math.isfinite(self.radius):
+            state = self.loss, self.centers, self.sigma, self.scores, self.radius
+            self.engine.map(lambda first, last: mark_active(*state, first, last, active), active.size)
+        return active
 
-    def update_incumbent(self, scores: np.ndarray, lost: float | None = None) -> None:
-        """Offer the plane, given the scores of all rows and, where it is known, what they lose."""
-        if lost is None:
+    def update_primal_incumbent(self, scores: np.ndarray, total_loss: float | None = None) -> None:
+        """Offer (w, b) as incumbent, given the scores of all rows and, where it is known, the sum of the losses / C."""
+        if total_loss is None:
             primal = self.problem.primal_value(self.w, self.b, scores)
         else:
-            primal = 0.5 * float(self.w @ self.w) + 0.5 * self.rho * (self.b * self.b) + self.problem.C * lost
+            primal = 0.5 * float(self.w @ self.w) + 0.5 * self.rho * (self.b * self.b) + self.problem.C * total_loss
         self.best.update_incumbent(primal, self.w, self.b)
 
     def update_dual_incumbent(self, sums: DualSums, duals: Callable[[], np.ndarray]) -> None:
-        """Offer the best multiple of the duals, made feasible."""
-        of = sums.sums
-        up, down = balancing_factors(of[ABOVE], of[BELOW]) if self.problem.balanced else (1.0, 1.0)
-        w = up * sums.above + down * sums.below
-        gain = up * of[GAIN_ABOVE] + down * of[GAIN_BELOW]
-        square = up**2 * of[SQUARE_ABOVE] + down**2 * of[SQUARE_BELOW] + float(w @ w)
+        """Offer the best multiple of the duals, made feasible, as dual incumbent."""
+        totals = sums.totals
+        up, down = balancing_factors(totals[POSITIVE], totals[NEGATIVE]) if self.problem.balanced else (1.0, 1.0)
+        w = up * sums.positive + down * sums.negative
+        linear = up * totals[LINEAR_POSITIVE] + down * totals[LINEAR_NEGATIVE]
+        square = up**2 * totals[QUADRATIC_POSITIVE] + down**2 * totals[QUADRATIC_NEGATIVE] + float(w @ w)
         if self.problem.has_intercept and not self.problem.balanced:
-            square += sums.total * sums.total / self.rho
-        multiple = max(0.0, gain / square) if square > 0.0 else 1.0
+            total = sum_of_duals(sums)
+            square += total * total / self.rho
+        multiple = max(0.0, linear / square) if square > 0.0 else 1.0
         if math.isfinite(self.loss.box_bound):
             multiple = min(1.0, multiple)
-        value = multiple * gain - 0.5 * multiple * multiple * square
-        if square == 0.0 and gain > 0.0 and math.isinf(self.loss.box_bound):
-            # The hulls meet in one point: the dual has no bound.
+        value = multiple * linear - 0.5 * multiple * multiple * square
+        if square == 0.0 and linear > 0.0 and math.isinf(self.loss.box_bound):
+            # The convex hulls meet in one point: the dual is unbounded.
             value = math.inf
         if value > self.best.dual:
             self.best.dual = value
-            self._set_dual_coef(duals(), multiple * up, multiple * down)
+            self._keep_duals(duals(), multiple * up, multiple * down)
 
-    def _set_dual_coef(self, beta: np.ndarray, up: float, down: float) -> None:
-        """Keep multiples of the duals above and below zero as the best ones, in place of those before them."""
+    def _keep_duals(self, beta: np.ndarray, up: float, down: float) -> None:
+        """Keep multiples of the positive and of the negative duals as dual incumbent, in the memory of the last one."""
         if self.best.beta is not self.kept:
             self.kept = np.empty_like(beta)
             self.best.beta = self.kept
@@ -274,108 +249,116 @@ class NewtonRun:
             if down != up:
                 np.multiply(part, down, out=kept, where=part < 0.0)
 
-        self.blocks.each(beta.size, of_block)
+        self.engine.map(of_block, beta.size)
 
 
-class ChosenRows:
-    """The rows that Newton steps are made on, while the duals of all others stay where they are."""
+class ProximalProblem:
+    """The minimisation of Phi over the duals of an active set, while all other duals stay fixed."""
 
-    def __init__(self, run: NewtonRun, chosen: np.ndarray, scores: np.ndarray, centers: np.ndarray) -> None:
-        self.run, self.chosen, self.scores = run, chosen, scores
-        self.proximal = Proximal(centers, run.sigma)
-        self.duals = np.empty_like(centers)
-        self.free = np.zeros(centers.size, dtype=bool)
-        self.changes = np.empty(0)
-        self.travelled = 0.0
+    def __init__(self, run: NewtonRun, rows: np.ndarray, scores: np.ndarray, centers: np.ndarray) -> None:
+        self.run = run
+        free, no_changes = np.zeros(centers.size, dtype=bool), np.empty(0)
+        self.active = ActiveSet(rows, scores, no_changes, centers, np.empty_like(centers), free, run.sigma)
+        # The length of the last step, by which the scores have not been moved yet.
+        self.length = 0.0
 
-    def look(self) -> DualSums:
-        """Take the proximal duals at the plane as it is now."""
-        run = self.run
-        size = run.w.size
-        travel = Travel(self.changes, self.travelled)
+    @property
+    def duals(self) -> np.ndarray:
+        """The proximal duals."""
+        return self.active.duals
+
+    def evaluate(self) -> DualSums:
+        """Compute the proximal duals at the current (w, b), and their sums."""
+        run, size = self.run, self.run.w.size
 
         def of_block(first: int, last: int) -> np.ndarray:
-            part = np.zeros(N_SUMS + 2 * size)
-            sums, above, below = part[:N_SUMS], part[N_SUMS : N_SUMS + size], part[N_SUMS + size :]
-            places = self.chosen, first, last
-            state = self.scores, self.duals, self.free, above, below, sums
-            look(run.rows, *places, run.loss, self.proximal, travel, *state)
-            return part
+            memory = np.zeros(N_TOTALS + 2 * size)
+            evaluate(run.rows, run.loss, self.active, self.length, first, last, split_sums(memory, size))
+            return memory
 
-        total = _added(run.blocks.each(self.chosen.size, of_block))
-        self.travelled = 0.0
-        return DualSums(total[:N_SUMS], total[N_SUMS : N_SUMS + size], total[N_SUMS + size :])
+        total = run.engine.sum(of_block, self.active.rows.size)
+        self.length = 0.0
+        return split_sums(total, size)
 
-    def minimise(self, sums: DualSums, background: DualSums | None) -> tuple[int, Status | None, DualSums]:
+    def minimise(self, sums: DualSums, excluded: DualSums | None) -> tuple[int, Status | None, DualSums]:
         """Newton steps on Phi until its gradient is small beside the move of the duals.
 
-        ``sums`` are those of all rows at the plane as it is now, ``background`` of those that are not chosen.
+        ``sums`` are those of all rows at the current (w, b), ``excluded`` those of the rows outside the active set.
+        Returns the number of steps, a status where a limit or the goal is reached, and the sums of all rows.
         """
         run = self.run
-        run.system.choose(self.chosen)
-        self.changes = np.empty_like(self.scores)
-        start = self.scores if background is None else self.scores.copy()
+        run.system.choose(self.active.rows)
+        self.active = self.active._replace(changes=np.empty_like(self.active.scores))
+        start = self.active.scores if excluded is None else self.active.scores.copy()
         factor = run.sigma / (1.0 + run.sigma * run.loss.curvature)
         for inner in range(INNER_STEPS + 1):
-            if inner > 0 and background is not None:
-                sums = background + self.look()
-            elif inner > 0:
-                sums = self.look()
-                run.update_incumbent(self.scores, float(sums.sums[LOST]))
+            if inner > 0:
+                sums = self.evaluate() if excluded is None else total_of(excluded, self.evaluate())
+            if inner > 0 and excluded is None:
+                run.update_primal_incumbent(self.active.scores, float(sums.totals[LOSS]))
                 run.update_dual_incumbent(sums, lambda: self.duals)
                 status = run.best.check_goal(run.options)
                 if status is not None:
                     return inner, status, sums
-            gradient = run.w - sums.w
-            gradient_b = run.rho * run.b - sums.total if run.problem.has_intercept else 0.0
+            gradient = run.w - (sums.positive + sums.negative)
+            gradient_b = run.rho * run.b - sum_of_duals(sums) if run.problem.has_intercept else 0.0
             length = math.sqrt(float(gradient @ gradient) + gradient_b * gradient_b)
-            enough = length <= 0.2 * math.sqrt(max(0.0, sums.sums[MOVED]))
-            if inner == INNER_STEPS or (inner and enough):
+            is_small = length <= 0.2 * math.sqrt(max(0.0, sums.totals[MOVED]))
+            if inner == INNER_STEPS or (inner and is_small):
                 break
-            if background is not None and run.furthest(self.scores, start) > SURPRISE * run.reach:
+            if excluded is not None and run.largest_change(self.active.scores, start) > SURPRISE * run.radius:
                 break
             status = run.monitor.check_limits()
             if status is None and run.best.n_iter >= run.options.max_iter:
                 status = Status.ITERATION_LIMIT
             if status is not None:
                 return inner, status, sums
-            step, step_b = run.system.solve(self.free, factor, gradient, gradient_b)
-            self._move(step, step_b, float(gradient @ step) + gradient_b * step_b, background)
+            step, step_b = run.system.solve(self.active.free, factor, gradient, gradient_b)
+            self._line_search(step, step_b, float(gradient @ step) + gradient_b * step_b, excluded)
         return inner, None, sums
 
-    def _move(self, step: np.ndarray, step_b: float, slope: float, background: DualSums | None) -> None:
-        """Go to the smallest value of Phi along the step."""
-        run = self.run
+    def _line_search(self, step: np.ndarray, step_b: float, slope: float, excluded: DualSums | None) -> None:
+        """Move (w, b) to the minimum of Phi along the step."""
+        run, n_active = self.run, self.active.rows.size
         linear = float(run.w @ step) + run.rho * run.b * step_b
-        if background is not None:
-            linear -= float(background.w @ step) + background.total * step_b
+        if excluded is not None:
+            linear -= float((excluded.positive + excluded.negative) @ step) + sum_of_duals(excluded) * step_b
         quadratic = float(step @ step) + run.rho * (step_b * step_b)
-        state = run.loss, self.proximal, self.scores, self.changes
 
-        def derivative_at_one() -> float:
-            taken = run.blocks.each(
-                self.chosen.size,
-                lambda first, last: travel_along(run.rows, self.chosen, first, last, step, step_b, *state),
-            )
-            return linear + quadratic - math.fsum(taken)
+        def at_one(first: int, last: int) -> float:
+            return derivative_at_full_step(run.rows, run.loss, self.active, step, step_b, first, last)
 
         def derivative(t: float) -> float:
-            taken = run.blocks.each(
-                self.chosen.size, lambda first, last: taken_by_duals(self.chosen, first, last, t, *state)
+            taken = run.engine.sum(
+                lambda first, last: derivative_along_step(run.loss, self.active, t, first, last), n_active
             )
-            return linear + t * quadratic - math.fsum(taken)
+            return linear + t * quadratic - taken
 
-        self.travelled = root_along(derivative, slope, derivative_at_one())
-        run.w = run.w + self.travelled * step
-        run.b += self.travelled * step_b
+        slope_at_one = linear + quadratic - run.engine.sum(at_one, n_active)
+        self.length = root_along(derivative, slope, slope_at_one)
+        run.w = run.w + self.length * step
+        run.b += self.length * step_b
         run.best.n_iter += 1
 
 
-def _added(parts: list[np.ndarray]) -> np.ndarray:
-    total = parts[0]
-    for part in parts[1:]:
-        total += part
-    return total
+def split_sums(memory: np.ndarray, size: int) -> DualSums:
+    """The sums that lie one after the other in an array."""
+    return DualSums(memory[:N_TOTALS], memory[N_TOTALS : N_TOTALS + size], memory[N_TOTALS + size :])
+
+
+def total_of(first: DualSums, second: DualSums) -> DualSums:
+    """The sums over two sets of rows together."""
+    return DualSums(*(a + b for a, b in zip(first, second, strict=True)))
+
+
+def difference(whole: DualSums, part: DualSums) -> DualSums:
+    """The sums over the rows that are not in the part."""
+    return DualSums(*(a - b for a, b in zip(whole, part, strict=True)))
+
+
+def sum_of_duals(sums: DualSums) -> float:
+    """sum beta_i"""
+    return float(sums.totals[POSITIVE] - sums.totals[NEGATIVE])
 
 
 def root_along(derivative: Callable[[float], float], at_zero: float, at_one: float) -> float:

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.rows import rows_of
-from maxmargin.engine.threads import ThreadEngine
-from maxmargin.loops.newton import see
+from maxmargin.engine import ThreadEngine
+from maxmargin.loops.newton import compute_scores
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
 from maxmargin.solvers.core.hessian import (
@@ -162,9 +162,13 @@ class NewtonSystem:
         def times(direction: np.ndarray) -> np.ndarray:
             middle, image = np.empty(rows.shape[1]), np.empty(rows.shape[0])
             self._engine.each(
-                middle.size, lambda first, last: see(transposed, first, last, direction, 0.0, middle), ROW_BLOCKS
+                middle.size,
+                lambda first, last: compute_scores(transposed, first, last, direction, 0.0, middle),
+                ROW_BLOCKS,
             )
-            self._engine.each(image.size, lambda first, last: see(own, first, last, middle, 0.0, image), ROW_BLOCKS)
+            self._engine.each(
+                image.size, lambda first, last: compute_scores(own, first, last, middle, 0.0, image), ROW_BLOCKS
+            )
             return direction + image
 
         return lambda right: ConjugateGradients(times, right).run(ROW_SPACE_FORCING, MAX_CONJUGATE_STEPS)

@@ -1,4 +1,4 @@
-"""A first plane from a part of the rows: where rows are many and columns few, it is near the plane of all of them."""
+"""Warm start from a subsample: with many rows and few columns, its solution is near that of all rows."""
 
 import numpy as np
 
@@ -7,14 +7,13 @@ from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core.subsample import subsample_rows
 from maxmargin.solvers.linear.initial_point import InitialPoint
 
-# One of so many rows goes into the sample: the largest number that leaves enough of them.
+# One of so many rows goes into the subsample: the largest stride that leaves enough of them.
 STRIDES = (16, 8, 4)
-# The sample has at least this many rows of every class.
+# The fewest rows of every class in a subsample.
 ROWS_PER_CLASS = 20
-# A sample's plane is not nearer to that of all rows than this, so it need not be better itself.
+# The subsample is solved to this relative gap: its solution is no nearer to that of all rows.
 GAP_OF_SAMPLE = 2e-2
-# With more rows for every column than this, the duals near the edge can be trusted; with fewer, three times as many
-# are set free.
+# With fewer rows per column than this, the set of free duals is predicted three times as wide.
 TRUSTED_ROWS = 60
 
 
@@ -38,7 +37,7 @@ def subsample(problem: LinearSVMProblem) -> LinearSVMProblem | None:
 
 
 def initial_point_from_subsample(problem: LinearSVMProblem, w: np.ndarray, b: float, width: float) -> InitialPoint:
-    """Begin at a plane: duals are at their ends, but for those of rows within ``width`` of the edge."""
+    """Start from coefficients: duals are at their bounds, except of rows within ``width`` of the margin."""
     loss = problem.loss
     scores = problem.scores(w, b)
     if problem.points.n_rows < TRUSTED_ROWS * STRIDES[0] * problem.points.n_columns:

@@ -14,7 +14,7 @@ def tied_intercepts(problem: CrammerSingerProblem, scores: np.ndarray, B: np.nda
     """
     counted = np.flatnonzero(problem.weights)
     own = np.arange(counted.size), problem.codes[counted]
-    shares = -B[counted] / problem.limits()[counted, None]
+    shares = -B[counted] / problem.box_bounds()[counted, None]
     shares[own] += 1.0
     ahead = scores[counted] + 1.0
     ahead[own] -= 1.0

@@ -1,179 +1,191 @@
-"""The outer loop of every algorithm that makes passes over the rows: order, record, and when to stop."""
+"""The outer loop of the perceptrons: order of the rows, record of the epochs, termination."""
 
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin.data import Dataset, Points
-from maxmargin.loops.perceptron import Examples, Plane
+from maxmargin.loops.perceptron import Coefficients, Examples, criterion_sum
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Status, StepReport
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, StallTest, Status, StepReport
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
 from maxmargin.solvers.separability.separability_test import SeparabilityTest
 
 
-class PassOutcome(NamedTuple):
-    """What a pass met. ``cut_short`` says why it ended before its last row, if it did."""
+class Epoch(NamedTuple):
+    """The record of one epoch.
+
+    ``online_loss`` is the sum of max(0, -y_i f(x_i)) at the time of each evaluation, ``criterion`` the one of the
+    coefficients after the epoch, where it was computed. ``cut_short`` is why the epoch ended before its last row.
+    """
 
     updates: int
-    criterion: float
-    looks: int
+    online_loss: float
+    rows_evaluated: int
+    criterion: float | None = None
     cut_short: Status | None = None
 
 
-class RowVisits:
-    """The order in which a run visits the rows, pass after pass; subclasses say what a visit does."""
+class EpochRun:
+    """A run through the rows, epoch by epoch; subclasses say what happens to a row."""
 
-    def __init__(self, dataset: Dataset, options: EpochOptions) -> None:
+    def __init__(self, dataset: Dataset, options: EpochOptions, start: Start) -> None:
         self.dataset = dataset
-        self.order = rows_to_visit(dataset, options.held_out)
+        self.start = start
+        self.order = training_rows(dataset, options.held_out)
         self._shuffler = np.random.default_rng(options.seed) if options.shuffle else None
 
     def shuffle(self) -> None:
-        """Draw the next pass's order."""
+        """Draw the next epoch's order."""
         if self._shuffler is not None:
             self._shuffler.shuffle(self.order)
 
     @abstractmethod
-    def make_pass(self, monitor: Monitor) -> PassOutcome:
-        """Visit the rows once."""
+    def epoch(self, monitor: Monitor) -> Epoch:
+        """Run through the rows once."""
 
-    def make_passes(self, monitor: Monitor, at_most: float) -> list[PassOutcome]:  # noqa: ARG002
-        """Make at least one pass, and at most this many."""
+    def epochs(self, monitor: Monitor, at_most: float) -> list[Epoch]:  # noqa: ARG002
+        """Run at least one epoch, and at most this many."""
         self.shuffle()
-        return [self.make_pass(monitor)]
+        return [self.epoch(monitor)]
+
+    def criterion_per_epoch(self, record: list[Epoch]) -> np.ndarray | None:
+        """J(w, b) after each epoch, where it was computed."""
+        criteria = [epoch.criterion for epoch in record if epoch.criterion is not None]
+        return np.array(criteria, dtype=np.float64) if len(criteria) == len(record) else None
 
     @abstractmethod
     def result(self) -> tuple[np.ndarray, float, np.ndarray]:
-        """w, b and alpha, as a user would get them now (a run in a feature space has no w: an empty one)."""
+        """w, b and alpha of the model as it is now; w is empty in a feature space."""
 
     @abstractmethod
     def end(self) -> Start:
-        """Where a later run would go on."""
+        """Where a later run would continue."""
 
 
-class PlaneRun(RowVisits):
-    """A run that moves a plane in the space of the rows."""
+class LinearRun(EpochRun):
+    """A run that changes coefficients in the space of the rows."""
 
     def __init__(self, problem: PerceptronProblem, options: EpochOptions, start: Start) -> None:
-        super().__init__(problem.dataset, options)
+        super().__init__(problem.dataset, options, start)
         points = problem.dataset.points
         self.problem = problem
         self.examples = Examples(points.rows, problem.dataset.signs, problem.steps, problem.intercept_step)
         w = np.zeros(points.n_columns) if start.w is None else np.array(start.w, dtype=np.float64)
-        self.plane = Plane(w, np.array([float(start.intercept)]), np.zeros(points.n_rows))
+        self.coefficients = Coefficients(w, np.array([float(start.intercept)]), np.zeros(points.n_rows))
         self._rows_per_call = max(1, ENTRIES_PER_CALL // max(1, points.longest_row))
 
     def parts(self) -> Iterator[np.ndarray]:
-        """Yield the order in parts that are each short enough to be one call of a loop."""
+        """Yield the order in parts that are each short enough for one call of a compiled loop."""
         for begin in range(0, self.order.size, self._rows_per_call):
             yield self.order[begin : begin + self._rows_per_call]
 
+    def criterion(self) -> float:
+        """The perceptron criterion J(w, b) of the coefficients as they are now, on the rows that are trained on."""
+        total = sum(criterion_sum(self.examples, part, self.coefficients) for part in self.parts())
+        return float(total) / self.problem.step
+
     def result(self) -> tuple[np.ndarray, float, np.ndarray]:
-        """The plane as it is now, and the steps taken on each row."""
-        return self.plane.w, float(self.plane.intercept[0]), self.plane.alpha
+        """The coefficients as they are now, and the steps taken on each row."""
+        return self.coefficients.w, float(self.coefficients.intercept[0]), self.coefficients.alpha
 
     def end(self) -> Start:
-        """The plane as it is now."""
-        return Start(self.plane.w, float(self.plane.intercept[0]))
+        """The coefficients as they are now."""
+        return Start(self.coefficients.w, float(self.coefficients.intercept[0]))
 
 
-class PassRecord:
-    """Updates, criterion and looks of every pass, and whether the next pass is worth making.
+class EpochHistory:
+    """The record of all epochs, and the termination test after each of them.
 
-    Without held-out rows the run has stalled once the criterion of ``n_iter_no_change`` passes in a row was not
-    smaller by ``tol`` a row than the best before; with them, once their accuracy was not greater by ``tol``.
+    Without held-out rows a run has stalled once the online loss of ``n_iter_no_change`` epochs in a row was not smaller
+    by ``tol`` a row than the best before; with them, once their accuracy was not greater by ``tol``.
     """
 
-    def __init__(self, options: EpochOptions, monitor: Monitor, run: RowVisits) -> None:
-        self.outcomes: list[PassOutcome] = []
+    def __init__(self, options: EpochOptions, monitor: Monitor, run: EpochRun) -> None:
+        self.epochs: list[Epoch] = []
         self._options = options
         self._monitor = monitor
         self._run = run
         self._best = math.inf
-        self._passes_without_progress = 0
+        # Stalled at the n-th epoch without progress, that is once more than n - 1 have gone by.
+        self._stall = StallTest(patience=options.n_iter_no_change - 1)
 
-    def add(self, outcome: PassOutcome, error: float | None = None) -> Status | None:
-        """Record a pass; return why to stop after it, or None. ``error`` is that of the held-out rows."""
-        self.outcomes.append(outcome)
-        asked = self._monitor.report(
+    def add(self, epoch: Epoch, error: float | None = None) -> Status | None:
+        """Record an epoch; return why to stop after it, or None. ``error`` is that of the held-out rows."""
+        self.epochs.append(epoch)
+        return self._monitor.check(
+            self._end(epoch, error),
+            len(self.epochs),
+            self._options,
             lambda: StepReport(
                 step="pass",
-                number=len(self.outcomes),
-                summary=f"{outcome.updates} mistakes, criterion {outcome.criterion:.6g}",
-                share=len(self.outcomes) / self._options.max_iter,
+                number=len(self.epochs),
+                summary=f"{epoch.updates} mistakes, online loss {epoch.online_loss:.6g}",
+                share=len(self.epochs) / self._options.max_iter,
                 result=self._run.result,
-            )
+            ),
         )
-        if outcome.cut_short is not None:
-            return outcome.cut_short
-        if outcome.updates == 0:
-            return Status.SOLVED
-        if error is None:
-            # Mistakes with a criterion of zero are those of the zero plane, which says nothing of progress.
-            error = outcome.criterion / self._run.order.size if outcome.criterion > 0.0 else math.inf
-        if self._has_stalled(error):
-            return Status.STALLED
-        if asked is not None:
-            return asked
-        return Status.ITERATION_LIMIT if len(self.outcomes) >= self._options.max_iter else None
 
-    def passes_before_judgement(self) -> float:
-        """How many passes can be made before anything but a pass without updates could end the run."""
+    def epochs_until_check(self) -> float:
+        """How many epochs can be run before anything but an epoch without updates could end the run."""
         if self._options.tol is None and self._options.held_out is None:
-            return self._options.max_iter - len(self.outcomes)
+            return self._options.max_iter - len(self.epochs)
         return 1
 
-    def _has_stalled(self, value: float) -> bool:
+    def _end(self, epoch: Epoch, error: float | None) -> Status | None:
+        if epoch.cut_short is not None:
+            return epoch.cut_short
+        if epoch.updates == 0:
+            return Status.SOLVED
         if self._options.tol is None:
-            return False
-        if self._best < math.inf and value > self._best - self._options.tol:
-            self._passes_without_progress += 1
-        else:
-            self._passes_without_progress = 0
-        self._best = min(self._best, value)
-        return self._passes_without_progress >= self._options.n_iter_no_change
+            return None
+        if error is None:
+            # Mistakes without loss are those of zero coefficients, which say nothing about progress.
+            error = epoch.online_loss / self._run.order.size if epoch.online_loss > 0.0 else math.inf
+        progress = math.isinf(self._best) or error <= self._best - self._options.tol
+        self._best = min(self._best, error)
+        return Status.STALLED if self._stall.count(progress, len(self.epochs)) else None
 
 
 class HeldOutRows:
-    """Rows kept from training, to measure the error of a plane on."""
+    """Rows that are not trained on, to measure the error of coefficients on."""
 
     def __init__(self, dataset: Dataset, held_out: np.ndarray) -> None:
         self._points = Points(dataset.points.matrix[held_out])
         self._is_positive = dataset.signs[held_out] > 0.0
 
     def error(self, w: np.ndarray, intercept: float) -> float:
-        """The share of rows on the wrong side."""
+        """The share of misclassified rows."""
         predicted = self._points.scores(w) + intercept >= 0.0
         return float(np.mean(predicted != self._is_positive))
 
 
-def run_passes(
-    run: RowVisits, options: EpochOptions, monitor: Monitor, test: SeparabilityTest | None = None
+def run_epochs(
+    run: EpochRun, options: EpochOptions, monitor: Monitor, test: SeparabilityTest | None = None
 ) -> PerceptronResult:
-    """Make passes until one is without an update, or until the options, the monitor or the test say stop."""
-    record = PassRecord(options, monitor, run)
+    """Run epochs until one has no update, or until the options, the monitor or the separability test end the run."""
+    history = EpochHistory(options, monitor, run)
     held_out = None if options.held_out is None else HeldOutRows(run.dataset, options.held_out)
     status = monitor.check_limits()
     while status is None:
-        at_most = record.passes_before_judgement()
+        at_most = history.epochs_until_check()
         if test is not None:
-            at_most = max(1, min(at_most, test.next_pass - len(record.outcomes)))
-        for outcome in run.make_passes(monitor, at_most):
+            at_most = max(1, min(at_most, test.next_epoch - len(history.epochs)))
+        for epoch in run.epochs(monitor, at_most):
             error = None if held_out is None else held_out.error(*run.result()[:2])
-            status = record.add(outcome, error)
+            status = history.add(epoch, error)
         if status is None and test is not None:
-            status = test.verdict(len(record.outcomes), monitor)
-    return result_of(run, status, record.outcomes, None if test is None else test.witness)
+            status = test.check(len(history.epochs), monitor)
+    return result_of(run, status, history.epochs, None if test is None else test.witness)
 
 
 def result_of(
-    run: RowVisits, status: Status, outcomes: list[PassOutcome], witness: np.ndarray | None = None
+    run: EpochRun, status: Status, epochs: list[Epoch], witness: np.ndarray | None = None
 ) -> PerceptronResult:
-    """Close the books of a run."""
+    """The result of a run that has ended."""
     w, intercept, alpha = run.result()
     return PerceptronResult(
         w=w,
@@ -181,28 +193,37 @@ def result_of(
         beta=run.dataset.signs * alpha,
         alpha=alpha,
         status=status,
-        n_iter=len(outcomes),
-        n_updates=sum(outcome.updates for outcome in outcomes),
-        mistakes_per_pass=np.array([outcome.updates for outcome in outcomes], dtype=np.int64),
-        criterion_per_pass=np.array([outcome.criterion for outcome in outcomes], dtype=np.float64),
-        rows_evaluated_per_pass=np.array([outcome.looks for outcome in outcomes], dtype=np.int64),
+        criterion_per_pass=run.criterion_per_epoch(epochs),
+        start=run.start,
         end=run.end(),
         witness=witness,
+        **counts_of(epochs),
     )
 
 
+def counts_of(epochs: list[Epoch]) -> dict[str, Any]:
+    """The record of all epochs, as a result holds it."""
+    return {
+        "n_iter": len(epochs),
+        "n_updates": sum(epoch.updates for epoch in epochs),
+        "mistakes_per_pass": np.array([epoch.updates for epoch in epochs], dtype=np.int64),
+        "online_loss_per_pass": np.array([epoch.online_loss for epoch in epochs], dtype=np.float64),
+        "rows_evaluated_per_pass": np.array([epoch.rows_evaluated for epoch in epochs], dtype=np.int64),
+    }
+
+
 def separability_test(problem: PerceptronProblem, options: EpochOptions) -> SeparabilityTest | None:
-    """The question whether a run can end; not put where rows are held out, or few passes are wanted."""
+    """The test that ends a run on inseparable data; None where rows are held out, or a single epoch is wanted."""
     if options.held_out is not None or options.max_iter == 1:
         return None
     return SeparabilityTest(problem.dataset, problem.fit_intercept)
 
 
-def rows_to_visit(dataset: Dataset, held_out: np.ndarray | None = None) -> np.ndarray:
-    """The rows that count and are not held out, in their order."""
-    visit = np.ones(dataset.points.n_rows, dtype=bool)
+def training_rows(dataset: Dataset, held_out: np.ndarray | None = None) -> np.ndarray:
+    """The rows of positive weight that are not held out, in their order."""
+    trained_on = np.ones(dataset.points.n_rows, dtype=bool)
     if dataset.weights is not None:
-        visit &= dataset.weights > 0.0
+        trained_on &= dataset.weights > 0.0
     if held_out is not None:
-        visit[held_out] = False
-    return np.flatnonzero(visit).astype(np.uint32)
+        trained_on[held_out] = False
+    return np.flatnonzero(trained_on).astype(np.uint32)

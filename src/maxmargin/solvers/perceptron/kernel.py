@@ -1,126 +1,121 @@
-"""The kernel perceptron (theory A8): A1 in the dual.
+"""The kernel perceptron: the online perceptron in the dual.
 
-f(x) = sum of alpha_j y_j k(x_j, x); on a mistake at row i, alpha_i += eta. The scores of all rows are kept, so that a
-look is one comparison. Rows are visited in blocks: within a block the gram matrix of its rows carries the updates on,
-and after it the kernel columns of the rows that were updated, made together through BLAS, move all scores. Columns are
-cached up to a bound, for near the end the same rows are updated again and again.
+f(x) = sum of alpha_j y_j k(x_j, x); on a mistake at row i, alpha_i += eta. The scores of all rows are stored, so that
+an evaluation is one comparison. Rows are taken in blocks: within a block the Gram matrix of its rows updates their
+scores, and after it the kernel columns of the updated rows, computed together through BLAS, update all scores. Columns
+are cached up to a bound, since late epochs update the same rows again and again.
 
 "The Perceptron Algorithm", lecture 8, section 1.4; Freund and Schapire, "Large margin classification using the
 perceptron algorithm", 1999, section 3.
 """
 
-from collections import OrderedDict
+import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from maxmargin.loops.kernel_perceptron import kernel_block_pass
+from maxmargin.loops.kernel_perceptron import kernel_block_epoch
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
-from maxmargin.solvers.core import Monitor
-from maxmargin.solvers.perceptron.epochs import PassOutcome, RowVisits, run_passes
-from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
+from maxmargin.solvers.core import Monitor, Result
+from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix
+from maxmargin.solvers.perceptron.epochs import Epoch, EpochRun, run_epochs
+from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start, start_of
 
+# Rows whose Gram matrix is computed at a time: large enough for BLAS, small beside the cache of columns.
 BLOCK_ROWS = 128
+# The size of a cache that a run makes for itself, in megabytes.
+CACHE_MEGABYTES = 200.0
 
 
-class KernelColumns:
-    """Columns of the gram matrix, the most recently used ones kept, in at most ``megabytes``."""
+class KernelColumns(KernelCache):
+    """The columns of the kernel matrix, in double precision, the most recently used ones kept in ``megabytes``.
+
+    Parameters
+    ----------
+    problem : KernelPerceptronProblem
+    megabytes : float
+    """
 
     def __init__(self, problem: KernelPerceptronProblem, megabytes: float) -> None:
-        self._problem = problem
-        self._capacity = int(megabytes * 2**20 / (8 * max(1, problem.dataset.points.n_rows)))
-        self._kept: OrderedDict[int, np.ndarray] = OrderedDict()
+        matrix = KernelMatrix(problem.dataset.points, problem.kernel, np.float64)
+        super().__init__(matrix, megabytes, at_least=BLOCK_ROWS)
 
-    def combination(self, rows: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-        """The sum of the columns of ``rows``, times coefficients."""
-        total = np.zeros(self._problem.dataset.points.n_rows)
-        missing = []
-        for row, coefficient in zip(rows, coefficients, strict=True):
-            column = self._kept.get(int(row))
-            if column is None:
-                missing.append((int(row), coefficient))
-            else:
-                self._kept.move_to_end(int(row))
-                total += coefficient * column
-        if missing:
-            made = self._problem.columns(np.array([row for row, _ in missing]))
-            total += np.array([coefficient for _, coefficient in missing]) @ made
-            self._keep([row for row, _ in missing], made)
-        return total
 
-    def _keep(self, rows: list[int], columns: np.ndarray) -> None:
-        for row, column in zip(rows[: self._capacity], columns, strict=False):
-            self._kept[row] = column.copy()
-        while len(self._kept) > self._capacity:
-            self._kept.popitem(last=False)
+@dataclass(frozen=True)
+class KernelOptions(EpochOptions):
+    """Options of the kernel perceptron.
+
+    Attributes
+    ----------
+    columns : KernelColumns or None
+        The kernel cache, which all tasks on the same rows can share; None for a cache of the run's own.
+    """
+
+    columns: KernelColumns | None = None
 
 
 def solve(
     problem: KernelPerceptronProblem,
-    options: EpochOptions,
+    options: KernelOptions,
     monitor: Monitor,
-    *,
-    columns: KernelColumns,
-    scores: np.ndarray | None = None,
+    start: Start | Result[float] | None = None,
 ) -> PerceptronResult:
-    """Run until a pass makes no mistake, or until the options or the monitor say stop.
+    """Run until an epoch makes no mistake, or until the options or the monitor end the run.
 
-    ``scores`` are those of the rows at the start, where the run goes on from a model; else zero.
+    ``start`` holds the scores of the rows, where the run continues from a model.
     """
-    return run_passes(KernelRun(problem, options, columns, scores), options, monitor)
+    return run_epochs(KernelRun(problem, options, start_of(start)), options, monitor)
 
 
-class KernelRun(RowVisits):
+class KernelRun(EpochRun):
     """A run that keeps the duals and the scores of all rows."""
 
-    def __init__(
-        self,
-        problem: KernelPerceptronProblem,
-        options: EpochOptions,
-        columns: KernelColumns,
-        scores: np.ndarray | None,
-    ) -> None:
-        super().__init__(problem.dataset, options)
+    def __init__(self, problem: KernelPerceptronProblem, options: KernelOptions, start: Start) -> None:
+        super().__init__(problem.dataset, options, start)
         self.problem = problem
         self.alpha = np.zeros(problem.dataset.points.n_rows)
-        self.scores = np.zeros_like(self.alpha) if scores is None else np.array(scores, dtype=np.float64)
+        self.scores = np.zeros_like(self.alpha) if start.scores is None else np.array(start.scores, dtype=np.float64)
         self.intercept_change = 0.0
-        self._columns = columns
+        self._columns = options.columns or KernelColumns(problem, CACHE_MEGABYTES)
 
-    def make_pass(self, monitor: Monitor) -> PassOutcome:
-        """Go from mistake to mistake; blocks without one cost a comparison a row."""
+    def epoch(self, monitor: Monitor) -> Epoch:
+        """Run from mistake to mistake; rows between two blocks take a comparison each."""
         order, signs = self.order, self.problem.dataset.signs
-        updates, criterion, position, cut_short = 0, 0.0, 0, None
+        updates, loss, position, cut_short = 0, 0.0, 0, None
         while cut_short is None:
             wrong = signs[order[position:]] * self.scores[order[position:]] <= 0.0
             if not wrong.any():
                 break
             position += int(wrong.argmax())
             block = order[position : position + BLOCK_ROWS]
-            more, loss = self._visit(block)
-            updates, criterion, position = updates + more, criterion + loss, position + block.size
+            more, block_loss = self._block(block)
+            updates, loss, position = updates + more, loss + block_loss, position + block.size
             cut_short = monitor.check_limits() if position < order.size else None
-        return PassOutcome(updates, criterion / self.problem.step, order.size, cut_short)
+        criterion = float(np.maximum(0.0, -signs[order] * self.scores[order]).sum())
+        return Epoch(updates, loss / self.problem.step, order.size, criterion, cut_short)
 
-    def _visit(self, block: np.ndarray) -> tuple[int, float]:
+    def _block(self, block: np.ndarray) -> tuple[int, float]:
         problem = self.problem
         signs = problem.dataset.signs[block]
         change = np.zeros(block.size)
-        gram = np.ascontiguousarray(problem.gram(block, block))
-        updates, criterion = kernel_block_pass(
+        gram = self._columns.matrix.block(block, block, np.empty((block.size, block.size)))
+        updates, loss = kernel_block_epoch(
             gram, signs, problem.steps[block], self.scores[block], problem.intercept_step, change
         )
         moved = np.flatnonzero(change)
         signed = (signs * change)[moved]
-        self.scores += self._columns.combination(block[moved], signed)
+        self._columns.add_rows(self._columns.slots(block[moved]), signed, self.scores)
         self.scores += signed.sum() * problem.intercept_step
         self.intercept_change += float(signed.sum()) * problem.intercept_step
+        if not math.isfinite(self.scores.sum()):
+            raise ValueError("kernel gives values that are not finite: rescale X, or lower gamma, degree or coef0.")
         self.alpha[block] += change
-        return updates, criterion
+        return updates, loss
 
     def result(self) -> tuple[np.ndarray, float, np.ndarray]:
         """No w, the intercept's change, and the duals."""
         return np.empty(0), self.intercept_change, self.alpha
 
     def end(self) -> Start:
-        """A feature space has no plane to go on from: the estimator keeps the expansion."""
-        return Start()
+        """The scores of the rows."""
+        return Start(scores=self.scores)

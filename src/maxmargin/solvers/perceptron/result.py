@@ -1,4 +1,4 @@
-"""What goes into a perceptron run and what comes out of it."""
+"""Options, starting point and result of a perceptron run."""
 
 from dataclasses import dataclass, field
 
@@ -9,53 +9,83 @@ from maxmargin.solvers.core import Options, Result
 
 @dataclass(frozen=True)
 class EpochOptions(Options):
-    """Options of algorithms that make passes over the rows.
+    """Options of algorithms that run through the rows epoch by epoch.
 
     Attributes
     ----------
     tol : float or None
-        The improvement of the criterion per row, or of the held-out accuracy, that counts as progress; None for no
-        stall test.
+        The improvement of the loss per row, or of the held-out accuracy, that counts as progress; None for no stall
+        test.
     n_iter_no_change : int
-        Passes without progress after which the run has stalled.
+        Epochs without progress after which the run has stalled.
     shuffle : bool
     held_out : ndarray of int, or None
         Rows that are not trained on: their accuracy decides when to stop.
     average_since : int or None
         From which example on the coefficients are averaged.
+    record_criterion : bool
+        Whether the online rule evaluates the perceptron criterion after each epoch, which reads all rows once more.
     """
 
-    tol: float | None = 1e-3  # type: ignore[assignment]
+    tol: float | None = None  # type: ignore[assignment]
     max_iter: float = 1000
     n_iter_no_change: int = 5
     shuffle: bool = True
     held_out: np.ndarray | None = None
     average_since: int | None = None
+    record_criterion: bool = False
 
 
 @dataclass(frozen=True)
 class Start:
-    """Coefficients that a run starts from (``None`` for zeros), and the sums of an average over earlier examples."""
+    """Where a run starts: coefficients (None for zeros) and the sums of an average over earlier examples.
+
+    A kernel perceptron starts from the ``scores`` of its rows (None for zeros) instead of coefficients.
+    """
 
     w: np.ndarray | None = None
     intercept: float = 0.0
     average_w: np.ndarray | None = None
     average_intercept: float = 0.0
     seen: int = 0
+    scores: np.ndarray | None = None
 
 
 @dataclass
 class PerceptronResult(Result[float]):
-    """Coefficients, the steps taken on each row, and the record of every pass.
+    """Coefficients, the steps taken on each row, and the record of every epoch.
 
-    ``w`` is the start plus the sum of alpha_i y_i x_i. ``end`` is where a later run goes on. ``witness`` are weights of
-    the rows for which the convex hulls of the two classes meet, where that was found.
+    Attributes
+    ----------
+    alpha : ndarray of shape (n,)
+        The sum of the steps taken on each row: ``w`` is that of the start plus the sum of alpha_i y_i x_i.
+    n_updates : int
+    mistakes_per_pass, rows_evaluated_per_pass : ndarray of int
+    online_loss_per_pass : ndarray
+        The sum of max(0, -y_i f(x_i)), each with the coefficients at the time of its evaluation.
+    criterion_per_pass : ndarray or None
+        The perceptron criterion J(w, b) of the coefficients after each epoch, where it was computed.
+    start, end : Start
+        Where the run started, and where a later one continues.
+    witness : ndarray of shape (n,), or None
+        Weights of the rows for which the convex hulls of the two classes meet, where the run ended with them.
     """
 
     alpha: np.ndarray = field(default_factory=lambda: np.empty(0))
     n_updates: int = 0
     mistakes_per_pass: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    criterion_per_pass: np.ndarray = field(default_factory=lambda: np.empty(0))
+    online_loss_per_pass: np.ndarray = field(default_factory=lambda: np.empty(0))
+    criterion_per_pass: np.ndarray | None = None
     rows_evaluated_per_pass: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    start: Start = field(default_factory=Start)
     end: Start = field(default_factory=Start)
     witness: np.ndarray | None = None
+
+
+def start_of(start: Start | Result[float] | None) -> Start:
+    """Where to start: at zero, at a start, at the end of an earlier run, or at the coefficients of another solver."""
+    if isinstance(start, PerceptronResult):
+        return start.end
+    if isinstance(start, Result):
+        return Start(start.w, start.intercept)
+    return Start() if start is None else start

@@ -1,12 +1,12 @@
-"""The smooth perceptron: a separating plane after O(R/gamma) passes instead of O(R²/gamma²) updates.
+"""The smooth perceptron: a separating hyperplane after O(R/gamma) epochs instead of O(R²/gamma²) updates.
 
-With points z_i = y_i x_i / R, the margin is the value of a game between a plane v and hull weights c,
+With points z_i = y_i x_i / R, the margin is the value of a game between a vector v and hull weights c,
 
     max over v of (min_i z_i·v - ||v||²/2)  =  min over c of ||sum c_i z_i||²/2  =  (gamma_opt/R)²/2.
 
 The perceptron answers v with one worst point; here the answer is spread over all points by a softmax of temperature mu,
-which falls as 1/k², and both sides are averaged (Nesterov's excessive gap). The first plane that separates comes after
-at most 2 sqrt(log n) R/gamma_opt passes, and every pass gives a plane and hull weights: a bracket.
+which falls as 1/k², and both sides are averaged (Nesterov's excessive gap). The first separating hyperplane is found
+after at most 2 sqrt(log n) R/gamma_opt epochs, and every epoch yields a hyperplane and hull weights: a bracket.
 
 N. Soheili, J. Peña, "A smooth perceptron algorithm", SIAM Journal on Optimization 22, 2012.
 """
@@ -17,52 +17,57 @@ import numpy as np
 
 from maxmargin.problems import PerceptronProblem
 from maxmargin.solvers.core import Monitor, Status, StepReport
-from maxmargin.solvers.perceptron.epochs import PassOutcome
+from maxmargin.solvers.perceptron.epochs import Epoch, counts_of
 from maxmargin.solvers.perceptron.margin import MarginOptions, MarginResult
 from maxmargin.solvers.perceptron.result import Start
 
-# Without a guess, the share of the upper bound that the plane's margin has to reach.
-SHARE = 0.5
+# The share of the guess, or without one of the upper bound, that the margin has to reach: that of the margin
+# perceptron's theorem.
+MARGIN_SHARE = 0.5
 
 
-def solve(problem: PerceptronProblem, options: MarginOptions, monitor: Monitor) -> MarginResult:
-    """Run until the plane has half of the margin asked for, or of the best; or no plane can have it."""
+def solve(
+    problem: PerceptronProblem,
+    options: MarginOptions,
+    monitor: Monitor,
+    start: None = None,  # noqa: ARG001
+) -> MarginResult:
+    """Run until half of the margin asked for, or of the largest one, is reached; or no hyperplane can have it.
+
+    The run starts at the mean of the points, where the theorem holds.
+    """
     run = SmoothRun(problem)
     guess = options.gamma
     smallest = options.min_gamma * run.radius if guess is None else guess
-    max_iter = math.inf if options.max_iter is None else options.max_iter
-    outcomes: list[PassOutcome] = []
+    epochs: list[Epoch] = []
     status = monitor.check_limits()
     while status is None:
-        outcomes.append(run.make_pass())
+        epochs.append(run.epoch())
         lower, upper = run.bracket()
-        asked = monitor.report(run.report)
-        if lower >= (SHARE * upper if guess is None else SHARE * guess) and lower > 0.0:
-            status = Status.SOLVED
+        ended = None
+        if lower >= MARGIN_SHARE * (upper if guess is None else guess) and lower > 0.0:
+            ended = Status.SOLVED
         elif upper < smallest:
-            status = Status.NOT_SEPARABLE
-        else:
-            status = asked or (Status.ITERATION_LIMIT if len(outcomes) >= max_iter else None)
+            ended = Status.NOT_SEPARABLE
+        status = monitor.check(ended, len(epochs), options, run.report)
     w, intercept, alpha = run.result()
+    counts = counts_of(epochs) | {"n_updates": len(epochs)}
     return MarginResult(
         w=w,
         intercept=intercept,
         beta=problem.dataset.signs * alpha,
         alpha=alpha,
         status=status,
-        n_iter=len(outcomes),
-        n_updates=len(outcomes),
-        mistakes_per_pass=np.array([outcome.updates for outcome in outcomes], dtype=np.int64),
-        criterion_per_pass=np.array([outcome.criterion for outcome in outcomes], dtype=np.float64),
-        rows_evaluated_per_pass=np.array([outcome.looks for outcome in outcomes], dtype=np.int64),
+        criterion_per_pass=counts["online_loss_per_pass"],
         end=Start(w, intercept),
         gamma_guess=run.bracket()[1] if guess is None else guess,
-        updates_per_round=(len(outcomes),),
+        updates_per_round=(len(epochs),),
+        **counts,
     )
 
 
 class SmoothRun:
-    """The plane v, the hull weights c, and the temperature."""
+    """The vector v, the hull weights c, and the temperature."""
 
     def __init__(self, problem: PerceptronProblem) -> None:
         self.problem = problem
@@ -77,14 +82,14 @@ class SmoothRun:
         self.factors = np.where(self.counted, dataset.signs / (problem.lengths * self.radius), 0.0)
         self.weights = self.counted / self.counted.sum()
         self.mean = self._combined(self.weights)
-        self.v, self.temperature, self.n_passes = self.mean.copy(), 1.0, 0
+        self.v, self.temperature, self.n_epochs = self.mean.copy(), 1.0, 0
         self.scores = self._scores(self.v)
         self.weights = self._answer()
         self.mean = self._combined(self.weights)
 
-    def make_pass(self) -> PassOutcome:
-        """Move both sides once."""
-        share = 2.0 / (self.n_passes + 3.0)
+    def epoch(self) -> Epoch:
+        """Move both sides once; the loss is that of the new v."""
+        share = 2.0 / (self.n_epochs + 3.0)
         answer = self._combined(self._answer())
         self.v = (1.0 - share) * (self.v + share * self.mean) + share**2 * answer
         self.temperature *= 1.0 - share
@@ -92,31 +97,31 @@ class SmoothRun:
         best = self._answer()
         self.weights = (1.0 - share) * self.weights + share * best
         self.mean = (1.0 - share) * self.mean + share * self._combined(best)
-        self.n_passes += 1
+        self.n_epochs += 1
         wrong = self.counted & (self.scores <= 0.0)
-        lost = float(np.sum(-self.scores, where=wrong)) * self.radius
-        return PassOutcome(int(np.count_nonzero(wrong)), lost, int(self.counted.sum()))
+        loss = float(np.sum(-self.scores, where=wrong)) * self.radius
+        return Epoch(int(np.count_nonzero(wrong)), loss, int(self.counted.sum()))
 
     def bracket(self) -> tuple[float, float]:
-        """The margin of the plane, and the length of the hull point."""
+        """The margin of the hyperplane, and the length of the hull point."""
         length = float(np.linalg.norm(self.v))
         lower = float(self.scores.min(where=self.counted, initial=math.inf)) / length if length > 0.0 else -math.inf
         return self.radius * lower, self.radius * float(np.linalg.norm(self.mean))
 
     def result(self) -> tuple[np.ndarray, float, np.ndarray]:
-        """The plane, and the hull weights as steps on the rows as they are."""
+        """The coefficients, and the hull weights as steps on the rows themselves."""
         intercept = float(self.v[-1]) if self.problem.fit_intercept else 0.0
         return self.v[:-1].copy(), intercept, self.weights / self.problem.lengths
 
     def report(self) -> StepReport:
-        """What is known after a pass."""
+        """The bracket after an epoch."""
         lower, upper = self.bracket()
         summary = f"margin {lower:.6g} of at most {upper:.6g}"
         share = max(0.0, lower) / upper if upper > 0.0 else 0.0
-        return StepReport(step="pass", number=self.n_passes, summary=summary, share=share, result=self.result)
+        return StepReport(step="pass", number=self.n_epochs, summary=summary, share=share, result=self.result)
 
     def _answer(self) -> np.ndarray:
-        """The softmax of the points that are worst for the plane."""
+        """The softmax of the points with the smallest scores."""
         scores = np.where(self.counted, self.scores, math.inf)
         answer = np.exp((scores.min() - scores) / self.temperature)
         return answer / answer.sum()

@@ -7,7 +7,7 @@ import numpy as np
 
 from maxmargin.engine.threads import ThreadEngine
 from maxmargin.loops.logistic import evaluate_losses, intercept_derivatives
-from maxmargin.loops.newton import see
+from maxmargin.loops.newton import compute_scores
 from maxmargin.problems.logistic import LogisticProblem, certified_radius, falling_root
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
 from maxmargin.solvers.core.transposed_product import transposed_product
@@ -87,7 +87,7 @@ class LogisticRun:
     def fill_scores(self, w: np.ndarray, scores: np.ndarray) -> None:
         """Compute X w."""
         rows = self.problem.points.rows
-        self.engine.each(scores.size, lambda first, last: see(rows, first, last, w, 0.0, scores))
+        self.engine.each(scores.size, lambda first, last: compute_scores(rows, first, last, w, 0.0, scores))
 
     def minimise_intercept(self) -> None:
         """Move the intercept to its minimum for w."""

@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data import Points, far_place
+from maxmargin.data import Points, estimate_offsets
 from maxmargin.data.blocks import row_blocks
 from maxmargin.data.points import squared_norms
 from maxmargin.engine.threads import ThreadEngine
 from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.solvers.core import Monitor, Options, Result, Status
 from maxmargin.solvers.regression.logistic import LogisticResult, LogisticRun, initial_result
-from maxmargin.solvers.separability.quasi_separation import separating_by_program
+from maxmargin.solvers.separability.quasi_complete_separation import quasi_separation_by_linear_program
 
 # Steps after which a run without limits is checked once for quasi-complete separation, on which it would never end.
 STEPS_BEFORE_PROGRAM = 1000
@@ -57,7 +57,7 @@ def solve(
     ):
         # While the derivative in the intercept is not zero, the gap is an estimate: half of it is required.
         halved = replace(options, tol=0.5 * options.tol)
-        offset = far_place(problem.points) if problem.fit_intercept and step_size is None else None
+        offset = estimate_offsets(problem.points) if problem.fit_intercept and step_size is None else None
         run = GradientRun(problem, halved, monitor, engine, best, offset)
         run.minimises_intercept = step_size is None
         run.step_size = safe_step_size(problem, offset) if step_size is None else step_size
@@ -65,7 +65,7 @@ def solve(
         if math.isfinite(run.separating_value) and best.separating is not None:
             best.w, best.intercept = best.separating
         elif not problem.is_penalised and best.separating is None and best.status is not Status.INTERRUPTED:
-            best.separating = separating_by_program(problem)
+            best.separating = quasi_separation_by_linear_program(problem)
         if best.separating is not None and best.status is not Status.INTERRUPTED:
             best.status = Status.SEPARABLE
     return best
@@ -108,7 +108,7 @@ class GradientRun(LogisticRun):
             self.separating_value = primal
             best.separating = self.w.copy(), self.b
         elif self._is_unlimited and best.n_iter == STEPS_BEFORE_PROGRAM:
-            best.separating = separating_by_program(self.problem)
+            best.separating = quasi_separation_by_linear_program(self.problem)
         if status is None and best.separating is not None and self._is_unlimited:
             return Status.SEPARABLE
         return status

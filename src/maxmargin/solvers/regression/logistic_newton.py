@@ -13,7 +13,7 @@ from itertools import count
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data import Points, far_place
+from maxmargin.data import Points, estimate_offsets
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine.threads import ThreadEngine
 from maxmargin.loops.logistic import derivatives_along
@@ -22,7 +22,10 @@ from maxmargin.solvers.core import Monitor, Options, Result, Status
 from maxmargin.solvers.core.hessian import BLAS_SPEEDUP, LARGEST_DIRECT, HessianOperator
 from maxmargin.solvers.core.subsample import subsample_rows
 from maxmargin.solvers.regression.logistic import LogisticResult, LogisticRun, initial_result
-from maxmargin.solvers.separability.quasi_separation import quasi_separating, separating_by_program
+from maxmargin.solvers.separability.quasi_complete_separation import (
+    quasi_separation_by_linear_program,
+    quasi_separation_near,
+)
 
 # One of so many rows goes into the subsample, if that leaves enough rows for every column and so many of every class.
 STRIDE, ROWS_PER_CLASS = 16, 50
@@ -79,7 +82,7 @@ def subsample(problem: LogisticProblem) -> LogisticProblem | None:
 
 def _run(problem: LogisticProblem, options: Options, monitor: Monitor, best: LogisticResult) -> LogisticResult:
     with ThreadEngine(problem.points.entries_per_row, options.n_threads) as engine:
-        offset = far_place(problem.points) if problem.fit_intercept else None
+        offset = estimate_offsets(problem.points) if problem.fit_intercept else None
         run = NewtonRun(problem, options, monitor, engine, best, offset)
         best.status = run.run()
     return best
@@ -98,9 +101,9 @@ class NewtonRun(LogisticRun):
             self.minimise_intercept()
             status = self.evaluate("step")
             if self._may_diverge(n_steps, status):
-                self.best.separating = quasi_separating(self.problem, step, step_b)
+                self.best.separating = quasi_separation_near(self.problem, step, step_b)
                 if self.best.separating is None and status is not None:
-                    self.best.separating = separating_by_program(self.problem)
+                    self.best.separating = quasi_separation_by_linear_program(self.problem)
                 status = status if self.best.separating is None else Status.SEPARABLE
             if status is not None:
                 return status

@@ -1,7 +1,7 @@
-"""Few weights for a point of a convex hull: at most one more than there are columns (Carathéodory's theorem).
+"""Carathéodory reduction: a point of a convex hull needs at most one more weight than there are columns.
 
-Least squares with weights that are not negative end at a basic result: the rows that keep a weight are linearly
-independent, with a one added to each. (SciPy's ``nnls``, after Lawson and Hanson, "Solving least squares problems".)
+Non-negative least squares ends at a basic solution: the rows of non-zero weight, each with a one appended, are linearly
+independent. (SciPy's ``nnls``, after Lawson and Hanson, "Solving least squares problems".)
 """
 
 import numpy as np
@@ -9,14 +9,15 @@ import scipy.sparse as sp
 
 from maxmargin.data import Points
 
-# Larger systems are left as they are.
-MOST_ENTRIES = 1 << 20
+# The largest number of entries of a system that is reduced: non-negative least squares is dense and takes a pass over
+# them for every weight.
+LARGEST_REDUCED = 1 << 20
 
 
 def caratheodory_reduction(points: Points, weights: np.ndarray) -> np.ndarray:
-    """Weights of the same sum for the same point, most of them zero; the given ones where that does not work out."""
+    """Weights of the same sum for the same point, most of them zero; the given ones where the reduction fails."""
     used = np.flatnonzero(weights)
-    if used.size <= points.n_columns + 1 or used.size * (points.n_columns + 1) > MOST_ENTRIES:
+    if used.size <= points.n_columns + 1 or used.size * (points.n_columns + 1) > LARGEST_REDUCED:
         return weights
     rows = points.matrix[used]
     dense = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64)

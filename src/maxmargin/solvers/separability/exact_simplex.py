@@ -1,8 +1,8 @@
 """Separability decided in exact arithmetic: a phase-one simplex method on fractions (Bland's rule, 1977).
 
 Are there weights c >= 0 with sum c_i y_i (x_i, 1) = 0 and sum c_i = 1? Either the simplex method ends with them, or its
-prices are a plane with y_i (w·x_i + b) > 0 for every i (the lemma of Farkas). Bland's rule cannot cycle, and fractions
-are never rounded, so one of the two is always found.
+multipliers are a hyperplane with y_i (w·x_i + b) > 0 for every i (Farkas' lemma). Bland's rule cannot cycle, and
+fractions are never rounded, so one of the two is always found.
 """
 
 from fractions import Fraction
@@ -10,66 +10,101 @@ from fractions import Fraction
 import numpy as np
 
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.solvers.core import Monitor
+from maxmargin.solvers.core import Monitor, Options, Result, Status
 
-# The most entries, rows times columns, for which exact arithmetic ends in reasonable time.
-MOST_ENTRIES = 20_000
+# The largest number of entries, rows times columns, for which exact arithmetic takes seconds, not minutes.
+LARGEST_EXACT = 20_000
 
 
-def decide(problem: HardMarginProblem, monitor: Monitor) -> tuple[list[Fraction], list[Fraction] | None] | None:
-    """Return a plane's w, b (as one list) and None, or zeros and the weights of the rows that count.
+def solve(
+    problem: HardMarginProblem,
+    options: Options,
+    monitor: Monitor,
+    start: None = None,  # noqa: ARG001
+) -> Result[float]:
+    """Find a separating hyperplane (SOLVED), or weights of hull points that meet (NOT_SEPARABLE).
 
-    None where the monitor says stop before the decision.
+    The status is exact; w and b, or the duals, are the fractions rounded to floats. The method is a phase one: it has
+    no tolerance, and starts at artificial variables. An iteration is a pivot.
     """
     points, signs = problem.dataset.points, problem.dataset.signs
     rows = np.flatnonzero(problem.counted)
-    matrix = points.matrix[rows]
+    columns = _columns(problem, rows)
+    tableau = Tableau(len(columns[0]))
+    best = Result(np.zeros(points.n_columns), 0.0, np.zeros(points.n_rows))
+    while True:
+        multipliers = tableau.multipliers()
+        basis = set(tableau.basis)
+        entering = next((k for k, one in enumerate(columns) if k not in basis and _dot(multipliers, one) > 0), None)
+        if entering is None:
+            break
+        limit = Status.ITERATION_LIMIT if best.n_iter >= options.max_iter else monitor.check_limits()
+        if limit is not None:
+            best.status = limit
+            return best
+        tableau.pivot(entering, columns[entering])
+        best.n_iter += 1
+    if tableau.is_feasible:
+        best.status = Status.NOT_SEPARABLE
+        for variable, value in zip(tableau.basis, tableau.values, strict=True):
+            if variable >= 0:
+                best.beta[rows[variable]] = signs[rows[variable]] * float(value)
+        return best
+    best.status = Status.SOLVED
+    largest = max(abs(entry) for entry in multipliers[:-1])
+    coefficients = np.array([float(-entry / largest) for entry in multipliers[:-1]])
+    best.w = coefficients[: points.n_columns]
+    best.intercept = float(coefficients[-1]) if problem.fit_intercept else 0.0
+    return best
+
+
+class Tableau:
+    """The basis of the revised simplex method, its inverse and the values of its variables.
+
+    A variable below zero is artificial. The last equation, sum c_i = 1, is the only one whose right side is not zero.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.basis = [-1 - k for k in range(size)]
+        self.inverse = [[Fraction(int(i == j)) for j in range(size)] for i in range(size)]
+        self.values = [Fraction(0)] * (size - 1) + [Fraction(1)]
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether all artificial variables are zero."""
+        return not any(variable < 0 and value > 0 for variable, value in zip(self.basis, self.values, strict=True))
+
+    def multipliers(self) -> list[Fraction]:
+        """The simplex multipliers: an artificial variable in the basis costs one, every other variable nothing."""
+        artificial = [row for variable, row in zip(self.basis, self.inverse, strict=True) if variable < 0]
+        return [sum((row[j] for row in artificial), Fraction(0)) for j in range(self.size)]
+
+    def pivot(self, entering: int, column: list[Fraction]) -> None:
+        """Bring a variable into the basis; of equal ratios the variable with the smallest number leaves."""
+        direction = [_dot(row, column) for row in self.inverse]
+        candidates = [i for i in range(self.size) if direction[i] > 0]
+        leaving = min(candidates, key=lambda i: (self.values[i] / direction[i], self.basis[i]))
+        pivot_row = [entry / direction[leaving] for entry in self.inverse[leaving]]
+        self.inverse[leaving] = pivot_row
+        self.values[leaving] = self.values[leaving] / direction[leaving]
+        for i, factor in enumerate(direction):
+            if i != leaving and factor:
+                self.inverse[i] = [a - factor * b for a, b in zip(self.inverse[i], pivot_row, strict=True)]
+                self.values[i] -= factor * self.values[leaving]
+        self.basis[leaving] = entering
+
+
+def _columns(problem: HardMarginProblem, rows: np.ndarray) -> list[list[Fraction]]:
+    """The signed points y_i (x_i, 1) with a one below, as exact fractions."""
+    matrix, signs = problem.dataset.points.matrix[rows], problem.dataset.signs[rows]
     dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
     columns = []
-    for values, sign in zip(dense, signs[rows], strict=True):
+    for values, sign in zip(dense, signs, strict=True):
         signed = [Fraction(float(value)) * int(sign) for value in values]
         columns.append([*signed, *([Fraction(int(sign))] if problem.fit_intercept else []), Fraction(1)])
-    size = len(columns[0])
-    # Artificial variables first: the last equation, sum c_i = 1, is the only one whose right side is not zero.
-    basis: list[int] = [-1 - k for k in range(size)]
-    inverse = [[Fraction(int(i == j)) for j in range(size)] for i in range(size)]
-    values_of = [Fraction(0)] * (size - 1) + [Fraction(1)]
-    while monitor.check_limits() is None:
-        # The price of an equation is what its artificial variables in the basis cost, one each.
-        costs = [Fraction(int(variable < 0)) for variable in basis]
-        prices = [sum((costs[i] * inverse[i][j] for i in range(size) if costs[i]), Fraction(0)) for j in range(size)]
-        entering = next((k for k, column in enumerate(columns) if k not in basis and _dot(prices, column) > 0), None)
-        if entering is None:
-            return _decision(basis, values_of, prices, len(columns))
-        direction = [_dot(row, columns[entering]) for row in inverse]
-        candidates = [i for i in range(size) if direction[i] > 0]
-        # Of equal ratios the variable with the smallest number leaves; artificial ones go first.
-        leaving = min(candidates, key=lambda i: (values_of[i] / direction[i], basis[i]))
-        _pivot(inverse, values_of, direction, leaving)
-        basis[leaving] = entering
-    return None
-
-
-def _decision(
-    basis: list[int], values_of: list[Fraction], prices: list[Fraction], n_rows: int
-) -> tuple[list[Fraction], list[Fraction] | None]:
-    if any(variable < 0 and value > 0 for variable, value in zip(basis, values_of, strict=True)):
-        return [-price for price in prices[:-1]], None
-    weights = [Fraction(0)] * n_rows
-    for variable, value in zip(basis, values_of, strict=True):
-        if variable >= 0:
-            weights[variable] = value
-    return [Fraction(0)] * (len(prices) - 1), weights
+    return columns
 
 
 def _dot(left: list[Fraction], right: list[Fraction]) -> Fraction:
     return sum((a * b for a, b in zip(left, right, strict=True) if a and b), Fraction(0))
-
-
-def _pivot(inverse: list[list[Fraction]], values: list[Fraction], direction: list[Fraction], leaving: int) -> None:
-    inverse[leaving] = [entry / direction[leaving] for entry in inverse[leaving]]
-    values[leaving] = values[leaving] / direction[leaving]
-    for i, factor in enumerate(direction):
-        if i != leaving and factor:
-            inverse[i] = [a - factor * b for a, b in zip(inverse[i], inverse[leaving], strict=True)]
-            values[i] -= factor * values[leaving]

@@ -1,22 +1,33 @@
-"""Separability as a linear program (theory C2), by SciPy's HiGHS.
+"""Separability as a linear program, by SciPy's HiGHS.
 
     max t   with   y_i (w·x_i + b) >= t,   -1 <= w_j <= 1
 
-has a positive value exactly where a plane separates the classes. Its dual values are weights of hull points: they add
-up to one, and where the value is zero the weighted y_i x_i, and y_i, add up to zero.
+has a positive value exactly where a hyperplane separates the classes. Its dual values are weights of hull points: they
+add up to one, and where the value is zero the weighted y_i x_i, and y_i, add up to zero.
 """
+
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.solvers.core import Monitor, Result, Status
+from maxmargin.solvers.core import Monitor, Options, Result, Status
 
+# SciPy's status of a linear program that ended at a limit.
 ITERATION_OR_TIME_LIMIT = 1
 
 
-def solve(problem: HardMarginProblem, monitor: Monitor) -> Result[float]:
-    """Find a plane that separates the classes, or weights of hull points that meet; neither is the best one."""
+def solve(
+    problem: HardMarginProblem,
+    options: Options,
+    monitor: Monitor,
+    start: None = None,  # noqa: ARG001
+) -> Result[float]:
+    """Find a separating hyperplane, or weights of hull points that meet; neither is optimal in any other sense.
+
+    HiGHS takes no initial point and no tolerance for the decision: of the options only ``max_iter`` counts.
+    """
     points, signs = problem.dataset.points, problem.dataset.signs
     rows = np.flatnonzero(problem.counted)
     matrix = points.matrix[rows].astype(np.float64, copy=False)
@@ -30,22 +41,26 @@ def solve(problem: HardMarginProblem, monitor: Monitor) -> Result[float]:
         columns.insert(1, -signs[rows][:, None])
         bounds.insert(-1, (None, None))
     constraints = sp.hstack(columns, format="csr") if sp.issparse(signed) else np.hstack(columns)
-    price = np.zeros(constraints.shape[1])
-    price[-1] = -1.0
-    options = {} if monitor.seconds_left is None else {"time_limit": max(1e-3, monitor.seconds_left)}
+    cost = np.zeros(constraints.shape[1])
+    cost[-1] = -1.0
+    limits: dict[str, Any] = {}
+    if monitor.seconds_left is not None:
+        limits["time_limit"] = max(1e-3, monitor.seconds_left)
+    if np.isfinite(options.max_iter):
+        limits["maxiter"] = int(options.max_iter)
     # Imported here: scipy.optimize takes a quarter of a second, and few runs need it.
     from scipy.optimize import linprog
 
-    found = linprog(price, A_ub=constraints, b_ub=np.zeros(rows.size), bounds=bounds, method="highs", options=options)
-    w, b, beta = np.zeros(points.n_columns), 0.0, np.zeros(points.n_rows)
-    best = Result(w, b, beta)
+    found = linprog(cost, A_ub=constraints, b_ub=np.zeros(rows.size), bounds=bounds, method="highs", options=limits)
+    best = Result(np.zeros(points.n_columns), 0.0, np.zeros(points.n_rows))
     best.n_iter = int(getattr(found, "nit", 0))
-    best.status = Status.TIME_LIMIT if found.status == ITERATION_OR_TIME_LIMIT else Status.STALLED
+    if found.status == ITERATION_OR_TIME_LIMIT:
+        best.status = Status.ITERATION_LIMIT if best.n_iter >= options.max_iter else Status.TIME_LIMIT
     if found.x is None:
         return best
     best.w = found.x[: points.n_columns] / scale
     best.beta[rows] = signs[rows] * np.maximum(0.0, -found.ineqlin.marginals)
-    margin, best.intercept = problem.street(points.scores(best.w))
+    margin, best.intercept = problem.best_margin(points.scores(best.w))
     if found.status == 0:
         best.status = Status.SOLVED if margin > 0.0 else Status.NOT_SEPARABLE
     return best

@@ -1,7 +1,7 @@
-"""The end of an oscillation (theory A9): a perceptron that goes on making mistakes asks whether there is a plane.
+"""Separability test of a perceptron run: on inseparable data the updates never end, so the run has to be told.
 
-The question is put to the Newton method of the hard margin, which costs as much as some dozens of passes. So it is put
-only when more work than that has gone into passes, and again when twice as much has.
+The test runs the Newton method of the hard margin, which takes as long as some dozens of epochs. So it runs only when
+more work than that has gone into epochs, and again when twice as much has.
 """
 
 import math
@@ -9,29 +9,39 @@ from dataclasses import replace
 
 import numpy as np
 
-from maxmargin.certificates import bracket_hard_margin, has_no_margin
-from maxmargin.data import Dataset
+from maxmargin.data import Dataset, centred_and_scaled
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers.core import Monitor, Options, Status
 from maxmargin.solvers.core.hessian import LARGEST_DIRECT
 from maxmargin.solvers.linear import hard_margin
 
-# A Newton step reads the rows in order, which takes as long as so many passes of the perceptron, at most; and its
-# matrix is made so much faster than one entry at a time.
-PASSES_TO_READ = 2.0
+# Epochs of the perceptron that take at least as long as the reading of the rows in a Newton step (measured).
+EPOCHS_TO_READ = 2.0
+# How much faster BLAS computes the Newton matrix than a loop over single entries would.
 FASTER_BY_BLAS = 8.0
-# Most data are decided by so many steps; the first question allows them.
+# Newton steps allowed at the first test: they decide most data.
 FIRST_STEPS = 40
-LATER = 2
+# The factor on the number of epochs from one test to the next.
+NEXT_TEST = 2
+# The hulls meet where the computed half-distance of their points is at most this share of R. The certificate allows
+# 1e-11 with all rounding errors counted: half of that leaves room for them.
+MEETING_SHARE = 5e-12
 
 
 class SeparabilityTest:
-    """Whether a run of passes can ever end without mistakes, asked at a cost below that of its passes.
+    """Whether a run can ever end without mistakes, decided in less time than its epochs have taken.
 
     Parameters
     ----------
     dataset : Dataset
     fit_intercept : bool
+
+    Attributes
+    ----------
+    next_epoch : float
+        The number of epochs after which the next test runs.
+    witness : ndarray of shape (n,), or None
+        Hull weights of the rows for which the hulls meet, once that was found.
     """
 
     def __init__(self, dataset: Dataset, fit_intercept: bool) -> None:
@@ -41,22 +51,32 @@ class SeparabilityTest:
         smaller = min(points.n_rows, points.n_columns)
         # Outer products of rows, and a factorisation.
         matrix = 0.5 * min(points.entries_per_row, points.n_rows) + smaller**3 / (6.0 * entries)
-        self._passes_per_step = PASSES_TO_READ + matrix / FASTER_BY_BLAS
-        self.next_pass: float = math.inf if smaller > LARGEST_DIRECT else math.ceil(FIRST_STEPS * self._passes_per_step)
+        self._epochs_per_step = EPOCHS_TO_READ + matrix / FASTER_BY_BLAS
+        self.next_epoch: float = (
+            math.inf if smaller > LARGEST_DIRECT else math.ceil(FIRST_STEPS * self._epochs_per_step)
+        )
         self.witness: np.ndarray | None = None
 
-    def verdict(self, n_passes: int, monitor: Monitor) -> Status | None:
-        """NOT_SEPARABLE where that is proven now; ``witness`` are then the duals whose hull points meet."""
-        if n_passes < self.next_pass:
+    def check(self, n_epochs: int, monitor: Monitor) -> Status | None:
+        """NOT_SEPARABLE where the hulls are now known to meet, by ``witness``; else None."""
+        if n_epochs < self.next_epoch:
             return None
-        self.next_pass = LATER * n_passes
-        options = Options(tol=1.0, max_iter=max(FIRST_STEPS, int(n_passes / self._passes_per_step)))
+        self.next_epoch = NEXT_TEST * n_epochs
+        options = Options(tol=1.0, max_iter=max(FIRST_STEPS, int(n_epochs / self._epochs_per_step)))
         found = hard_margin.solve(self._problem, options, replace(monitor, on_step=None))
         if found.status is Status.SOLVED:
-            self.next_pass = math.inf
+            self.next_epoch = math.inf
         if found.status is not Status.NOT_SEPARABLE:
             return None
-        if not has_no_margin(bracket_hard_margin(self._problem, found.w, found.intercept, found.beta)):
+        weights = self._problem.hull_weights(found.beta)
+        if not self._hulls_meet(weights):
             return None
-        self.witness = self._problem.hull_weights(found.beta)
+        self.witness = weights
         return Status.NOT_SEPARABLE
+
+    def _hulls_meet(self, weights: np.ndarray) -> bool:
+        # Distances do not change when all points are moved by the same vector, and near the origin they round less.
+        placed = centred_and_scaled(self._problem.dataset.points, may_move=self._problem.fit_intercept)
+        difference = placed.points.combination(weights * self._problem.dataset.signs)
+        half_distance = (0.5 if self._problem.fit_intercept else 1.0) * float(np.linalg.norm(difference))
+        return half_distance <= MEETING_SHARE * placed.points.largest_norm

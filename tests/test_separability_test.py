@@ -1,10 +1,12 @@
-"""A perceptron on data that no plane separates ends with a proof (theory A9); the smooth perceptron."""
+"""A perceptron on inseparable data ends with a proof; the smooth perceptron."""
 
 import numpy as np
 import pytest
 
 from maxmargin import CertificateError, LimitWarning, MarginPerceptron, Perceptron, Status, certify
-from maxmargin.solvers.perceptron.smooth import SHARE
+from maxmargin.problems.hard_margin import HardMarginProblem
+from maxmargin.solvers.perceptron.smooth import MARGIN_SHARE
+from maxmargin.solvers.separability.separability_test import SeparabilityTest
 from real_data import hardly_separable, load, signs_of
 
 
@@ -12,7 +14,7 @@ from real_data import hardly_separable, load, signs_of
 @pytest.mark.parametrize("name", ["heart_scale", "ionosphere_scale", "australian_scale"])
 def test_an_oscillating_perceptron_ends_with_a_proof(name, rule):
     X, y = load(name)
-    with pytest.warns(LimitWarning, match="no plane separates the classes"):
+    with pytest.warns(LimitWarning, match="no hyperplane separates the classes"):
         model = Perceptron(rule=rule, tol=None, max_iter=10**6).fit(X, y)
     assert model.status_ is Status.NOT_SEPARABLE
     assert model.n_iter_ < 10**4
@@ -43,6 +45,22 @@ def test_classes_that_cannot_be_separated_do_not_spoil_the_others():
     model.certificate_.check(certify(model, X, [0, 1, 2] * 2))
 
 
+def test_a_witness_that_the_certificate_does_not_confirm_is_not_believed(monkeypatch):
+    X, y = load("heart_scale")
+    monkeypatch.setattr(SeparabilityTest, "_hulls_meet", lambda *_: True)
+    hull_weights = HardMarginProblem.hull_weights
+    skewed = np.linspace(0.9, 1.1, len(y))
+    monkeypatch.setattr(HardMarginProblem, "hull_weights", lambda self, beta: hull_weights(self, beta * skewed))
+    with pytest.warns(LimitWarning, match="rounding errors are too large to prove it"):
+        model = Perceptron(max_iter=10**5).fit(X, y)
+    assert model.status_ is Status.STALLED
+    assert model.hull_weights_ is None
+    monkeypatch.undo()
+    monkeypatch.setattr(HardMarginProblem, "hull_weights", lambda self, beta: hull_weights(self, beta * skewed))
+    with pytest.warns(LimitWarning, match="max_iter was reached"):
+        assert Perceptron(max_iter=500).fit(X, y).status_ is Status.ITERATION_LIMIT
+
+
 def test_a_stream_after_a_proof_forgets_it():
     X, y = load("heart_scale")
     with pytest.warns(LimitWarning):
@@ -58,7 +76,7 @@ def test_the_smooth_perceptron_reaches_half_of_the_largest_margin(normalize, fit
     model = MarginPerceptron(accelerated=True, normalize=normalize, fit_intercept=fit_intercept, min_gamma=1e-6)
     model.fit(X, y)
     assert model.status_ is Status.SOLVED
-    assert model.certificate_.share >= SHARE * (1 - 1e-9)
+    assert model.certificate_.share >= MARGIN_SHARE * (1 - 1e-9)
     assert model.score(X, y) == 1.0
     model.certificate_.check(certify(model, X, y))
 
@@ -70,10 +88,23 @@ def test_the_smooth_perceptron_with_a_guess_ends_with_half_of_it_or_a_proof():
     given = MarginPerceptron(gamma=guess, accelerated=True).fit(X, y)
     assert given.margin_ >= guess / 2
     assert given.n_updates_ <= searched.n_updates_
-    with pytest.warns(LimitWarning, match="no plane has the margin"):
+    with pytest.warns(LimitWarning, match="no hyperplane has margin gamma="):
         too_much = MarginPerceptron(gamma=2 * searched.certificate_.upper, accelerated=True).fit(X, y)
     assert too_much.status_ is Status.NOT_SEPARABLE
     assert too_much.certificate_.upper < 2 * searched.certificate_.upper
+
+
+@pytest.mark.parametrize("accelerated", [False, True])
+def test_a_margin_that_no_hyperplane_has_is_not_called_inseparable(accelerated):
+    X, y = load("mushrooms")
+    with pytest.warns(
+        LimitWarning, match=r"no hyperplane has margin gamma=5: the largest is at most \d\.\d+"
+    ) as caught:
+        model = MarginPerceptron(gamma=5, accelerated=accelerated).fit(X, y)
+    assert "separable" not in str(caught[0].message)
+    assert model.certificate_.upper < 5
+    with pytest.warns(LimitWarning, match=r"no hyperplane has a margin of min_gamma \* R = .*lower min_gamma"):
+        MarginPerceptron(min_gamma=0.9, accelerated=accelerated).fit(X, y)
 
 
 def test_the_smooth_perceptron_says_how_little_margin_inseparable_data_leave():

@@ -1,8 +1,8 @@
-"""Directions along which the losses of a classifier never grow and some fall for ever.
+"""Quasi-complete separation: a hyperplane with no point on its wrong side and at least one on its right side.
 
-Then there is no best plane (Albert, Anderson, "On the existence of maximum likelihood estimates in logistic regression
-models", 1984). Newton steps run off along such a direction; what rounding and other moves have added to a step is taken
-away by putting it on a grid.
+Along such a direction no loss grows and some fall without end, so that an unregularised logistic loss has no minimum
+(Albert, Anderson, "On the existence of maximum likelihood estimates in logistic regression models", 1984). Newton steps
+diverge along such a direction; rounding to a grid removes what rounding errors and other terms have added to a step.
 """
 
 import math
@@ -12,16 +12,17 @@ import scipy.sparse as sp
 
 from maxmargin.problems.logistic import LogisticProblem
 
-# A step's entries are rounded to multiples of its largest or its smallest one divided by these.
+# A step's entries are rounded to multiples of its largest or its smallest entry divided by these numbers: the ratios of
+# a direction's entries are mostly small fractions.
 GRIDS = (1, 2, 3, 4, 6, 12, 60, 840)
-# Entries below this share of the largest one are what rounding left.
+# Entries below this share of the largest one are rounding errors.
 NEGLIGIBLE = 1e-6
-# The largest number of entries for a linear program: it takes about a second.
+# The largest number of entries of a linear program, which then takes about a second.
 LARGEST_PROGRAM = 1 << 18
 
 
-def quasi_separating(problem: LogisticProblem, step: np.ndarray, step_b: float) -> tuple[np.ndarray, float] | None:
-    """Return a plane near the step's direction with no point on its wrong side and some on the right one, if found."""
+def quasi_separation_near(problem: LogisticProblem, step: np.ndarray, step_b: float) -> tuple[np.ndarray, float] | None:
+    """Return a quasi-completely separating w, b near the direction of a step, if found."""
     largest = max(float(np.abs(step).max(initial=0.0)), abs(step_b))
     if not 0.0 < largest < math.inf:
         return None
@@ -36,11 +37,11 @@ def quasi_separating(problem: LogisticProblem, step: np.ndarray, step_b: float) 
     return None
 
 
-def separating_by_program(problem: LogisticProblem) -> tuple[np.ndarray, float] | None:
-    """Look for such a plane by a linear program: the largest sum of margins that are all between zero and one.
+def quasi_separation_by_linear_program(problem: LogisticProblem) -> tuple[np.ndarray, float] | None:
+    """Search by a linear program: maximise the sum of margins that are all between zero and one.
 
     (Konis, "Linear programming algorithms for detecting separated data in binary logistic regression models", 2007.)
-    Small data only, and only planes that are on one of the grids: others could not be proven.
+    Small data only, and only coefficients on one of the grids: others could not be proven.
     """
     points = problem.points
     if points.n_rows * points.n_columns > LARGEST_PROGRAM:
@@ -60,4 +61,4 @@ def separating_by_program(problem: LogisticProblem) -> tuple[np.ndarray, float] 
         bounds=(None, None),
         method="highs",
     )
-    return quasi_separating(problem, found.x[:-1], float(found.x[-1])) if found.status == 0 else None
+    return quasi_separation_near(problem, found.x[:-1], float(found.x[-1])) if found.status == 0 else None

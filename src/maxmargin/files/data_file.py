@@ -1,23 +1,24 @@
-"""Data files of all kinds, as rows and what is to be predicted of them."""
+"""Data files of all formats: rows and targets."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import is_regressor
 
-from maxmargin.files.opening import FIRST_BYTES
+from maxmargin.files.compression import FIRST_BYTES
 
 TABLES = (".csv", ".parquet")
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """What a file holds.
+    """Rows, targets and names of the columns.
 
     Attributes
     ----------
@@ -31,12 +32,21 @@ class DataFile:
     names: list[str] | None = None
 
     def name_features(self, model: Any) -> None:
-        """Keep the columns' names, and with them the values of categorical columns, in a fitted model."""
+        """Set ``feature_names_in_`` of a fitted model; names of categorical columns contain their values."""
         if self.names is not None:
             model.feature_names_in_ = np.array(self.names, dtype=object)
 
+    def blocks(self) -> Iterator["DataFile"]:
+        """Yield the rows in blocks of bounded size."""
+        from maxmargin.data.blocks import row_blocks
+
+        n_rows = self.X.shape[0]
+        n_entries = self.X.nnz if sp.issparse(self.X) else self.X.size
+        for rows in row_blocks(n_rows, n_entries / max(1, n_rows)):
+            yield DataFile(self.X[rows], self.y[rows], self.names)
+
     def quietly(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """A model's method, without the warning that arrays have no names: the columns are known to be right."""
+        """A model's method without the warning that arrays have no column names: the columns were checked."""
 
         @wraps(method)
         def call(*arguments: Any) -> Any:
@@ -57,20 +67,20 @@ def read_data(
 ) -> DataFile:
     """Read svmlight text (plain or compressed), CSV, Parquet or a store, by the file's name.
 
-    A store is opened, and read once to compare its checksums; :func:`open_store` can do without.
+    A store is read once to compare its checksums; :func:`open_store` can omit that.
 
     Parameters
     ----------
     path : str or Path
         "-" is standard input, as svmlight text.
     target : str, optional
-        The column of a table that is to be predicted. Text files have the target in front of every line.
+        The column of a table that is to be predicted. Lines of svmlight text start with the target.
     values : bool, default=False
-        Keep targets as floats, for a regression; else whole numbers become integers.
+        Keep targets as floats, for a regression; otherwise whole numbers become integers.
     like : fitted estimator, optional
-        Bring the columns into the order that this model was trained with.
+        Arrange the columns in the order of this model's training data.
     zero_based : bool, default=False
-        Whether svmlight text counts columns from zero. Nothing is guessed: an index 0 is an error otherwise.
+        Whether svmlight text counts columns from zero. It is not inferred: otherwise an index 0 is an error.
 
     Returns
     -------
@@ -101,19 +111,19 @@ def read_data(
 
 
 def table_format(path: str | Path) -> str | None:
-    """The ending of a table's name in lower case, without that of a compression; None for other files."""
+    """The suffix of a table in lower case, without that of a compression; None for other files."""
     endings = map(str.lower, Path(path).suffixes)
     suffixes = [suffix for suffix in endings if suffix not in FIRST_BYTES]
     return suffixes[-1] if suffixes and suffixes[-1] in TABLES else None
 
 
 def are_whole(y: np.ndarray) -> bool:
-    """Whether floats are whole numbers that integers can hold."""
+    """Whether floats are whole numbers that int64 represents exactly."""
     return bool(np.array_equal(y, np.rint(y)) and np.abs(y).max(initial=0.0) < 2**53)
 
 
 def as_labels(y: Any) -> Any:
-    """Whole numbers as integers, so that labels print as they were written."""
+    """Labels that are whole numbers as integers, so that they are printed as they were written."""
     return y.astype(np.int64) if y is not None and y.dtype.kind == "f" and are_whole(y) else y
 
 
@@ -128,7 +138,7 @@ def _refuse_other_columns(found: DataFile, model: Any, path: str | Path) -> None
 
 
 def names_of(model: Any, path: str | Path) -> list[str]:
-    """The columns that a model was trained with, to find them in a table."""
+    """Names of the columns that a model was trained with."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         raise ValueError(f"{path} is a table, but the model was not trained on one: it does not know columns' names.")

@@ -1,4 +1,4 @@
-"""Blocks of svmlight text, parsed one by one or by several threads, and what is wrong with them."""
+"""Chunks of svmlight text: blocks of lines parsed into rows, by one thread or several, and their errors."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,15 +10,17 @@ import numpy as np
 from maxmargin.files.line_blocks import LineBlocks, LineTooLongError
 from maxmargin.loops import svmlight as loops
 
-LARGEST_INDEX = 2**31 - 1  # columns are kept in 32 bits
+# Column indices are stored in 32 bits.
+LARGEST_INDEX = 2**31 - 1
 
 TOO_LARGE = "the number is too large for float64"
 
+# Characters of a line that an error shows before and after the fault.
 SHOWN_BEFORE, SHOWN_BEHIND = 40, 60
 
 
 class Fault(Exception):  # noqa: N818 - it becomes an error when the file and the line's number are known
-    """What is wrong with a line of a block.
+    """An invalid line of a block.
 
     Attributes
     ----------
@@ -36,12 +38,12 @@ class Fault(Exception):  # noqa: N818 - it becomes an error when the file and th
 
 @dataclass(frozen=True)
 class Expected:
-    """What a file may hold, and what is wanted of it.
+    """Properties of the file that the caller stated, and the output to produce.
 
     Attributes
     ----------
     n_features : int or None
-    zero_based : bool or None, where the file is to show it
+    zero_based : bool, or None to infer it from the file
     dtype : dtype of the values
     query_id : bool
     """
@@ -53,13 +55,13 @@ class Expected:
 
     @property
     def limits(self) -> loops.Limits:
-        """The indices that may occur; an index that only one of two counts allows is judged when the count is known."""
+        """The valid indices; while ``zero_based`` is unknown, all that one of its two values allows."""
         lowest = 1 if self.zero_based is False else 0
         highest = LARGEST_INDEX if self.n_features is None else self.n_features
         return loops.Limits(lowest, highest - 1 if self.zero_based else highest)
 
     def reason(self, fault: int) -> str:
-        """Say in words what a line violates."""
+        """The error message of a fault."""
         if fault == loops.INDEX_TOO_LARGE:
             why = "" if self.n_features is None else f", since n_features is {self.n_features}"
             return f"the index is larger than {self.limits.highest}{why}"
@@ -77,7 +79,7 @@ _REASONS = {
 }
 
 
-class Piece(NamedTuple):
+class Chunk(NamedTuple):
     """The rows of a block.
 
     Attributes
@@ -85,7 +87,7 @@ class Piece(NamedTuple):
     labels, ends, queries, indices, values : see ``Entries``
     n_lines : int
     smallest, largest : int, the extreme indices
-    too_large : Fault or None, a line that is wrong if indices begin with 0
+    too_large : Fault or None, a line that is invalid if indices start at 0
     """
 
     labels: np.ndarray
@@ -99,10 +101,11 @@ class Piece(NamedTuple):
     too_large: Fault | None
 
 
-def parse_block(text: np.ndarray, expected: Expected) -> Piece:
-    """Parse a block of lines; raises ``Fault`` for the first line that is wrong."""
+def parse_block(text: np.ndarray, expected: Expected) -> Chunk:
+    """Parse a block of lines; raises ``Fault`` for the first invalid line."""
     n_lines, n_colons = loops.count(text)
-    # Text may be all colons. The shortest entry is "1:1 ", the shortest row "1", the shortest late number "1e999".
+    # The length of the text bounds them, too, since it may be all colons: the shortest entry is "1:1 ", the shortest
+    # row "1", the shortest late number "1e999".
     n_rows, n_entries = min(n_lines, text.size // 2 + 1), min(n_colons, text.size // 4 + 1)
     entries = loops.Entries(
         np.empty(n_rows),
@@ -132,7 +135,7 @@ def parse_block(text: np.ndarray, expected: Expected) -> Piece:
     if expected.zero_based is None and outcome.largest == limits.highest:
         reason = f"the index is larger than {limits.highest - 1}, in a file whose indices begin with 0"
         too_large = fault_of_entry(indices == limits.highest, reason)
-    return Piece(
+    return Chunk(
         _trimmed(entries.labels[: outcome.n_rows]),
         _trimmed(ends),
         _trimmed(entries.queries[: outcome.n_rows]),
@@ -146,12 +149,12 @@ def parse_block(text: np.ndarray, expected: Expected) -> Piece:
 
 
 def _trimmed(array: np.ndarray) -> np.ndarray:
-    """Let go of room that comments made look needed."""
+    """Copy an array that uses less than half of its memory, which comments made too large."""
     return array.copy() if array.base is not None and array.base.size > 2 * array.size else array
 
 
 def _read_late_numbers(text: np.ndarray, entries: loops.Entries, n_late: int) -> list[Fault]:
-    """Read by Python what the loop left to it; returns the fault of the first number that is too large, if any is."""
+    """Read by Python the numbers that the loop left out; returns the fault of the first one that overflows, if any."""
     if n_late == 0:
         return []
     late = entries.late[:n_late]
@@ -167,7 +170,7 @@ def _read_late_numbers(text: np.ndarray, entries: loops.Entries, n_late: int) ->
 
 
 def _start_of_row(text: np.ndarray, row: int) -> int:
-    """Return where the line of a row begins: lines without a label are no rows."""
+    """Return the offset of a row's line; lines without a label are no rows."""
     start = 0
     for line in text.tobytes().split(b"\n"):
         row -= bool(line.split(b"#", 1)[0].strip())
@@ -189,15 +192,15 @@ def _fault(text: np.ndarray, place: int, reason: str) -> Fault:
 
 
 def _readable(line: bytes) -> str:
-    """Show bytes that are no plain text as escapes: what a file holds must not steer a terminal."""
+    """Escape bytes that are not printable, so that a file cannot control the terminal."""
     return repr(line.removesuffix(b"\r"))[1:]
 
 
-class Reading:
-    """Threads that take blocks in turn and parse them.
+class ParallelParser:
+    """Parser of all blocks by several threads.
 
-    One takes a block, which includes decompressing it, while the others parse theirs. What comes out depends on the
-    blocks alone, not on the number of threads, and so does the fault that is reported.
+    One thread reads and decompresses the next block while the others parse theirs. The result and the reported fault
+    depend on the blocks only, not on the number of threads.
 
     Parameters
     ----------
@@ -211,11 +214,11 @@ class Reading:
         self._turn = threading.Lock()
         self._n_taken = 0
         self._ended = False
-        self._pieces: dict[int, Piece] = {}
+        self._chunks: dict[int, Chunk] = {}
         self._failures: dict[int, BaseException] = {}
 
-    def run(self, n_threads: int) -> list[Piece]:
-        """Return all pieces in order; raises what the first block that failed did, with ``Fault.line`` in the file."""
+    def run(self, n_threads: int) -> list[Chunk]:
+        """Return all chunks in order; raises the error of the first invalid block, with the line in the file."""
         if n_threads == 1:
             self._work()
         else:
@@ -228,13 +231,13 @@ class Reading:
                     for other in others:
                         other.result()
         if self._failures:
-            # Blocks are taken in order, so that all before the first failure were parsed.
+            # Blocks are taken in order: all before the first failure were parsed.
             number = min(self._failures)
             failure = self._failures[number]
             if isinstance(failure, Fault):
-                failure.line += sum(self._pieces[k].n_lines for k in range(number))
+                failure.line += sum(self._chunks[k].n_lines for k in range(number))
             raise failure
-        return [self._pieces[number] for number in range(len(self._pieces))]
+        return [self._chunks[number] for number in range(len(self._chunks))]
 
     def _work(self) -> None:
         while True:
@@ -252,14 +255,14 @@ class Reading:
                     self._ended = True
                     return
             try:
-                self._pieces[number] = parse_block(block, self._expected)
+                self._chunks[number] = parse_block(block, self._expected)
             except Exception as error:
                 self._failures[number] = error
                 self._ended = True
 
 
 def take_block(blocks: LineBlocks) -> np.ndarray | None:
-    """Return the next block; a line that is too long is the fault of its first line."""
+    """Return the next block; a line that is too long raises ``Fault``."""
     try:
         return blocks.take()
     except LineTooLongError as error:

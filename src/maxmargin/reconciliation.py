@@ -29,7 +29,7 @@ ORDER = (
 def reconcile(status: Status, certificate: Certificate, tol: float, negligible: float = 0.0) -> Status:
     """Return the status that the certificate, with all rounding errors counted, confirms.
 
-    A claim that is not proven becomes STALLED, and a stalled run whose certificate proves the goal is SOLVED.
+    A claim that is not proven becomes what is proven, or else STALLED; so does the status of a stalled run.
 
     Parameters
     ----------
@@ -42,11 +42,9 @@ def reconcile(status: Status, certificate: Certificate, tol: float, negligible: 
         A gap of at most this much counts as none where the optimum may be zero.
     """
     proven = proven_claims(certificate, tol, negligible)
-    if status in CLAIMS and status not in proven:
-        return Status.SOLVED if Status.SOLVED in proven else Status.STALLED
-    if status is Status.STALLED and Status.SOLVED in proven:
-        return Status.SOLVED
-    return status
+    if status in proven or not (status in CLAIMS or status is Status.STALLED):
+        return status
+    return next((claim for claim in (Status.SOLVED, Status.NOT_SEPARABLE) if claim in proven), Status.STALLED)
 
 
 def proven_claims(certificate: Certificate, tol: float, negligible: float = 0.0) -> set[Status]:

@@ -1,7 +1,7 @@
-"""Files as streams of bytes, plain or compressed.
+"""Compression of files: gzip, bzip2, xz and Zstandard.
 
-The end of the name says which: ``.gz``, ``.bz2``, ``.xz`` or ``.zst``. Standard input (``-``) has no name, and is told
-by its first bytes.
+The suffix of the name determines the format: ``.gz``, ``.bz2``, ``.xz`` or ``.zst``; for standard input (``-``) the
+first bytes do.
 """
 
 import bz2
@@ -20,32 +20,32 @@ from typing import Any, BinaryIO, cast
 
 STANDARD_INPUT = "-"
 
-# The endings of compressed files, and how those of each kind begin.
+# Suffixes of compressed files, and the first bytes of each format.
 FIRST_BYTES = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
 LONGEST_FIRST_BYTES = max(map(len, FIRST_BYTES.values()))
 
-# So little compressed text becomes at most some ten megabytes: a hostile file cannot fill the memory at once.
+# Compressed bytes that are read at a time: they become some ten megabytes at most, so that a hostile file cannot
+# exhaust the memory.
 PIECE = 1 << 10
 
-
-# Who is told, while files are read, how many bytes of how many were; the size of a pipe is not known.
+# Called while a file is read with the bytes read so far and the size of the file, which is None for a pipe.
 bytes_listener: ContextVar[Callable[[int, int | None], None] | None] = ContextVar("bytes_listener", default=None)
 
 
 def name_of(path: str | os.PathLike[str]) -> str:
-    """Name a file in messages."""
+    """The file's name in messages."""
     return "standard input" if path == STANDARD_INPUT else os.fspath(path)
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
-    """Return the suffix that says how a file is compressed; empty for a plain one."""
+    """The suffix of a compressed file; empty for a plain one."""
     suffix = Path(path).suffix.lower()
     return suffix if suffix in FIRST_BYTES else ""
 
 
 @contextlib.contextmanager
 def open_bytes(path: str | os.PathLike[str]) -> Iterator[io.RawIOBase]:
-    """Open a file for reading; its bytes come out decompressed.
+    """Open a file for reading, decompressed.
 
     Parameters
     ----------
@@ -75,12 +75,12 @@ def open_bytes(path: str | os.PathLike[str]) -> Iterator[io.RawIOBase]:
 
 @contextlib.contextmanager
 def compressed(stream: BinaryIO, kind: str) -> Iterator[BinaryIO]:
-    """Compress what is written, as the suffix ``kind`` says, into a stream that stays open."""
+    """Yield a writer that compresses into a stream, in the format of the suffix ``kind``; the stream stays open."""
     if not kind:
         yield stream
         return
     if kind == ".gz":
-        # Neither a name nor a time: the same data give the same file.
+        # Neither a name nor a time is stored: the same data give the same file.
         writer: Any = gzip.GzipFile("", "wb", 6, stream, 0)
     elif kind == ".bz2":
         writer = bz2.BZ2File(stream, "wb")
@@ -95,7 +95,7 @@ def compressed(stream: BinaryIO, kind: str) -> Iterator[BinaryIO]:
 
 
 def _zstandard() -> Any:
-    """Return Python's own module (from 3.14 on), or else the package."""
+    """Python's own module (from 3.14 on), else the package zstandard."""
     for module in ("compression.zstd", "zstandard"):
         with contextlib.suppress(ImportError):
             return import_module(module)
@@ -117,7 +117,7 @@ _DECOMPRESSED: dict[str, Callable[[BinaryIO], Any]] = {
 
 
 class _Rejoined(io.RawIOBase):
-    """Bytes that were read ahead, and the stream that they came from."""
+    """Bytes that were read ahead, followed by the rest of their stream."""
 
     def __init__(self, head: bytes, rest: BinaryIO) -> None:
         self._head = head
@@ -134,12 +134,12 @@ class _Rejoined(io.RawIOBase):
 
 
 class _Counted(io.RawIOBase):
-    """A stream that tells how far it was read."""
+    """A stream that reports how many bytes were read."""
 
-    def __init__(self, stream: BinaryIO, size: int | None, tell: Callable[[int, int | None], None]) -> None:
+    def __init__(self, stream: BinaryIO, size: int | None, report: Callable[[int, int | None], None]) -> None:
         self._stream = stream
         self._size = size
-        self._report = tell
+        self._report = report
         self._n_read = 0
 
     def readable(self) -> bool:
@@ -153,9 +153,9 @@ class _Counted(io.RawIOBase):
 
 
 class _Frames(io.RawIOBase):
-    """The frames of a Zstandard file, one after the other.
+    """The frames of a Zstandard file, decompressed one after the other.
 
-    The package's own reader ends without a word where a file was cut off.
+    The package's own reader does not notice a truncated file.
     """
 
     def __init__(self, plain: BinaryIO, module: Any) -> None:
@@ -190,7 +190,7 @@ class _Frames(io.RawIOBase):
 
 
 class _Named(io.RawIOBase):
-    """A stream whose errors name the file."""
+    """A stream whose decompression errors name the file."""
 
     def __init__(self, stream: Any, name: str) -> None:
         self._stream = stream
@@ -205,7 +205,7 @@ class _Named(io.RawIOBase):
         except (EOFError, zlib.error, lzma.LZMAError) as error:
             raise ValueError(f"{self._name} is not a whole compressed file: {error}") from error
         except OSError as error:
-            # An error of the system has a number; those of the decompressors have none.
+            # Errors of the system have a number, those of the decompressors have none.
             if error.errno is not None:
                 raise
             raise ValueError(f"{self._name} is not a whole compressed file: {error}") from error

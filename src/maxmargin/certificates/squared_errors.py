@@ -1,36 +1,41 @@
-"""Bounds on what squared errors lose and on what their duals gain, with every rounding error counted in."""
+"""Bounds on sums of squared errors and on their dual points, rounding errors included."""
 
 import math
 from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin.certificates.bounds import (
+    absolute_scores_at_most,
+    frobenius_norm_at_most,
+    longest_row_at_most,
+    row_lengths_at_most,
+)
 from maxmargin.certificates.rounding import SMALLEST, UNIT, gamma, length_at_most, sum_at_most, up
-from maxmargin.certificates.row_lengths import longest_row_at_most
-from maxmargin.data import Points
 from maxmargin.problems.squared_errors import SquaredErrors
 
-# Finer bounds are not worth their time where rounding is no larger a share than this.
+# Share of the value below which the rounding error is not bounded more finely, which would take another pass.
 NEGLIGIBLE = 1e-9
-# So many numbers are added in float64 before their sum is added exactly.
+# Numbers that are added in float64 before their sum is added exactly.
 PIECE = 128
 
 
 class Dual(NamedTuple):
-    r"""A dual point made from residuals, alpha_i = m_i r_i, and what is known of it.
+    r"""The dual point of residuals, alpha_i = m_i r_i, with bounds on its terms.
 
-    With an intercept it is alpha less the share of every row, m_i / sum m, in the sum of all alpha: so the exact sum
-    is zero. That cannot make sum alpha_i²/m_i larger, and moves X^T alpha by the sum times a mean of the rows.
+    With an intercept, m_i / sum m times the sum of all alpha is subtracted, so that the exact sum is zero. This does
+    not increase sum alpha_i²/m_i, and moves X^T alpha by the sum times a mean of the rows.
 
     Attributes
     ----------
     alpha : ndarray of shape (n,)
-        As computed: its sum is ``imbalance`` away from zero, at most.
+        As computed.
     imbalance : float
+        Upper bound on the absolute sum of the computed alpha.
     gain : float
-        A lower bound on alpha·y.
+        Lower bound on alpha·y.
     squares : float
-        An upper bound on sum alpha_i²/m_i.
+        Upper bound on sum alpha_i²/m_i.
     """
 
     alpha: np.ndarray
@@ -40,19 +45,18 @@ class Dual(NamedTuple):
 
 
 def squares_at_most(errors: SquaredErrors, w: np.ndarray, b: float, residuals: np.ndarray, penalty: float) -> float:
-    """sum m_i r_i², at most, where the residuals were computed in float64; ``penalty`` is what will be added to it."""
+    """sum m_i r_i², at most, of residuals computed in float64; ``penalty`` is the other term of the objective."""
     points = errors.points
     about = float((errors.weighted(residuals) * residuals).sum())
     coarse = _squares_given_sizes(errors, b, residuals, row_lengths_at_most(points) * length_at_most(w))
     if coarse - about <= NEGLIGIBLE * (about + penalty):
         return coarse
-    # Where columns are of very different size, another pass over the rows pays.
-    sizes = points.absolute_scores(w) * (1.0 + 2.0 * gamma(points.longest_row + 4)) + points.longest_row * SMALLEST
-    return min(coarse, _squares_given_sizes(errors, b, residuals, sizes))
+    # Where columns have very different sizes, another pass over the rows gives a much smaller bound.
+    return min(coarse, _squares_given_sizes(errors, b, residuals, absolute_scores_at_most(points, w)))
 
 
 def _squares_given_sizes(errors: SquaredErrors, b: float, residuals: np.ndarray, sizes: np.ndarray) -> float:
-    """The same, with a bound on sum_j |x_ij w_j| of every row."""
+    """The same, given a bound on sum_j |x_ij w_j| of every row."""
     terms = errors.points.longest_row + 8
     off = gamma(terms) * (sizes + (abs(b) + np.abs(errors.targets))) + terms * SMALLEST
     squares = np.square(np.abs(residuals) + off) * (1.0 + 8.0 * UNIT) + SMALLEST
@@ -60,7 +64,7 @@ def _squares_given_sizes(errors: SquaredErrors, b: float, residuals: np.ndarray,
 
 
 def dual_of(errors: SquaredErrors, residuals: np.ndarray) -> Dual:
-    """Make the dual point of these residuals."""
+    """The dual point of these residuals."""
     if errors.has_intercept:
         residuals = residuals - errors.mean(residuals)
     alpha = errors.weighted(residuals)
@@ -72,32 +76,25 @@ def dual_of(errors: SquaredErrors, residuals: np.ndarray) -> Dual:
     off = up(gamma(alpha.size + 4) * sum_at_most(products)) + alpha.size * SMALLEST
     off = up(off + up(imbalance * float(np.abs(targets).max(initial=0.0))))
     gain = float(alpha @ targets) - off
-    # alpha_i is m_i r_i, rounded once: alpha_i²/m_i is alpha_i r_i but for that, and needs no division by m_i = 0.
+    # alpha_i is m_i r_i, rounded once: alpha_i²/m_i is alpha_i r_i up to that rounding, without a division.
     squares = sum_at_most(np.abs(alpha) * np.abs(residuals) * (1.0 + 8.0 * UNIT) + 2.0 * SMALLEST)
     return Dual(alpha, imbalance, gain - abs(gain) * 2.0 * UNIT, squares)
 
 
 def _size_of_sum_at_most(values: np.ndarray) -> float:
-    """|sum of all values|, at most: sums of short pieces are rounded little, and the sum of those not at all."""
+    """|sum of all values|, at most: short pieces are summed in float64, their sums exactly."""
     pieces = np.add.reduceat(values, np.arange(0, values.size, PIECE))
     off = gamma(PIECE) * sum_at_most(np.abs(values))
     return up(up(abs(math.fsum(pieces)) * (1.0 + 4.0 * UNIT)) + up(off))
 
 
-def row_lengths_at_most(points: Points) -> np.ndarray:
-    """An upper bound on the length of every row."""
-    # Squares that underflow take this much at most.
-    squares = points.squared_norms + 2.0 * points.longest_row * SMALLEST
-    return np.sqrt(squares) * (1.0 + 2.0 * gamma(points.longest_row + 4))
-
-
 def products_at_most(errors: SquaredErrors, dual: Dual, combination: np.ndarray) -> np.ndarray:
     """|x_j·alpha| of every column j, at most, given their computed combination X^T alpha.
 
-    The exact alpha, whose sum is zero if there is an intercept, is meant.
+    The bound holds for the exact alpha, whose sum is zero if there is an intercept.
     """
     n_rows = errors.points.n_rows
-    # With alpha_i = m_i r_i, sum |x_ij alpha_i| is at most the product of two lengths in which row i counts m_i times.
+    # Cauchy–Schwarz with weights m_i: sum |x_ij alpha_i| <= (sum m_i x_ij²)^½ (sum alpha_i²/m_i)^½.
     lengths = np.sqrt(errors.squares_of_columns * (1.0 + 2.0 * gamma(n_rows + 4)) + n_rows * SMALLEST)
     off = gamma(n_rows + 8) * up(math.sqrt(dual.squares)) + n_rows * SMALLEST
     if errors.has_intercept:
@@ -106,9 +103,9 @@ def products_at_most(errors: SquaredErrors, dual: Dual, combination: np.ndarray)
 
 
 def spreads_between(errors: SquaredErrors) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds on every column's spread, the root of min over c of sum_i m_i (x_ij - c)² (c = 0 without an intercept).
+    """Bounds on the spread of every column, (min over c of sum_i m_i (x_ij - c)²)^½; c = 0 without an intercept.
 
-    Where much has cancelled in it, they are far from each other.
+    They are far apart where the spread is small beside the mean, and most digits cancel.
     """
     terms = errors.points.n_rows + 8
     rounded = 8.0 * gamma(terms) * errors.squares_of_columns + terms * SMALLEST
@@ -117,9 +114,8 @@ def spreads_between(errors: SquaredErrors) -> tuple[np.ndarray, np.ndarray]:
 
 
 def squared_combination_at_most(errors: SquaredErrors, dual: Dual, negligible: float) -> float:
-    """||X^T alpha||², at most; a look at the single columns is taken where more than ``negligible`` is at stake."""
-    lengths = row_lengths_at_most(errors.points)
-    off = up(gamma(dual.alpha.size + 8) * up(length_at_most(lengths) * length_at_most(dual.alpha)))
+    """||X^T alpha||², at most; bounded column by column where the rounding error may exceed ``negligible``."""
+    off = up(gamma(dual.alpha.size + 8) * up(frobenius_norm_at_most(errors.points) * length_at_most(dual.alpha)))
     if errors.has_intercept:
         off = up(off + up(dual.imbalance * longest_row_at_most(errors.points)))
     combination = errors.points.combination(dual.alpha)

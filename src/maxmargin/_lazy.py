@@ -1,0 +1,34 @@
+"""Public names of a package that are imported on first use (PEP 562)."""
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(package: str, home_of: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Make the functions ``__getattr__`` and ``__dir__`` of a package.
+
+    Parameters
+    ----------
+    package : str
+        The package's ``__name__``.
+    home_of : mapping
+        For every public name the module of the package that defines it.
+
+    Returns
+    -------
+    get_attribute, list_names : callable
+    """
+
+    def get_attribute(name: str) -> Any:
+        if name not in home_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{package}.{home_of[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def list_names() -> list[str]:
+        return list(sys.modules[package].__all__)
+
+    return get_attribute, list_names

@@ -1,0 +1,129 @@
+"""Bounds that several certificates use: norms of rows, errors of scores, distances to a hyperplane, feature space.
+
+All of them hold in exact arithmetic. Errors of sums are bounded as in :mod:`maxmargin.certificates.rounding`, and
+|x|·|w| <= ||x|| ||w|| (Cauchy–Schwarz), so that one number bounds the error of every score.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin.certificates.rounding import SMALLEST, UNIT, gamma, length_at_most, sum_at_most, up
+from maxmargin.data import Points
+
+# Relative slack for the handful of roundings in an error bound itself: far more than they take, far less than matters.
+OF_BOUNDS = 2.0**-40
+
+
+def longest_row_at_most(points: Points) -> float:
+    """An upper bound on the largest norm of a row."""
+    return up(points.largest_norm * (1.0 + gamma(points.longest_row + 4)) + SMALLEST)
+
+
+def row_lengths_at_most(points: Points) -> np.ndarray:
+    """An upper bound on the norm of every row."""
+    # Squares that underflow lose this much at most.
+    squares = points.squared_norms + 2.0 * points.longest_row * SMALLEST
+    return np.sqrt(squares) * (1.0 + 2.0 * gamma(points.longest_row + 4))
+
+
+def frobenius_norm_at_most(points: Points) -> float:
+    """An upper bound on the norm of all entries together."""
+    underflow = 2.0 * points.longest_row * points.n_rows * SMALLEST
+    squares = sum_at_most(points.squared_norms) * (1.0 + 2.0 * gamma(points.longest_row + 4)) + underflow
+    return up(math.sqrt(up(squares)))
+
+
+def score_error_at_most(points: Points, w: np.ndarray, b: float = 0.0) -> float:
+    """An upper bound on the rounding error of every computed score w·x_i + b, from norms alone."""
+    terms = points.longest_row + 4
+    return up(gamma(terms) * (longest_row_at_most(points) * length_at_most(w) + abs(b)) + terms * SMALLEST)
+
+
+def score_errors_at_most(points: Points, w: np.ndarray, b: float = 0.0) -> np.ndarray:
+    """An upper bound on the rounding error of each score, from |x_i|·|w|: one more pass over the rows.
+
+    It is much smaller than the bound from norms where columns have very different sizes.
+    """
+    terms = points.longest_row + 4
+    return gamma(terms + 4) * (absolute_scores_at_most(points, w) + abs(b)) + terms * SMALLEST
+
+
+def absolute_scores_at_most(points: Points, w: np.ndarray) -> np.ndarray:
+    """An upper bound on |x_i|·|w| of every row."""
+    terms = points.longest_row + 4
+    return points.absolute_scores(w) * (1.0 + 2.0 * gamma(terms)) + terms * SMALLEST
+
+
+def distances_at_least(functional: np.ndarray | float, shortest: float, longest: float) -> np.ndarray:
+    """Lower bounds on the signed distances y f(x)/||w||, given lower bounds on y f(x) and both bounds on ||w||.
+
+    A positive margin is divided by the upper bound on ||w||, a negative one by the lower bound. The result allows for
+    the roundings of two divisions and one subtraction.
+    """
+    functional = np.asarray(functional)
+    distances = np.where(functional > 0.0, functional / longest, functional / shortest)
+    return np.nextafter(distances - np.abs(distances) * 4.0 * UNIT, -np.inf)
+
+
+class FeatureVector(NamedTuple):
+    """Bounds on w = sum_j beta_j phi(x_j) in the feature space of a kernel.
+
+    Attributes
+    ----------
+    score_error : float
+        Upper bound on the error of every computed score w·phi(x_i).
+    squared_norm : float
+        Upper bound on ||w||².
+    shortest, longest : float
+        Bounds on ||w||.
+    radius : float
+        Upper bound on the largest ||phi(x_i)||.
+    semidefinite : bool
+        False where the kernel is seen not to be positive semidefinite: ||w||² or some k(x_i, x_i) is negative by more
+        than rounding. There is no feature space then, and nothing is proven in it.
+    """
+
+    score_error: float
+    squared_norm: float
+    shortest: float
+    longest: float
+    radius: float
+    semidefinite: bool
+
+
+def feature_vector(
+    diagonal: np.ndarray, entry_error: float, coefficients: np.ndarray, scores: np.ndarray
+) -> FeatureVector:
+    """Bound w = sum_j beta_j phi(x_j).
+
+    Parameters
+    ----------
+    diagonal : ndarray of shape (n,)
+        k(x_i, x_i) of all rows.
+    entry_error : float
+        Upper bound on the error of a computed kernel value.
+    coefficients : ndarray of shape (s,)
+        beta_j of the support.
+    scores : ndarray of shape (s,)
+        w·phi(x_j) of the support, as computed.
+    """
+    largest_entry = float(diagonal.max(initial=0.0)) + entry_error
+    total = sum_at_most(np.abs(coefficients))
+    rounding = gamma(coefficients.size + 3)
+    score_error = total * (entry_error + rounding * largest_entry) * (1.0 + OF_BOUNDS)
+    # ||w||² = sum_j beta_j f(x_j)
+    squared = float(coefficients @ scores)
+    squared_error = total * score_error + rounding * total * float(np.abs(scores).max(initial=0.0))
+    squared_error *= 1.0 + OF_BOUNDS
+    # The exact value is not negative in a feature space, so that zero is a bound, too.
+    squared_norm = up(max(0.0, up(squared + squared_error)))
+    return FeatureVector(
+        score_error=score_error,
+        squared_norm=squared_norm,
+        shortest=math.sqrt(max(0.0, squared - squared_error)) * (1.0 - 8.0 * UNIT),
+        longest=up(math.sqrt(squared_norm)),
+        radius=up(math.sqrt(max(0.0, largest_entry))),
+        semidefinite=squared + squared_error >= 0.0 and float(diagonal.min(initial=0.0)) >= -entry_error,
+    )

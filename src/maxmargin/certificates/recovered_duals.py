@@ -1,0 +1,126 @@
+"""Dual points recovered from a hyperplane alone, by the KKT conditions.
+
+Every dual feasible point proves a bound (weak duality), so that a hyperplane from any program can be certified: the
+better the duals, the smaller the gap. At the optimum the duals of squared losses are the derivatives of the losses. Of
+piecewise linear losses only the duals of points on the margin are left open; they are fitted to the stationarity
+conditions w = sum beta_i x_i and rho b = sum beta_i by bounded least squares.
+"""
+
+import math
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import lsq_linear
+
+from maxmargin.problems.crammer_singer import CrammerSingerProblem
+from maxmargin.problems.hard_margin import HardMarginProblem
+from maxmargin.problems.linear_svm import LinearSVMProblem
+
+# Distances from the margin, in units of y f, up to which a point counts as on it. The accuracy of the hyperplane is not
+# known, so that each is tried and the largest dual value is kept.
+WIDTHS = (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
+# Entries of the least squares problem, at most: dense, some hundred megabytes.
+MOST_ENTRIES = 1 << 24
+
+
+def recovered_duals(problem: LinearSVMProblem, w: np.ndarray, b: float) -> np.ndarray:
+    """Signed dual feasible beta for a hyperplane near the optimum.
+
+    Parameters
+    ----------
+    problem : LinearSVMProblem
+    w : ndarray of shape (d,)
+    b : float
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    residuals = problem.loss.targets - problem.scores(w, b)
+    # The excess over epsilon on either side; minus infinity where the loss has no such side.
+    above = np.where(problem.counts_above, residuals - problem.loss.epsilon, -np.inf)
+    below = np.where(problem.counts_below, -residuals - problem.loss.epsilon, -np.inf)
+    if problem.loss.curvature > 0.0:
+        curvatures = np.where(problem.loss.weights > 0.0, problem.curvatures(), np.inf)
+        beta = (np.maximum(above, 0.0) - np.maximum(below, 0.0)) / curvatures
+        return _best_on_ray(problem, problem.feasible(beta))[0]
+    best, value = np.zeros(problem.points.n_rows), 0.0
+    for width in WIDTHS:
+        beta = problem.feasible(_fitted(problem, w, b, above, below, width))
+        beta, reached = _best_on_ray(problem, beta)
+        if reached > value:
+            best, value = beta, reached
+    return best
+
+
+def _best_on_ray(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[np.ndarray, float]:
+    """The feasible multiple of duals with the largest dual value s L - s² Q/2, and that value."""
+    linear = float((problem.loss.targets * beta - problem.loss.epsilon * np.abs(beta)).sum())
+    quadratic = 2.0 * (linear - problem.dual_value(beta, problem.points.combination(beta)))
+    if not (linear > 0.0 and quadratic > 0.0):
+        return np.zeros_like(beta), 0.0
+    share = linear / quadratic if math.isinf(problem.loss.box_bound) else min(1.0, linear / quadratic)
+    return share * beta, share * (linear - 0.5 * share * quadratic)
+
+
+def recovered_multiclass_duals(problem: CrammerSingerProblem, W: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Dual feasible B of Crammer and Singer's problem: C on the class that violates the margin of a row most.
+
+    Rows on the margin get no dual, so that the gap is larger than that of the duals of a solver.
+    """
+    scores = problem.scores(W, b)
+    violated = np.flatnonzero(problem.slack(scores) > 0.0)
+    others = scores.copy()
+    others[problem.own] = -np.inf
+    B = np.zeros_like(scores)
+    B[violated, others[violated].argmax(axis=1)] = -problem.limits()[violated]
+    B = problem.feasible(B)
+    linear = float(problem.dual_terms(B).sum())
+    quadratic = 2.0 * (linear - problem.dual_value(B, problem.planes(B)))
+    return B * min(1.0, linear / quadratic) if linear > 0.0 and quadratic > 0.0 else np.zeros_like(B)
+
+
+def recovered_hull_weights(problem: HardMarginProblem, w: np.ndarray, b: float) -> np.ndarray:
+    """Signed duals whose hull points bound the hard margin, for a hyperplane.
+
+    Where it separates the classes, they are fitted to the points nearest to it; else all weight is on the points that
+    it misclassifies, and on the nearest one of a class without any.
+    """
+    signs, counted = problem.dataset.signs, problem.counted > 0.0
+    functional = signs * (problem.dataset.points.scores(w) + b)
+    smallest = float(functional.min(where=counted, initial=math.inf))
+    if smallest > 0.0:
+        beta = recovered_duals(problem.soft, w / smallest, b / smallest)
+        if (beta > 0.0).any() and (beta < 0.0).any():
+            return beta
+    beta = np.where(counted & (functional < 0.0), signs, 0.0)
+    for side in (1.0, -1.0):
+        rows = np.flatnonzero(counted & (signs == side))
+        if rows.size and not (beta * side > 0.0).any():
+            beta[rows[functional[rows].argmin()]] = side
+    return beta
+
+
+def _fitted(
+    problem: LinearSVMProblem, w: np.ndarray, b: float, above: np.ndarray, below: np.ndarray, width: float
+) -> np.ndarray:
+    """Duals at the end of their box for points beyond the margin by more than ``width``, fitted within it."""
+    uppers = np.where(above >= -width, problem.uppers(), 0.0)
+    lowers = np.where(below >= -width, problem.lowers(), 0.0)
+    beta = np.where(above > width, uppers, np.where(below > width, lowers, 0.0))
+    # Without an upper bound (C = inf) no dual is at its end.
+    beta[~np.isfinite(beta)] = 0.0
+    free = np.flatnonzero((uppers > lowers) & (beta == 0.0))
+    if not 0 < free.size * (problem.points.n_columns + 1) <= MOST_ENTRIES:
+        return beta
+    rows = problem.points.matrix[free]
+    columns = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64).T
+    target = w - problem.points.combination(beta)
+    if problem.has_intercept:
+        # sum beta_i = rho b: in the metric of the dual where the intercept is penalised, else as long as a row.
+        rho = 0.0 if problem.balanced else problem.intercept_penalty
+        scale = (problem.points.largest_norm or 1.0) if problem.balanced else rho**-0.5
+        columns = np.vstack([columns, np.full(free.size, scale)])
+        target = np.append(target, scale * (rho * b - float(beta.sum())))
+    beta[free] = lsq_linear(columns, target, bounds=(lowers[free], uppers[free]), tol=1e-14, max_iter=200).x
+    return beta

@@ -1,0 +1,372 @@
+"""Certificates of models that other programs fitted: scikit-learn's, or plain coefficients.
+
+A model is translated into the problem that it solves, with its vectors; certificates are then measured as for the
+package's own models. Where a model keeps no duals, they are recovered from its hyperplane.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from numbers import Real
+from typing import Any, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+
+from maxmargin.certificates import (
+    Certificate,
+    PerClass,
+    PerPair,
+    bracket_hard_margin,
+    measure_gap,
+    measure_kernel_gap,
+    measure_lasso_gap,
+    measure_logistic_gap,
+    measure_multiclass_gap,
+    measure_ridge_gap,
+)
+from maxmargin.certificates.recovered_duals import (
+    recovered_duals,
+    recovered_hull_weights,
+    recovered_multiclass_duals,
+)
+from maxmargin.data import (
+    Dataset,
+    LabelledPoints,
+    Points,
+    TargetPoints,
+    validate_labels,
+    validate_targets,
+    validate_training_data,
+)
+from maxmargin.estimators._base import plain
+from maxmargin.estimators._kernels import make_kernel
+from maxmargin.problems.crammer_singer import CrammerSingerProblem
+from maxmargin.problems.hard_margin import HardMarginProblem
+from maxmargin.problems.kernel_svm import KernelSVMProblem
+from maxmargin.problems.linear_svm import LOSSES, REGRESSION_LOSSES, LinearSVMProblem, SVMLoss, hinge, weights_of
+from maxmargin.problems.logistic import LogisticProblem
+from maxmargin.problems.margins import checked_plane
+from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
+
+# Measure the certificate of one task, given its data and its number.
+MeasureTask = Callable[[Dataset, int], Certificate]
+
+
+@dataclass(frozen=True)
+class CoefficientsProblem:
+    """The problem that plain coefficients solve.
+
+    Attributes
+    ----------
+    loss : str or None
+        "hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive", "logistic" or "squared_error".
+        None for the largest margin.
+    C : float
+        Factor of the losses of a support vector machine or a logistic regression.
+    epsilon : float
+    intercept_penalty : float
+        The factor rho of b²/2 in the objective of a support vector machine.
+    lam : float
+        Factor of the penalty beside the sum of squared errors (l2), or half of it (l1).
+    penalty : {"l2", "l1"}
+    """
+
+    loss: str | None = None
+    C: float = 1.0
+    epsilon: float = 0.0
+    intercept_penalty: float = 0.0
+    lam: float = 0.0
+    penalty: str = "l2"
+
+    def __post_init__(self) -> None:
+        known = [*LOSSES, *REGRESSION_LOSSES, "logistic", "squared_error"]
+        if self.loss is not None and self.loss not in known:
+            raise ValueError(f"loss must be one of {', '.join(map(repr, known))}; it is {self.loss!r}.")
+        if self.penalty not in ("l2", "l1") or (self.penalty == "l1" and self.loss != "squared_error"):
+            raise ValueError(f"penalty must be 'l2', or 'l1' with loss='squared_error'; it is {self.penalty!r}.")
+        for name in ("C", "epsilon", "intercept_penalty", "lam"):
+            value: Any = getattr(self, name)
+            if not (isinstance(value, Real) and float(value) >= 0.0):
+                raise ValueError(f"{name} must be a number that is not negative; it is {value!r}.")
+        if self.C == 0.0 or (math.isinf(self.C) and self.loss != "logistic"):
+            raise ValueError(
+                "C must be positive, and finite but for loss='logistic'; leave loss out for the hard margin."
+            )
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether y are values, not labels."""
+        return self.loss in REGRESSION_LOSSES or self.loss == "squared_error"
+
+
+def certify_foreign(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | PerClass:
+    """Certify a fitted model of scikit-learn, or of a program with the same names of parameters and attributes."""
+    for base in type(model).__mro__:
+        if base.__name__ in _CERTIFIERS:
+            return _CERTIFIERS[base.__name__](model, X, y, sample_weight)
+        if base.__name__ in _NOT_COVERED:
+            _refuse(model, _NOT_COVERED[base.__name__])
+    if hasattr(model, "steps"):
+        _refuse(model, "certify its last step, on the data that the steps before it return")
+    if all(hasattr(model, name) for name in ("coef_", "intercept_", "classes_")):
+        return _certify_hyperplanes(model, X, y, sample_weight)
+    raise TypeError(
+        f"estimator must be a linear or kernel model, or (coef, intercept, dual); got {type(model).__name__}."
+    )
+
+
+def certify_coefficients(
+    vectors: tuple[Any, ...], X: Any, y: Any, sample_weight: Any = None, problem: CoefficientsProblem | None = None
+) -> Certificate:
+    """Certify ``(coef, intercept)`` or ``(coef, intercept, dual)`` as a solution of ``problem``."""
+    if not 2 <= len(vectors) <= 3:
+        raise ValueError(
+            f"estimator must be (coef, intercept) or (coef, intercept, dual); it has {len(vectors)} entries."
+        )
+    problem = CoefficientsProblem() if problem is None else problem
+    if problem.is_regression:
+        data = validate_targets(_Coefficients(), X, y, sample_weight=sample_weight)
+        points, targets, weights = data.points, data.targets, data.weights
+    else:
+        labelled = validate_labels(validate_training_data(_Coefficients(), X, y, sample_weight=sample_weight))
+        if len(labelled.classes) > 2:
+            raise ValueError(f"y has {len(labelled.classes)} classes; (coef, intercept, dual) is about two.")
+        dataset = next(labelled.tasks())
+        points, targets, weights = dataset.points, dataset.signs, dataset.weights
+    has_intercept = vectors[1] is not None
+    w, b = checked_plane(vectors[0], vectors[1] if has_intercept else 0.0, points.n_columns)
+    beta = None if len(vectors) == 2 or vectors[2] is None else _checked_dual(vectors[2], points.n_rows)
+    if problem.loss is None:
+        return _bracket(HardMarginProblem(dataset, has_intercept), w, b, beta)
+    if problem.loss == "squared_error":
+        errors = SquaredErrors.of(TargetPoints(points, targets, weights), has_intercept)
+        if problem.penalty == "l1":
+            return measure_lasso_gap(LassoProblem(errors, problem.lam), w, b)
+        return measure_ridge_gap(RidgeProblem(errors, problem.lam), w, b)
+    if problem.loss == "logistic":
+        logistic = LogisticProblem(points, targets, weights_of(points, weights), problem.C, has_intercept)
+        return measure_logistic_gap(logistic, w, b)
+    arguments = (problem.C, problem.epsilon) if problem.is_regression else (problem.C,)
+    loss = {**LOSSES, **REGRESSION_LOSSES}[problem.loss](targets, weights_of(points, weights), *arguments)
+    return _measure_svm(points, loss, problem.intercept_penalty if has_intercept else math.inf, w, b, beta)
+
+
+class _Coefficients(BaseEstimator):
+    """A model without parameters, for the validation of data."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+def _checked_dual(dual: Any, n_rows: int) -> np.ndarray:
+    beta = np.asarray(dual, dtype=np.float64)
+    if beta.size != n_rows or not np.isfinite(beta).all():
+        raise ValueError(f"dual has shape {np.shape(dual)}; give one finite y_i alpha_i for each of the {n_rows} rows.")
+    return beta.ravel()
+
+
+def _refuse(model: Any, why: str) -> NoReturn:
+    raise TypeError(f"certify does not cover this {type(model).__name__} estimator: {why}.")
+
+
+def _labelled(model: Any, X: Any, y: Any, sample_weight: Any) -> LabelledPoints:
+    class_weight = getattr(model, "class_weight", None)
+    if class_weight is not None and hasattr(model, "class_weight_"):
+        class_weight = dict(zip(model.classes_, model.class_weight_, strict=True))
+    return validate_training_data(
+        model, X, y, sample_weight=sample_weight, class_weight=class_weight, classes=model.classes_, reset=False
+    )
+
+
+def _per_task(labelled: LabelledPoints, measure: MeasureTask) -> Certificate | PerClass:
+    """One certificate for two classes, or one for each class against the rest."""
+    proofs = [measure(dataset, task) for task, dataset in enumerate(labelled.tasks())]
+    if len(proofs) == 1:
+        return proofs[0]
+    return PerClass({plain(label): proof for label, proof in zip(labelled.classes, proofs, strict=True)})
+
+
+def _hyperplanes(model: Any) -> tuple[np.ndarray, np.ndarray]:
+    """One row of coefficients and one intercept per task, in double precision."""
+    coef = model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_
+    coef = np.atleast_2d(np.asarray(coef, dtype=np.float64))
+    return coef, np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64).ravel(), (coef.shape[0],))
+
+
+def _liblinear_intercept_penalty(model: Any) -> float:
+    """LIBLINEAR's intercept is the coefficient of a column of constants, and penalised with the others."""
+    return float(model.intercept_scaling) ** -2.0 if model.fit_intercept else math.inf
+
+
+def _certify_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate | PerClass:
+    if model.penalty != "l2":
+        _refuse(model, f"penalty={model.penalty!r} is another problem; penalty='l2' is covered")
+    labelled, penalty = _labelled(model, X, y, sample_weight), _liblinear_intercept_penalty(model)
+    coef, intercept = _hyperplanes(model)
+    C, joint = float(model.C), model.multi_class == "crammer_singer"
+    if joint and len(labelled.classes) > 2:
+        weights = weights_of(labelled.points, labelled.weights)
+        problem = CrammerSingerProblem(labelled.points, labelled.codes, weights, len(labelled.classes), C, penalty)
+        duals = recovered_multiclass_duals(problem, coef, intercept)
+        return measure_multiclass_gap(problem, coef, intercept, duals)
+    # Crammer and Singer's problem of two classes is half the two-class problem with 2C and the hinge loss.
+    name, C = ("hinge", 2.0 * C) if joint else (model.loss, C)
+
+    def measure(dataset: Dataset, task: int) -> Certificate:
+        loss = LOSSES[name](dataset.signs, weights_of(dataset.points, dataset.weights), C)
+        return _measure_svm(dataset.points, loss, penalty, coef[task], float(intercept[task]))
+
+    return _per_task(labelled, measure)
+
+
+def _certify_linear_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
+    data = validate_targets(model, X, y, sample_weight=sample_weight, reset=False)
+    weights = weights_of(data.points, data.weights)
+    loss = REGRESSION_LOSSES[model.loss](data.targets, weights, float(model.C), float(model.epsilon))
+    coef, intercept = _hyperplanes(model)
+    return _measure_svm(data.points, loss, _liblinear_intercept_penalty(model), coef[0], float(intercept[0]))
+
+
+def _measure_svm(
+    points: Points, loss: SVMLoss, penalty: float, w: np.ndarray, b: float, beta: np.ndarray | None = None
+) -> Certificate:
+    problem = LinearSVMProblem(points, loss, penalty)
+    return measure_gap(problem, w, b, recovered_duals(problem, w, b) if beta is None else beta)
+
+
+def _certify_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate | PerClass:
+    labelled = _labelled(model, X, y, sample_weight)
+    points, codes, classes = labelled.points, labelled.codes, labelled.classes
+    kernel, weights = make_kernel(model, points), weights_of(points, labelled.weights)
+    duals = _on_all_rows(model, points.n_rows)
+    intercept = np.asarray(model.intercept_, dtype=np.float64)
+
+    def measure(rows: np.ndarray, signs: np.ndarray, beta: np.ndarray, b: float) -> Certificate:
+        matrix = points.matrix[rows]
+        chosen = Points(matrix if kernel is not None else np.ascontiguousarray(matrix[:, rows]))
+        loss = hinge(signs, weights[rows], float(model.C))
+        return measure_kernel_gap(KernelSVMProblem(chosen, kernel, loss), beta, b)
+
+    if len(classes) == 2:
+        signs = np.where(codes == 1, 1.0, -1.0)
+        return measure(np.arange(points.n_rows), signs, duals[0], float(intercept[0]))
+    proofs = {}
+    for pair, (first, second) in enumerate(combinations(range(len(classes)), 2)):
+        rows = np.flatnonzero((codes == first) | (codes == second))
+        positive = codes[rows] == first
+        # LIBSVM's layout: the duals of a row against class k are in row k, or k - 1 for classes after its own.
+        beta = np.where(positive, duals[second - 1, rows], duals[first, rows])
+        proof = measure(rows, np.where(positive, 1.0, -1.0), beta, float(intercept[pair]))
+        proofs[plain(classes[first]), plain(classes[second])] = proof
+    return PerPair(proofs)
+
+
+def _certify_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
+    data = validate_targets(model, X, y, sample_weight=sample_weight, reset=False)
+    weights = weights_of(data.points, data.weights)
+    loss = REGRESSION_LOSSES["epsilon_insensitive"](data.targets, weights, float(model.C), float(model.epsilon))
+    problem = KernelSVMProblem(data.points, make_kernel(model, data.points), loss)
+    return measure_kernel_gap(problem, _on_all_rows(model, data.points.n_rows)[0], float(model.intercept_[0]))
+
+
+def _on_all_rows(model: Any, n_rows: int) -> np.ndarray:
+    """The duals of a LIBSVM model, with zeros for the rows that are not in its support."""
+    n_fitted = model.shape_fit_[0]
+    if n_rows != n_fitted:
+        raise ValueError(f"X has {n_rows} rows; the model was fitted to {n_fitted}.")
+    dual_coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
+    duals = np.zeros((dual_coef.shape[0], n_rows))
+    duals[:, model.support_] = dual_coef
+    return duals
+
+
+def _certify_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
+    if len(model.classes_) > 2:
+        _refuse(model, "the multinomial problem of several classes is another one; fit one class against the rest")
+    # "elasticnet" with an l1_ratio of zero is the same as "l2".
+    penalty = getattr(model, "penalty", "deprecated")
+    if penalty == "l1" or (getattr(model, "l1_ratio", None) or 0.0) > 0.0:
+        _refuse(model, "an l1 penalty is another problem; the l2 penalty is covered")
+    labelled = _labelled(model, X, y, sample_weight)
+    dataset = next(labelled.tasks())
+    coef, intercept = _hyperplanes(model)
+    C = math.inf if penalty is None else float(np.squeeze(getattr(model, "C_", getattr(model, "C", 1.0))))
+    points, w, b, has_intercept = dataset.points, coef[0], float(intercept[0]), bool(model.fit_intercept)
+    if has_intercept and model.solver == "liblinear":
+        # LIBLINEAR's penalised intercept: the coefficient of a column of constants.
+        scaling = float(model.intercept_scaling)
+        column, stack = np.full((points.n_rows, 1), scaling), sp.hstack if sp.issparse(points.matrix) else np.hstack
+        stacked = stack([points.matrix, column])
+        points = Points(sp.csr_array(stacked) if sp.issparse(stacked) else stacked)
+        w, b, has_intercept = np.append(w, b / scaling), 0.0, False
+    weights = weights_of(points, dataset.weights)
+    return measure_logistic_gap(LogisticProblem(points, dataset.signs, weights, C, has_intercept), w, b)
+
+
+def _certify_ridge(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
+    data = _single_target(model, X, y, sample_weight)
+    lam = float(np.squeeze(getattr(model, "alpha_", getattr(model, "alpha", 0.0))))
+    coef, intercept = _hyperplanes(model)
+    errors = SquaredErrors.of(data, bool(model.fit_intercept))
+    return measure_ridge_gap(RidgeProblem(errors, lam), coef[0], float(intercept[0]))
+
+
+def _certify_lasso(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
+    data = _single_target(model, X, y, sample_weight)
+    # scikit-learn divides the squared errors by twice the number, or total weight, of the rows.
+    total = data.points.n_rows if data.weights is None else float(data.weights.sum())
+    lam = float(getattr(model, "alpha_", getattr(model, "alpha", 0.0))) * total
+    coef, intercept = _hyperplanes(model)
+    errors = SquaredErrors.of(data, bool(model.fit_intercept))
+    return measure_lasso_gap(LassoProblem(errors, lam), coef[0], float(intercept[0]))
+
+
+def _single_target(model: Any, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
+    if getattr(model, "positive", False):
+        _refuse(model, "positive=True is another problem")
+    if np.ndim(model.coef_) == 2 and np.shape(model.coef_)[0] > 1:
+        _refuse(model, "it has several targets; certify one model for each")
+    return validate_targets(model, X, y, sample_weight=sample_weight, reset=False)
+
+
+def _certify_hyperplanes(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate | PerClass:
+    """Bracket the largest margin by the hyperplanes of any linear classifier."""
+    labelled = _labelled(model, X, y, sample_weight)
+    coef, intercept = _hyperplanes(model)
+    if coef.shape != (labelled.n_tasks, labelled.points.n_columns):
+        _refuse(model, f"its coef_ has shape {coef.shape}, not one row for each class against the rest")
+    has_intercept = bool(getattr(model, "fit_intercept", True))
+    return _per_task(
+        labelled,
+        lambda dataset, task: _bracket(HardMarginProblem(dataset, has_intercept), coef[task], float(intercept[task])),
+    )
+
+
+def _bracket(problem: HardMarginProblem, w: np.ndarray, b: float, beta: np.ndarray | None = None) -> Certificate:
+    return bracket_hard_margin(problem, w, b, recovered_hull_weights(problem, w, b) if beta is None else beta)
+
+
+_CERTIFIERS: dict[str, Callable[[Any, Any, Any, Any], Certificate | PerClass]] = {
+    "SVC": _certify_svc,
+    "SVR": _certify_svr,
+    "LinearSVC": _certify_linear_svc,
+    "LinearSVR": _certify_linear_svr,
+    "LogisticRegression": _certify_logistic,
+    "Ridge": _certify_ridge,
+    "RidgeCV": _certify_ridge,
+    "LinearRegression": _certify_ridge,
+    "Lasso": _certify_lasso,
+    "LassoCV": _certify_lasso,
+}
+_NOT_COVERED = {
+    "NuSVC": "its problem has nu in place of C; SVC is covered",
+    "NuSVR": "its problem has nu in place of epsilon; SVR is covered",
+    "OneClassSVM": "its problem has no labels",
+    "ElasticNet": "its penalty is neither that of Ridge nor that of Lasso",
+}
