@@ -48,7 +48,7 @@ from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.linear_svm import LOSSES, REGRESSION_LOSSES, LinearSVMProblem, SVMLoss, hinge, weights_of
 from maxmargin.problems.logistic import LogisticProblem
-from maxmargin.problems.margins import checked_plane
+from maxmargin.problems.margins import validate_coefficients
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 
 # Measure the certificate of one task, given its data and its number.
@@ -137,7 +137,7 @@ def certify_coefficients(
         dataset = next(labelled.tasks())
         points, targets, weights = dataset.points, dataset.signs, dataset.weights
     has_intercept = vectors[1] is not None
-    w, b = checked_plane(vectors[0], vectors[1] if has_intercept else 0.0, points.n_columns)
+    w, b = validate_coefficients(vectors[0], vectors[1] if has_intercept else 0.0, points.n_columns)
     beta = None if len(vectors) == 2 or vectors[2] is None else _checked_dual(vectors[2], points.n_rows)
     if problem.loss is None:
         return _bracket(HardMarginProblem(dataset, has_intercept), w, b, beta)
