@@ -1,4 +1,4 @@
-"""Logistic regression (theory D1): the gradient step, the dual, the gap, and data without a minimum."""
+"""Logistic regression: the gradient step, the dual, the gap, and data without a minimum."""
 
 import math
 from fractions import Fraction
@@ -24,7 +24,7 @@ SIGNS = np.where(Y == 1, 1.0, -1.0)
 
 
 def noisy(n=200, d=4, seed=0):
-    """Points that no plane separates."""
+    """Points that no hyperplane separates."""
     rng = np.random.default_rng(seed)
     points = rng.standard_normal((n, d))
     return points, np.where(points @ np.arange(1, d + 1) + 3.0 * rng.standard_normal(n) > 0.3, 1, 0)
@@ -48,7 +48,7 @@ def test_it_agrees_with_scikit_learn(C, fit_intercept, make):
     assert ours.objective_ == pytest.approx(value(ours.coef_[0], ours.intercept_[0], X, SIGNS, C), rel=1e-10)
 
 
-def test_without_a_price_it_agrees_with_a_general_minimiser():
+def test_without_a_penalty_it_agrees_with_a_general_minimiser():
     points, labels = noisy()
     signs = np.where(labels == 1, 1.0, -1.0)
     ours = LogisticRegression(tol=1e-8).fit(points, labels)
@@ -65,8 +65,8 @@ def test_the_gradient_step_is_the_lectures():
     signs, size = np.where(labels == 1, 1.0, -1.0), 0.01
     w, b = np.zeros(3), 0.0
     for _ in range(7):
-        pull = signs / (1.0 + np.exp(signs * (points @ w + b)))
-        w, b = w + size * pull @ points, b + size * pull.sum()
+        derivatives = signs / (1.0 + np.exp(signs * (points @ w + b)))
+        w, b = w + size * derivatives @ points, b + size * derivatives.sum()
     with pytest.warns(LimitWarning, match="max_iter"):
         model = LogisticRegression(solver="gradient", step_size=size, max_iter=7).fit(points, labels)
     np.testing.assert_allclose(model.coef_[0], w, rtol=1e-12)
@@ -85,7 +85,7 @@ def test_safe_steps_lower_the_objective_every_time(C, make):
     assert (np.diff(values) <= 1e-12 * values[0]).all()
 
 
-def test_gradient_steps_reach_the_same_plane_as_newtons():
+def test_gradient_steps_reach_the_same_coefficients_as_newtons():
     gradient = LogisticRegression(0.1, solver="gradient", tol=1e-8).fit(X, Y)
     newton = LogisticRegression(0.1, tol=1e-11).fit(X, Y)
     assert gradient.status_ is Status.SOLVED
@@ -139,7 +139,7 @@ def test_more_classes_one_against_the_rest():
     assert (model.classes_[chances.argmax(axis=1)] == model.predict(points)).all()
 
 
-def test_separable_data_have_no_minimum_and_get_their_plane():
+def test_separable_data_have_no_minimum_and_get_their_hyperplane():
     points, labels = load_iris(return_X_y=True)
     with pytest.warns(LimitWarning, match="no minimum"):
         model = LogisticRegression().fit(points, labels == 0)
@@ -165,18 +165,18 @@ def test_weakly_separable_data_have_no_minimum_either():
     assert model.certificate_.margin == 0.0
     assert model.certificate_.freed == np.count_nonzero(margins)
     assert "no minimum" in str(model.certificate_)
-    # Another plane, which has points on its wrong side, proves nothing.
+    # Another hyperplane, which has points on its wrong side, proves nothing.
     model.separating_coef_[0, 0] += 0.001
     assert certify(model, marked, labels).freed == 0
     with pytest.raises(CertificateError, match="freed"):
         model.certificate_.check(certify(model, marked, labels))
-    # With a price there is a minimum, and a later fit does not keep the plane.
+    # With a penalty there is a minimum, and a later fit does not keep the hyperplane.
     model.set_params(C=1.0).fit(marked, labels)
     assert model.status_ is Status.SOLVED
     assert not hasattr(model, "separating_coef_")
 
 
-def test_points_that_no_plane_separates_are_not_called_separable():
+def test_points_that_no_hyperplane_separates_are_not_called_separable():
     for seed in range(10):
         model = LogisticRegression().fit(*noisy(60, 3, seed=seed))
         assert model.status_ is Status.SOLVED
@@ -185,7 +185,7 @@ def test_points_that_no_plane_separates_are_not_called_separable():
 
 @given(seed=st.integers(0, 10_000), C=st.sampled_from([1e-3, 0.1, 1.0, 50.0]), intercept=st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_the_certificate_is_true_of_every_plane(seed, C, intercept):
+def test_the_certificate_is_true_of_all_coefficients(seed, C, intercept):
     rng = np.random.default_rng(seed)
     points, labels = noisy(30, 2, seed=seed)
     signs = np.where(labels == 1, 1.0, -1.0)
@@ -193,7 +193,7 @@ def test_the_certificate_is_true_of_every_plane(seed, C, intercept):
         return
     best = LogisticRegression(C, fit_intercept=intercept, tol=1e-12).fit(points, labels)
     lowest = value(best.coef_[0], best.intercept_[0], points, signs, C)
-    # Any plane, good or bad: what is claimed of it holds.
+    # Any coefficients, good or bad: what is claimed of them holds.
     model = LogisticRegression(C, fit_intercept=intercept).fit(points, labels)
     model.coef_ = model.coef_ + rng.standard_normal(2) * rng.choice([0.0, 1e-6, 0.1, 10.0])
     if intercept:
@@ -207,7 +207,7 @@ def test_the_certificate_is_true_of_every_plane(seed, C, intercept):
 
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=30, deadline=None)
-def test_without_a_price_the_bound_holds_up_to_its_reach(seed):
+def test_without_a_penalty_the_bound_holds_up_to_its_reach(seed):
     points, labels = noisy(40, 2, seed=seed)
     signs = np.where(labels == 1, 1.0, -1.0)
     rng = np.random.default_rng(seed)
@@ -282,7 +282,7 @@ def test_the_sigmoid_keeps_its_digits_at_both_ends():
     np.testing.assert_allclose(sigmoid(scores), [0.0, math.exp(-40.0), 0.5, 1.0, 1.0], rtol=1e-15)
 
 
-def test_points_on_a_plane_are_told_exactly():
+def test_points_on_a_hyperplane_are_told_exactly():
     # 0.1 + 0.2 - 0.3 is not zero in floats: the point is on the wrong side by 5e-17, and no sum of floats shows it.
     points = np.array([[0.1, 0.2, -0.3], [1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.5, -0.5, 0.0]])
     exact = sum(map(Fraction, points[0]))
@@ -323,7 +323,7 @@ def test_one_far_column_among_many_sparse_ones():
 @pytest.mark.parametrize("sizes", [[1e-4, 1.0, 1e4], [1e8, 1e-8, 1.0], [1e-100] * 3])
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_without_a_price_the_units_of_columns_do_not_matter(sizes, make, fit_intercept):
+def test_without_a_penalty_the_units_of_columns_do_not_matter(sizes, make, fit_intercept):
     points, labels = noisy(200, 3)
     unscaled = LogisticRegression(fit_intercept=fit_intercept, tol=1e-6).fit(points, labels)
     scaled = LogisticRegression(fit_intercept=fit_intercept, tol=1e-6).fit(make(points * sizes), labels)
@@ -349,7 +349,7 @@ def test_a_column_that_does_not_vary(make, fit_intercept, constant):
     assert model.objective_ == pytest.approx(best.objective_, rel=1e-4)
 
 
-def test_the_gap_falls_to_the_last_digits_without_a_price_too():
+def test_the_gap_falls_to_the_last_digits_without_a_penalty_too():
     model = LogisticRegression(tol=1e-11).fit(*noisy())
     assert model.status_ is Status.SOLVED
     assert model.certificate_.relative <= 1e-11
@@ -403,14 +403,14 @@ def test_tables_with_rare_cells_have_their_closed_form(counts, C):
     model = LogisticRegression(C, tol=1e-6).fit([[0.0], [0.0], [1.0], [1.0]], [-1, 1, -1, 1], weights)
     cells = weights.reshape(2, 2)
     least = -float((cells * np.log(cells / cells.sum(axis=1, keepdims=True))).sum())
-    price = 1.0 if np.isinf(C) else C
+    factor = 1.0 if np.isinf(C) else C
     assert model.status_ is Status.SOLVED
-    assert model.certificate_.primal / price == pytest.approx(least, rel=3e-5)
+    assert model.certificate_.primal / factor == pytest.approx(least, rel=3e-5)
     log_odds = np.log(cells[:, 1] / cells[:, 0])
     np.testing.assert_allclose(model.coef_[0, 0], log_odds[1] - log_odds[0], rtol=0.02)
 
 
-def test_an_empty_row_hides_no_separating_plane():
+def test_an_empty_row_hides_no_separating_hyperplane():
     generator = np.random.default_rng(3)
     rows = sp.random(100, 50, 0.1, random_state=3, format="csr", data_rvs=generator.standard_normal).toarray()
     rows[0] = 0.0

@@ -14,7 +14,7 @@ NEWTON_STEPS = 5
 
 
 def noisy(seed, n=40, d=2):
-    """Points that no plane separates."""
+    """Points that no hyperplane separates."""
     rng = np.random.default_rng(seed)
     points = rng.standard_normal((n, d))
     return points, np.where(points.sum(axis=1) + 2.0 * rng.standard_normal(n) > 0.3, 1, 0)
@@ -40,32 +40,32 @@ def solved(matrix, right):
 
 
 class Exactly:
-    """The objective in many digits, of planes (w, b)."""
+    """The objective in many digits, of points (w, b)."""
 
     def __init__(self, points, labels, C, fit_intercept, weights=None):
         ones = np.ones((len(labels), 1 if fit_intercept else 0))
         dense = points.toarray() if sp.issparse(points) else points
         self.rows = decimals(np.hstack([dense.astype(np.float64), ones]))
         self.signs = decimals(np.where(np.asarray(labels) == 1, 1.0, -1.0))
-        self.price = Decimal(1) if math.isinf(C) else Decimal(C)
-        self.weights = decimals(np.ones(len(labels)) if weights is None else weights) * self.price
+        self.factor = Decimal(1) if math.isinf(C) else Decimal(C)
+        self.weights = decimals(np.ones(len(labels)) if weights is None else weights) * self.factor
         self.penalties = np.zeros(self.rows.shape[1], dtype=object) + Decimal(0)
         if not math.isinf(C):
             self.penalties[: dense.shape[1]] = Decimal(1)
 
-    def value(self, plane):
-        losses = [(1 + (-m).exp()).ln() for m in self.signs * (self.rows @ plane)]
-        return (self.penalties * plane * plane).sum() / 2 + (self.weights * losses).sum()
+    def value(self, point):
+        losses = [(1 + (-m).exp()).ln() for m in self.signs * (self.rows @ point)]
+        return (self.penalties * point * point).sum() / 2 + (self.weights * losses).sum()
 
-    def best_from(self, plane):
+    def best_from(self, point):
         """The smallest value, by Newton steps that begin at its first digits."""
         for _ in range(NEWTON_STEPS):
-            others = np.array([1 / (1 + m.exp()) for m in self.signs * (self.rows @ plane)], dtype=object)
-            gradient = self.penalties * plane - (self.weights * self.signs * others) @ self.rows
-            bends = self.weights * others * (1 - others)
-            matrix = (self.rows.T * bends) @ self.rows + np.diag(self.penalties)
-            plane = plane - solved(matrix.tolist(), gradient.tolist())
-        return self.value(plane)
+            others = np.array([1 / (1 + m.exp()) for m in self.signs * (self.rows @ point)], dtype=object)
+            gradient = self.penalties * point - (self.weights * self.signs * others) @ self.rows
+            curvatures = self.weights * others * (1 - others)
+            matrix = (self.rows.T * curvatures) @ self.rows + np.diag(self.penalties)
+            point = point - solved(matrix.tolist(), gradient.tolist())
+        return self.value(point)
 
 
 HARD = {
@@ -93,9 +93,9 @@ def test_the_best_value_is_between_dual_and_primal(hard, C, fit_intercept):
     with localcontext() as context:
         context.prec = DIGITS
         exactly = Exactly(points, labels, C, fit_intercept)
-        plane = decimals(np.append(model.coef_[0], model.intercept_ if fit_intercept else []))
+        point = decimals(np.append(model.coef_[0], model.intercept_ if fit_intercept else []))
         proof = certify(model, points, labels)
-        of_model, best = exactly.value(plane), exactly.best_from(plane)
+        of_model, best = exactly.value(point), exactly.best_from(point)
         assert Decimal(proof.dual) <= best <= of_model <= Decimal(proof.primal)
     # Without an intercept nothing makes up for columns far from zero.
     assert proof.relative <= 1e-4 or (hard == "far" and not fit_intercept)
@@ -103,7 +103,7 @@ def test_the_best_value_is_between_dual_and_primal(hard, C, fit_intercept):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("C", [1.0, math.inf])
-def test_any_plane_has_the_value_that_is_stated(seed, C):
+def test_any_coefficients_have_the_value_that_is_stated(seed, C):
     points, labels = noisy(seed)
     points = points * [1e-3, 1e3] + [5.0, 1e8]
     rng = np.random.default_rng(seed)

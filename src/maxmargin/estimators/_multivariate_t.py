@@ -1,4 +1,4 @@
-"""A multivariate t distribution that is made from a factor of its scale."""
+"""A multivariate t distribution, given by a factor of its scale matrix."""
 
 from typing import Any
 
@@ -85,7 +85,7 @@ class FactoredT(multivariate_t_frozen):
         return self._standard.entropy() + self._log_det
 
     def marginal(self, dimensions: Any) -> "FactoredT":
-        """Give the distribution of some entries, named by their numbers, in their order."""
+        """Return the distribution of some entries, by their indices, in that order."""
         numbers = np.atleast_1d(dimensions)
         if (
             numbers.ndim != 1

@@ -13,14 +13,14 @@ def penalty_from_prior(model: Any, first: str, second: str, combine: Callable[[f
     given = {name: getattr(model, name) for name in (first, second) if getattr(model, name) is not None}
     if model.lam is not None:
         if given:
-            raise ValueError(f"lam is given, and so is {' and '.join(given)}: give lam, or {first} and {second}.")
+            raise ValueError(f"lam is given, and so is {' and '.join(given)}: set lam, or {first} and {second}.")
         penalty = float(model.lam)
     elif not given:
         penalty = 1.0
     elif len(given) == 1:
         (name,) = given
         missing = second if name == first else first
-        raise ValueError(f"{name} is given without {missing}: give both, or lam.")
+        raise ValueError(f"{name} is given without {missing}: set both, or lam.")
     else:
         penalty = combine(float(given[first]), float(given[second]))
     if (penalty != 0.0 and not SMALLEST_PENALTY <= penalty <= LARGEST_PENALTY) or math.isnan(penalty):

@@ -124,7 +124,7 @@ class BayesianRegression(LinearRegression):
             Sparse rows are made dense: with more rows than columns there is little to save.
         y : array of numbers of shape (n,)
         sample_weight : array of shape (n,), optional
-            How often each row was seen: a weight of 2 is the same as the row given twice, also in the degrees of
+            How often each row occurred: a weight of 2 is the same as the row given twice, also in the degrees of
             freedom. (Weights that are precisions, Var(y_i) = sigma²/w_i, have to be scaled to a sum of n first.)
 
         Returns
@@ -294,7 +294,7 @@ class BayesianRegression(LinearRegression):
         if not errors.total_weight > n_parameters:
             raise ValueError(
                 f"X has too few rows for a posterior: n_samples = {errors.total_weight:g}, and with {n_parameters} "
-                "coefficients more than that are needed. Give more rows or fewer columns, or use Ridge."
+                "coefficients more than that are needed. Use more rows, fewer columns, or Ridge."
             )
 
     def _residual_scale(self) -> float:

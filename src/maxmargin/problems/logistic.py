@@ -28,7 +28,7 @@ class LogisticProblem:
     .. math:: \max_p\; C \sum_i c_i H(p_i) - \tfrac12 \Big\lVert C \sum_i c_i p_i y_i x_i \Big\rVert^2
               \quad\text{with}\quad \sum_i c_i p_i y_i = 0,
 
-    and p_i is the probability that the model gives to the other class.
+    and p_i is the probability of the other class under the model.
 
     Attributes
     ----------

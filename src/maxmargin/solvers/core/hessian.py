@@ -81,7 +81,7 @@ class HessianOperator:
             hessian_product(self.points.rows, self.rows[first:last], self.weights, direction, direction_b, image)
             return image
 
-        return np.add.reduce(self.engine.each(self.rows.size, of_block, PRODUCT_BLOCKS))
+        return self.engine.sum(of_block, self.rows.size, PRODUCT_BLOCKS)
 
     def diagonal(self) -> np.ndarray:
         """Compute the diagonal of sum_i weights_i (x_i, 1)(x_i, 1)^T."""
@@ -223,7 +223,7 @@ def gram_parts(
             return gram
         return _dense_gram(points, part, weights, n_added_here, offset)
 
-    return engine.each(rows.size, of_block, max(1, min(8, MATRIX_ENTRIES // size**2, 2 * rows.size // size)))
+    return engine.map(of_block, rows.size, max(1, min(8, MATRIX_ENTRIES // size**2, 2 * rows.size // size)))
 
 
 def _dense_gram(

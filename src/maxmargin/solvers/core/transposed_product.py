@@ -19,4 +19,4 @@ def transposed_product(points: Points, engine: ThreadEngine, coefficients: np.nd
         add_rows(rows, first, last, coefficients, part)
         return part
 
-    return np.add.reduce(engine.each(points.n_rows, of_block, SUM_BLOCKS))
+    return engine.sum(of_block, points.n_rows, SUM_BLOCKS)

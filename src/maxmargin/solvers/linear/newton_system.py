@@ -161,13 +161,13 @@ class NewtonSystem:
 
         def times(direction: np.ndarray) -> np.ndarray:
             middle, image = np.empty(rows.shape[1]), np.empty(rows.shape[0])
-            self._engine.each(
-                middle.size,
+            self._engine.map(
                 lambda first, last: compute_scores(transposed, first, last, direction, 0.0, middle),
+                middle.size,
                 ROW_BLOCKS,
             )
-            self._engine.each(
-                image.size, lambda first, last: compute_scores(own, first, last, middle, 0.0, image), ROW_BLOCKS
+            self._engine.map(
+                lambda first, last: compute_scores(own, first, last, middle, 0.0, image), image.size, ROW_BLOCKS
             )
             return direction + image
 

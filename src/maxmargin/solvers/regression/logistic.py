@@ -87,16 +87,16 @@ class LogisticRun:
     def fill_scores(self, w: np.ndarray, scores: np.ndarray) -> None:
         """Compute X w."""
         rows = self.problem.points.rows
-        self.engine.each(scores.size, lambda first, last: compute_scores(rows, first, last, w, 0.0, scores))
+        self.engine.map(lambda first, last: compute_scores(rows, first, last, w, 0.0, scores), scores.size)
 
     def minimise_intercept(self) -> None:
         """Move the intercept to its minimum for w."""
         problem = self.problem
 
         def derivatives(b: float) -> tuple[float, float]:
-            parts = self.engine.each(
-                self.scores.size,
+            parts = self.engine.map(
                 lambda first, last: intercept_derivatives(first, last, problem.signs, problem.weights, self.scores, b),
+                self.scores.size,
             )
             return sum(part[0] for part in parts), sum(part[1] for part in parts)
 
@@ -106,11 +106,11 @@ class LogisticRun:
     def evaluate(self, step: str) -> Status | None:
         """Compute objective, gradient and gap of the iterate; return why to stop, if there is a reason."""
         problem = self.problem
-        parts = self.engine.each(
-            self.scores.size,
+        parts = self.engine.map(
             lambda first, last: evaluate_losses(
                 first, last, problem.signs, problem.weights, self.scores, self.b, self.derivatives, self.curvatures
             ),
+            self.scores.size,
         )
         loss = math.fsum(part[0] for part in parts)
         self.smallest_margin = min(part[1] for part in parts)

@@ -169,9 +169,9 @@ class NewtonRun(LogisticRun):
         own_derivative, own_curvature = penalty * float(self.w @ step), penalty * float(step @ step)
 
         def derivatives(t: float) -> tuple[float, float]:
-            parts = self.engine.each(
-                scores.size,
+            parts = self.engine.map(
                 lambda first, last: derivatives_along(first, last, problem.signs, problem.weights, scores, changes, t),
+                scores.size,
             )
             derivative = own_derivative + t * own_curvature - problem.loss_factor * sum(part[0] for part in parts)
             return derivative, own_curvature + problem.loss_factor * sum(part[1] for part in parts)

@@ -9,6 +9,7 @@ dense. Hoerl, Kennard, "Ridge regression: biased estimation for nonorthogonal pr
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg as sl
@@ -45,8 +46,8 @@ class RidgeResult(Result[float]):
     inverse: Inverse | None = None
 
 
-class FactorisedSystem:
-    """The factorised system of a direct solution, w, and the gap of w as far as the system tells it.
+class FactorisedSystem(NamedTuple):
+    """A direct solution w, with the factorised system, and the primal and dual value computed from the system.
 
     Attributes
     ----------
@@ -56,8 +57,10 @@ class FactorisedSystem:
     primal, dual : float
     """
 
-    def __init__(self, w: np.ndarray, inverse: Inverse, primal: float, dual: float) -> None:
-        self.w, self.inverse, self.primal, self.dual = w, inverse, primal, dual
+    w: np.ndarray
+    inverse: Inverse
+    primal: float
+    dual: float
 
 
 def solve(problem: RidgeProblem, options: Options, monitor: Monitor, start: Result[float] | None = None) -> RidgeResult:
@@ -120,18 +123,18 @@ class RidgeRun:
 
         Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, chapter 12.
         """
-        best, inverse = self.best, start.inverse
+        best, inverse, unconfirmed = self.best, start.inverse, start is not self.best
         assert inverse is not None
         w, best.n_iter, best.history, best.inverse = start.w, start.n_iter, start.history, None
         best.primal, best.dual = math.inf, -math.inf
-        for k in range(1 + MAX_REFINEMENTS):
+        for _ in range(1 + MAX_REFINEMENTS):
             scores = centred_scores(self.errors, w)
             residual = self.residual(w, scores)
             if not self.update_incumbent(w, scores, residual):
                 break
             status = self.monitor.check_termination(best, self.options, "refinement")
-            # The start is refined at least once: its gap was not confirmed.
-            if status is not None and (k > 0 or status is not Status.SOLVED):
+            # A gap that a certificate did not confirm is made as small as it can be.
+            if status is not None and not (unconfirmed and status is Status.SOLVED):
                 best.status = status
                 return
             w = best.w + inverse(residual)
