@@ -49,7 +49,7 @@ class HardMarginProblem:
     @property
     def space(self) -> str:
         """What the margins are distances of, in words."""
-        return "x" if self.fit_intercept else "x, by planes through the origin,"
+        return "x" if self.fit_intercept else "x, by hyperplanes through the origin,"
 
     def street(self, scores: np.ndarray) -> tuple[float, float]:
         """Return the smallest y f(x) that a plane can have by the choice of its intercept, and that intercept.
