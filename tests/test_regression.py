@@ -451,7 +451,7 @@ def test_certify_confirms_and_a_changed_model_is_refused(kind, weights):
 def test_certificates_say_what_they_prove():
     assert "duality gap" in str(Ridge().fit(X, Y).certificate_)
     assert "among standardised coefficients of norm up to" in str(Ridge(0.0).fit(X, Y).certificate_)
-    assert "5 columns are proven to be of no use" in str(Lasso(100.0).fit(X, Y).certificate_)
+    assert "5 coefficients are zero in every optimum" in str(Lasso(100.0).fit(X, Y).certificate_)
 
 
 def test_a_wrong_model_has_a_wide_but_true_gap():
