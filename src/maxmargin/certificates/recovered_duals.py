@@ -63,20 +63,67 @@ def _best_on_ray(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[np.ndarra
 
 
 def recovered_multiclass_duals(problem: CrammerSingerProblem, W: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Dual feasible B of Crammer and Singer's problem: C on the class that violates the margin of a row most.
+    """Dual feasible B of Crammer and Singer's problem, for hyperplanes near the optimum.
 
-    Rows on the margin get no dual, so that the gap is larger than that of the duals of a solver.
+    A row whose own score is less than 1 above the largest other one has C on that class. Rows with several classes at
+    the largest score, that of the own class reduced by 1, have duals that are fitted, as for two classes.
     """
     scores = problem.scores(W, b)
-    violated = np.flatnonzero(problem.slack(scores) > 0.0)
-    others = scores.copy()
-    others[problem.own] = -np.inf
-    B = np.zeros_like(scores)
-    B[violated, others[violated].argmax(axis=1)] = -problem.box_bounds()[violated]
-    B = problem.feasible(B)
-    linear = float(problem.dual_terms(B).sum())
-    quadratic = 2.0 * (linear - problem.dual_value(B, problem.coefficients(B)))
-    return B * min(1.0, linear / quadratic) if linear > 0.0 and quadratic > 0.0 else np.zeros_like(B)
+    scores[problem.own] -= 1.0
+    excess = scores - scores.max(axis=1, keepdims=True)
+    best, value = np.zeros_like(scores), 0.0
+    for width in WIDTHS:
+        B = problem.feasible(_fitted_multiclass(problem, W, b, excess >= -width))
+        linear = float(problem.dual_terms(B).sum())
+        quadratic = 2.0 * (linear - problem.dual_value(B, problem.coefficients(B)))
+        if linear > 0.0 and quadratic > 0.0:
+            share = min(1.0, linear / quadratic)
+            reached = share * (linear - 0.5 * share * quadratic)
+            best, value = (share * B, reached) if reached > value else (best, value)
+    return best
+
+
+def _fitted_multiclass(problem: CrammerSingerProblem, W: np.ndarray, b: np.ndarray, active: np.ndarray) -> np.ndarray:
+    """Duals of the classes with the largest scores; ``active`` marks them, of shape (n, n_classes)."""
+    bounds, others = problem.box_bounds(), active.copy()
+    others[problem.own] = False
+    # Without the own class, and with a single other one, all of C is there.
+    fixed = np.flatnonzero(~active[problem.own] & (others.sum(axis=1) == 1))
+    B = np.where(others, -bounds[:, None], 0.0)
+    others[fixed] = False
+    B[others] = 0.0
+    B[problem.own] = -B.sum(axis=1)
+    rows, classes = np.nonzero(others & (bounds > 0.0)[:, None])
+    matrix = problem.points.matrix[rows]
+    if not 0 < rows.size * problem.n_classes * (problem.points.n_columns + 1) <= MOST_ENTRIES:
+        return B
+    target, x = W - problem.coefficients(B), (matrix.toarray() if sp.issparse(matrix) else matrix).astype(np.float64)
+    if problem.has_intercept:
+        rho, scale = _intercept_equation(problem)
+        x = np.column_stack([x, np.full(rows.size, scale)])
+        target = np.column_stack([target, scale * (rho * b - B.sum(axis=0))])
+    # The dual of row i and class m moves w_m by -x_i, and the hyperplane of its own class by x_i.
+    columns = np.zeros((problem.n_classes, x.shape[1], rows.size))
+    columns[problem.codes[rows], :, np.arange(rows.size)] = x
+    columns[classes, :, np.arange(rows.size)] = -x
+    # Imported here: scipy.optimize takes a quarter of a second, and few programs need it.
+    from scipy.optimize import lsq_linear
+
+    fit = lsq_linear(
+        columns.reshape(-1, rows.size), target.ravel(), bounds=(0.0, bounds[rows]), tol=1e-14, max_iter=200
+    )
+    B[rows, classes] = -fit.x
+    return B
+
+
+def _intercept_equation(problem: LinearSVMProblem | CrammerSingerProblem) -> tuple[float, float]:
+    """rho, and the factor of the equation sum beta_i = rho b beside w = sum beta_i x_i.
+
+    It is in the metric of the dual where the intercept is penalised, else as large as the longest row.
+    """
+    if problem.balanced:
+        return 0.0, problem.points.largest_norm or 1.0
+    return problem.intercept_penalty, problem.intercept_penalty**-0.5
 
 
 def recovered_hull_weights(problem: HardMarginProblem, w: np.ndarray, b: float) -> np.ndarray:
@@ -116,9 +163,7 @@ def _fitted(
     columns = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64).T
     target = w - problem.points.combination(beta)
     if problem.has_intercept:
-        # sum beta_i = rho b: in the metric of the dual where the intercept is penalised, else as long as a row.
-        rho = 0.0 if problem.balanced else problem.intercept_penalty
-        scale = (problem.points.largest_norm or 1.0) if problem.balanced else rho**-0.5
+        rho, scale = _intercept_equation(problem)
         columns = np.vstack([columns, np.full(free.size, scale)])
         target = np.append(target, scale * (rho * b - float(beta.sum())))
     # Imported here: scipy.optimize takes a quarter of a second, and few programs need it.

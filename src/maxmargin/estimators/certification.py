@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.certificates import Certificate, CertificateError, DualityGap, MarginBracket, PerClass
 from maxmargin.certificates.base import AGREEMENT
 from maxmargin.estimators._base import CertifiedModel
-from maxmargin.estimators._foreign import CoefficientsProblem, certify_coefficients, certify_foreign
 from maxmargin.estimators._regularized import NEGLIGIBLE_LOSS, RegularizedModel
 from maxmargin.estimators.linear_svc import objective_of
 from maxmargin.solvers.core import Status
@@ -62,16 +61,25 @@ def certify(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **problem
     >>> certify((model.coef_, model.intercept_), X, y == 0).separates
     True
     """
-    if isinstance(estimator, tuple):
-        return certify_coefficients(estimator, X, y, sample_weight, CoefficientsProblem(**problem))
+    if not isinstance(estimator, CertifiedModel):
+        return _certify_other(estimator, X, y, sample_weight, problem)
     if problem:
         raise TypeError(f"{', '.join(problem)}: only a tuple of vectors takes these; a model has its parameters.")
-    if not isinstance(estimator, CertifiedModel):
-        if hasattr(estimator, "fit"):
-            check_is_fitted(estimator)
-        return certify_foreign(estimator, X, y, sample_weight)
     check_is_fitted(estimator)
     return estimator._certify(estimator._data_to_certify(X, y, sample_weight))
+
+
+def _certify_other(model: Any, X: Any, y: Any, sample_weight: Any, problem: dict[str, Any]) -> Certificate | PerClass:
+    # Imported here: it loads scipy.optimize, which fits and the command do without.
+    from maxmargin.estimators._foreign import CoefficientsProblem, certify_coefficients, certify_foreign
+
+    if isinstance(model, tuple):
+        return certify_coefficients(model, X, y, sample_weight, CoefficientsProblem(**problem))
+    if problem:
+        raise TypeError(f"{', '.join(problem)}: only a tuple of vectors takes these; a model has its parameters.")
+    if hasattr(model, "fit"):
+        check_is_fitted(model)
+    return certify_foreign(model, X, y, sample_weight)
 
 
 def check_claims(estimator: CertifiedModel, proof: Certificate | PerClass) -> None:
