@@ -70,10 +70,6 @@ class ThreadEngine:
         """The sum of the results of all blocks, floats or arrays that the engine may overwrite."""
         return tree_sum(self.map(task, n_rows, most))
 
-    def each(self, n_rows: int, task: Callable[[int, int], T], most: int = MOST_BLOCKS) -> list[T]:
-        """``map`` with the number of rows first."""
-        return self.map(task, n_rows, most)
-
 
 def tree_sum(parts: list[Any]) -> Any:
     """Add over a binary tree that depends on the number of parts alone; arrays are added in place."""

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, PerClass
-from maxmargin.data import Dataset, LabelledPoints, validate_labels, validate_points, validate_training_data
+from maxmargin.data import LabelledPoints, validate_labels, validate_points, validate_training_data
 from maxmargin.estimators._progress import FitProgress, Tasks, TimeBudget, in_threads
 from maxmargin.estimators._warnings import warn_user
 from maxmargin.reconciliation import reconcile, worst
@@ -70,7 +70,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             data = model._validate(X, y, sample_weight)
             model._prepare(data)
             tasks = model._tasks(data)
-            problems = model._problems(tasks)
+            problems, names = model._problems(tasks), tasks.names()
             starts: Sequence[Any] | None = self._starts(tasks, **start)
             while starts is not None:
                 seconds = None if deadline is None else max(0.0, deadline - time.perf_counter())
@@ -79,7 +79,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
                 model.certificate_ = model._certify(tasks, problems)
                 for k, certificate in enumerate(certificates_of(model.certificate_, len(results))):
                     results[k].status = model._reconcile_task(results[k].status, certificate, problems[k])
-                    model._refuse_outcome(results[k].status, certificate, tasks.names()[k])
+                    model._refuse_outcome(results[k].status, certificate, names[k])
                 starts = model._finer_starts(problems, results, deadline)
             model.status_ = worst([result.status for result in results])
             model._finish(tasks, problems, results)
@@ -227,10 +227,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         """The largest number of iterations, if there is one."""
         return self.max_iter
 
-    def _report(self, results: Sequence[Any] | None = None) -> None:
+    def _report(self) -> None:
         """Print the status with ``verbose``, and warn of a limit that was reached, with what is proven."""
-        if results is not None:
-            self.status_ = worst([result.status for result in results])
         if getattr(self, "verbose", 0):
             for line in str(self.certificate_).splitlines():
                 print(f"[{type(self).__name__}] {self.status_}: {line}", flush=True)
@@ -244,38 +242,6 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         if advice is not None:
             name = type(self).__name__
             warn_user(f"{name}: {advice}. The model is usable as it is. Proven: {self.certificate_}", LimitWarning)
-
-    def _solve_tasks(
-        self,
-        labelled: Tasks,
-        solve: Callable[[int, Any, int, Monitor], Any],
-        stop_requested: threading.Event,
-        *,
-        steps: int | None,
-        at_once: int | None = None,
-        seconds: float | None = None,
-    ) -> list[Any]:
-        """Solve every task in ``n_jobs`` threads, or as many ``at_once``: the bits do not depend on them.
-
-        ``seconds`` are what is left of ``max_time``, where some of it has been used already.
-        """
-        tasks = list(labelled.tasks())
-        seed = seed_of(self.random_state)
-        progress = FitProgress(self, labelled, steps)
-        n_threads = min(len(tasks), at_once or self._n_threads())
-        budget = TimeBudget(self.max_time if seconds is None else seconds, len(tasks), n_threads)
-
-        def run(task: int) -> Any:
-            on_step, done = progress.of_task(task)
-            monitor = Monitor(budget.share(), on_step, stop_requested)
-            result = solve(task, tasks[task], seed, monitor)
-            done()
-            return result
-
-        progress.begin()
-        results = in_threads(n_threads, run, len(tasks))
-        progress.end()
-        return results
 
 
 def certificates_of(certificate: Certificate | PerClass, n_tasks: int) -> list[Certificate]:
@@ -306,16 +272,6 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
             classes=self.classes_,
             reset=False,
         )
-
-    def _certificates(
-        self, certify_task: Callable[[int, Dataset], Certificate], labelled: LabelledPoints
-    ) -> Certificate | PerClass:
-        """One certificate for two classes, or one for each class against the rest."""
-        tasks = list(labelled.tasks())
-        proofs = in_threads(self._n_threads(), lambda task: certify_task(task, tasks[task]), len(tasks))
-        if len(proofs) == 1:
-            return proofs[0]
-        return PerClass({plain(label): proof for label, proof in zip(labelled.classes, proofs, strict=True)})
 
     @abstractmethod
     def decision_function(self, X: Any) -> np.ndarray:
@@ -362,10 +318,10 @@ class LinearClassifier(CertifiedClassifier):
 
     def _attributes_so_far(self, labelled: LabelledPoints, results: Sequence[Any]) -> dict[str, Any]:
         zero = np.zeros(labelled.points.n_columns), 0.0, None
-        planes = [zero if result is None else result for result in results]
+        found = [zero if result is None else result for result in results]
         return {
-            "coef_": np.array([w for w, _, _ in planes]),
-            "intercept_": np.array([intercept for _, intercept, _ in planes]),
+            "coef_": np.array([w for w, _, _ in found]),
+            "intercept_": np.array([intercept for _, intercept, _ in found]),
             "classes_": labelled.classes,
         }
 

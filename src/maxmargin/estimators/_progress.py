@@ -1,4 +1,4 @@
-"""Tasks of a fit in threads: progress, time shares, and the callbacks that watch them."""
+"""Tasks of a fit in threads: progress reports, shares of the time limit."""
 
 import threading
 import time

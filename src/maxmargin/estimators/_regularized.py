@@ -1,13 +1,12 @@
 """What models with a regularisation parameter C share: the range of C, and how their status is reconciled."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from joblib import cpu_count, effective_n_jobs
 
 from maxmargin.certificates import Certificate
-from maxmargin.estimators._base import CertifiedModel, certificates_of
+from maxmargin.estimators._base import CertifiedModel
 from maxmargin.estimators._progress import Tasks
 from maxmargin.reconciliation import reconcile
 from maxmargin.solvers.core import Status
@@ -38,10 +37,6 @@ class RegularizedModel(CertifiedModel):
     def _reconcile_task(self, status: Status, certificate: Certificate, problem: Any) -> Status:  # noqa: ARG002
         negligible = NEGLIGIBLE_LOSS * self.C if math.isfinite(self.C) else 0.0
         return reconcile(status, certificate, self.tol, negligible)
-
-    def _reconcile(self, results: Sequence[Any]) -> None:
-        for result, certificate in zip(results, certificates_of(self.certificate_, len(results)), strict=True):
-            result.status = self._reconcile_task(result.status, certificate, None)
 
     def _refuse_extreme(self, *names: str) -> None:
         """Refuse parameters whose squares would overflow."""

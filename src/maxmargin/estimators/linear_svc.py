@@ -1,4 +1,4 @@
-"""The linear support vector machine as a scikit-learn classifier."""
+"""Linear support vector classification as a scikit-learn estimator."""
 
 import math
 from collections.abc import Sequence
@@ -30,38 +30,37 @@ from maxmargin.solvers.core import Result, Status, warm_start
 
 
 class LinearSVC(LinearSVM, LinearClassifier):
-    r"""The linear support vector machine, solved to a proven gap.
+    r"""Linear support vector classification, solved to a certified duality gap.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \ell(y_i (w \cdot x_i + b))
 
-    with the hinge :math:`\ell(m) = \max(0, 1 - m)` or its square. The intercept b is not penalised: this is the problem
-    of the textbook. More than two classes are learned one against the rest, or all together.
+    with the hinge :math:`\ell(m) = \max(0, 1 - m)` or its square. The intercept b is not penalised, as in the textbook.
+    More than two classes are learned one against the rest, or in one joint problem.
 
     Parameters
     ----------
     C : float, default=1.0
-        The price of a point in the street or beyond it. ``inf`` is the hard margin: the widest street without a point
-        in it, ``NotSeparableError`` where there is none, and a bracket around the largest margin as certificate, of
-        relative width ``tol``. Weights then say only which rows count, and both losses are the same; ``objective_``
-        and ``history_`` are those of 1/2 ||w||².
+        Inverse regularisation strength: the factor on the losses. ``inf`` is the hard margin: the largest margin
+        without a margin violation, ``NotSeparableError`` where there is none, and a bracket around the largest margin, of
+        relative width ``tol``, as certificate. Weights then say only which rows count, and both losses are the same;
+        ``objective_`` and ``history_`` are those of 1/2 ||w||².
     loss : {"hinge", "squared_hinge"}, default="hinge"
     fit_intercept : bool, default=True
     penalize_intercept : bool, default=False
         Add b²/(2 intercept_scaling²) to the objective: the problem that LIBLINEAR solves.
     intercept_scaling : float, default=1.0
-        How little a penalised intercept costs. Refused where the intercept is not penalised.
+        Inverse penalty of the intercept. Refused where the intercept is not penalised.
     tol : float, default=1e-4
-        The relative duality gap at which to stop: the model's objective is then within this share of the best one. For
+        The relative duality gap at which to stop: the model's objective is then within this share of the optimum. For
         C = inf, the relative width of the bracket around the largest margin.
     solver : {"auto", "coordinate", "newton"}, default="auto"
-        Dual coordinate ascent, made for wide sparse data; or a dual proximal-point method with Newton steps, made for
-        many rows of few columns, large C and small gaps. "auto" chooses by the data, and may go over from the first to
-        the second.
+        Dual coordinate ascent, for wide sparse data; or a dual proximal-point method with Newton steps, for many rows
+        of few columns, large C and small gaps. "auto" chooses by the data, and may switch from the first to the second.
     selection : {"random", "cyclic", "greedy"}, default="random"
-        The order of coordinate ascent: shuffled rows, rows in turn, or always the row that gains most, which takes a
-        look at all rows for every step (for small data and lectures). Others than "random" choose coordinate ascent.
+        The order of coordinate ascent: shuffled rows, rows in turn, or always the row of the greatest gain, for which
+        every step evaluates all rows (for small data and lectures). Others than "random" choose coordinate ascent.
     max_iter : int or None, default=None
-        The largest number of passes (coordinate ascent) and Newton steps.
+        The largest number of epochs (coordinate ascent) and Newton steps.
     max_time : float or None, default=None
         The largest number of seconds to train.
     class_weight : dict, "balanced" or None, default=None
@@ -71,7 +70,8 @@ class LinearSVC(LinearSVM, LinearClassifier):
         sum of C max(0, max over the other classes m of 1 + f_m(x) - f_y(x)). For two classes that is the
         two-class problem with 2C.
     n_jobs : int or None, default=None
-        Threads; None takes all cores. The result does not depend on it.
+        Threads. None takes all cores, not one as in scikit-learn: the threads share the data without a copy, and one
+        thread would make the default fit slower by the number of cores. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         The seed of coordinate ascent's random order.
     warm_start : bool, default=False
@@ -89,12 +89,13 @@ class LinearSVC(LinearSVM, LinearClassifier):
     support_ : ndarray of int
         Rows with a dual that is not zero, in any task.
     margin_ : float, or ndarray with one entry a class
-        1/||w||: half the width of the street. For C = inf the proven margin, 0 where none is.
+        1/||w||, the distance of the hyperplanes f = 1 and f = -1 from f = 0. For C = inf the proven margin, 0 where
+        none is.
     objective_ : float, or list with one entry a class
         The value of the model, rounded up. One value for "crammer_singer".
     history_ : list of (seconds, primal, dual), or a list of them
     n_iter_ : int
-        Passes or Newton steps (of the class that took most).
+        Epochs or Newton steps (of the class that took most).
     status_ : Status
     certificate_ : ClassificationGap, or PerClass of them; MulticlassGap for "crammer_singer"; MarginBracket for C = inf
 
@@ -180,7 +181,7 @@ class LinearSVC(LinearSVM, LinearClassifier):
         return self._fit(X, y, sample_weight)
 
     def slack(self, X: Any, y: Any) -> np.ndarray:
-        """Compute xi_i = max(0, 1 - y_i f(x_i)): 0 outside the street, below 1 inside it, else on the wrong side.
+        """Compute xi_i = max(0, 1 - y_i f(x_i)): 0 outside the margin, below 1 inside it, else misclassified.
 
         With ``multi_class="crammer_singer"`` and more than two classes, xi_i = max(0, 1 + f_m(x_i) - f_y(x_i)) for the
         strongest other class m.

@@ -1,4 +1,4 @@
-"""Linear support vector regression as a scikit-learn regressor."""
+"""Linear support vector regression as a scikit-learn estimator."""
 
 from collections.abc import Sequence
 from numbers import Real
@@ -18,7 +18,7 @@ from maxmargin.solvers.core import Result
 
 
 class LinearSVR(RegressorMixin, LinearSVM):
-    r"""Linear support vector regression, solved to a proven gap.
+    r"""Linear support vector regression, solved to a certified duality gap.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \max(0, |y_i - w \cdot x_i - b| - \epsilon)
 
@@ -27,9 +27,9 @@ class LinearSVR(RegressorMixin, LinearSVM):
     Parameters
     ----------
     epsilon : float, default=0.0
-        Half the width of the tube in which nothing is lost.
+        Residuals up to this size have no loss.
     C : float, default=1.0
-        The price of a point outside the tube.
+        Inverse regularisation strength: the factor on the losses.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
     fit_intercept, penalize_intercept, intercept_scaling, tol, solver, selection, max_iter, max_time, n_jobs, \
 random_state, warm_start, verbose
@@ -137,7 +137,7 @@ random_state, warm_start, verbose
         return validate_points(self, X).scores(self.coef_) + self.intercept_[0]
 
     def slack(self, X: Any, y: Any) -> np.ndarray:
-        """Compute xi_i = max(0, |y_i - f(x_i)| - epsilon): how far each point lies outside the tube.
+        """Compute xi_i = max(0, |y_i - f(x_i)| - epsilon), the slack of each row.
 
         Parameters
         ----------

@@ -10,8 +10,8 @@ from maxmargin.estimators.linear_svc import LinearSVC
 def svm_path(X: Any, y: Any, Cs: Iterable[float], *, sample_weight: Any = None, **parameters: Any) -> list[LinearSVC]:
     """Fit a LinearSVC for every C, each from where the one before ended.
 
-    Duals that were at the upper end of their box are there for the next C, too, as a rule: so the next fit begins with
-    the duals of the last one, scaled by the ratio of the two C.
+    Duals at their upper bound mostly stay there for the next C: so the next fit starts from the duals of the last one,
+    scaled by the ratio of the two C.
 
     Parameters
     ----------
@@ -41,32 +41,32 @@ def svm_path(X: Any, y: Any, Cs: Iterable[float], *, sample_weight: Any = None, 
     refused = {"C", "warm_start"} & set(parameters)
     if refused:
         raise ValueError(f"{', '.join(sorted(refused))} cannot be given: svm_path sets them itself, C from Cs.")
-    prices = _checked_prices(Cs)
+    values = _validate_values(Cs)
     models: list[LinearSVC] = []
-    for C in prices:
+    for C in values:
         model = LinearSVC(C=C, warm_start=True, **parameters)
         if models:
             last = models[-1]
             model.classes_ = last.classes_
             ratio = C / last.C
-            # Duals of so different a price say nothing of this one.
+            # Duals of so different a C say nothing of this one.
             model.dual_coef_ = last.dual_coef_ * (ratio if 1e-6 <= ratio <= 1e6 else 0.0)
         models.append(model.fit(X, y, sample_weight=sample_weight).set_params(warm_start=False))
     return models
 
 
-def _checked_prices(Cs: Any) -> list[float]:
+def _validate_values(Cs: Any) -> list[float]:
     """All values of C, or an error before any work is done."""
     try:
-        prices = [float(C) for C in Cs]
+        values = [float(C) for C in Cs]
     except TypeError as error:
         raise ValueError(f"Cs must be a list of numbers; it is {Cs!r}.") from error
-    if not prices:
+    if not values:
         raise ValueError("Cs is empty: give at least one value of C.")
-    for C in prices:
+    for C in values:
         if not SMALLEST_FACTOR <= C <= LARGEST_FACTOR:
             raise ValueError(
                 f"Cs must be between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g}; it has {C!r}. The hard margin is "
                 "LinearSVC(C=inf)."
             )
-    return prices
+    return values

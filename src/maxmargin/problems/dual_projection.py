@@ -1,4 +1,4 @@
-"""Projection of Crammer-Singer duals onto sum_i B_im = 0: duals are flows between classes, made a circulation."""
+"""Projection of Crammer-Singer duals onto sum_i B_im = 0: duals are flows between classes, which are balanced."""
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components

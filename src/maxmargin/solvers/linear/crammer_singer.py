@@ -125,9 +125,7 @@ class _DualAscent:
         self._row_steps = self._steps_before = 0
         self._means = _MeanCoefficients(W, centre)
         self._means.add(self.coefficients)
-        # The point's intercept is one number for one plane, and an array here.
-        intercepts: Any = self.coefficients.intercepts.copy()
-        self.best = Result(W.T, intercepts, self.duals)
+        self.best: Result[np.ndarray] = Result(W.T, self.coefficients.intercepts.copy(), self.duals)
 
     def until_gap(self) -> None:
         """Epochs, and measurements of the gap in between."""
@@ -180,8 +178,7 @@ class _DualAscent:
         if problem.has_intercept and not problem.balanced:
             value += 0.5 * problem.intercept_penalty * float(np.square(coefficients.intercepts).sum())
         if value < self.best.primal:
-            intercepts: Any = coefficients.intercepts
-            self.best.primal, self.best.w, self.best.intercept = value, coefficients.W.T, intercepts
+            self.best.primal, self.best.w, self.best.intercept = value, coefficients.W.T, coefficients.intercepts
         duals, W = self.duals, self.coefficients.W
         if problem.balanced:
             duals = problem.feasible(duals)

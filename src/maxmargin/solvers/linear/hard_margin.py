@@ -151,7 +151,7 @@ def _solve_growing_parts(
         if not outside.any():
             if inner.tol <= FINEST_GAP:
                 break
-            # The plane of the part is that of all rows: it only has to become better.
+            # No row violates the solution of the working set: it only has to become more exact.
             inner = replace(inner, tol=max(FINEST_GAP, min(options.tol, 0.1 * inner.tol)))
         missing = np.flatnonzero(outside)
         if missing.size > 2 * rows.size:
