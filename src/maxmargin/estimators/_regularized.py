@@ -1,6 +1,8 @@
 """What models with a regularisation parameter C share: the range of C, and how their status is reconciled."""
 
 import math
+import os
+from functools import cache
 from typing import Any
 
 from joblib import cpu_count, effective_n_jobs
@@ -17,6 +19,12 @@ SMALLEST_FACTOR, LARGEST_FACTOR = 1e-100, 1e100
 NEGLIGIBLE_LOSS = 1e-9
 
 
+@cache
+def n_cores(limit: str | None) -> int:  # noqa: ARG001
+    """The cores that joblib may use; reading the system's limits takes as long as a small fit's validation."""
+    return cpu_count()
+
+
 class RegularizedModel(CertifiedModel):
     """A model with a regularisation parameter C that is solved to a relative gap ``tol``."""
 
@@ -29,7 +37,7 @@ class RegularizedModel(CertifiedModel):
     def _n_threads(self) -> int:
         # Not scikit-learn's meaning of None, one thread: these fits run in threads without a copy of the data, and the
         # default would be slower by the number of cores.
-        return cpu_count() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+        return n_cores(os.environ.get("LOKY_MAX_CPU_COUNT")) if self.n_jobs is None else effective_n_jobs(self.n_jobs)
 
     def _prepare(self, data: Any) -> None:
         self._refuse_extreme_weights(data)

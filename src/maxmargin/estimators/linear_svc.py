@@ -41,8 +41,8 @@ class LinearSVC(LinearSVM, LinearClassifier):
     ----------
     C : float, default=1.0
         Inverse regularisation strength: the factor on the losses. ``inf`` is the hard margin: the largest margin
-        without a margin violation, ``NotSeparableError`` where there is none, and a bracket around the largest margin, of
-        relative width ``tol``, as certificate. Weights then say only which rows count, and both losses are the same;
+        without a margin violation, ``NotSeparableError`` where there is none, and as certificate a bracket around the
+        largest margin, of relative width ``tol``. Weights then say only which rows count, and both losses are the same;
         ``objective_`` and ``history_`` are those of 1/2 ||w||².
     loss : {"hinge", "squared_hinge"}, default="hinge"
     fit_intercept : bool, default=True

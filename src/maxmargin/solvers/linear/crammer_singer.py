@@ -9,7 +9,6 @@ around centres c that follow after every epoch (the method of multipliers); rows
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
