@@ -287,7 +287,7 @@ def test_every_plane_and_every_dual_bracket_the_optimum(problem, seed):
     np.testing.assert_allclose(feasible.sum(axis=1), 0.0, atol=1e-12 * problem.C)
     feasible[problem.own] = 0.0
     assert (feasible <= 0.0).all()
-    if problem.balanced:
+    if problem.has_free_intercept:
         flows = problem.flows(feasible)
         np.testing.assert_allclose(flows.sum(axis=0), flows.sum(axis=1), atol=1e-12 * limits.sum())
 

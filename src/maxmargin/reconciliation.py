@@ -7,7 +7,6 @@ from maxmargin.certificates import (
     DualityGap,
     LogisticGap,
     MarginBracket,
-    MistakeBound,
     has_no_margin,
 )
 from maxmargin.solvers.core import Status
@@ -60,11 +59,6 @@ def proven_claims(certificate: Certificate, tol: float, negligible: float = 0.0)
         if certificate.separates and certificate.relative <= tol:
             proven.add(Status.SOLVED)
         if has_no_margin(certificate):
-            proven.add(Status.NOT_SEPARABLE)
-    elif isinstance(certificate, MistakeBound):
-        if certificate.bracket.lower >= 0.0:
-            proven.add(Status.SOLVED)
-        if has_no_margin(certificate.bracket):
             proven.add(Status.NOT_SEPARABLE)
     return proven
 

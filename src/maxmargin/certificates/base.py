@@ -94,7 +94,7 @@ class PerClass(Mapping[Any, Certificate]):
         return max(self.values(), key=lambda proof: proof.relative)  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
-        return f"PerClass({self._certificates!r})"
+        return f"{type(self).__name__}({self._certificates!r})"
 
     def __str__(self) -> str:
         return "\n".join(f"{label} against the rest: {proof}" for label, proof in self.items())
@@ -102,7 +102,7 @@ class PerClass(Mapping[Any, Certificate]):
     def check(self, proven: "PerClass") -> None:
         """Check every class's certificate."""
         if type(proven) is not type(self) or set(proven) != set(self):
-            raise CertificateError("PerClass: the classes are not the same")
+            raise CertificateError(f"{type(self).__name__}: the classes are not the same")
         for label, certificate in self.items():
             certificate.check(proven[label])
 

@@ -31,6 +31,11 @@ class DualityGap(Certificate):
         self._refuse_unless(self.dual <= self.primal, f"dual {self.dual!r} <= primal {self.primal!r} does not hold")
 
     @property
+    def objective(self) -> float:
+        """The model's objective, rounded up."""
+        return self.primal
+
+    @property
     def gap(self) -> float:
         """The duality gap, primal - dual."""
         return up(self.primal - self.dual) if self.primal > self.dual else 0.0

@@ -39,6 +39,11 @@ class MarginBracket(Certificate):
         )
 
     @property
+    def objective(self) -> float:
+        """1/2 ||w||² of the hyperplane scaled to y f >= 1, rounded up; infinite where it does not separate."""
+        return 0.5 / self.lower**2 if self.separates else math.inf
+
+    @property
     def separates(self) -> bool:
         """Whether the hyperplane is proven to separate the classes."""
         return self.lower > 0.0

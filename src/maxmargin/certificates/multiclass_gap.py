@@ -78,7 +78,7 @@ def _unscaled_alpha(problem: CrammerSingerProblem, B: np.ndarray) -> np.ndarray:
     Rows at C with a single other class then share the largest alpha_i/C of their pair, which free duals do not do:
     where at least two rows share it, it is that factor.
     """
-    if not problem.balanced:
+    if not problem.has_free_intercept:
         return problem.dual_terms(B)
     flows = np.maximum(-B, 0.0)
     flows[problem.own] = 0.0
@@ -152,7 +152,7 @@ def _cost_of_imbalance(problem: CrammerSingerProblem, imbalances: np.ndarray, pr
 
         b_m - b_k <= xi_i - 1 + (w_k - w_m)·x_i,  C c_i xi_i <= primal,  ||w_k - w_m||² <= 2 sum ||w||² <= 4 primal.
     """
-    if not problem.balanced:
+    if not problem.has_free_intercept:
         length = length_at_most(imbalances)
         return up(up(0.5 * up(length * length)) / problem.intercept_penalty) * (1.0 + 4.0 * UNIT)
     total = sum_at_most(imbalances)

@@ -121,7 +121,7 @@ def _intercept_equation(problem: LinearSVMProblem | CrammerSingerProblem) -> tup
 
     It is in the metric of the dual where the intercept is penalised, else as large as the longest row.
     """
-    if problem.balanced:
+    if problem.has_free_intercept:
         return 0.0, problem.points.largest_norm or 1.0
     return problem.intercept_penalty, problem.intercept_penalty**-0.5
 

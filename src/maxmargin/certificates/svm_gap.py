@@ -186,7 +186,7 @@ def _bound_factors(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[float, 
     Balancing multiplies all duals of the heavier side by one factor below 1, also those at C: they then share the
     largest ratio to their bound, which two free duals do not do. Where at least two rows share it, it is that factor.
     """
-    if not problem.balanced or math.isinf(problem.loss.box_bound):
+    if not problem.has_free_intercept or math.isinf(problem.loss.box_bound):
         return 1.0, 1.0
     bounds = problem.loss.box_bound * problem.loss.weights
     ratios = np.divide(beta, bounds, out=np.zeros_like(beta), where=bounds > 0.0)
@@ -237,7 +237,7 @@ def _dual_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> float:
     error = gamma(used + 4) * longest_row_at_most(problem.points) * total
     length = up(length_at_most(problem.points.combination(beta)) + error)
     at_least, sizes = dual_terms_at_least(problem, beta)
-    if problem.balanced:
+    if problem.has_free_intercept:
         at_least -= cost_of_imbalance(beta, length, sizes, longest_row_at_most(problem.points))
     elif problem.has_intercept:
         total_beta = abs(math.fsum(beta[beta != 0.0])) * (1.0 + 4.0 * UNIT)

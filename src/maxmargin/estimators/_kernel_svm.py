@@ -14,13 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.data import Points
 from maxmargin.data.points import only_columns
 from maxmargin.estimators._base import certificates_of, one_or_all
-from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, kernel_scores, make_kernel, refuse_bad_gram
+from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram
 from maxmargin.estimators._regularized import RegularizedModel
-from maxmargin.estimators.linear_svc import objective_of
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel
 from maxmargin.solvers.core import Result, Status
 from maxmargin.solvers.kernel.base import SMOOptions
+from maxmargin.solvers.kernel.expansion import kernel_scores
 from maxmargin.solvers.linear.hard_margin import gap_of_width
 
 # The share of ``tol`` at which the solver stops: the rest is for kernel values of single precision, which the
@@ -73,7 +73,7 @@ class KernelSVM(RegularizedModel):
     @property
     def objective_(self) -> Any:
         """The primal objective, rounded up; the certificate states it."""
-        return one_or_all([objective_of(proof) for proof in self._task_certificates()])
+        return one_or_all([proof.objective for proof in self._task_certificates()])
 
     def _task_certificates(self) -> list[Any]:
         """The certificates of all tasks; a model that was read from a file of LIBSVM has none."""

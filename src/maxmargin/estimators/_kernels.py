@@ -1,4 +1,4 @@
-"""What all estimators with a kernel share: the parameters of the kernel, and the evaluation of the expansion."""
+"""What all estimators with a kernel share: the parameters of the kernel."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -7,8 +7,6 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.data import Points
-from maxmargin.loops.exponential import exponentiate
-from maxmargin.problems.kernel_expansion import expansion_scores
 from maxmargin.problems.kernels import Kernel, kernel_by_name
 
 KERNEL_CONSTRAINTS: dict = {
@@ -18,18 +16,6 @@ KERNEL_CONSTRAINTS: dict = {
     "coef0": [Interval(Real, None, None, closed="neither")],
     "cache_size": [Interval(Real, 0.0, None, closed="left")],
 }
-
-
-def kernel_scores(
-    kernel: Kernel | None, points: Points, support: Any, coefficients: np.ndarray, n_threads: int | None = None
-) -> np.ndarray:
-    """Kernel expansions at all points, without intercept, with compiled exponentials: for predictions.
-
-    Parameters and result are those of :func:`expansion_scores`.
-    """
-    return expansion_scores(
-        kernel, points.matrix, support, coefficients, n_threads=n_threads, exponentiate=exponentiate
-    )
 
 
 def make_kernel(model: Any, points: Points) -> Kernel | None:

@@ -38,28 +38,30 @@ class FitProgress:
     Parameters
     ----------
     estimator : the estimator that callbacks get
-    labelled : Tasks
+    tasks : Tasks
     steps : int or None
         The largest number of iterations, if there is one.
-    model : the copy of the estimator that is being fitted, if it is not the estimator itself
+    model : the copy of the estimator that is being fitted
     """
 
-    def __init__(self, estimator: Any, labelled: Tasks, steps: int | None, model: Any = None) -> None:
+    def __init__(self, estimator: Any, tasks: Tasks, steps: int | None, model: Any) -> None:
         self._estimator = estimator
-        self._model = estimator if model is None else model
-        self._labelled = labelled
+        self._model = model
+        self._tasks = tasks
         self._steps = steps
-        self._n_tasks = labelled.n_tasks
+        self._n_tasks = tasks.n_tasks
         self._results: dict[int, Callable[[], Any]] = {}
         self._listener = step_listener.get()
         self._shares = [0.0] * self._n_tasks
-        self._heard = bool(getattr(estimator, "_skl_callbacks", None)) or hasattr(estimator, "_parent_callback_ctx")
+        self._has_callbacks = bool(getattr(estimator, "_skl_callbacks", None)) or hasattr(
+            estimator, "_parent_callback_ctx"
+        )
         self._root: CallbackContext | None = None
         self._started = time.perf_counter()
 
     def begin(self) -> None:
         """Open the context of the fit."""
-        if self._heard:
+        if self._has_callbacks:
             several = self._n_tasks > 1
             self._root = self._estimator._init_callback_context(
                 max_subtasks=self._n_tasks if several else self._steps, sequential_subtasks=not several
@@ -75,16 +77,16 @@ class FitProgress:
         """Return the callbacks of a task: after every iteration, and at its end."""
         context = self._root
         if context is not None and self._n_tasks > 1:
-            context = context.subcontext(task_name=self._labelled.names()[task], task_id=task, max_subtasks=self._steps)
+            context = context.subcontext(task_name=self._tasks.names()[task], task_id=task, max_subtasks=self._steps)
             context.call_on_fit_task_begin(estimator=self._estimator, **self._data())
         if context is None and self._listener is None and not self._estimator.verbose:
             return None, lambda: None
 
         def on_step(report: StepReport) -> bool:
             self._results[task] = report.result
-            self._tell_listener(task, report.share, f"{report.step} {report.number}: {report.summary}")
+            self._report_share(task, report.share, f"{report.step} {report.number}: {report.summary}")
             if self._estimator.verbose:
-                which = f"{self._labelled.names()[task]}, " if self._n_tasks > 1 else ""
+                which = f"{self._tasks.names()[task]}, " if self._n_tasks > 1 else ""
                 seconds = time.perf_counter() - self._started
                 print(
                     f"[{type(self._estimator).__name__}] {which}{report.step} {report.number}: {report.summary}, "
@@ -99,24 +101,23 @@ class FitProgress:
             )
 
         def done() -> None:
-            self._tell_listener(task, 1.0, "")
+            self._report_share(task, 1.0, "")
             if context is not None and self._n_tasks > 1:
                 context.call_on_fit_task_end(estimator=self._estimator, **self._data())
 
         return on_step, done
 
-    def _tell_listener(self, task: int, share: float, found: str) -> None:
+    def _report_share(self, task: int, share: float, found: str) -> None:
         self._shares[task] = share
         if self._listener is not None:
             self._listener(sum(self._shares) / self._n_tasks, found)
 
     def _data(self) -> dict[str, Any]:
-        labelled = self._labelled
-        return {"X": labelled.points.matrix, "y": labelled.labels}
+        return {"X": self._tasks.points.matrix, "y": self._tasks.labels}
 
     def _fitted_so_far(self) -> dict[str, Any]:
         results = [self._results[task]() if task in self._results else None for task in range(self._n_tasks)]
-        return self._model._attributes_so_far(self._labelled, results)
+        return self._model._attributes_so_far(self._tasks, results)
 
 
 class TimeBudget:

@@ -10,7 +10,7 @@ from maxmargin.certificates import Certificate, CertificateError, DualityGap, Ma
 from maxmargin.certificates.base import AGREEMENT
 from maxmargin.estimators._base import CertifiedModel
 from maxmargin.estimators._regularized import NEGLIGIBLE_LOSS, RegularizedModel
-from maxmargin.estimators.linear_svc import objective_of
+from maxmargin.reconciliation import proven_claims
 from maxmargin.solvers.core import Status
 
 
@@ -101,7 +101,7 @@ def check_claims(estimator: CertifiedModel, proof: Certificate | PerClass) -> No
     proofs: list[Any] = list(proof.values()) if isinstance(proof, PerClass) else [proof]
     agreement = max(map(_agreement, proofs))
     if hasattr(estimator, "objective_"):
-        _refuse_others("objective_", estimator.objective_, [objective_of(one) for one in proofs], agreement)
+        _refuse_others("objective_", estimator.objective_, [one.objective for one in proofs], agreement)
     # A kernel SVM derives its margin from the certificate, which is checked already.
     if "margin_" in vars(estimator):
         _refuse_others("margin_", estimator.margin_, _margins_of(estimator, proofs), agreement)
@@ -135,20 +135,11 @@ def _margins_of(estimator: Any, proofs: list[Any]) -> Any:
     return np.divide(1.0, lengths, out=np.full_like(lengths, np.inf), where=lengths > 0.0)
 
 
-def _is_rounding(estimator: Any, proof: DualityGap) -> bool:
-    """Whether the optimum may be zero, and the model's objective is nothing but rounding."""
-    C = estimator.C if isinstance(estimator, RegularizedModel) else 1.0
-    return proof.dual <= 0.0 and proof.gap <= NEGLIGIBLE_LOSS * C
-
-
 def _is_solved(estimator: Any, proof: Any) -> bool:
     """Whether the proof shows what the model was asked for: a gap of tol, or a separating hyperplane."""
-    if isinstance(estimator, RegularizedModel) and isinstance(proof, MarginBracket):
-        return proof.relative <= estimator.tol + AGREEMENT and proof.separates
-    if isinstance(proof, DualityGap):
-        # A closed form has no tolerance: its claim is the gap itself.
-        wanted = getattr(estimator, "tol", math.inf)
-        return proof.relative <= wanted + AGREEMENT or _is_rounding(estimator, proof)
+    if isinstance(estimator, RegularizedModel) or isinstance(proof, DualityGap):
+        negligible = NEGLIGIBLE_LOSS * (estimator.C if isinstance(estimator, RegularizedModel) else 1.0)
+        return Status.SOLVED in proven_claims(proof, estimator.tol + AGREEMENT, negligible)
     if getattr(estimator, "average", False) or getattr(estimator, "early_stopping", False):
         # The last pass made no mistake; the averaged hyperplane, and rows that were held out, may have some.
         return True

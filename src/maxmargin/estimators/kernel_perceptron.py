@@ -25,11 +25,12 @@ from maxmargin.data import (
     validate_training_data,
 )
 from maxmargin.estimators._base import CertifiedClassifier, one_or_all, plain, refuse_other_rows
-from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, kernel_scores, make_kernel, refuse_bad_gram
+from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram
 from maxmargin.estimators.perceptron import STALLED_ADVICE, set_passes
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import built_in
 from maxmargin.solvers.core import Status, interrupt_handler
+from maxmargin.solvers.kernel.expansion import kernel_scores
 from maxmargin.solvers.perceptron import kernel as kernel_perceptron
 from maxmargin.solvers.perceptron.kernel import KernelColumns, KernelOptions
 from maxmargin.solvers.perceptron.result import PerceptronResult, Start

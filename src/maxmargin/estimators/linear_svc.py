@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import (
     Certificate,
-    DualityGap,
     MarginBracket,
     NotSeparableError,
     bracket_hard_margin,
@@ -300,11 +299,4 @@ class LinearSVC(LinearSVM, LinearClassifier):
             lengths = np.linalg.norm(self.coef_, axis=1)
             margins = np.divide(1.0, lengths, out=np.full_like(lengths, np.inf), where=lengths > 0.0)
         self.margin_ = float(margins[0]) if len(margins) == 1 else margins
-        self.objective_ = one_or_all([objective_of(proof) for proof in proofs])
-
-
-def objective_of(proof: DualityGap | MarginBracket) -> float:
-    """The proven objective of a model; of a hard margin, that of its hyperplane scaled to y f >= 1."""
-    if isinstance(proof, DualityGap):
-        return proof.primal
-    return 0.5 / proof.lower**2 if proof.separates else math.inf
+        self.objective_ = one_or_all([proof.objective for proof in proofs])

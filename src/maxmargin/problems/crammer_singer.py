@@ -92,7 +92,7 @@ class CrammerSingerProblem(PenalizedIntercept):
     def dual_value(self, B: np.ndarray, W: np.ndarray) -> float:
         """The dual objective at a feasible point, given its coefficients."""
         value = float(self.dual_terms(B).sum()) - 0.5 * float(np.vdot(W, W))
-        if self.has_intercept and not self.balanced:
+        if self.has_intercept and not self.has_free_intercept:
             value -= 0.5 * float(np.square(B.sum(axis=0)).sum()) / self.intercept_penalty
         return value
 
@@ -107,7 +107,7 @@ class CrammerSingerProblem(PenalizedIntercept):
         given = -B.sum(axis=1)
         most = self.box_bounds() * (1.0 - 2.0 * (self.n_classes + 4) * np.finfo(np.float64).eps)
         B *= np.divide(most, given, out=np.ones_like(given), where=given > most)[:, None]
-        if self.balanced:
+        if self.has_free_intercept:
             B *= balancing_shares(self.flows(B))[self.codes]
         B[self.own] = -B.sum(axis=1)
         return B

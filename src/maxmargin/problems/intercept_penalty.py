@@ -14,6 +14,6 @@ class PenalizedIntercept:
         return not math.isinf(self.intercept_penalty)
 
     @property
-    def balanced(self) -> bool:
+    def has_free_intercept(self) -> bool:
         """Whether the intercept is not penalised, so that the duals sum to zero (for every class, if joint)."""
         return self.intercept_penalty == 0.0

@@ -170,7 +170,7 @@ class LinearSVMProblem(PenalizedIntercept):
     def dual_value(self, beta: np.ndarray, w: np.ndarray) -> float:
         """The dual objective at a feasible point, given w = sum beta_i x_i."""
         value = float(self.dual_terms(beta).sum()) - 0.5 * float(np.square(w).sum())
-        if self.has_intercept and not self.balanced:
+        if self.has_intercept and not self.has_free_intercept:
             total = float(beta.sum())
             value -= 0.5 * total * total / self.intercept_penalty
         return value
@@ -180,7 +180,7 @@ class LinearSVMProblem(PenalizedIntercept):
         feasible = np.empty_like(beta)
         for rows, part in self.parts():
             np.clip(beta[rows], part.lowers(), part.uppers(), out=feasible[rows])
-        if self.balanced:
+        if self.has_free_intercept:
             above, below = balancing_factors(*sums_of_sides(feasible))
             if above < 1.0:
                 np.multiply(feasible, above, out=feasible, where=feasible > 0.0)

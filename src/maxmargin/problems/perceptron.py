@@ -59,11 +59,6 @@ class PerceptronProblem:
         steps = np.full(self.dataset.points.n_rows, self.step) * weights
         return steps / self.lengths if self.normalize else steps
 
-    def criterion(self, w: np.ndarray, b: float) -> float:
-        """The perceptron criterion J(w, b)."""
-        scores = self.dataset.signs * (self.dataset.points.scores(w) + b)
-        return float((self.steps / self.step) @ np.maximum(0.0, -scores))
-
 
 def margin_perceptron_bound(radius: float, gamma: float) -> float:
     r"""Bound the updates of the margin perceptron.

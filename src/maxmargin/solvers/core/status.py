@@ -24,5 +24,5 @@ class Status(StrEnum):
     """Ctrl-C or a callback asked to stop."""
 
 
-class LimitWarning(ConvergenceWarning):
+class LimitWarning(ConvergenceWarning):  # type: ignore[misc]
     """A limit was reached: says what is proven of the model as it is, and which limit to raise."""

@@ -44,7 +44,7 @@ def suited_solver(problem: LinearSVMProblem, options: LinearOptions) -> str:
     n_rows, n_columns = problem.points.n_rows, problem.points.n_columns
     if options.selection != "random":
         return "coordinate"
-    if problem.balanced and _is_far(problem.points):
+    if problem.has_free_intercept and _is_far(problem.points):
         return "newton"
     if min(n_rows, n_columns) > LARGEST_DIRECT:
         return "both" if problem.points.entries_per_row > DENSE_SHARE * n_columns else "coordinate"

@@ -90,7 +90,7 @@ class CoordinateRun:
         if problem.has_intercept:
             typical = points.typical_norm * points.typical_norm + problem.loss.curvature
             free_feature = INTERCEPT_FEATURE * INTERCEPT_FEATURE * typical or 1.0
-            intercept_step = free_feature if problem.balanced else 1.0 / problem.intercept_penalty
+            intercept_step = free_feature if problem.has_free_intercept else 1.0 / problem.intercept_penalty
         state = aligned_state(points.n_rows)
         state[:, DUAL] = best.beta
         state[:, TARGET] = problem.loss.targets
@@ -139,7 +139,7 @@ class CoordinateRun:
                 self.n_active = unshrink(
                     self.ascent, self.scores + self.ascent.b[0], self.shrinking_threshold, self.order
                 )
-            if self.problem.balanced and (epochs_since_centre >= EPOCHS_PER_CENTRE or largest == 0.0):
+            if self.problem.has_free_intercept and (epochs_since_centre >= EPOCHS_PER_CENTRE or largest == 0.0):
                 epochs_since_centre = 0
                 self._move_centre(stuck=largest == 0.0)
 
@@ -203,7 +203,7 @@ class CoordinateRun:
         )
         best.update_incumbent(problem.primal_value(w, b, self.scores + b), w, b)
         beta = self.ascent.state[:, DUAL].copy()
-        if problem.balanced:
+        if problem.has_free_intercept:
             b = best_intercept(problem, self.scores)
             best.update_incumbent(problem.primal_value(w, b, self.scores + b), w, b)
             beta = problem.feasible(beta)

@@ -16,7 +16,6 @@ from maxmargin.loops.crammer_singer import ClassCoefficients, ClassRows, Schedul
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest, Status
 from maxmargin.solvers.linear.options import LinearOptions
-from maxmargin.solvers.linear.tied_intercepts import tied_intercepts
 
 SELECTIONS = ("random", "cyclic")
 # The over-relaxation factor. Any factor below 2 ascends; this one was fastest on most data.
@@ -161,7 +160,7 @@ class _DualAscent:
                 break
         self.best.n_iter = epoch
         self._row_steps += max(1, due.size)
-        if self.problem.balanced:
+        if self.problem.has_free_intercept:
             self.coefficients.intercepts[:] += FOLLOWING * self.coefficients.intercept_step * self.coefficients.totals
         self._means.add(self.coefficients)
         return finished
@@ -174,12 +173,12 @@ class _DualAscent:
             total_loss(self.examples, part.start, part.stop, coefficients, self._work) for part in self._all_parts()
         )
         value += 0.5 * float(np.vdot(coefficients.W, coefficients.W))
-        if problem.has_intercept and not problem.balanced:
+        if problem.has_intercept and not problem.has_free_intercept:
             value += 0.5 * problem.intercept_penalty * float(np.square(coefficients.intercepts).sum())
         if value < self.best.primal:
             self.best.primal, self.best.w, self.best.intercept = value, coefficients.W.T, coefficients.intercepts
         duals, W = self.duals, self.coefficients.W
-        if problem.balanced:
+        if problem.has_free_intercept:
             duals = problem.feasible(duals)
             W = self._combination(duals)
         dual = problem.dual_value(duals, W)
@@ -187,7 +186,7 @@ class _DualAscent:
             self.best.dual, self.best.beta = dual, duals.copy()
 
     def _first_intercepts(self, W: np.ndarray, penalised: np.ndarray) -> np.ndarray:
-        if self.problem.balanced and self.duals.any():
+        if self.problem.has_free_intercept and self.duals.any():
             return tied_intercepts(self.problem, self.problem.points.scores(W), self.duals)
         return penalised
 
@@ -208,7 +207,7 @@ class _DualAscent:
 
 def _centre(problem: CrammerSingerProblem) -> np.ndarray | None:
     """The mean of the rows, where free intercepts allow to take them from there."""
-    if not problem.balanced:
+    if not problem.has_free_intercept:
         return None
     return problem.points.combination(problem.weights) / (float(problem.weights.sum()) or 1.0)
 
@@ -217,7 +216,7 @@ def _intercept_step(problem: CrammerSingerProblem, squared_lengths: np.ndarray) 
     """The change of an intercept per unit of a dual."""
     if not problem.has_intercept:
         return 0.0
-    if not problem.balanced:
+    if not problem.has_free_intercept:
         return 1.0 / problem.intercept_penalty
     mean = float(squared_lengths.mean())
     return INTERCEPT_STEP * mean if mean > 0.0 else 1.0
@@ -231,3 +230,20 @@ def _curvatures(problem: CrammerSingerProblem, exact: np.ndarray) -> np.ndarray:
     limits = problem.box_bounds()
     least = np.divide(LEAST_FALL, limits, out=np.ones_like(limits), where=limits > 0.0)
     return np.maximum(exact, least)
+
+
+def tied_intercepts(problem: CrammerSingerProblem, scores: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Least-squares solution of the KKT equalities on the intercepts; exact at optimal duals.
+
+    At the optimum all classes with a dual of a row have the same score, and where the row's own dual is below its bound
+    the score of its own class is larger by just 1. ``scores`` are those without intercepts.
+    """
+    counted = np.flatnonzero(problem.weights)
+    own = np.arange(counted.size), problem.codes[counted]
+    shares = -B[counted] / problem.box_bounds()[counted, None]
+    shares[own] += 1.0
+    ahead = scores[counted] + 1.0
+    ahead[own] -= 1.0
+    differences = shares * (ahead - (shares * ahead).sum(axis=1, keepdims=True))
+    equations = np.diag(shares.sum(axis=0)) - shares.T @ shares
+    return -np.linalg.lstsq(equations, differences.sum(axis=0))[0]

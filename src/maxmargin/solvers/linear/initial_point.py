@@ -30,7 +30,11 @@ def initial_point(problem: LinearSVMProblem, beta: np.ndarray | None = None) -> 
     scores = problem.points.scores(w)
     b = 0.0
     if problem.has_intercept:
-        b = best_intercept(problem, scores) if problem.balanced else float(beta.sum()) / problem.intercept_penalty
+        b = (
+            best_intercept(problem, scores)
+            if problem.has_free_intercept
+            else float(beta.sum()) / problem.intercept_penalty
+        )
     scores += b
     distance = float(loss.weights @ np.abs(loss.targets - scores)) / float(loss.weights.sum())
     return InitialPoint(beta, w, b, scores, problem.C / max(1e-12, distance))
@@ -48,7 +52,7 @@ def _first_duals(problem: LinearSVMProblem) -> tuple[np.ndarray, np.ndarray]:
     beta = problem.feasible(problem.C * loss.weights * loss.targets)
     w = problem.points.combination(beta)
     square = float(w @ w) + float((problem.curvatures() * np.square(beta)).sum())
-    if problem.has_intercept and not problem.balanced:
+    if problem.has_intercept and not problem.has_free_intercept:
         total = float(beta.sum())
         square += total * total / problem.intercept_penalty
     multiple = min(1.0, float(np.abs(beta).sum()) / square) if square > 0.0 else 1.0

@@ -172,7 +172,7 @@ class NewtonRun:
         else:
             active = ProximalProblem(self, chosen, self.scores[may_move], self.centers[may_move])
             excluded = difference(all_sums, active.evaluate())
-        inner, status, last = active.minimise(all_sums, excluded)
+        inner, status, final_sums = active.minimise(all_sums, excluded)
         before = self.scores
         self.scores = np.empty(n_rows)
         self.engine.map(lambda first, last: compute_scores(self.rows, first, last, self.w, self.b, self.scores), n_rows)
@@ -180,7 +180,7 @@ class NewtonRun:
         duals = whole.duals
         if active is not whole:
             duals[may_move] = active.duals
-        self.update_dual_incumbent(last, lambda: duals)
+        self.update_dual_incumbent(final_sums, lambda: duals)
         surprised = change > SURPRISE * self.radius
         if not surprised:
             self.centers = duals
@@ -219,11 +219,13 @@ class NewtonRun:
     def update_dual_incumbent(self, sums: DualSums, duals: Callable[[], np.ndarray]) -> None:
         """Offer the best multiple of the duals, made feasible, as dual incumbent."""
         totals = sums.totals
-        up, down = balancing_factors(totals[POSITIVE], totals[NEGATIVE]) if self.problem.balanced else (1.0, 1.0)
+        up, down = (
+            balancing_factors(totals[POSITIVE], totals[NEGATIVE]) if self.problem.has_free_intercept else (1.0, 1.0)
+        )
         w = up * sums.positive + down * sums.negative
         linear = up * totals[LINEAR_POSITIVE] + down * totals[LINEAR_NEGATIVE]
         square = up**2 * totals[QUADRATIC_POSITIVE] + down**2 * totals[QUADRATIC_NEGATIVE] + float(w @ w)
-        if self.problem.has_intercept and not self.problem.balanced:
+        if self.problem.has_intercept and not self.problem.has_free_intercept:
             total = sum_of_duals(sums)
             square += total * total / self.rho
         multiple = max(0.0, linear / square) if square > 0.0 else 1.0
@@ -317,7 +319,9 @@ class ProximalProblem:
             self._line_search(step, step_b, float(gradient @ step) + gradient_b * step_b, excluded)
         return inner, None, sums
 
-    def _line_search(self, step: np.ndarray, step_b: float, slope: float, excluded: DualSums | None) -> None:
+    def _line_search(
+        self, step: np.ndarray, step_b: float, derivative_at_zero: float, excluded: DualSums | None
+    ) -> None:
         """Move (w, b) to the minimum of Phi along the step."""
         run, n_active = self.run, self.active.rows.size
         linear = float(run.w @ step) + run.rho * run.b * step_b
@@ -334,8 +338,8 @@ class ProximalProblem:
             )
             return linear + t * quadratic - taken
 
-        slope_at_one = linear + quadratic - run.engine.sum(at_one, n_active)
-        self.length = root_along(derivative, slope, slope_at_one)
+        derivative_at_one = linear + quadratic - run.engine.sum(at_one, n_active)
+        self.length = root_along(derivative, derivative_at_zero, derivative_at_one)
         run.w = run.w + self.length * step
         run.b += self.length * step_b
         run.best.n_iter += 1
@@ -365,21 +369,25 @@ def root_along(derivative: Callable[[float], float], at_zero: float, at_one: flo
     """Where Phi is smallest along a step: the root of its increasing, piecewise linear derivative."""
     if at_zero >= 0.0 or abs(at_one) <= 0.1 * abs(at_zero):
         return 1.0
-    low, high, slope_low, slope_high = 0.0, 1.0, at_zero, at_one
-    while slope_high < 0.0 and high < 1e6:
-        low, slope_low = high, slope_high
+    low, high, derivative_low, derivative_high = 0.0, 1.0, at_zero, at_one
+    while derivative_high < 0.0 and high < 1e6:
+        low, derivative_low = high, derivative_high
         high *= 2.0
-        slope_high = derivative(high)
+        derivative_high = derivative(high)
     t = high
     for k in range(60):
-        if not slope_high > slope_low:
+        if not derivative_high > derivative_low:
             return high
-        t = low - slope_low * (high - low) / (slope_high - slope_low) if k % 3 != 2 else 0.5 * (low + high)
-        slope = derivative(t)
-        if abs(slope) <= 0.05 * abs(at_zero):
+        t = (
+            low - derivative_low * (high - low) / (derivative_high - derivative_low)
+            if k % 3 != 2
+            else 0.5 * (low + high)
+        )
+        value = derivative(t)
+        if abs(value) <= 0.05 * abs(at_zero):
             break
-        if slope > 0.0:
-            high, slope_high = t, slope
+        if value > 0.0:
+            high, derivative_high = t, value
         else:
-            low, slope_low = t, slope
+            low, derivative_low = t, value
     return t

@@ -5,7 +5,6 @@ more work than that has gone into epochs, and again when twice as much has.
 """
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -63,7 +62,7 @@ class SeparabilityTest:
             return None
         self.next_epoch = NEXT_TEST * n_epochs
         options = Options(tol=1.0, max_iter=max(FIRST_STEPS, int(n_epochs / self._epochs_per_step)))
-        found = hard_margin.solve(self._problem, options, replace(monitor, on_step=None))
+        found = hard_margin.solve(self._problem, options, monitor.quiet())
         if found.status is Status.SOLVED:
             self.next_epoch = math.inf
         if found.status is not Status.NOT_SEPARABLE:
