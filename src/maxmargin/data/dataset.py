@@ -78,7 +78,8 @@ class LabelledPoints:
 
     def names(self) -> list[str]:
         """What each task is about."""
-        return [f"class {label} against the rest" for label in self.classes]
+        positive = self.classes[1:] if self.n_tasks == 1 else self.classes
+        return [f"class {label} against the rest" for label in positive]
 
     def tasks(self) -> Iterator[Dataset]:
         """Yield the two-class problem, or for more classes each class against the rest."""

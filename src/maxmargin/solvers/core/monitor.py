@@ -106,11 +106,13 @@ class Monitor:
             return ended
         return Status.ITERATION_LIMIT if n_iter >= options.max_iter else asked
 
-    def check_termination(self, result: Result[Any], options: Options, step: str) -> Status | None:
-        """The termination test of all solvers that measure a gap."""
+    def check_termination(
+        self, result: Result[Any], options: Options, step: str, *, stalled: bool = False
+    ) -> Status | None:
+        """The termination test of all solvers that measure a gap; ``stalled`` is the verdict of their stall test."""
         self.record(result)
         return self.check(
-            result.check_goal(options),
+            result.check_goal(options) or (Status.STALLED if stalled else None),
             result.n_iter,
             options,
             lambda: StepReport(

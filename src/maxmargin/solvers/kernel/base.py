@@ -113,9 +113,8 @@ class SMOBase:
             best.primal, best.dual, best.intercept = current.primal, current.dual, current.intercept
             best.beta = self.beta.copy()
         self._n_checks += 1
-        stalled = stall.update(current, self._n_checks)
-        status = self.monitor.check_termination(best, self.options, "block")
-        return Status.STALLED if status is None and (stalled or not can_move) else status
+        stalled = stall.update(current, self._n_checks) or not can_move
+        return self.monitor.check_termination(best, self.options, "block", stalled=stalled)
 
     def _current(self) -> Result[float]:
         """The values at the present duals, which every step has kept feasible."""

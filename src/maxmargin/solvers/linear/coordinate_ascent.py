@@ -130,11 +130,11 @@ class CoordinateRun:
             if at_end or largest == 0.0 or work >= checked_at + interval:
                 checked_at = work
                 self._update_incumbents()
-                reached = self.monitor.check_termination(best, self.options, "epoch")
-                in_vain = stall.update(best, best.n_iter)
-                in_vain |= self.options.switch_on_slow_progress and pace.is_slow(work / entries, best.relative_gap)
-                if reached is not None or status is not None or in_vain:
-                    best.status = Status.SOLVED if reached is Status.SOLVED else status or reached or Status.STALLED
+                stalled = stall.update(best, best.n_iter)
+                stalled |= self.options.switch_on_slow_progress and pace.is_slow(work / entries, best.relative_gap)
+                ended = self.monitor.check_termination(best, self.options, "epoch", stalled=stalled)
+                if ended is not None or status is not None:
+                    best.status = Status.SOLVED if ended is Status.SOLVED else status or ended or Status.STALLED
                     return
                 self.n_active = unshrink(
                     self.ascent, self.scores + self.ascent.b[0], self.shrinking_threshold, self.order

@@ -14,7 +14,7 @@ import numpy as np
 
 from maxmargin.loops.crammer_singer import ClassCoefficients, ClassRows, Schedule, ascend, combine, row_work, total_loss
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
-from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest, Status
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest
 from maxmargin.solvers.linear.options import LinearOptions
 
 SELECTIONS = ("random", "cyclic")
@@ -129,9 +129,10 @@ class _DualAscent:
         """Epochs, and measurements of the gap in between."""
         self._update_incumbents()
         stall = StallTest(EPOCHS_IN_VAIN * self.examples.codes.size, growth=GROWTH_IN_VAIN, gap_factor=0.99)
-        while (status := self.monitor.check_termination(self.best, self.options, "epoch")) is None:
-            if stall.update(self.best, self._row_steps):
-                status = Status.STALLED
+        while True:
+            stalled = stall.update(self.best, self._row_steps)
+            status = self.monitor.check_termination(self.best, self.options, "epoch", stalled=stalled)
+            if status is not None:
                 break
             finished = True
             while finished and not self._check_is_due():

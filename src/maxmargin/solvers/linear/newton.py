@@ -129,15 +129,14 @@ class NewtonRun:
     def until_gap(self) -> None:
         """Outer steps until the gap is small, the run has stalled, or a limit is reached."""
         stall = StallTest(PATIENCE - 1, dual_factor=1.2)
-        n_outer = 0
+        n_outer, stalled = 0, False
         while True:
-            inner, status = self._proximal_step()
-            n_outer += 1
-            if stall.update(self.best, n_outer) and status is None:
-                status = Status.STALLED
+            inner, status = self._proximal_step(stalled=stalled)
             if status is not None:
                 self.best.status = status
                 return
+            n_outer += 1
+            stalled = stall.update(self.best, n_outer)
             if inner is None:
                 continue
             if stall.idle and stall.idle % STEPS_TO_REDUCE == 0:
@@ -151,7 +150,7 @@ class NewtonRun:
         """The factor on sigma after an outer step that took so few Newton steps."""
         return 4.0
 
-    def _proximal_step(self) -> tuple[int | None, Status | None]:
+    def _proximal_step(self, *, stalled: bool = False) -> tuple[int | None, Status | None]:
         """Evaluate all rows, then make Newton steps on those whose duals may move.
 
         Returns the number of Newton steps, or None where the scores moved too far for the excluded rows.
@@ -162,7 +161,7 @@ class NewtonRun:
         all_sums = whole.evaluate()
         self.update_primal_incumbent(self.scores, float(all_sums.totals[LOSS]))
         self.update_dual_incumbent(all_sums, lambda: whole.duals)
-        status = self.monitor.check_termination(self.best, self.options, "outer step")
+        status = self.monitor.check_termination(self.best, self.options, "outer step", stalled=stalled)
         if status is not None:
             return 0, status
         may_move = self._rows_that_may_move()

@@ -133,10 +133,9 @@ class LogisticRun:
         if not (np.isfinite(self.w).all() and math.isfinite(self.b)):
             # Steps of a given size may be far too long.
             return Status.STALLED
-        status = self.check_termination(primal, dual, step)
-        return Status.STALLED if status is None and stalled else status
+        return self.check_termination(primal, dual, step, stalled=stalled)
 
-    def check_termination(self, primal: float, dual: float, step: str) -> Status | None:  # noqa: ARG002
+    def check_termination(self, primal: float, dual: float, step: str, *, stalled: bool) -> Status | None:  # noqa: ARG002
         """Check whether to stop; a separating hyperplane ends the run where w is not penalised."""
         best = self.best
         if self.separates():
@@ -144,7 +143,7 @@ class LogisticRun:
             best.separating = best.w, best.intercept
             self.monitor.record(best)
             return Status.SEPARABLE
-        return self.monitor.check_termination(best, self.options, step)
+        return self.monitor.check_termination(best, self.options, step, stalled=stalled)
 
     def separates(self) -> bool:
         """Whether w is not penalised and all rows are on the right side; without an intercept, empty ones may be on it.

@@ -96,12 +96,12 @@ class GradientRun(LogisticRun):
             self.fill_scores(self.w, self.scores)
             self.best.n_iter += 1
 
-    def check_termination(self, primal: float, dual: float, step: str) -> Status | None:
+    def check_termination(self, primal: float, dual: float, step: str, *, stalled: bool) -> Status | None:
         """Check whether to stop, and record the objective of the iterate, not that of the incumbent."""
         best = self.best
         dual = best.dual if self.problem.is_penalised else dual
         iterate = Result(self.w, self.b, best.beta, primal, dual, best.n_iter, history=best.history)
-        status = self.monitor.check_termination(iterate, self.options, step)
+        status = self.monitor.check_termination(iterate, self.options, step, stalled=stalled)
         if status is Status.SOLVED:
             best.w, best.intercept, best.primal, best.dual = self.w.copy(), self.b, primal, dual
         if self.separates() and primal < self.separating_value:
@@ -109,7 +109,7 @@ class GradientRun(LogisticRun):
             best.separating = self.w.copy(), self.b
         elif self._is_unlimited and best.n_iter == STEPS_BEFORE_PROGRAM:
             best.separating = quasi_separation_by_linear_program(self.problem)
-        if status is None and best.separating is not None and self._is_unlimited:
+        if status in (None, Status.STALLED) and best.separating is not None and self._is_unlimited:
             return Status.SEPARABLE
         return status
 

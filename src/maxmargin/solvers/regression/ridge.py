@@ -159,11 +159,11 @@ class RidgeRun:
         stall = StallTest(PATIENCE, gap_factor=1.0, dual_factor=1.0)
         while True:
             self.update_incumbent(run.solution, scores, run.residual)
-            status = self.monitor.check_termination(best, self.options, "step")
-            if status is not None:
+            stalled = stall.update(best, best.n_iter) or not 0.0 < run.squared_residual < math.inf
+            status = self.monitor.check_termination(best, self.options, "step", stalled=stalled)
+            if status not in (None, Status.STALLED):
                 best.status = status
                 return
-            stalled = stall.update(best, best.n_iter) or not 0.0 < run.squared_residual < math.inf
             length = 0.0 if stalled else run.step()
             if length == 0.0:
                 break
