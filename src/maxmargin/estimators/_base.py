@@ -154,9 +154,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         """Cut the data into tasks."""
         return data
 
+    @abstractmethod
     def _problem(self, task: Any) -> Any:
         """The optimisation problem of a task."""
-        raise NotImplementedError
 
     def _problems(self, tasks: Tasks) -> Sequence[Any]:
         """The problems of all tasks."""
@@ -170,9 +170,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         """The options of the solver."""
         return Options(self.tol, self.max_iter or math.inf, seed, n_threads)
 
+    @abstractmethod
     def _solver(self, problem: Any) -> Callable[..., Any]:
         """The solver of a problem."""
-        raise NotImplementedError
 
     def _solve(self, task: int, problem: Any, options: Options, monitor: Monitor, start: Any) -> Any:  # noqa: ARG002
         """Run the solver of a task."""
@@ -197,9 +197,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             return proofs[0]
         return PerClass({plain(label): proof for label, proof in zip(tasks.classes, proofs, strict=True)})
 
+    @abstractmethod
     def _certify_task(self, task: int, problem: Any) -> Certificate:
         """The certificate of a task."""
-        raise NotImplementedError
 
     def _reconcile_task(self, status: Status, certificate: Certificate, problem: Any) -> Status:  # noqa: ARG002
         """The status that the certificate confirms."""

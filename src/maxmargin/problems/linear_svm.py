@@ -35,7 +35,7 @@ class SVMLoss(NamedTuple):
     targets, weights : ndarray of shape (n,)
     box_bound : C, or infinity for squared losses
     curvature : 0, or 1/(2C) for squared losses
-    epsilon : half the width of the tube in which nothing is lost
+    epsilon : residuals up to this size have no loss
     one_sided : whether the sign of the target says which side counts
     """
 

@@ -123,7 +123,7 @@ class NewtonRun:
 
     @property
     def width(self) -> float:
-        """About the distance from the margin, or from the boundary of the epsilon-tube, up to which duals are free."""
+        """About the distance from the margin, or from a residual of epsilon, up to which duals are free."""
         return self.problem.C / self.sigma
 
     def until_gap(self) -> None:
