@@ -71,6 +71,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             model._prepare(data)
             tasks = model._tasks(data)
             problems, names = model._problems(tasks), tasks.names()
+            self._refuse_other_features(model)
             starts: Sequence[Any] | None = self._starts(tasks, **start)
             while starts is not None:
                 seconds = None if deadline is None else max(0.0, deadline - time.perf_counter())
@@ -124,6 +125,13 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         model = copy(self)
         model.__dict__ = {name: value for name, value in vars(self).items() if not self._is_fitted_attribute(name)}
         return model
+
+    def _refuse_other_features(self, model: Self) -> None:
+        """A warm start needs the columns of the last fit."""
+        before, now = getattr(self, "feature_names_in_", None), getattr(model, "feature_names_in_", None)
+        known = before is not None and now is not None
+        if getattr(self, "warm_start", False) and known and not np.array_equal(before, now):
+            raise ValueError("warm_start=True needs the columns of the last fit; X has other feature names.")
 
     def _take_over(self, model: Self) -> None:
         """Replace the attributes of the last fit by those of another model, in one assignment."""
