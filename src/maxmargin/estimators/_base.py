@@ -129,8 +129,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     def _refuse_other_features(self, model: Self) -> None:
         """A warm start needs the columns of the last fit."""
         before, now = getattr(self, "feature_names_in_", None), getattr(model, "feature_names_in_", None)
-        known = before is not None and now is not None
-        if getattr(self, "warm_start", False) and known and not np.array_equal(before, now):
+        if before is None or now is None or not getattr(self, "warm_start", False):
+            return
+        if not np.array_equal(before, now):
             raise ValueError("warm_start=True needs the columns of the last fit; X has other feature names.")
 
     def _take_over(self, model: Self) -> None:
