@@ -241,10 +241,16 @@ def test_bad_parameters_are_named(options, name):
 
 
 def test_a_machine_with_intercept_only_and_tiny_sets():
-    for X, y in (([[0.0], [0.0]], [0, 1]), ([[0.0], [1.0]], [0, 1]), ([[1.0, 2.0]] * 6, [0, 1, 2] * 2)):
+    # Alike points of two classes lose one each, whatever b; of two points apart both duals are at their bound.
+    for X, y, optimum in (
+        ([[0.0], [0.0]], [0, 1], 2.0),
+        ([[0.0], [1.0]], [0, 1], 1.0 + math.exp(-1.0)),
+        ([[1.0, 2.0]] * 6, [0, 1, 2] * 2, 4.0),
+    ):
         model = SVC(gamma=1.0).fit(X, y)
+        assert model.status_ is Status.SOLVED
         assert model.predict(X).shape == (len(y),)
-        assert model.certificate_ is not None
+        np.testing.assert_allclose(model.objective_, optimum, rtol=1e-3)
     flat = SVR(epsilon=0.5).fit([[0.0], [1.0]], [1.0, 1.2])
     assert flat.support_.size == 0
     np.testing.assert_allclose(flat.predict([[5.0]]), [1.1], atol=0.45)

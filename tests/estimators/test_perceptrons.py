@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from maxmargin import KernelPerceptron, LimitWarning, MarginPerceptron, Perceptron, Status
+from maxmargin import KernelPerceptron, LimitWarning, MarginPerceptron, Perceptron, Status, certify
 from perceptron_cases import ALL, quiet
 from real_data import hardly_separable, load, random_set
 
@@ -38,7 +38,8 @@ def test_pipelines_and_searches(model):
     name = type(model).__name__.lower()
     search = GridSearchCV(pipeline, {f"{name}__fit_intercept": [True, False]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.6
-    assert search.best_estimator_[-1].certificate_ is not None
+    scaler, best = search.best_estimator_[0], search.best_estimator_[-1]
+    best.certificate_.check(certify(best, scaler.transform(X), y))
 
 
 @quiet
