@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
-BUNDLED = Path(__file__).resolve().parent / "data"
+BUNDLED = Path(__file__).resolve().parent / "datasets"
 FOLDER = Path(os.environ.get("MAXMARGIN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 COLUMNS = {

@@ -36,7 +36,7 @@ def test_names_are_listed_and_unknown_ones_refused():
     result = run("import maxmargin; maxmargin.nothing")
     assert "has no attribute 'nothing'" in result.stderr
     for name in maxmargin.__all__:
-        assert getattr(maxmargin, name) is not None
+        assert name == "__version__" or getattr(maxmargin, name).__name__ == name
 
 
 def test_it_runs_where_no_cache_can_be_written():

@@ -12,7 +12,6 @@ from maxmargin.data.blocks import row_blocks
 from real_data import load, random_set
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
-
 X, y = random_set(3, grid=4)
 
 

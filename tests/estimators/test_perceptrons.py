@@ -1,28 +1,21 @@
-"""The estimators as citizens of scikit-learn, and their behaviour at every limit."""
+"""The perceptrons as estimators of scikit-learn, and their behaviour at every limit."""
 
 import pickle
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.callback import ProgressBar, ScoringMonitor
-from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.datasets import load_digits, make_classification
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from maxmargin import KernelPerceptron, LimitWarning, LinearSVC, MarginPerceptron, Perceptron, Status, margins
+from maxmargin import KernelPerceptron, LimitWarning, MarginPerceptron, Perceptron, Status, certify
+from perceptron_cases import ALL, quiet
 from real_data import hardly_separable, load, random_set
-
-LINEAR = [Perceptron(max_iter=20), MarginPerceptron(max_iter=50)]
-ALL = [*LINEAR, KernelPerceptron(max_iter=20)]
-quiet = pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
 
 
 @quiet
@@ -45,7 +38,8 @@ def test_pipelines_and_searches(model):
     name = type(model).__name__.lower()
     search = GridSearchCV(pipeline, {f"{name}__fit_intercept": [True, False]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.6
-    assert search.best_estimator_[-1].certificate_ is not None
+    scaler, best = search.best_estimator_[0], search.best_estimator_[-1]
+    best.certificate_.check(certify(best, scaler.transform(X), y))
 
 
 @quiet
@@ -63,84 +57,6 @@ def test_sample_weights_are_routed():
     assert any(
         not np.array_equal(a.coef_, b.coef_) for a, b in zip(result["estimator"], plain["estimator"], strict=True)
     )
-
-
-class Listener:
-    """A callback that counts, keeps the models it is shown, and asks to stop after some passes."""
-
-    def __init__(self, stop_after=None):
-        self.ends, self.models, self.stop_after = [], [], stop_after
-
-    def setup(self, estimator, context):  # noqa: ARG002
-        self.opened = type(estimator).__name__
-
-    def teardown(self, estimator, context):  # noqa: ARG002
-        self.closed = type(estimator).__name__
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):  # noqa: ARG002
-        self.ends.append(context.task_name)
-        if fitted_estimator is not None:
-            self.models.append(fitted_estimator)
-        return self.stop_after is not None and len(self.ends) >= self.stop_after
-
-
-@quiet
-@pytest.mark.parametrize("model", LINEAR, ids=lambda model: type(model).__name__)
-def test_callbacks_hear_every_pass(model):
-    X, y = load("heart_scale")
-    listener = Listener()
-    fitted = clone(model).set_callbacks(listener).fit(X, y)
-    assert listener.ends.count("pass") == fitted.n_iter_
-    assert listener.ends[-1] == "fit"
-    assert (listener.opened, listener.closed) == (type(model).__name__,) * 2
-    np.testing.assert_array_equal(listener.models[-1].predict(X), fitted.predict(X))
-
-
-@quiet
-def test_callbacks_hear_every_class_and_may_stop():
-    X, y = load_iris(return_X_y=True)
-    listener = Listener()
-    Perceptron(max_iter=4, tol=None, n_jobs=2).set_callbacks(listener).fit(X, y)
-    assert sum("against the rest" in name for name in listener.ends) == 3
-    stopped = Perceptron(max_iter=50, tol=None).set_callbacks(Listener(stop_after=3)).fit(X, y == 1)
-    assert stopped.n_iter_ == 3
-    assert stopped.status_ is Status.INTERRUPTED
-
-
-@quiet
-def test_progress_bar_and_scoring_monitor_of_scikit_learn(capsys):
-    X, y = load("heart_scale")
-    for model in [*ALL, LinearSVC(max_iter=5)]:
-        for labels in (y, np.arange(len(y)) % 3):
-            monitor = ScoringMonitor(scoring="accuracy")
-            fitted = clone(model).set_callbacks(ProgressBar(), monitor).fit(X, labels)
-            assert f"{type(model).__name__} - fit" in capsys.readouterr().out
-            assert fitted.n_iter_ >= 1
-
-
-@quiet
-def test_the_last_model_that_a_callback_sees_is_the_fitted_one():
-    X, y = load("heart_scale")
-    for model in (Perceptron(max_iter=5), KernelPerceptron(max_iter=5)):
-        for labels in (y, np.arange(len(y)) % 3):
-            listener = Listener()
-            fitted = clone(model).set_callbacks(listener).fit(X, labels)
-            np.testing.assert_allclose(
-                listener.models[-1].decision_function(X), fitted.decision_function(X), rtol=1e-9, atol=1e-9
-            )
-
-
-@quiet
-def test_verbose_prints_a_line_a_pass(capsys):
-    X, y = load("heart_scale")
-    model = Perceptron(max_iter=4, tol=None, verbose=1).fit(X, y)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == model.n_iter_ + 1
-    assert lines[-1].startswith(f"[Perceptron] {model.status_}: ")
-    assert f"{model.mistakes_per_pass_[0]} mistakes" in lines[0]
 
 
 def test_it_ends_as_soon_as_a_pass_makes_no_mistake():
@@ -246,36 +162,6 @@ def test_kernel_partial_fit_is_a_pass_in_pieces(sparse, n_classes):
     assert pieces.n_updates_ == whole.n_updates_
 
 
-class Failure(Listener):
-    """A callback that raises an error in the middle of a fit."""
-
-    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):  # noqa: ARG002
-        raise RuntimeError("in the middle of a fit")
-
-
-@quiet
-@pytest.mark.parametrize("model", ALL, ids=lambda model: type(model).__name__)
-def test_a_fit_that_fails_leaves_the_last_model_whole(model):
-    X, y = load_iris(return_X_y=True)
-    fitted = clone(model).fit(X, y)
-    before = dict(vars(fitted))
-    with_nan = np.where(np.arange(X.shape[1]) == 2, np.nan, X)
-    calls = [(fitted.fit, (with_nan, y), ValueError), (fitted.fit, (X, np.zeros(len(y))), ValueError)]
-    if hasattr(fitted, "partial_fit"):
-        calls.append((fitted.partial_fit, (with_nan, y), ValueError))
-        calls.append((fitted.partial_fit, (X[:, :2], y), ValueError))
-        calls.append((fitted.partial_fit, (X, y + 5), ValueError))
-    for call, arguments, error in calls:
-        with pytest.raises(error):
-            call(*arguments)
-        assert vars(fitted) == before
-    fitted.set_callbacks(Failure())
-    with pytest.raises(RuntimeError, match="in the middle"):
-        fitted.fit(X[:100], y[:100])
-    assert {name: vars(fitted)[name] for name in before} == before
-    assert fitted.decision_function(X).shape == (150, 3)
-
-
 @quiet
 @pytest.mark.parametrize("model", ALL, ids=lambda model: type(model).__name__)
 def test_scores_decide(model):
@@ -318,46 +204,6 @@ def test_seeds_and_generators():
     drawn = Perceptron(**options, random_state=np.random.RandomState(5)).fit(X, y).coef_
     assert np.array_equal(drawn, Perceptron(**options, random_state=np.random.RandomState(5)).fit(X, y).coef_)
     assert Perceptron(**options, random_state=None).fit(X, y).coef_.shape == first.shape
-
-
-INTERRUPTED_FIT = """
-import os, signal, threading, time, warnings
-import numpy as np
-from maxmargin import Perceptron
-warnings.simplefilter("ignore")
-from real_data import hardly_separable, hardly_separable
-X, y = hardly_separable(n_classes={n_classes})
-Perceptron(max_iter=2, tol=None).fit(X, y)
-model = Perceptron(max_iter=10**9, tol=None, n_jobs={n_jobs})
-asked = []
-def interrupt():
-    asked.append(time.perf_counter())
-    os.kill(os.getpid(), signal.SIGINT)
-threading.Timer(0.5, interrupt).start()
-try:
-    model.fit(X, y)
-except KeyboardInterrupt:
-    seconds = time.perf_counter() - asked[0]
-    proofs = list(model.certificate_.values()) if {n_classes} > 2 else [model.certificate_]
-    within = all(count <= proof.bound for count, proof in zip(np.atleast_1d(model.n_updates_), proofs, strict=True))
-    print(model.status_, model.coef_.shape, within, seconds < 2.0)
-"""
-
-
-@pytest.mark.parametrize(("n_classes", "n_jobs"), [(2, None), (3, None), (3, 2)])
-def test_ctrl_c_keeps_the_model(n_classes, n_jobs):
-    """The interrupt is answered soon, the fitted attributes are there, and they are certified."""
-    code = INTERRUPTED_FIT.format(n_classes=n_classes, n_jobs=n_jobs)
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        cwd=Path(__file__).parent,
-    )
-    n_planes = 1 if n_classes == 2 else n_classes
-    assert result.stdout.strip() == f"interrupted ({n_planes}, 50) True True", result.stderr
 
 
 @quiet
@@ -419,13 +265,3 @@ def test_not_separable_is_said_only_with_its_proof():
                 assert proof.upper <= min_gamma * proof.radius * (1 + 1e-9)
             else:
                 assert proof.separates
-
-
-def test_margins_of_a_plane():
-    X, y = random_set(2)
-    w, b = np.arange(1.0, 8.0), -2.0
-    for data in (X, sp.csr_array(X), X.astype(np.float32)):
-        result = margins(data, y, w, b)
-        np.testing.assert_allclose(result.functional, y * (X @ w + b), rtol=1e-5, atol=1e-5)
-        np.testing.assert_allclose(result.geometric, y * (X @ w + b) / np.linalg.norm(w), rtol=1e-5, atol=1e-5)
-        assert result.smallest == result.geometric.min()

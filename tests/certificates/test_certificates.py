@@ -33,7 +33,6 @@ from maxmargin.certificates import hard_margin, kernel_gap, rounding
 from real_data import load, random_set
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
-
 entries = st.floats(-1e9, 1e9, allow_nan=False, allow_subnormal=True)
 
 

@@ -52,8 +52,6 @@ RANDOM_ORDER = (
 
 
 GAMMA_OF_ROWS = "gamma='scale' is that of the rows without weights, as in scikit-learn: repeated rows have another one"
-
-
 IMPROPER = "the check has more columns than rows, for which there is no posterior: that is refused"
 
 

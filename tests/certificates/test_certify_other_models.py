@@ -16,7 +16,6 @@ import maxmargin
 from maxmargin import ClassificationGap, MarginBracket, MulticlassGap, PerClass, PerPair, RegressionGap, certify
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::FutureWarning")
-
 CANCER = load_breast_cancer(return_X_y=True)
 CANCER = scale(CANCER[0]), CANCER[1]
 WINE = load_wine(return_X_y=True)

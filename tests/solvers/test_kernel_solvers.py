@@ -1,0 +1,90 @@
+"""SMO and the kernel matrix, called directly."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from maxmargin import SVC, Status
+from maxmargin.data import ClassPairs, Points
+from maxmargin.engine.threads import ThreadEngine
+from maxmargin.loops.smo import Duals, ascend_pairs
+from maxmargin.problems.kernels import Linear, Polynomial, RadialBasis
+from maxmargin.problems.linear_svm import hinge
+from maxmargin.problems.one_vs_one import PairProblems
+from maxmargin.solvers.core import Monitor, Result
+from maxmargin.solvers.kernel import smo
+from maxmargin.solvers.kernel.base import SMOOptions, initial_result
+from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix
+from real_data import random_set
+
+
+def test_pairs_of_repeated_points_have_no_curvature_and_still_end():
+    X = np.repeat([[0.0], [1.0]], 20, axis=0)
+    y = np.tile([1, -1], 20)
+    model = SVC(gamma=1.0).fit(X, y)
+    assert model.status_ is Status.SOLVED
+    beta, residuals = np.zeros(2), np.array([1.0, -1.0])
+    steps = ascend_pairs(
+        np.ones((2, 2)), Duals(beta, residuals, np.array([0.0, -1.0]), np.array([1.0, 0.0]), 0.0), 1e-6, 100
+    )
+    assert steps == 1
+    np.testing.assert_array_equal(beta, [1.0, -1.0])
+
+
+@pytest.mark.parametrize("shrinking", [True, False])
+def test_shrinking_changes_the_way_and_not_the_end(shrinking):
+    X, y = random_set(5, n=6000, d=4, noise=0.05)
+    model = SVC(C=50.0, gamma=2.0, tol=1e-4, shrinking=shrinking).fit(X, y)
+    assert model.certificate_.relative <= 1e-4
+    labelled = model._data_to_certify(X, y, None)
+    pairs = ClassPairs(labelled)
+    problem = PairProblems(pairs, model._kernel, model.C).problem(next(pairs.tasks()))
+    best, options = Result(np.empty(0), 0.0, np.zeros(6000)), SMOOptions(tol=1e-4)
+    run = smo.SMORun(problem, options, Monitor(), best, ThreadEngine(256.0, 1))
+    for _ in range(60):
+        run.select_working_set(*run.gradients())
+        run.violation = 1.0
+        run.optimise_working_set()
+    before = run.problem.dual_value(run.beta, run.scores)
+    run.violation = 0.1
+    assert run.shrink(*run.gradients())
+    # Scores of all points are those of the duals again, and the duals are better and as feasible as before.
+    exact = problem.scores_of(np.arange(6000), np.flatnonzero(run.beta), run.beta[run.beta != 0.0])
+    np.testing.assert_allclose(run.scores, exact, atol=1e-3 * np.abs(exact).max())
+    assert problem.dual_value(run.beta, exact) >= before * (1 - 1e-6)
+    assert abs(run.beta.sum()) <= 1e-6
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_a_whole_kernel_matrix_and_rows_as_needed_end_at_the_same_value(C):
+    X, y = random_set(3, n=900, d=5, noise=0.1)
+    labelled = SVC(gamma=0.3).fit(X, y)._data_to_certify(X, y, None)
+    problem = PairProblems(ClassPairs(labelled), RadialBasis(0.3), C).of_all_points
+    problem = replace(problem, loss=hinge(np.where(labelled.codes == 1, 1.0, -1.0), np.ones(900), C))
+    options = SMOOptions(tol=1e-6)
+    whole = smo.solve(problem, options, Monitor())
+    best = initial_result(problem)
+    with ThreadEngine(256.0, 1) as blocks:
+        smo.SMORun(problem, options, Monitor(), best, blocks).run_to_gap()
+    assert whole.status is best.status is Status.SOLVED
+    assert whole.dual == pytest.approx(best.dual, rel=2e-6)
+
+
+@pytest.mark.parametrize("kernel", [RadialBasis(0.3), Polynomial(0.5, 3, 1.0), Linear()], ids=str)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_cached_rows_and_blocks_of_the_kernel_matrix_are_its_entries(kernel, sparse):
+    X = np.random.default_rng(0).standard_normal((60, 7))
+    points, chosen = Points(sp.csr_array(X) if sparse else X), np.arange(5, 55)
+    matrix = KernelMatrix(points, kernel, np.float64, chosen)
+    exact = kernel.gram(X[chosen], X[chosen])
+    rows, columns = np.array([3, 40, 7]), np.array([1, 2, 49, 30])
+    np.testing.assert_allclose(matrix.block(rows, columns, np.empty((3, 4))), exact[np.ix_(rows, columns)], rtol=1e-12)
+    cache = KernelCache(matrix, megabytes=0.0, at_least=4)
+    scores = np.zeros(50)
+    for some in (rows, columns, rows):
+        slots = cache.slots(some)
+        np.testing.assert_allclose(cache.stored[slots], exact[some], rtol=1e-12)
+        cache.add_rows(slots, np.ones(some.size), scores)
+    np.testing.assert_allclose(scores, 2.0 * exact[rows].sum(axis=0) + exact[columns].sum(axis=0), rtol=1e-11)

@@ -1,0 +1,111 @@
+"""Solvers of the linear support vector machine, called directly."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from linear_svm_cases import CLASSIFIER_LOSSES
+from maxmargin import (
+    LimitWarning,
+    LinearSVC,
+    Status,
+    certify,
+)
+from maxmargin.certificates import measure_gap
+from maxmargin.data import Points
+from maxmargin.problems.linear_svm import LOSSES, LinearSVMProblem, hinge
+from maxmargin.solvers.core import Monitor
+from maxmargin.solvers.linear import coordinate_ascent as coordinate
+from maxmargin.solvers.linear import newton
+from maxmargin.solvers.linear.auto import solve, suited_solver
+from maxmargin.solvers.linear.initial_point import best_intercept
+from maxmargin.solvers.linear.options import LinearOptions
+from real_data import load, random_set
+
+BOUNDS_CHECKED = """
+import warnings
+import numpy as np
+from maxmargin import LinearSVC
+warnings.simplefilter("ignore")
+generator = np.random.default_rng(0)
+X, weights = generator.standard_normal((40, 3)), generator.integers(0, 2, 40).astype(float)
+for selection in ("random", "cyclic", "greedy"):
+    for C in (0.01, 1.0):
+        for loss in ("hinge", "squared_hinge"):
+            for fit_intercept in (True, False):
+                model = LinearSVC(C, loss=loss, fit_intercept=fit_intercept, solver="coordinate", selection=selection)
+                model.fit(X, X[:, 0] > X[:, 2] ** 2, sample_weight=weights)
+print("done")
+"""
+
+
+def test_no_loop_leaves_its_arrays_where_rows_have_no_weight():
+    environment = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": os.environ["NUMBA_CACHE_DIR"] + "-bounds"}
+    result = subprocess.run(
+        [sys.executable, "-c", BOUNDS_CHECKED],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert result.stdout.strip() == "done", result.stderr
+
+
+def test_a_run_that_stalls_is_told_with_the_gap(monkeypatch):
+    def stall(run):
+        run._proximal_step()
+        run.best.status = Status.STALLED
+
+    monkeypatch.setattr(newton.NewtonRun, "until_gap", stall)
+    X, y = load("heart_scale")
+    with pytest.warns(LimitWarning, match="the gap stopped shrinking above tol.*duality gap"):
+        model = LinearSVC(tol=1e-12, solver="newton").fit(X, y)
+    model.certificate_.check(certify(model, X, y))
+
+
+@pytest.mark.parametrize(("C", "switch_on_slow_progress"), [(1e-3, False), (10.0, True)])
+def test_auto_leaves_coordinate_ascent_for_newton_steps_where_it_is_slow(C, switch_on_slow_progress):
+    X, y = random_set(5, n=3000, d=100, noise=0.1)
+    problem = LinearSVMProblem(Points(X), hinge(y, np.ones(len(y)), C))
+    until = LinearOptions(tol=1e-7)
+    assert suited_solver(problem, until) == "both"
+    tried = coordinate.solve(problem, replace(until, switch_on_slow_progress=True), Monitor())
+    assert (tried.status is Status.STALLED) == switch_on_slow_progress
+    found = solve(problem, until, Monitor())
+    assert found.status is Status.SOLVED
+    assert measure_gap(problem, found.w, found.intercept, found.beta).relative <= 1.1e-7
+    # What Newton steps found comes after what coordinate ascent had found, and is never worse.
+    assert found.n_iter >= tried.n_iter
+    primals, duals = (np.array([entry[k] for entry in found.history]) for k in (1, 2))
+    assert np.all(np.diff(primals) <= 0.0)
+    assert np.all(np.diff(duals) >= 0.0)
+    assert (
+        len(found.history) > len(tried.history) if switch_on_slow_progress else len(found.history) == len(tried.history)
+    )
+
+
+def test_the_best_intercept_loses_least():
+    generator = np.random.default_rng(0)
+    for loss in CLASSIFIER_LOSSES:
+        for seed in range(20):
+            X, y = random_set(seed, n=30, d=2)
+            weights = generator.uniform(0.1, 3.0, 30)
+            problem = LinearSVMProblem(Points(X), LOSSES[loss](y.astype(float), weights, 1.0))
+            scores = generator.standard_normal(30) * 3.0
+            b = best_intercept(problem, scores)
+            value = problem.losses(scores + b).sum()
+            for other in np.concatenate([b + np.linspace(-1, 1, 21), np.linspace(-20, 20, 81)]):
+                assert value <= problem.losses(scores + other).sum() * (1 + 1e-12)
+
+
+def test_auto_takes_newton_steps_for_a_free_intercept_far_from_the_origin():
+    X, y = random_set(3, n=3000, d=100)
+    problem = LinearSVMProblem(Points(X + 1000.0), hinge(y.astype(float), np.ones(len(y)), 1.0))
+    assert suited_solver(problem, LinearOptions()) == "newton"
+    without = LinearSVMProblem(Points(X + 1000.0), hinge(y.astype(float), np.ones(len(y)), 1.0), np.inf)
+    assert suited_solver(without, LinearOptions()) == "both"
