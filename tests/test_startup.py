@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import maxmargin
 
 FIT = """
@@ -49,6 +51,7 @@ for locator in caching.CacheImpl._locator_classes:
     assert result.stdout.split() == ["solved"], result.stderr
 
 
+@pytest.mark.slow
 def test_the_second_process_loads_what_the_first_one_compiled(tmp_path):
     first = run(FIT, NUMBA_CACHE_DIR=str(tmp_path))
     assert first.returncode == 0, first.stderr

@@ -43,6 +43,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_no_loop_leaves_its_arrays_where_rows_have_no_weight():
     environment = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": os.environ["NUMBA_CACHE_DIR"] + "-bounds"}
     result = subprocess.run(

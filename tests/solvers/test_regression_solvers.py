@@ -77,6 +77,7 @@ def test_without_a_penalty_ridge_is_the_shortest_least_squares(fit_intercept, n,
     np.testing.assert_allclose(iterated.coef_, model.coef_, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_small_penalties_of_wide_problems_are_reached_by_continuation():
     rows, y = random_regression(1, n=60, d=200)
     largest = np.abs((rows - rows.mean(axis=0)).T @ (y - y.mean())).max()
