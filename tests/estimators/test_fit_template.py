@@ -118,3 +118,15 @@ def test_warnings_of_limits_point_at_the_line_that_fits_a_pipeline_or_a_search(m
         GridSearchCV(model, {"verbose": [0]}, cv=2, error_score="raise").fit(X, y)  # a search
     assert called_at(caught)[0] == "a pipeline"
     assert set(called_at(caught)[1:]) == {"a search"}
+
+
+@pytest.mark.parametrize("name", ["Perceptron", "LinearSVC", "LinearSVR", "LogisticRegression", "Lasso"])
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+def test_a_warm_start_refuses_other_feature_names_and_keeps_the_last_model(name):
+    frame = pd.DataFrame(np.random.default_rng(0).standard_normal((40, 3)), columns=["a", "b", "c"])
+    model = getattr(maxmargin, name)(warm_start=True).fit(frame, frame.a > 0)
+    coef = model.coef_.copy()
+    with pytest.raises(ValueError, match="other feature names"):
+        model.fit(frame.rename(columns={"a": "z"}), frame.a > 0)
+    assert np.array_equal(model.coef_, coef)
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
