@@ -4,6 +4,8 @@ import linecache
 import pickle
 import warnings
 
+import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
