@@ -109,10 +109,7 @@ def test_warnings_of_limits_point_at_the_line_that_calls_fit(model):
 
 
 @pytest.mark.parametrize("model", LIMITED, ids=str)
-def test_warnings_of_limits_point_at_the_line_that_fits_a_pipeline_or_a_search(model, request):
-    if isinstance(model, LogisticRegression) or getattr(model, "multi_class", None) == "crammer_singer":
-        reason = "the solver reports its start, too: one report more than max_iter, which callbacks have no place for"
-        request.applymarker(pytest.mark.xfail(raises=ValueError, strict=True, reason=reason))
+def test_warnings_of_limits_point_at_the_line_that_fits_a_pipeline_or_a_search(model):
     X, y = four_classes()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -48,7 +48,8 @@ class FitProgress:
         self._estimator = estimator
         self._model = model
         self._tasks = tasks
-        self._steps = steps
+        # Solvers report their start, too, and a run that continues another one reports its own.
+        self._most_reports = None if steps is None else steps + 2
         self._n_tasks = tasks.n_tasks
         self._results: dict[int, Callable[[], Any]] = {}
         self._listener = step_listener.get()
@@ -64,7 +65,7 @@ class FitProgress:
         if self._has_callbacks:
             several = self._n_tasks > 1
             self._root = self._estimator._init_callback_context(
-                max_subtasks=self._n_tasks if several else self._steps, sequential_subtasks=not several
+                max_subtasks=self._n_tasks if several else self._most_reports, sequential_subtasks=not several
             )
             self._root.call_on_fit_task_begin(estimator=self._estimator, **self._data())
 
@@ -77,7 +78,9 @@ class FitProgress:
         """Return the callbacks of a task: after every iteration, and at its end."""
         context = self._root
         if context is not None and self._n_tasks > 1:
-            context = context.subcontext(task_name=self._tasks.names()[task], task_id=task, max_subtasks=self._steps)
+            context = context.subcontext(
+                task_name=self._tasks.names()[task], task_id=task, max_subtasks=self._most_reports
+            )
             context.call_on_fit_task_begin(estimator=self._estimator, **self._data())
         if context is None and self._listener is None and not self._estimator.verbose:
             return None, lambda: None
