@@ -1,13 +1,9 @@
 """What all solvers share: the stall test, the termination test, and sums over a fixed tree."""
 
-import math
 import threading
 
 import numpy as np
-import pytest
 
-from maxmargin.engine import ThreadEngine, tree_sum
-from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
 
 
@@ -91,27 +87,3 @@ def test_limits_end_a_run_that_nothing_else_ends():
     # An infeasible primal problem has an unbounded dual.
     running.infeasibility_bound = 0.4
     assert Monitor().check_termination(running, options, "epoch") is Status.NOT_SEPARABLE
-
-
-@pytest.mark.parametrize("n_parts", [1, 2, 3, 7, 64])
-def test_a_sum_over_a_tree_is_the_sum(n_parts):
-    parts = np.random.default_rng(n_parts).standard_normal((n_parts, 5)) * np.geomspace(1e-6, 1e6, 5)
-    exact = [math.fsum(column) for column in parts.T]
-    error = 8 * 2.0**-53 * np.abs(parts).sum(axis=0)
-    assert (np.abs(tree_sum([part.copy() for part in parts]) - exact) <= error).all()
-    assert abs(tree_sum(parts[:, 0].tolist()) - exact[0]) <= error[0]
-
-
-def test_the_engine_sums_to_the_same_bits_for_any_number_of_threads():
-    values = np.random.default_rng(0).standard_normal((1000, 3))
-    sums, blocks = [], []
-    for n_threads in (1, 2, 3):
-        with ThreadEngine(ENTRIES_PER_BLOCK / 40, n_threads) as engine:
-            sums.append(engine.sum(lambda first, last: values[first:last].sum(axis=0), len(values)))
-            blocks.append(engine.map(lambda first, last: (first, last), len(values)))
-    assert len(blocks[0]) > 10
-    assert blocks[0] == blocks[1] == blocks[2]
-    # Every row is in one block.
-    assert [row for block in blocks[0] for row in range(*block)] == list(range(len(values)))
-    np.testing.assert_allclose(sums[0], values.sum(axis=0), rtol=1e-12)
-    assert sums[0].tobytes() == sums[1].tobytes() == sums[2].tobytes()

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from maxmargin.engine import ThreadEngine
+from maxmargin.engine import MemoryEngine, Threads
 from maxmargin.loops.coordinate import (
     CURVATURE,
     DUAL,
@@ -25,9 +25,9 @@ from maxmargin.loops.coordinate import (
     shuffle,
     unshrink,
 )
-from maxmargin.loops.newton import compute_scores
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest, Status
+from maxmargin.solvers.core.hessian import fill_scores
 from maxmargin.solvers.linear.initial_point import best_intercept, initial_point
 from maxmargin.solvers.linear.options import LinearOptions
 
@@ -66,10 +66,9 @@ def solve(
     else:
         first = initial_point(problem, start.beta)
         beta, w, b = first.beta, first.w, first.b
-    engine = ThreadEngine(points.entries_per_row, options.n_threads)
     best = Result(w, b, beta)
-    with np.errstate(over="ignore", invalid="ignore"), engine:
-        CoordinateRun(problem, options, monitor, best, engine).until_gap()
+    with np.errstate(over="ignore", invalid="ignore"), Threads(options.n_threads) as threads:
+        CoordinateRun(problem, options, monitor, best, MemoryEngine(problem, threads)).until_gap()
     return best
 
 
@@ -82,7 +81,7 @@ class CoordinateRun:
         options: LinearOptions,
         monitor: Monitor,
         best: Result[float],
-        engine: ThreadEngine,
+        engine: MemoryEngine[LinearSVMProblem],
     ) -> None:
         self.problem, self.options, self.monitor, self.best, self.engine = problem, options, monitor, best, engine
         points = problem.points
@@ -105,7 +104,7 @@ class CoordinateRun:
         self.random = np.uint64(np.random.SeedSequence(options.seed).generate_state(1, np.uint64)[0] | np.uint64(1))
         self.shrinking_threshold = math.inf
         self.summed_anew = 0
-        self.scores = np.empty(points.n_rows)
+        engine.allocate("scores")
 
     def until_gap(self) -> None:
         """Epochs until the gap is small, the run has stalled or is too slow, or a limit is reached."""
@@ -137,7 +136,7 @@ class CoordinateRun:
                     best.status = Status.SOLVED if ended is Status.SOLVED else status or ended or Status.STALLED
                     return
                 self.n_active = unshrink(
-                    self.ascent, self.scores + self.ascent.b[0], self.shrinking_threshold, self.order
+                    self.ascent, self.engine["scores"] + self.ascent.b[0], self.shrinking_threshold, self.order
                 )
             if self.problem.has_free_intercept and (epochs_since_centre >= EPOCHS_PER_CENTRE or largest == 0.0):
                 epochs_since_centre = 0
@@ -147,7 +146,7 @@ class CoordinateRun:
         """Proximal-point step on a free intercept; where no dual moves, take the intercept of the smallest loss."""
         b, self.shrinking_threshold = self.ascent.b, math.inf
         if stuck:
-            before, b[0] = b[0], best_intercept(self.problem, self.scores)
+            before, b[0] = b[0], best_intercept(self.problem, self.engine["scores"])
             stuck = b[0] != before
         if not stuck:
             b[0] += self.ascent.intercept_step * float(self.ascent.state[:, DUAL].sum())
@@ -197,15 +196,13 @@ class CoordinateRun:
             self.summed_anew = best.n_iter
             self.ascent.w[:] = problem.points.combination(self.ascent.state[:, DUAL])
         w, b = self.ascent.w, float(self.ascent.b[0])
-        n_rows = self.scores.size
-        self.engine.map(
-            lambda first, last: compute_scores(problem.points.rows, first, last, w, 0.0, self.scores), n_rows
-        )
-        best.update_incumbent(problem.primal_value(w, b, self.scores + b), w, b)
+        self.engine.map(fill_scores, w, 0.0, "scores")
+        scores = self.engine["scores"]
+        best.update_incumbent(problem.primal_value(w, b, scores + b), w, b)
         beta = self.ascent.state[:, DUAL].copy()
         if problem.has_free_intercept:
-            b = best_intercept(problem, self.scores)
-            best.update_incumbent(problem.primal_value(w, b, self.scores + b), w, b)
+            b = best_intercept(problem, scores)
+            best.update_incumbent(problem.primal_value(w, b, scores + b), w, b)
             beta = problem.feasible(beta)
             w = problem.points.combination(beta)
         dual = problem.dual_value(beta, w)
