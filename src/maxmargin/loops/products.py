@@ -48,3 +48,15 @@ def hessian_diagonal(rows, index, weights, diagonal):
     for k in range(index.size):
         add_squares(rows, index[k], weights[k], of_w)
         diagonal[last] += weights[k]
+
+
+@jit
+def scores_and_rows(rows, index, weights, direction, direction_b, scores, image):
+    """Compute the scores x_i·direction + direction_b, and add the rows times weights and scores to ``image``."""
+    last = image.size - 1
+    image_of_w = image[:last]
+    for k in range(index.size):
+        i = index[k]
+        scores[k] = dot(rows, i, direction) + direction_b
+        add_scaled(rows, i, weights[k] * scores[k], image_of_w)
+        image[last] += weights[k] * scores[k]
