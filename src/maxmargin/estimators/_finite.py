@@ -1,0 +1,59 @@
+"""No fitted attribute is nan, and none is infinite but for bounds."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+# Attributes in which an infinite number is the right answer. History: the bounds of a run before it has any. Margin:
+# 1/||w|| of w = 0, and the smallest distance of a point to a hyperplane that does not exist. Objective: the hard margin
+# of a hyperplane that does not separate. Certificate: a bound that is not known.
+MAY_BE_INFINITE = frozenset({"history_", "margin_", "objective_", "certificate_"})
+# Attributes that hold the user's own rows, which validation has checked.
+ROWS = frozenset({"support_vectors_"})
+
+
+def refuse_not_finite(model: Any, names: Iterable[str]) -> None:
+    """Raise ValueError where a fitted attribute has nan, or an infinite number that is no bound."""
+    for name in names:
+        value = getattr(model, name)
+        if name not in ROWS and not is_finite(value, may_be_infinite=name in MAY_BE_INFINITE):
+            raise ValueError(
+                f"{type(model).__name__}: {name} is not finite, because numbers overflow or cancel on these data, so "
+                "there is no model. Centre and rescale the columns of X (for example by StandardScaler), and y and the "
+                "weights if there are any, or use less extreme parameters."
+            )
+
+
+def refuse_bad_starts(starts: Iterable[Any]) -> None:
+    """Raise ValueError where the start of a run is not finite."""
+    for start in starts:
+        for name in ("w", "intercept", "beta", "scores"):
+            if not is_finite(getattr(start, name, None)):
+                raise ValueError(
+                    "warm_start=True: the attributes of the last fit have entries that are not finite; set "
+                    "warm_start=False, or fit anew."
+                )
+
+
+def is_finite(value: Any, *, may_be_infinite: bool = False) -> bool:
+    """Whether all numbers in a value, also in containers and records, are finite; nan never is."""
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind != "f":
+            return True
+        return not np.isnan(value).any() if may_be_infinite else bool(np.isfinite(value).all())
+    if isinstance(value, (float, np.floating)):
+        return not math.isnan(value) if may_be_infinite else math.isfinite(value)
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    elif is_dataclass(value):
+        value = [getattr(value, field.name) for field in fields(value)]
+    if isinstance(value, list) and value and isinstance(value[0], tuple):
+        # A history may be long.
+        return is_finite(np.fromiter(chain.from_iterable(value), dtype=np.float64), may_be_infinite=may_be_infinite)
+    if isinstance(value, (list, tuple)):
+        return all(is_finite(entry, may_be_infinite=may_be_infinite) for entry in value)
+    return True
