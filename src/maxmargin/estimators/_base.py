@@ -182,7 +182,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     def _refuse_not_finite(self, checked: frozenset[str] = frozenset()) -> frozenset[str]:
         """Check all fitted attributes but those that were checked before; return the names of all."""
         names = frozenset(name for name in vars(self) if name != "_fit_params" and self._is_fitted_attribute(name))
-        refuse_not_finite(self, sorted(names - checked))
+        refuse_not_finite(self, names - checked)
         return names
 
     def _take_over(self, model: Self) -> None:

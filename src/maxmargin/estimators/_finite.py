@@ -14,17 +14,20 @@ import numpy as np
 MAY_BE_INFINITE = frozenset({"history_", "margin_", "objective_", "certificate_"})
 # Attributes that hold the user's own rows, which validation has checked.
 ROWS = frozenset({"support_vectors_"})
+# The public names of private attributes.
+PUBLIC = {"_duals": "dual_coef_", "_ends": "coef_"}
 
 
 def refuse_not_finite(model: Any, names: Iterable[str]) -> None:
     """Raise ValueError where a fitted attribute has nan, or an infinite number that is no bound."""
-    for name in names:
+    # Public names first: they are those that an error should name.
+    for name in sorted(names, key=lambda name: (name.startswith("_"), name)):
         value = getattr(model, name)
         if name not in ROWS and not is_finite(value, may_be_infinite=name in MAY_BE_INFINITE):
             raise ValueError(
-                f"{type(model).__name__}: {name} is not finite, because numbers overflow or cancel on these data, so "
-                "there is no model. Centre and rescale the columns of X (for example by StandardScaler), and y and the "
-                "weights if there are any, or use less extreme parameters."
+                f"{type(model).__name__}: {PUBLIC.get(name, name)} is not finite: numbers overflow or cancel on these "
+                "data, so there is no model. Centre and rescale the columns of X (for example by StandardScaler), y and the "
+                "weights, use less extreme parameters, or a kernel that is positive semidefinite."
             )
 
 

@@ -40,7 +40,7 @@ class RegularizedModel(CertifiedModel):
         return n_cores(os.environ.get("LOKY_MAX_CPU_COUNT")) if self.n_jobs is None else effective_n_jobs(self.n_jobs)
 
     def _check_parameters(self) -> None:
-        # Where an infinite C is not defined, the constraints of the parameters refuse it.
+        # An infinite C, where it is not defined, is refused elsewhere.
         if not math.isinf(self.C):
             self._refuse_extreme("C")
 
@@ -83,6 +83,6 @@ class RegularizedModel(CertifiedModel):
         if not totals.all():
             name = plain(data.classes[int(np.argmin(totals))])
             raise ValueError(
-                f"sample_weight (or class_weight) is zero for all rows of class {name!r}, and {problem} needs rows of "
-                "every class: leave the class out, or give it a positive weight."
+                f"sample_weight is zero for all rows of class {name!r}, or class_weight is, and {problem} needs "
+                "rows of every class: leave the class out, or give it a positive weight."
             )

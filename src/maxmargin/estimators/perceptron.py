@@ -418,13 +418,14 @@ class Perceptron(LinearClassifier, OnlineClassifier):
 
     def _hulls_meet(self, k: int, problem: PerceptronProblem | None, bracket: MarginBracket) -> bool:
         """Whether it is proven that the convex hulls of the classes meet at the point that the hull weights define."""
-        if self.hull_weights_ is None or not self.hull_weights_[k].any():
+        hull_weights = getattr(self, "hull_weights_", None)
+        if hull_weights is None or not hull_weights[k].any():
             return False
         if problem is None:
             return bracket.upper <= AGREEMENT * bracket.radius
         # The points are centred for this bracket, unlike those of the mistake bound: a smaller R, a stronger proof.
         hard = HardMarginProblem(problem.dataset, self.fit_intercept)
-        beta = self.hull_weights_[k] * problem.dataset.signs
+        beta = hull_weights[k] * problem.dataset.signs
         return has_no_margin(bracket_hard_margin(hard, self.coef_[k], float(self.intercept_[k]), beta))
 
     def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:

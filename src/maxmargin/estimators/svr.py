@@ -164,6 +164,10 @@ class SVR(KernelSVM, CertifiedRegressor):
         scores = self._expansion(data.points, self._duals.T)[:, 0] + self.intercept_[0]
         return np.maximum(0.0, np.abs(data.targets - scores) - model.epsilon)
 
+    def _check_parameters(self) -> None:
+        self._refuse_extreme("C")
+        super()._check_parameters()
+
     def _problem(self, data: TargetPoints) -> KernelSVMProblem:
         loss = epsilon_insensitive(data.targets, weights_of(data.points, data.weights), self.C, self.epsilon)
         points = data.points.narrow if built_in(self._kernel) else data.points
