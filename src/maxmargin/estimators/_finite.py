@@ -26,8 +26,8 @@ def refuse_not_finite(model: Any, names: Iterable[str]) -> None:
         if name not in ROWS and not is_finite(value, may_be_infinite=name in MAY_BE_INFINITE):
             raise ValueError(
                 f"{type(model).__name__}: {PUBLIC.get(name, name)} is not finite: numbers overflow or cancel on these "
-                "data, so there is no model. Centre and rescale the columns of X (for example by StandardScaler), y and the "
-                "weights, use less extreme parameters, or a kernel that is positive semidefinite."
+                "data, so there is no model. Centre and rescale the columns of X (for example StandardScaler), y and "
+                "the weights, use less extreme parameters, or a kernel that is positive semidefinite."
             )
 
 
