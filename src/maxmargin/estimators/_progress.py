@@ -2,34 +2,14 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 from sklearn.callback import CallbackContext
 
-from maxmargin.data import Points
+from maxmargin.data import Tasks
 from maxmargin.solvers.core import StepReport, step_listener
-
-
-class Tasks(Protocol):
-    """Training data cut into the tasks of a fit, each of which is one optimisation problem."""
-
-    @property
-    def points(self) -> Points: ...
-
-    @property
-    def weights(self) -> np.ndarray | None: ...
-
-    @property
-    def n_tasks(self) -> int: ...
-
-    def labels(self) -> np.ndarray: ...
-
-    def names(self) -> list[str]: ...
-
-    def tasks(self) -> Iterator[Any]: ...
 
 
 class FitProgress:

@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as serialize
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators._base import CertifiedModel
 from maxmargin.files.atomic import written_atomically
@@ -77,9 +76,9 @@ def save(model: CertifiedModel, path: str | os.PathLike[str]) -> None:
     entry = SCHEMA.get(type(model).__name__)
     if entry is None or type(model) is not entry.kind:
         raise ModelFileError(path, f"{type(model).__name__} is not an estimator of maxmargin")
-    check_is_fitted(model)
+    fitted = model._as_fitted()
     try:
-        content = _to_bytes(model, entry)
+        content = _to_bytes(fitted, entry)
     except (TypeError, ValueError) as error:
         raise ModelFileError(path, f"the {type(model).__name__} cannot be saved: {error}") from error
     with written_atomically(path) as file:
@@ -273,6 +272,7 @@ def _from_file(tensors: Any) -> Any:
     values = {key: decode(value) for key, value in content["attributes"].items()}
     vars(model).update(read_attributes(entry, StoredParts(values, tensors, frozenset(layout))))
     _refuse_other_kernel(model)
+    model._freeze_parameters()
     return model
 
 
@@ -289,7 +289,7 @@ def _with_parameters(entry: Entry, parameters: dict[str, Any]) -> Any:
 
 
 def _refuse_other_kernel(model: Any) -> None:
-    """Refuse a kernel parameter that was changed after the fit: predictions and lookups would then disagree."""
+    """Refuse a kernel parameter that is not that of the fitted kernel: predictions and lookups would then disagree."""
     if hasattr(model, "_kernel"):
         fitted = _kernel_name(model._kernel) or "precomputed"
         if model.kernel != fitted:
