@@ -60,7 +60,7 @@ def solve(
     best = _empty_point(own)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), one_blas_thread():
         beta = _solve_growing_parts(own, options, monitor, best) if start is None else start.beta / square
-        if best.status is Status.STALLED:
+        if best.status is Status.RUNNING:
             _solve_whole(own, options, monitor, best, beta)
         # f(x) = w·(scale (x - centre)) + b
         best.w = placed.scale * (best.w if basis is None else basis @ best.w)
