@@ -8,8 +8,8 @@ import numpy as np
 
 from maxmargin.solvers.core.status import Status
 
-# The smallest relative gap that values in float64 can show: some dozen units in their last place. Below it, a difference
-# of the two values is rounding alone, and a run with a smaller ``tol`` ends.
+# The smallest relative gap that values in float64 can show, some dozen units in their last place. Below it, the
+# difference of the two values is rounding alone, and a run with a smaller ``tol`` ends.
 SMALLEST_GAP = 2.0**-48
 
 # The type of the intercept: float, or an array with one entry a class for a joint problem.

@@ -46,7 +46,7 @@ EPOCHS_PER_SUM = 200
 PATIENCE = 3000
 LEAST_SHARE = 0.01
 # Progress: a relative gap below this factor of the last one, or a value that is better by this share of the gap.
-GAP_FACTOR, GAP_SHARE = 0.99, 1e-2
+GAP_FACTOR, GAP_SHARE = 0.9, 0.1
 # Epochs that coordinate ascent may still need, and per decade of the gap, where Newton steps could do the rest.
 AFFORDED = 8.0
 AFFORDED_PER_DECADE = 4.0
