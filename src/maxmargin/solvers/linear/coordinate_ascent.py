@@ -26,9 +26,10 @@ from maxmargin.loops.coordinate import (
     unshrink,
 )
 from maxmargin.loops.newton import compute_scores
+from maxmargin.problems.best_intercept import best_intercept
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest, Status
-from maxmargin.solvers.linear.initial_point import best_intercept, initial_point
+from maxmargin.solvers.linear.initial_point import initial_point
 from maxmargin.solvers.linear.options import LinearOptions
 
 # The value of the intercept's feature, relative to the typical length of a row: larger values move it faster, and make
