@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, PerClass
 from maxmargin.data import LabelledPoints, validate_labels, validate_points, validate_training_data
-from maxmargin.estimators._progress import FitProgress, Tasks, TimeBudget, in_threads
+from maxmargin.estimators._progress import FitProgress, Tasks, in_threads, solve_in_time
 from maxmargin.estimators._warnings import warn_user
 from maxmargin.reconciliation import reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, interrupt_handler
@@ -105,18 +105,16 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         progress = FitProgress(self, tasks, self._most_steps(), model)
         with model._solving(problems) as at_once:
             at_once = min(tasks.n_tasks, at_once or n_threads)
-            budget = TimeBudget(seconds, tasks.n_tasks, at_once)
+            began = time.perf_counter()
             options = model._options(seed, max(1, n_threads // min(n_threads, tasks.n_tasks)))
 
-            def run(k: int) -> Any:
-                on_step, done = progress.of_task(k)
-                monitor = Monitor(budget.share(), on_step, stop_requested)
-                result = model._solve(k, problems[k], options, monitor, starts[k])
-                done()
-                return result
+            def run(k: int, start: Any, share: float | None) -> Any:
+                on_step = progress.of_task(k)
+                limit = None if share is None else time.perf_counter() - began + share
+                return model._solve(k, problems[k], options, Monitor(limit, on_step, stop_requested, began), start)
 
             progress.begin()
-            results = in_threads(at_once, run, tasks.n_tasks)
+            results = solve_in_time(run, starts, seconds, at_once)
             progress.end()
         return results
 

@@ -75,6 +75,11 @@ class Result(Generic[InterceptT]):
             return math.inf
         return (self.primal - self.dual) / self.primal if self.primal > 0.0 else 0.0
 
+    @property
+    def can_continue(self) -> bool:
+        """Whether a later run can take this result as its start and go on: it measured a gap."""
+        return math.isfinite(self.primal) or math.isfinite(self.dual)
+
     def update_incumbent(self, primal: float, w: np.ndarray, b: InterceptT) -> None:
         """Keep a primal point that is the best so far; of two equally good ones, rounded, the later one is nearer."""
         if primal <= self.primal:

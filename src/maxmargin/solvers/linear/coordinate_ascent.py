@@ -59,7 +59,7 @@ def solve(
     monitor: Monitor,
     start: Result[float] | None = None,
 ) -> Result[float]:
-    """Run until the relative gap is at most ``tol``; ``start`` holds signed duals to begin with.
+    """Run until the relative gap is at most ``tol``; ``start`` holds signed duals, and earlier epochs count.
 
     With ``switch_on_slow_progress`` it ends as stalled as soon as the gap shrinks too slowly for the goal to be near.
     """
@@ -71,6 +71,8 @@ def solve(
         beta, w, b = first.beta, first.w, first.b
     engine = ThreadEngine(points.entries_per_row, options.n_threads)
     best = Result(w, b, beta)
+    if start is not None:
+        best.n_iter, best.history = start.n_iter, list(start.history)
     with np.errstate(over="ignore", invalid="ignore"), engine:
         CoordinateRun(problem, options, monitor, best, engine).run()
     return best

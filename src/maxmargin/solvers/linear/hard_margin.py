@@ -58,6 +58,9 @@ def solve(
     points, basis = _in_few_columns(placed.points)
     own = HardMarginProblem(replace(problem.dataset, points=points), problem.fit_intercept)
     best = _empty_point(own)
+    if start is not None:
+        best.n_iter = start.n_iter
+        best.history = [(seconds, primal / square, dual / square) for seconds, primal, dual in start.history]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), one_blas_thread():
         beta = _solve_growing_parts(own, options, monitor, best) if start is None else start.beta / square
         if best.status is Status.RUNNING:
