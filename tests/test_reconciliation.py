@@ -89,4 +89,4 @@ def test_of_several_tasks_the_status_that_promises_least_counts():
     assert worst([Status.SOLVED, Status.SOLVED]) is Status.SOLVED
     assert worst([Status.SOLVED, Status.STALLED]) is Status.STALLED
     assert worst([Status.TIME_LIMIT, Status.NOT_SEPARABLE, Status.SOLVED]) is Status.TIME_LIMIT
-    assert worst(list(Status)) is Status.INTERRUPTED
+    assert worst([status for status in Status if status is not Status.RUNNING]) is Status.INTERRUPTED

@@ -28,7 +28,7 @@ from maxmargin.data import (
     validate_training_data,
 )
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
-from maxmargin.estimators._progress import FitProgress, TimeBudget, in_threads
+from maxmargin.estimators._progress import FitProgress, in_threads, solve_in_time
 from maxmargin.estimators._warnings import warn_user
 from maxmargin.reconciliation import Goal, reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, interrupt_handler
@@ -125,17 +125,14 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         progress = FitProgress(self, tasks, self._most_steps(), model)
         with model._solving(problems, options) as (solve, at_once):
             at_once = min(tasks.n_tasks, at_once or self._n_threads())
-            budget = TimeBudget(seconds, tasks.n_tasks, at_once)
+            began = time.perf_counter()
 
-            def run(k: int) -> Any:
-                on_step, done = progress.of_task(k)
-                monitor = Monitor(budget.share(), on_step, stop_requested)
-                result = solve(problems[k], options, monitor, starts[k])
-                done()
-                return result
+            def run(k: int, start: Any, share: float | None) -> Any:
+                limit = None if share is None else time.perf_counter() - began + share
+                return solve(problems[k], options, Monitor(limit, progress.of_task(k), stop_requested, began), start)
 
             progress.begin()
-            results = in_threads(at_once, run, tasks.n_tasks)
+            results = solve_in_time(run, starts, seconds, at_once)
             progress.end()
         return results
 

@@ -135,10 +135,10 @@ class KernelSVMProblem:
     @property
     def infeasibility_bound(self) -> float:
         """The dual value 1/(2 m²) of the smallest margin m that counts; infinite for a soft margin."""
-        longest = math.sqrt(max(0.0, float(self.diagonal.max(initial=0.0))))
         if not self.hard:
             return math.inf
-        return 0.5 / (NO_MARGIN * longest) ** 2 if longest > 0.0 else 0.0
+        smallest = NO_MARGIN * math.sqrt(max(0.0, float(self.diagonal.max(initial=0.0))))
+        return 0.5 / smallest / smallest if smallest > 0.0 else 0.0
 
     def margin_values(self, beta: np.ndarray, scores: np.ndarray) -> tuple[float, float, float]:
         """Primal and dual value for C = inf, each at its best scaling, and the intercept.
@@ -149,10 +149,11 @@ class KernelSVMProblem:
         counted, above = self.loss.weights > 0.0, self.loss.targets > 0.0
         lowest = float(scores.min(where=counted & above, initial=math.inf))
         highest = float(scores.max(where=counted & ~above, initial=-math.inf))
-        square, total = max(0.0, float(beta @ scores)), float(np.abs(beta).sum())
+        # Lengths, not their squares: products of tiny kernel values underflow.
+        length, total = math.sqrt(max(0.0, float(beta @ scores))), float(np.abs(beta).sum())
         half = 0.5 * (lowest - highest)
-        primal = 0.5 * square / half**2 if half > 0.0 and square > 0.0 else math.inf
-        dual = 0.5 * total**2 / square if square > 0.0 else (math.inf if total > 0.0 else 0.0)
+        primal = 0.5 * (length / half) * (length / half) if half > 0.0 and length > 0.0 else math.inf
+        dual = 0.5 * (total / length) * (total / length) if length > 0.0 else (math.inf if total > 0.0 else 0.0)
         return primal, dual, -0.5 * (lowest + highest)
 
     def primal_value(self, beta: np.ndarray, scores: np.ndarray, b: float) -> float:

@@ -25,10 +25,11 @@ from maxmargin.loops.coordinate import (
     shuffle,
     unshrink,
 )
+from maxmargin.problems.best_intercept import best_intercept
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest, Status
 from maxmargin.solvers.core.hessian import fill_scores
-from maxmargin.solvers.linear.initial_point import best_intercept, initial_point
+from maxmargin.solvers.linear.initial_point import initial_point
 from maxmargin.solvers.linear.options import LinearOptions
 
 # The value of the intercept's feature, relative to the typical length of a row: larger values move it faster, and make
@@ -42,9 +43,11 @@ SHARE_PER_CHECK = 0.15
 EPOCHS_PER_CHECK = 30.0
 # Every change of a dual rounds w: after so many epochs it is summed anew.
 EPOCHS_PER_SUM = 200
-# The run has stalled after this many times the epochs at the last progress, and so many epochs more.
-GROWTH_IN_VAIN = 3.0
-EPOCHS_IN_VAIN = 3000
+# The run has stalled after so many epochs without progress; an epoch on few active rows counts for at least this share.
+PATIENCE = 3000
+LEAST_SHARE = 0.01
+# Progress: a relative gap below this factor of the last one, or a value that is better by this share of the gap.
+GAP_FACTOR, GAP_SHARE = 0.9, 0.1
 # Epochs that coordinate ascent may still need, and per decade of the gap, where Newton steps could do the rest.
 AFFORDED = 8.0
 AFFORDED_PER_DECADE = 4.0
@@ -56,7 +59,7 @@ def solve(
     monitor: Monitor,
     start: Result[float] | None = None,
 ) -> Result[float]:
-    """Run until the relative gap is at most ``tol``; ``start`` holds signed duals to begin with.
+    """Run until the relative gap is at most ``tol``; ``start`` holds signed duals, and earlier epochs count.
 
     With ``switch_on_slow_progress`` it ends as stalled as soon as the gap shrinks too slowly for the goal to be near.
     """
@@ -67,8 +70,10 @@ def solve(
         first = initial_point(problem, start.beta)
         beta, w, b = first.beta, first.w, first.b
     best = Result(w, b, beta)
+    if start is not None:
+        best.n_iter, best.history = start.n_iter, list(start.history)
     with np.errstate(over="ignore", invalid="ignore"), Threads(options.n_threads) as threads:
-        CoordinateRun(problem, options, monitor, best, MemoryEngine(problem, threads)).until_gap()
+        CoordinateRun(problem, options, monitor, best, MemoryEngine(problem, threads)).run()
     return best
 
 
@@ -106,12 +111,13 @@ class CoordinateRun:
         self.summed_anew = 0
         engine.allocate("scores")
 
-    def until_gap(self) -> None:
+    def run(self) -> None:
         """Epochs until the gap is small, the run has stalled or is too slow, or a limit is reached."""
         points, best = self.problem.points, self.best
         entries = points.entries_per_row * points.n_rows + 1.0
-        work, checked_at, epochs_since_centre = 0.0, 0.0, 0
-        stall = StallTest(EPOCHS_IN_VAIN, growth=GROWTH_IN_VAIN)
+        work, checked_at, epochs_since_centre, n_epochs = 0.0, 0.0, 0, 0.0
+        # The gap is finite from the first epoch on: a larger dual value alone is no progress.
+        stall = StallTest(PATIENCE, gap_factor=GAP_FACTOR, dual_factor=math.inf, gap_share=GAP_SHARE)
         pace = Pace(self.options.tol)
         if not self.problem.loss.one_sided:
             # w = 0 may have no loss at all, and would never be met again.
@@ -121,19 +127,21 @@ class CoordinateRun:
                 return
         while True:
             work += self.n_active * points.entries_per_row + 1.0
-            status, largest = self._epoch()
+            n_epochs += max(LEAST_SHARE, self.n_active / max(1, self.order.size))
+            limit, largest = self._epoch()
             best.n_iter += 1
             epochs_since_centre += 1
             interval = min(EPOCHS_PER_CHECK * entries, max(entries, SHARE_PER_CHECK * work))
-            at_end = status is not None or best.n_iter >= self.options.max_iter
+            at_end = limit is not None or best.n_iter >= self.options.max_iter
             if at_end or largest == 0.0 or work >= checked_at + interval:
                 checked_at = work
                 self._update_incumbents()
-                stalled = stall.update(best, best.n_iter)
+                stalled = stall.update(best, n_epochs)
                 stalled |= self.options.switch_on_slow_progress and pace.is_slow(work / entries, best.relative_gap)
                 ended = self.monitor.check_termination(best, self.options, "epoch", stalled=stalled)
-                if ended is not None or status is not None:
-                    best.status = Status.SOLVED if ended is Status.SOLVED else status or ended or Status.STALLED
+                status = ended if ended is Status.SOLVED else limit or ended
+                if status is not None:
+                    best.status = status
                     return
                 self.n_active = unshrink(
                     self.ascent, self.engine["scores"] + self.ascent.b[0], self.shrinking_threshold, self.order

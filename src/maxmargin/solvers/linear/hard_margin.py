@@ -58,9 +58,12 @@ def solve(
     points, basis = _in_few_columns(placed.points)
     own = HardMarginProblem(replace(problem.dataset, points=points), problem.fit_intercept)
     best = _empty_point(own)
+    if start is not None:
+        best.n_iter = start.n_iter
+        best.history = [(seconds, primal / square, dual / square) for seconds, primal, dual in start.history]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), one_blas_thread():
         beta = _solve_growing_parts(own, options, monitor, best) if start is None else start.beta / square
-        if best.status is Status.STALLED:
+        if best.status is Status.RUNNING:
             _solve_whole(own, options, monitor, best, beta)
         # f(x) = w·(scale (x - centre)) + b
         best.w = placed.scale * (best.w if basis is None else basis @ best.w)
@@ -96,7 +99,7 @@ def _solve_whole(
     first = _initial_point(problem, start, 1.0 / (points.largest_norm or 1.0) ** 2)
     with Threads(options.n_threads) as threads:
         run = HardMarginRun(problem, options, monitor, first, best, threads)
-        run.until_gap()
+        run.run()
         if best.status is Status.STALLED:
             run.polish()
     if np.isinf(best.primal):

@@ -95,7 +95,7 @@ def _run(
 ) -> "NewtonRun":
     with Threads(options.n_threads) as threads:
         run = NewtonRun(problem, options, monitor, first, best or Result(first.w, first.b, first.beta), threads)
-        run.until_gap()
+        run.run()
     return run
 
 
@@ -132,7 +132,7 @@ class NewtonRun:
         """About the distance from the margin, or from a residual of epsilon, up to which duals are free."""
         return self.problem.C / self.sigma
 
-    def until_gap(self) -> None:
+    def run(self) -> None:
         """Outer steps until the gap is small, the run has stalled, or a limit is reached."""
         stall = StallTest(PATIENCE - 1, dual_factor=1.2)
         n_outer, stalled = 0, False

@@ -38,7 +38,7 @@ def solve(
         entering = next((k for k, one in enumerate(columns) if k not in basis and _dot(multipliers, one) > 0), None)
         if entering is None:
             break
-        limit = Status.ITERATION_LIMIT if best.n_iter >= options.max_iter else monitor.check_limits()
+        limit = monitor.check_work(best.n_iter, options)
         if limit is not None:
             best.status = limit
             return best
