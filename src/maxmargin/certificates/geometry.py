@@ -21,6 +21,8 @@ from maxmargin.certificates.rounding import (
     up,
 )
 from maxmargin.problems import PerceptronProblem
+from maxmargin.problems.exact_arithmetic import hulls_meet
+from maxmargin.problems.hard_margin import HardMarginProblem
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,10 @@ class Geometry:
         Upper bound on the norm of some point in the convex hull of the y_i x_i; at most ``radius``.
     start_length : float
         Upper bound on the norm of the run's initial w.
+    hulls_meet : bool
+        Whether it is proven that the convex hulls of the classes meet exactly.
+    assumption : str
+        What the bounds rest on besides the data, for example "if the kernel is positive semidefinite".
     """
 
     space: str
@@ -46,6 +52,8 @@ class Geometry:
     margins: np.ndarray
     shortest_in_hull: float
     start_length: float
+    hulls_meet: bool = False
+    assumption: str = ""
 
 
 def space_of(problem: PerceptronProblem, point: str = "x") -> str:
@@ -83,12 +91,15 @@ def linear_geometry(
     with np.errstate(over="ignore", invalid="ignore"):
         radius = _radius(problem)
         lengths = [_length_in_hull(problem, duals) for duals in (alpha, witness) if duals is not None]
+        # Neither an intercept's feature nor normalisation changes whether a hyperplane separates.
+        meet = witness is not None and hulls_meet(HardMarginProblem(problem.dataset, problem.fit_intercept), witness)
         return Geometry(
             space=space_of(problem),
             radius=radius,
             margins=_margins(problem, w, intercept),
             shortest_in_hull=min(radius, *lengths, math.inf),
             start_length=0.0 if start is None else length_at_most(start[0], start[1] * problem.intercept_step),
+            hulls_meet=meet,
         )
 
 
