@@ -32,8 +32,6 @@ LARGEST_EXACT_ROWS = 1 << 17
 MOST_SECONDS = 2.0
 # Estimated seconds of an integer operation, and of it for each squared 64-bit limb.
 SECONDS_PER_OPERATION, SECONDS_PER_LIMB = 2e-7, 2e-9
-# Bits to which weights outside the basis are rounded: they may be chosen freely, and short ones are multiplied faster.
-BITS_OF_WEIGHTS = 30
 # Pivots of a QR factorisation below this share of the largest one count as zero.
 NUMERICAL_RANK = 1e-10
 UNIT, SMALLEST = 2.0**-53, 2.0**-1074
@@ -111,7 +109,7 @@ def integer_columns(problem: HardMarginProblem, rows: np.ndarray) -> tuple[np.nd
 
 
 class _WeightedRows:
-    """The rows of positive weight, and their weights as integers times powers of two."""
+    """The rows of positive weight, and their weights."""
 
     def __init__(self, problem: HardMarginProblem, rows: np.ndarray, weights: np.ndarray) -> None:
         self.problem, self.rows, self.weights = problem, rows, weights
@@ -122,9 +120,7 @@ class _WeightedRows:
         entries = rows.size * (problem.dataset.points.n_columns + 1)
         if not 0 < entries <= LARGEST_SYSTEM:
             return None
-        # Tiny weights are rounding errors, and would be the first to become negative.
-        kept = weights[rows] > 2.0**-BITS_OF_WEIGHTS * 0.5 * weights[rows].max()
-        return cls(problem, rows[kept], weights[rows[kept]])
+        return cls(problem, rows, weights[rows])
 
     def meets_by_error_bound(self) -> bool:
         """Whether the exact solution of a basis stays positive, with all rounding errors bounded."""
@@ -136,7 +132,7 @@ class _WeightedRows:
         underflow = np.count_nonzero(np.abs(matrix) >= 2.0**-1000) < np.count_nonzero(columns)
         if not 0 < m <= min(MOST_EQUATIONS, matrix.shape[1]) or underflow:
             return False
-        basis = self._basis()
+        basis = self._basis(whole=False)
         if basis.size < m:
             return False
         square = matrix[:, basis]
@@ -155,16 +151,24 @@ class _WeightedRows:
 
     def exact_weights(self) -> dict[int, Fraction] | None:
         """The weights with a basis solved in integers; None where one of them is negative."""
-        basis = self._basis()
-        free = np.setdiff1d(np.arange(self.rows.size), basis)
         columns = integer_columns(self.problem, self.rows)[0]
         columns = columns[np.array([any(line) for line in columns], dtype=bool)]
         if not columns.shape[0]:
             # All entries are zero, and there is no intercept.
             return {int(self.rows[0]): Fraction(1)}
-        # frexp without overflow: weights are at most a few powers of two apart from their largest one.
-        unit = 2.0 ** (BITS_OF_WEIGHTS - math.frexp(float(self.weights.max()))[1])
-        fixed = np.array([max(1, int(weight * unit)) for weight in self.weights], dtype=object)
+        fixed = _as_integers(self.weights[None, :])[0][0]
+        bases = [self._basis(whole=whole) for whole in (False, True)]
+        if np.array_equal(*bases):
+            bases.pop()
+        for basis in bases:
+            weights = self._complete(columns, fixed, basis)
+            if weights is not None:
+                return weights
+        return None
+
+    def _complete(self, columns: np.ndarray, fixed: np.ndarray, basis: np.ndarray) -> dict[int, Fraction] | None:
+        """The weights of a basis from those of the other rows."""
+        free = np.setdiff1d(np.arange(self.rows.size), basis)
         right = -(columns[:, free] @ fixed[free]) if free.size else np.full(columns.shape[0], 0, dtype=object)
         found = _solve_in_integers(columns[:, basis], right, fixed[basis])
         if found is None:
@@ -203,8 +207,8 @@ class _WeightedRows:
         scaled = np.ldexp(columns, powers[None, :] - sizes[:, None]) * self.problem.dataset.signs[self.rows]
         return scaled, np.ldexp(shares, -powers)
 
-    def _basis(self) -> np.ndarray:
-        """Independent columns of large weight: the pivots of a QR factorisation."""
+    def _basis(self, *, whole: bool) -> np.ndarray:
+        """Independent columns of large weight: the pivots of a QR factorisation, also the smallest ones if ``whole``."""
         columns = self._columns()
         assert columns is not None
         if self.problem.fit_intercept:
@@ -212,7 +216,7 @@ class _WeightedRows:
         matrix = self._scaled(columns)[0]
         triangle, order = qr(matrix, mode="r", pivoting=True, check_finite=False)
         pivots = np.abs(np.diagonal(triangle))
-        rank = int(np.count_nonzero(pivots > NUMERICAL_RANK * pivots.max(initial=0.0)))
+        rank = int(np.count_nonzero(pivots > (0.0 if whole else NUMERICAL_RANK * pivots.max(initial=0.0))))
         return np.sort(order[:rank])
 
 
