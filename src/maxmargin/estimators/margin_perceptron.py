@@ -199,6 +199,9 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
         """SOLVED needs a separating hyperplane, NOT_SEPARABLE an upper bound below the margin asked for."""
         if status is Status.SOLVED and not certificate.separates:
             return Status.STALLED
+        # The search ended below min_gamma R, at a hyperplane that separates the classes nevertheless.
+        if status is Status.NOT_SEPARABLE and certificate.separates and self.gamma is None:
+            return Status.STALLED
         asked = self.min_gamma * certificate.radius if self.gamma is None else self.gamma
         if status is Status.NOT_SEPARABLE and certificate.upper > max(asked * (1.0 + ROUNDING), UNDERFLOW):
             return Status.STALLED
