@@ -107,7 +107,7 @@ class DistanceBracket(float):
         bracket.lower = lower
         return bracket
 
-    def __getnewargs__(self) -> tuple[float, float]:
+    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
         """The two ends, for copies and pickles."""
         return self.lower, self.upper
 

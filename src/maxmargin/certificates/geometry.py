@@ -24,7 +24,6 @@ from maxmargin.problems import PerceptronProblem
 from maxmargin.problems.exact_arithmetic import hulls_meet
 from maxmargin.problems.hard_margin import HardMarginProblem
 
-
 # Normalised rows shorter than this share of the longest one get error bounds of their own, for one more pass.
 SHORT_ROW = 1e-6
 

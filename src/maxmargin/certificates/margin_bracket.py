@@ -70,9 +70,11 @@ class MarginBracket(Certificate):
         return 1.0 - self.share
 
     def __str__(self) -> str:
-        return f"{self.assumption}: {self._statement()}" if self.assumption else self._statement()
+        return f"{self.assumption}: {self.statement}" if self.assumption else self.statement
 
-    def _statement(self) -> str:
+    @property
+    def statement(self) -> str:
+        """What is proven in one sentence, without the assumption."""
         if math.isinf(self.upper):
             return f"no bound on the margin of the points {self.space}"
         if self.separates:

@@ -106,7 +106,13 @@ class MistakeBound(Certificate):
         if math.isinf(self.bound):
             return f"{made}no bound: w is zero, or the kernel is not positive semidefinite; {self.bracket}"
         theorem = self.theorem if self.theorem == NOVIKOFF else f"the {self.theorem}"
-        return f"{made}at most {self.bound:.6g} by {theorem} (gamma {self.gamma:.3g}); {self.bracket}"
+        bound = f"at most {self.bound:.6g} by {theorem} (gamma {self.gamma:.3g}); {self.bracket.statement}"
+        return f"{made}{self.assumption}: {bound}" if self.assumption else f"{made}{bound}"
+
+    @property
+    def assumption(self) -> str:
+        """What the bound rests on besides the data; see :class:`MarginBracket`."""
+        return self.bracket.assumption
 
     def check(self, proven: Certificate) -> None:
         """Raise CertificateError where the bound is smaller, or a fact other, than what the data prove."""

@@ -35,13 +35,14 @@ def exact_numbers(X: Any, points: Points) -> np.ndarray | None:
 
 def _values(X: Any, points: Points) -> np.ndarray | None:
     if sp.issparse(X):
-        return None if X.dtype.kind in "fb" and X.dtype.itemsize <= 8 else X.toarray()
+        return None if X.dtype.kind in "fb" and X.dtype.itemsize <= 8 else np.asarray(X.toarray())
     if isinstance(X, np.ndarray):
         return X
     if hasattr(X, "to_numpy"):
         # Columns of different types would be converted to one, integers to floats.
         kinds = {np.dtype(kind).kind if isinstance(kind, np.dtype) else "O" for kind in getattr(X, "dtypes", ())}
-        return X.to_numpy() if len(kinds) == 1 and kinds <= set("fb") else X.to_numpy().astype(object)
+        mixed = len(kinds) != 1 or not kinds <= set("fb")
+        return np.asarray((X.astype(object) if mixed and hasattr(X, "astype") else X).to_numpy())
     if points.n_rows * points.n_columns > LARGEST_LIST:
         return None
     return np.array([list(row) for row in X], dtype=object)

@@ -17,8 +17,8 @@ from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core import Result, warm_start
 from maxmargin.solvers.linear import auto, crammer_singer
 from maxmargin.solvers.linear.hard_margin import gap_of_width
-from maxmargin.solvers.separability import decision
 from maxmargin.solvers.linear.options import SELECTIONS, SOLVERS, LinearOptions
+from maxmargin.solvers.separability import decision
 
 SOLVERS_OF_PROBLEMS: dict[type, Callable[..., Any]] = {
     LinearSVMProblem: auto.solve,

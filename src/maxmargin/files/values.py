@@ -162,6 +162,7 @@ def _single(kind: type[Certificate], stored: dict[str, Any]) -> Certificate:
         nested = isinstance(of, type) and issubclass(of, Certificate)
         values[name] = value = certificate_of(stored[name]) if nested else stored[name]
         # A boolean counts as an int in Python.
-        if isinstance(value, bool) != (of is bool) or not isinstance(value, of) or (isinstance(value, int) and value < 0):
+        fits = isinstance(value, of) and isinstance(value, bool) == (of is bool)
+        if not fits or (isinstance(value, int) and value < 0):
             raise ValueError(f"the {kind.__name__} has {name} = {value!r}")
     return kind(**values)

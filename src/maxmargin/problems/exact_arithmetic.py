@@ -124,9 +124,7 @@ class _WeightedRows:
 
     def meets_by_error_bound(self) -> bool:
         """Whether the exact solution of a basis stays positive, with all rounding errors bounded."""
-        columns = self._columns(centred=True)
-        if columns is None:
-            columns = self._columns()
+        columns = self._centred()
         matrix, weights = self._scaled(columns)
         m = matrix.shape[0]
         underflow = np.count_nonzero(np.abs(matrix) >= 2.0**-1000) < np.count_nonzero(columns)
@@ -157,14 +155,11 @@ class _WeightedRows:
             # All entries are zero, and there is no intercept.
             return {int(self.rows[0]): Fraction(1)}
         fixed = _as_integers(self.weights[None, :])[0][0]
-        bases = [self._basis(whole=whole) for whole in (False, True)]
-        if np.array_equal(*bases):
-            bases.pop()
-        for basis in bases:
-            weights = self._complete(columns, fixed, basis)
-            if weights is not None:
-                return weights
-        return None
+        basis, whole = self._basis(whole=False), self._basis(whole=True)
+        weights = self._complete(columns, fixed, basis)
+        if weights is None and whole.size > basis.size:
+            weights = self._complete(columns, fixed, whole)
+        return weights
 
     def _complete(self, columns: np.ndarray, fixed: np.ndarray, basis: np.ndarray) -> dict[int, Fraction] | None:
         """The weights of a basis from those of the other rows."""
@@ -181,23 +176,26 @@ class _WeightedRows:
         total = sum(weights.values())
         return {row: value / total for row, value in weights.items() if value} if total else None
 
-    def _columns(self, *, centred: bool = False) -> np.ndarray | None:
-        """The columns (x_i, 1), or (x_i - x_0, 1) with x_0 the first row; None where these are rounded.
+    def _columns(self) -> np.ndarray:
+        """The columns (x_i, 1), or x_i through the origin."""
+        rows = _dense(self.problem.dataset.points.matrix[self.rows]).astype(np.float64).T
+        return np.vstack([rows, np.ones(self.rows.size)]) if self.problem.fit_intercept else rows
+
+    def _centred(self) -> np.ndarray:
+        """The columns (x_i - x_0, 1) with x_0 the first row, or (x_i, 1) where these differences are rounded.
 
         Far from the origin the equations look dependent. Centred, they are their own sums with multiples of the last.
         """
-        rows = _dense(self.problem.dataset.points.matrix[self.rows]).astype(np.float64).T
-        if self.problem.fit_intercept:
-            if centred:
-                place = rows[:, :1]
-                moved = rows - place
-                # The rounding error of the difference, computed exactly (Knuth).
-                part = moved - rows
-                if np.any((rows - (moved - part)) - (place + part)):
-                    return None
-                rows = moved
-            rows = np.vstack([rows, np.ones(self.rows.size)])
-        return rows
+        columns = self._columns()
+        if not self.problem.fit_intercept:
+            return columns
+        rows, place = columns[:-1], columns[:-1, :1]
+        moved = rows - place
+        # The rounding error of the difference, computed exactly (Knuth).
+        part = moved - rows
+        if np.any((rows - (moved - part)) - (place + part)):
+            return columns
+        return np.vstack([moved, columns[-1:]])
 
     def _scaled(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Columns times y_i 2^k_i, with equations scaled by powers of two, and the weights c_i 2^-k_i, about one."""
@@ -208,9 +206,8 @@ class _WeightedRows:
         return scaled, np.ldexp(shares, -powers)
 
     def _basis(self, *, whole: bool) -> np.ndarray:
-        """Independent columns of large weight: the pivots of a QR factorisation, also the smallest ones if ``whole``."""
+        """Independent columns of large weight: the pivots of a QR factorisation; also tiny ones if ``whole``."""
         columns = self._columns()
-        assert columns is not None
         if self.problem.fit_intercept:
             columns[:-1] -= columns[:-1, :1]
         matrix = self._scaled(columns)[0]
