@@ -62,7 +62,7 @@ def test_a_run_that_stalls_is_told_with_the_gap(monkeypatch):
         run._proximal_step()
         run.best.status = Status.STALLED
 
-    monkeypatch.setattr(newton.NewtonRun, "until_gap", stall)
+    monkeypatch.setattr(newton.NewtonRun, "run", stall)
     X, y = load("heart_scale")
     with pytest.warns(LimitWarning, match="the gap stopped shrinking above tol.*duality gap"):
         model = LinearSVC(tol=1e-12, solver="newton").fit(X, y)

@@ -2,6 +2,7 @@
 
 from maxmargin.data.centring import Centring, centred, centred_and_scaled, column_offsets, estimate_offsets
 from maxmargin.data.dataset import ClassPair, ClassPairs, Dataset, JointClasses, LabelledPoints, TargetPoints, Tasks
+from maxmargin.data.exact_numbers import exact_numbers
 from maxmargin.data.points import Points
 from maxmargin.data.rows import DenseRows, SparseRows
 from maxmargin.data.validation import (
@@ -29,6 +30,7 @@ __all__ = [
     "centred_and_scaled",
     "column_offsets",
     "estimate_offsets",
+    "exact_numbers",
     "validate_classes",
     "validate_labels",
     "validate_points",

@@ -15,14 +15,15 @@ from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core import Result, warm_start
-from maxmargin.solvers.linear import auto, crammer_singer, hard_margin
+from maxmargin.solvers.linear import auto, crammer_singer
 from maxmargin.solvers.linear.hard_margin import gap_of_width
 from maxmargin.solvers.linear.options import SELECTIONS, SOLVERS, LinearOptions
+from maxmargin.solvers.separability import decision
 
 SOLVERS_OF_PROBLEMS: dict[type, Solve] = {
     LinearSVMProblem: auto.solve,
     CrammerSingerProblem: crammer_singer.solve,
-    HardMarginProblem: hard_margin.solve,
+    HardMarginProblem: decision.solve,
 }
 
 

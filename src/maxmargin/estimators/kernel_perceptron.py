@@ -44,8 +44,10 @@ class KernelPerceptron(OnlineClassifier):
     ----------
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
         A callable takes two matrices and returns the matrix of kernel values between their rows. For
-        ``"precomputed"``, X is that matrix. The bounds hold for positive semidefinite kernels; ``"sigmoid"`` in
-        general is none.
+        ``"precomputed"``, X is that matrix, symmetric up to rounding. The bounds hold for positive semidefinite
+        kernels. ``"sigmoid"``, and ``"poly"`` with a negative ``coef0``, are none in general, and nothing is proven.
+        Callables and matrices are tested, and the certificate states the assumption; nothing is proven where the test
+        fails.
     degree : int, default=3
         For ``"poly"``.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -300,7 +302,9 @@ class KernelPerceptron(OnlineClassifier):
         updates = np.atleast_1d(self.n_updates_)
         proofs = {}
         for task, (label, problem) in enumerate(zip(tasks.classes[-len(problems) :], problems, strict=True)):
-            geometry = kernel_geometry(problem, scores[:, task], self.support_, self.dual_coef_[task])
+            geometry = kernel_geometry(
+                problem, scores[:, task], self.support_, self.dual_coef_[task], problems[0].kernel_facts
+            )
             proofs[plain(label)] = bound_mistakes(geometry, rule, int(updates[task]))
         return PerClass(proofs) if len(proofs) > 1 else next(iter(proofs.values()))
 

@@ -205,6 +205,9 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
         """SOLVED needs a separating hyperplane, NOT_SEPARABLE an upper bound below the margin asked for."""
 
         def lacks_margin(bracket: MarginBracket) -> bool:
+            # Without a given gamma, the search may end below min_gamma R at a hyperplane that separates nevertheless.
+            if bracket.separates and self.gamma is None:
+                return False
             asked = self.min_gamma * bracket.radius if self.gamma is None else self.gamma
             return bracket.upper <= max(asked * (1.0 + ROUNDING), UNDERFLOW)
 
