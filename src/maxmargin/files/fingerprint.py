@@ -138,36 +138,37 @@ def _hash_of(arrays: Any) -> str:
     return digest.hexdigest()
 
 
-def score_sums(model: Any, points: Points, rows: int | None = None) -> ScoreSums:
-    """Sums of the model's scores; by default over all rows, of a kernel model over a limited number."""
-    scores = scores_of(model, points, rows)
+def score_sums(model: Any, points: Points) -> ScoreSums:
+    """Sums of the model's scores, over all rows; of a kernel model over a limited number."""
+    scores = scores_of(model, points)
     signs = np.where(np.arange(len(scores)) % 2 == 0, 1.0, -1.0)
     return ScoreSums(len(scores), [math.fsum(signs * column) for column in scores.T])
 
 
-def scores_of(model: Any, points: Points, rows: int | None = None) -> np.ndarray:
+def scores_of(model: Any, points: Points) -> np.ndarray:
     """f(x) of every task at the first rows, of shape (rows, tasks)."""
     if not hasattr(model, "support_vectors_"):
-        part = points if rows is None else Points(points.matrix[:rows])
-        return part.scores(np.atleast_2d(model.coef_).T) + model.intercept_
-    part = Points(points.matrix[: min(points.n_rows, ROWS_OF_KERNEL_SUMS if rows is None else rows)])
+        return points.scores(np.atleast_2d(model.coef_).T) + model.intercept_
+    part = Points(points.matrix[:ROWS_OF_KERNEL_SUMS])
     if hasattr(model, "_duals"):
-        coefficients = model._pair_coefficients() if is_classifier(model) else model._duals.T
-        return model._expansion(part, coefficients) + model.intercept_
+        return model._expansion(part, _kernel_coefficients(model)) + model.intercept_
     return model._expansion(part)
+
+
+def _kernel_coefficients(model: Any) -> np.ndarray:
+    """Signed duals of the support vectors, of shape (n_support, tasks)."""
+    if not hasattr(model, "_duals"):
+        return model.dual_coef_.T
+    return model._pair_coefficients() if is_classifier(model) else model._duals.T
 
 
 def sum_tolerances(model: Any, points: Points, rows: int) -> np.ndarray:
     """How far two correct computations of the sums of scores may differ, one for each task."""
-    part, intercepts = Points(points.matrix[:rows]), np.abs(np.ravel(model.intercept_))
+    intercepts = np.abs(np.ravel(model.intercept_))
     if not hasattr(model, "support_vectors_"):
-        sizes = np.array([part.absolute_scores(w).sum() for w in np.atleast_2d(model.coef_)])
+        sizes = np.array([points.absolute_scores(w).sum() for w in np.atleast_2d(model.coef_)])
         return SUM_AGREEMENT * (sizes + rows * intercepts)
-    if hasattr(model, "_duals"):
-        coefficients = model._pair_coefficients() if is_classifier(model) else model._duals.T
-    else:
-        coefficients = model.dual_coef_.T
-    totals = np.abs(coefficients).sum(axis=0)
+    totals = np.abs(_kernel_coefficients(model)).sum(axis=0)
     return SUM_AGREEMENT * rows * (intercepts + largest_kernel_value(model, points) * totals)
 
 
