@@ -114,7 +114,7 @@ def demo(as_json: bool = typer.Option(False, "--json", help="Print one JSON obje
     console.print(
         f"The same on files, from the shell:\n"
         f"$ {train}\n  {on_files.trained}\n"
-        f"$ {verify}\n  true; refused after a change of any of {', '.join(on_files.tensors_changed)}: {refused}\n"
+        f"$ {verify}\n  true; refused after a change of any of {len(on_files.tensors_changed)} tensors: {refused}\n"
         f"$ {predict}\n  accuracy on new rows: {100 * on_files.test_accuracy:.1f} %",
         highlight=False,
         soft_wrap=True,
