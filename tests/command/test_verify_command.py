@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from command_runner import run, told
+from command_runner import run, runner, told
 from maxmargin import (
     SVC,
     CertificateError,
@@ -18,7 +18,9 @@ from maxmargin import (
     certify,
     load,
 )
+from maxmargin.cli.app import app
 from maxmargin.files import read_data, save, write_svmlight
+from model_forgery import content_of, write_content
 
 
 def test_a_false_claim_is_found(cancer, tmp_path):
@@ -105,3 +107,127 @@ def test_a_stream_that_has_no_status_is_verified(cancer, tmp_path, kind):
         model.certificate_ = certify(model, data.X, data.y)
     save(model, path)
     assert told("verify", path, cancer)["true"] is True
+
+
+def forged(path, name, change):
+    """Change a tensor of a model file, and compute the checksum anew."""
+    tensors, content = content_of(path)
+    tensors[name] = change(tensors[name].copy())
+    write_content(path, tensors, content)
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+@pytest.mark.parametrize(
+    ("model", "name", "change"),
+    [
+        ("svc", "support_vectors_.data", np.negative),
+        ("svc", "support_", lambda rows: np.roll(rows, 1)),
+        ("svc", "intercept_", lambda b: b + 1e-6),
+        ("svc", "_duals", lambda beta: 1.001 * beta),
+        ("kernel-perceptron", "support_vectors_.data", np.negative),
+        ("linear-svc", "coef_", lambda w: w * (1.0 + 1e-9)),
+        ("logistic-regression", "intercept_", lambda b: b + 1e-8),
+        ("perceptron", "coef_", np.negative),
+    ],
+)
+def test_a_forged_classifier_is_refused(cancer, tmp_path, model, name, change):
+    path = tmp_path / "model"
+    run("train", cancer, "-o", path, "--model", model)
+    assert told("verify", path, cancer)["true"] is True
+    forged(path, name, change)
+    assert refusal(path, cancer)
+
+
+def refusal(path, *options):
+    """Why the command refuses a file."""
+    answer = json.loads(run("verify", path, *options, "--json", code=1).stdout)
+    assert answer["true"] is False
+    return answer["why"]
+
+
+def error_of(*arguments):
+    """The error with which the command ends."""
+    return str(runner.invoke(app, [str(argument) for argument in arguments]).exception)
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "change", "why"),
+    [
+        ("svr", "support_vectors_.data", np.negative, "scores"),
+        ("bayesian-regression", "coef_factor_", lambda factor: 1.01 * factor, "coef_factor_"),
+        ("bayesian-regression", "coef_factor_", lambda factor: factor[:, ::-1] * [1.0, -1.0, 1.0], None),
+        ("bayesian-regression", "column_means_", lambda means: means + 0.01, "column_means_"),
+    ],
+)
+def test_a_forged_regression_is_refused(tmp_path, model, name, change, why):
+    X = np.random.default_rng(0).standard_normal((60, 3)) + 1.0
+    rows, path = tmp_path / "rows.svm", tmp_path / "model"
+    write_svmlight(rows, X, X @ [1.0, -2.0, 0.5] + np.sin(7.0 * X[:, 0]))
+    run("train", rows, "-o", path, "--model", model)
+    forged(path, name, change)
+    if why is None:
+        # Another factor of the same matrix is as good.
+        assert told("verify", path, rows)["true"] is True
+    else:
+        assert why in refusal(path, rows)
+
+
+@pytest.mark.parametrize("name", ["s2_", "degrees_of_freedom_", "total_weight_"])
+def test_a_forged_posterior_is_refused(tmp_path, name):
+    X = np.random.default_rng(0).standard_normal((60, 3)) + 1.0
+    rows, path = tmp_path / "rows.svm", tmp_path / "model"
+    write_svmlight(rows, X, X @ [1.0, -2.0, 0.5] + np.sin(7.0 * X[:, 0]))
+    run("train", rows, "-o", path, "--model", "bayesian-regression")
+    tensors, content = content_of(path)
+    value = float.fromhex(content["attributes"][name][0]["float"])
+    content["attributes"][name] = [{"float": (0.99 * value).hex()}]
+    write_content(path, tensors, content)
+    assert name in refusal(path, rows)
+
+
+def test_support_vectors_are_compared_without_a_fingerprint_too(iris, tmp_path):
+    data, path = read_data(iris), tmp_path / "model"
+    for model in (SVC(), KernelPerceptron(max_iter=3), SVC(kernel="linear")):
+        save(model.fit(data.X, data.y), path)
+        assert told("verify", path, iris)["true"] is True
+        forged(path, "support_vectors_.data", np.negative)
+        assert refusal(path, iris) == "support_vectors_ are not the rows support_ of the data"
+
+
+def test_a_dual_outside_of_its_box_is_refused(iris, tmp_path):
+    data, path = read_data(iris), tmp_path / "model"
+    save(SVC().fit(data.X, data.y == 1), path)
+    tensors, content = content_of(path)
+    at_bound = np.flatnonzero(np.abs(tensors["_duals"][0]) == 1.0)
+    above = at_bound[tensors["_duals"][0, at_bound] > 0.0][0]
+    below = at_bound[tensors["_duals"][0, at_bound] < 0.0][0]
+    # The certificate alone projects the duals back into their box, and would be the same.
+    tensors["_duals"][0, above] += 1.0
+    tensors["_duals"][0, below] -= 1.0
+    write_content(path, tensors, content)
+    model = load(path)
+    model.certificate_.check(certify(model, data.X, data.y == 1))
+    write_svmlight(tmp_path / "rows.svm", data.X, (data.y == 1).astype(int))
+    assert refusal(path, tmp_path / "rows.svm") == "dual_coef_ has a dual outside of its box"
+
+
+def test_weights_are_given_as_a_file(cancer, tmp_path):
+    data, path, weights = read_data(cancer), tmp_path / "model", tmp_path / "weights.txt"
+    values = np.random.default_rng(0).uniform(0.5, 2.0, len(data.y))
+    weights.write_text("\n".join(map(repr, values.tolist())))
+    save(LinearSVC().fit(data.X, data.y, sample_weight=values), path, data.X, data.y, values)
+    assert told("verify", path, cancer, "--weights", weights)["true"] is True
+    assert "other weights" in refusal(path, cancer)
+    weights.write_text("1\n2\n")
+    assert "has 2 numbers for" in error_of("verify", path, cancer, "--weights", weights)
+    weights.write_text("one")
+    assert "give one number a line" in error_of("verify", path, cancer, "--weights", weights)
+
+
+def test_other_data_are_refused(cancer, iris, tmp_path):
+    path, swapped = tmp_path / "model", tmp_path / "swapped.svm"
+    run("train", cancer, "-o", path)
+    lines = cancer.read_text().splitlines(keepends=True)
+    swapped.write_text("".join([lines[1], lines[0], *lines[2:]]))
+    assert "other rows" in refusal(path, swapped)
+    assert "are not among the classes" in error_of("verify", path, iris)

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
 import maxmargin
 from maxmargin import (
@@ -29,6 +29,7 @@ from maxmargin import (
     save,
 )
 from model_file_cases import CODES, VALUES, WORDS, X
+from model_forgery import content_of, with_checksum, write_content
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
 
@@ -53,21 +54,6 @@ def saved(tmp_path_factory):
         save(model.fit(data, labels), path)
         files.append((path, data, labels))
     return files
-
-
-def content_of(path):
-    """The tensors and the JSON of a file."""
-    data = path.read_bytes()
-    header = json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])
-    return load_file(path), json.loads(header["__metadata__"]["maxmargin"])
-
-
-def write_content(path, tensors, content):
-    save_file(
-        {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()},
-        path,
-        {"maxmargin": content if isinstance(content, str) else json.dumps(content)},
-    )
 
 
 def test_files_that_were_cut_off(saved, tmp_path):
@@ -97,6 +83,11 @@ def test_flipped_bytes_are_refused_or_harmless(saved, tmp_path, choice):
         content[place] = choice.draw(st.integers(0, 255))
     flipped = tmp_path / "flipped"
     flipped.write_bytes(content)
+    if bytes(content) != path.read_bytes():
+        with pytest.raises(ModelFileError):
+            load(flipped)
+    # A forger computes the checksum anew.
+    flipped.write_bytes(with_checksum(bytes(content), content_of(path)[1]["sha256"]))
     try:
         model = load(flipped)
     except ModelFileError:
@@ -135,15 +126,25 @@ def edits():
         "another class": (entry("class", "SVR"), "SVR has no parameter"),
         "no class of ours": (entry("class", "os.system"), "there is no estimator"),
         "a class that is no name": (entry("class", ["SVC"]), "there is no estimator"),
-        "a later version": (entry("version", 2), "reads version 1"),
-        "a boolean version": (entry("version", True), "reads version 1"),
+        "an older version": (entry("version", 1), "reads version 2: train the model anew"),
+        "a later version": (entry("version", 3), "reads version 2"),
+        "a boolean version": (entry("version", True), "reads version 2"),
+        "another problem": (
+            lambda _, content: content["problem"].__setitem__("C", {"float": (9.0).hex()}),
+            "problem is not that of its parameters",
+        ),
+        "data that are none": (entry("data", [1]), "its data are not an object"),
+        "data of other entries": (entry("data", {"rows": 1}), "data have other entries"),
         "another format": (entry("format", "pickle"), "format is 'pickle'"),
         "an unknown entry": (entry("code", "print()"), "has the entries"),
         "an unknown attribute": (attribute("predict", 1), "no attribute predict"),
         "an unknown tensor": (lambda tensors, _: tensors.update(spare=np.zeros(2)), "no attribute spare"),
         "an unknown parameter": (parameter("colour", 1), "no parameter colour"),
         "a parameter out of range": (parameter("C", {"float": (-1.0).hex()}), "'C' parameter"),
-        "parameters that contradict": (parameter("penalize_intercept", True), None),
+        "parameters of another problem": (
+            parameter("penalize_intercept", True),
+            "problem is not that of its parameters",
+        ),
         "a float in decimals": (parameter("C", 1.5), "not in hexadecimal"),
         "a float that is none": (parameter("C", {"float": "one"}), "invalid hexadecimal"),
         "a negative size": (attribute("n_features_in_", -1), "not a count"),
@@ -179,16 +180,13 @@ def test_edited_files_are_refused(edit, saved, tmp_path):
     change, message = edits()[edit]
     tensors, content = content_of(path)
     if edit == "a key twice":
-        content = json.dumps(content).replace('"version": 1', '"version": 1, "version": 1')
+        content = json.dumps(content).replace('"version": 2', '"version": 2, "version": 2')
     elif edit == "a number that is no JSON":
-        content = json.dumps(content).replace('"version": 1', '"version": NaN')
+        content = json.dumps(content).replace('"version": 2', '"version": NaN')
     else:
         change(tensors, content)
     edited = tmp_path / "edited"
     write_content(edited, tensors, content)
-    if message is None:
-        load(edited)
-        return
     with pytest.raises(ModelFileError, match=message) as caught:
         load(edited)
     assert str(edited) in str(caught.value)
@@ -279,7 +277,7 @@ def test_values_of_another_kind_are_refused_or_harmless(saved, tmp_path, number)
             for key in path[:-1]:
                 inner = inner[key]
             inner[path[-1]] = odd
-            save_file(tensors, edited, {"maxmargin": json.dumps(changed)})
+            write_content(edited, tensors, changed)
             try:
                 load(edited)
             except ModelFileError:
@@ -364,9 +362,29 @@ def test_vectors_that_were_changed_no_longer_have_their_certificate(saved, tmp_p
         model.certificate_.check(certify(model, data, labels))
 
 
+def test_headers_that_two_readers_could_take_for_different_ones(saved, tmp_path):
+    path, edited = saved[0][0], tmp_path / "edited"
+    data, digits = path.read_bytes(), content_of(path)[1]["sha256"]
+    length = struct.unpack("<Q", data[:8])[0]
+    header, rest = data[8 : 8 + length].rstrip(), data[8 + length :]
+
+    def refused(header, message):
+        header += b" " * (-len(header) % 8)
+        edited.write_bytes(with_checksum(struct.pack("<Q", len(header)) + header + rest, digits))
+        with pytest.raises(ModelFileError, match=message):
+            load(edited)
+
+    metadata = json.dumps(json.loads(header)["__metadata__"]).encode()
+    refused(header[:-1] + b',"__metadata__":' + metadata + b"}", "twice")
+    refused(header[:-1] + b',"coef_":' + json.dumps(json.loads(header)["coef_"]).encode() + b"}", "twice")
+    edited.write_bytes(data.replace(digits.encode(), b"1" * 64))
+    with pytest.raises(ModelFileError, match="checksum is not that of its bytes"):
+        load(edited)
+
+
 def test_nothing_that_runs_code_is_imported():
     folder = Path(maxmargin.files.__file__).parent
-    for name in ("model", "schema", "reader", "values", "atomic"):
+    for name in ("model", "container", "problem", "fingerprint", "schema", "reader", "values", "atomic"):
         tree = ast.parse((folder / f"{name}.py").read_text())
         for node in ast.walk(tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):

@@ -20,6 +20,15 @@ def load_model(path: Path) -> Any:
     return read_libsvm_model(path) if head.startswith(LIBSVM) else load(path)
 
 
+def stored_model(path: Path) -> Any:
+    """A model with what its file says of the data; files of LIBLINEAR and LIBSVM say nothing."""
+    from maxmargin.files.model import StoredModel, read_model_file
+
+    if _head_of(path).startswith((LIBLINEAR, LIBSVM)):
+        return StoredModel(load_model(path), None, {})
+    return read_model_file(path)
+
+
 def takes_any_width(path: Path) -> bool:
     """Whether rows may have more columns than the model: other programs' files do not state their number."""
     return _head_of(path).startswith((LIBLINEAR, LIBSVM))

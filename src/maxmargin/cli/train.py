@@ -152,7 +152,7 @@ def train(
     answer["training"] = time.perf_counter() - began
     # Save first: what follows may fail.
     with working("writing"):
-        save(machine, output)
+        rows.quietly(save)(machine, output, rows.X, rows.y)
     answer["model"] = repr(machine)
     answer[score_name(machine)] = score(machine, rows)
     if run.test is not None:

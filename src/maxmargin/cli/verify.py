@@ -1,7 +1,7 @@
 """``maxmargin verify``: check a model file's certificate against the data."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,32 +16,51 @@ def verify(
     model: Annotated[Path, typer.Argument(help="A model file.")],
     data: Annotated[str, typer.Argument(help="The rows it was trained on.")],
     target: Annotated[str | None, typer.Option(help="Column of a table that holds the labels.")] = None,
+    weights: Annotated[
+        Path | None, typer.Option(help="Sample weights of the fit, if there were any: a text file, one number a line.")
+    ] = None,
     zero_based: Annotated[bool, ZERO_BASED] = False,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Recompute a model's certificate from the data and the file; exit code 1 if the file claims more.
 
-    Checks the certificate, the objective, the margin and the status. An error, such as a file that cannot be read, is
-    exit code 2.
+    Checks that the data are those of the fit, the certificate, the objective, the margin and the status, and everything
+    that predictions use: support vectors, duals, the posterior. An error, such as a file that cannot be read, is exit
+    code 2.
 
     Example: maxmargin verify a9a.model a9a.svm
     """
-    from maxmargin import CertificateError, certify
-    from maxmargin.cli.files import load_model
-    from maxmargin.estimators.certification import check_claims
+    from maxmargin.cli.files import stored_model
     from maxmargin.files import read_data
+    from maxmargin.files.verification import verify_file
 
-    machine = load_model(model)
+    stored = stored_model(model)
+    machine = stored.model
     if not hasattr(machine, "certificate_"):
         raise ValueError(f"{model} holds no certificate: only models that maxmargin trained do.")
     with working(f"reading {data}"):
         rows = labelled(machine, read_data(data, target=target, like=machine, zero_based=zero_based), data, target)
+        given = None if weights is None else read_weights(weights, len(rows.y))
+    identified = "by its hashes" if stored.fingerprint is not None else "not identified by the file"
+    answer: dict[str, Any] = {**proof_entry("claimed", machine.certificate_, "claim"), "data": identified}
     with working("certifying"):
-        proof = rows.quietly(certify)(machine, rows.X, rows.y)
-    answer = {**proof_entry("claimed", machine.certificate_, "claim"), **proof_entry("proven", proof, "proof")}
-    try:
-        check_claims(machine, proof)
-    except CertificateError as error:
-        report({**answer, "true": False, "why": str(error)}, as_json)
-        raise typer.Exit(FALSE_CLAIM) from error
+        verdict = rows.quietly(verify_file)(stored, rows.X, rows.y, given)
+    if verdict.proof is not None:
+        answer |= proof_entry("proven", verdict.proof, "proof")
+    if not verdict.true:
+        report({**answer, "true": False, "why": verdict.why}, as_json)
+        raise typer.Exit(FALSE_CLAIM)
     report({**answer, "true": True}, as_json)
+
+
+def read_weights(path: Path, n_rows: int) -> Any:
+    """Sample weights from a text file."""
+    import numpy as np
+
+    try:
+        values = np.array([float(line) for line in path.read_text().split()])
+    except ValueError as error:
+        raise ValueError(f"--weights {path}: {error}: give one number a line.") from error
+    if values.size != n_rows:
+        raise ValueError(f"--weights {path} has {values.size:,} numbers for {n_rows:,} rows: give one a line.")
+    return values

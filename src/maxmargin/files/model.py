@@ -1,24 +1,26 @@
 """Model files: safetensors with the arrays, and one JSON text in its metadata with all other values.
 
-``schema.py`` lists what is stored of every estimator. Reading a file runs no code of it.
+docs/proof-format.md specifies them, and what they claim; ``schema.py`` lists what is stored of every estimator. Reading
+a file runs no code of it.
 """
 
 import os
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as serialize
+from safetensors import SafetensorError
 
 from maxmargin.estimators._base import CertifiedModel
 from maxmargin.files.atomic import written_atomically
+from maxmargin.files.container import CHECKSUM, check_sum, content_of, pack, tensors_of
 from maxmargin.files.errors import ModelFileError
-from maxmargin.files.reader import StoredParts, longest_label, read_attributes
+from maxmargin.files.fingerprint import Fingerprint, fingerprint_of, proof_tensors, read_fingerprint
+from maxmargin.files.problem import kernel_name, kernel_numbers, problem_of
+from maxmargin.files.reader import StoredParts, longest_label, read_attributes, read_proof_tensors
 from maxmargin.files.schema import (
-    KERNELS,
     SCHEMA,
     Array,
     Attribute,
@@ -33,25 +35,28 @@ from maxmargin.files.schema import (
     StatusName,
     SupportVectors,
 )
-from maxmargin.files.values import decode, encode, from_text, plain_certificate, to_text
+from maxmargin.files.values import decode, encode, plain_certificate
 
-FORMAT, VERSION = "maxmargin model", 1
-# The one key of the safetensors file's metadata.
-KEY = "maxmargin"
-CONTENT = ("format", "version", "class", "parameters", "attributes", "column_major")
+FORMAT, VERSION = "maxmargin model", 2
+CONTENT = (CHECKSUM, "format", "version", "class", "parameters", "problem", "data", "attributes", "column_major")
 
 
-def save(model: CertifiedModel, path: str | os.PathLike[str]) -> None:
+def save(
+    model: CertifiedModel, path: str | os.PathLike[str], X: Any = None, y: Any = None, sample_weight: Any = None
+) -> None:
     """Write a fitted model, with its certificate, to a file.
 
-    The file holds what predicting and certifying need. Histories of the fit and callbacks are left out. It replaces an
-    old file only when it is complete, on the disk, and was read back without an error.
+    The file holds what predicting and certifying need (see docs/proof-format.md). Histories of the fit and callbacks
+    are left out. It replaces an old file only when it is complete, on the disk, and was read back without an error.
 
     Parameters
     ----------
     model : a fitted estimator of this package
     path : str or path
         By custom it ends in ``.safetensors``.
+    X, y, sample_weight : the data of the fit, optional
+        The file then identifies them by hashes, and holds what a stranger needs to check every claim. ``fit`` does
+        not compute the hashes itself: they would take more than 2 % of the time of an ordinary fit.
 
     Raises
     ------
@@ -77,8 +82,11 @@ def save(model: CertifiedModel, path: str | os.PathLike[str]) -> None:
     if entry is None or type(model) is not entry.kind:
         raise ModelFileError(path, f"{type(model).__name__} is not an estimator of maxmargin")
     fitted = model._as_fitted()
+    if (X is None) != (y is None) or (X is None and sample_weight is not None):
+        raise ValueError("X and y identify the data of the fit only together: give both, or neither.")
+    data = None if X is None else fitted._data_to_certify(X, y, sample_weight)
     try:
-        content = _to_bytes(fitted, entry)
+        content = _to_bytes(fitted, entry, data, sample_weight)
     except (TypeError, ValueError) as error:
         raise ModelFileError(path, f"the {type(model).__name__} cannot be saved: {error}") from error
     with written_atomically(path) as file:
@@ -86,7 +94,7 @@ def save(model: CertifiedModel, path: str | os.PathLike[str]) -> None:
         file.flush()
         if os.path.isfile(file.name):
             try:
-                _read(file.name)
+                read_model_file(file.name)
             except ModelFileError as error:
                 raise ModelFileError(path, f"the {type(model).__name__} cannot be saved: {error.reason}") from error
 
@@ -111,9 +119,32 @@ def load(path: str | os.PathLike[str]) -> Any:
     ModelFileError
         Where the file is damaged, or not such a file.
     """
-    with open(path, "rb"):  # an OSError of the system says more than safetensors would
-        pass
-    return _read(path)
+    return read_model_file(path).model
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """What a model file holds.
+
+    Attributes
+    ----------
+    model : a fitted estimator
+    fingerprint : Fingerprint or None
+        What identifies the data; None where the model was saved without them.
+    proof_tensors : dict of ndarray
+        The vectors that a claim depends on, beside the attributes.
+    """
+
+    model: Any
+    fingerprint: Fingerprint | None
+    proof_tensors: dict[str, np.ndarray]
+
+
+def read_model_file(path: str | os.PathLike[str]) -> StoredModel:
+    """Read a model and what the file says of its data; ModelFileError as in :func:`load`."""
+    with open(path, "rb") as file:
+        data = file.read()
+    return _read(data, path)
 
 
 @dataclass
@@ -124,7 +155,7 @@ class _Parts:
     tensors: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def _to_bytes(model: CertifiedModel, entry: Entry) -> bytes:
+def _to_bytes(model: CertifiedModel, entry: Entry, data: Any, sample_weight: Any) -> bytes:
     parameters = {name: _parameter(name, value) for name, value in model.get_params(deep=False).items()}
     parts = _Parts()
     for name, attribute in entry.attributes.items():
@@ -132,17 +163,26 @@ def _to_bytes(model: CertifiedModel, entry: Entry) -> bytes:
             _write(attribute, name, getattr(model, name), parts)
         elif not attribute.optional:
             raise ValueError(f"it has no {name}")
+    fingerprint = None
+    if data is not None:
+        fingerprint = _object(fingerprint_of(model, data, sample_weight).plain())
+        parts.tensors |= proof_tensors(model, data)
     content = {
         "format": FORMAT,
         "version": VERSION,
         "class": entry.kind.__name__,
         "parameters": parameters,
-        "attributes": {name: encode(value) for name, value in parts.values.items()},
+        "problem": _object(problem_of(model)),
+        "data": fingerprint,
+        "attributes": _object(parts.values),
         "column_major": sorted(name for name, array in parts.tensors.items() if _is_column_major(array)),
     }
-    # safetensors writes the bytes in the order of memory.
-    tensors = {name: np.ascontiguousarray(array) for name, array in parts.tensors.items()}
-    return serialize(tensors, {KEY: to_text(content)})
+    return pack(parts.tensors, content)
+
+
+def _object(values: dict[str, Any]) -> dict[str, Any]:
+    """Plain values as a JSON object."""
+    return {name: encode(value) for name, value in values.items()}
 
 
 def _parameter(name: str, value: Any) -> Any:
@@ -217,12 +257,7 @@ def _(_attribute: Labels, name: str, value: Any, parts: _Parts) -> None:
 
 @_write.register
 def _(_attribute: KernelName, name: str, value: Any, parts: _Parts) -> None:
-    parts.values[name] = None
-    if value is not None:
-        known = _kernel_name(value)
-        if known is None:
-            raise ValueError("kernel was a function, which a file cannot hold")
-        parts.values[name] = {"name": known, **{part.name: getattr(value, part.name) for part in fields(value)}}
+    parts.values[name] = kernel_numbers(value)
 
 
 @_write.register
@@ -235,45 +270,55 @@ def _(_attribute: Certificates, name: str, value: Any, parts: _Parts) -> None:
     parts.values[name] = plain_certificate(value)
 
 
-def _kernel_name(kernel: Any) -> str | None:
-    return next((name for name, kind in KERNELS.items() if type(kernel) is kind), None)
-
-
-def _read(path: str | os.PathLike[str]) -> Any:
+def _read(data: bytes, path: str | os.PathLike[str]) -> StoredModel:
     try:
-        with safe_open(os.fspath(path), framework="numpy") as tensors:
-            return _from_file(tensors)
+        return _from_bytes(data)
     except (SafetensorError, ValueError, OverflowError, RecursionError) as error:
         raise ModelFileError(path, str(error) or type(error).__name__) from error
 
 
-def _from_file(tensors: Any) -> Any:
-    metadata = tensors.metadata()
-    if not metadata or set(metadata) != {KEY}:
-        raise ValueError("it is a safetensors file, but not one of maxmargin's")
-    content = from_text(metadata[KEY])
+def _from_bytes(data: bytes) -> StoredModel:
+    content = content_of(data)
     if content.get("format") != FORMAT:
         raise ValueError(f"its format is {content.get('format')!r} instead of {FORMAT!r}")
     if content.get("version") != VERSION or type(content["version"]) is not int:
-        raise ValueError(f"its version is {content.get('version')!r}; this maxmargin reads version {VERSION}")
+        raise ValueError(
+            f"its version is {content.get('version')!r}; this maxmargin reads version {VERSION}: train the model anew"
+        )
     if set(content) != set(CONTENT):
         raise ValueError(f"it has the entries {sorted(content)}")
+    check_sum(data, content[CHECKSUM])
     name = content["class"]
     if not isinstance(name, str) or name not in SCHEMA:
         raise ValueError(f"there is no estimator {name!r}")
-    for part in ("parameters", "attributes"):
+    for part in ("parameters", "problem", "attributes"):
         if not isinstance(content[part], dict):
             raise ValueError(f"its {part} are not an object")
     layout = content["column_major"]
     if not isinstance(layout, list) or not all(isinstance(tensor, str) for tensor in layout):
         raise ValueError("column_major is not a list of names")
-    entry = SCHEMA[name]
-    model = _with_parameters(entry, {key: decode(value) for key, value in content["parameters"].items()})
-    values = {key: decode(value) for key, value in content["attributes"].items()}
-    vars(model).update(read_attributes(entry, StoredParts(values, tensors, frozenset(layout))))
+    entry, read = SCHEMA[name], {part: _decoded(content[part]) for part in ("parameters", "problem", "attributes")}
+    model = _with_parameters(entry, read["parameters"])
+    stored = StoredParts(read["attributes"], tensors_of(data), frozenset(layout))
+    vectors = read_proof_tensors(stored)
+    vars(model).update(read_attributes(entry, stored))
     _refuse_other_kernel(model)
     model._freeze_parameters()
-    return model
+    if read["problem"] != _plain_problem(model):
+        raise ValueError("its problem is not that of its parameters")
+    identified = content["data"]
+    if identified is not None and not isinstance(identified, dict):
+        raise ValueError("its data are not an object")
+    return StoredModel(model, read_fingerprint(None if identified is None else _decoded(identified)), vectors)
+
+
+def _decoded(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: decode(value) for key, value in values.items()}
+
+
+def _plain_problem(model: Any) -> dict[str, Any]:
+    """The numbers of the problem as they come back from a file."""
+    return _decoded(_object(problem_of(model)))
 
 
 def _with_parameters(entry: Entry, parameters: dict[str, Any]) -> Any:
@@ -291,6 +336,6 @@ def _with_parameters(entry: Entry, parameters: dict[str, Any]) -> Any:
 def _refuse_other_kernel(model: Any) -> None:
     """Refuse a kernel parameter that is not that of the fitted kernel: predictions and lookups would then disagree."""
     if hasattr(model, "_kernel"):
-        fitted = _kernel_name(model._kernel) or "precomputed"
+        fitted = kernel_name(model._kernel) or "precomputed"
         if model.kernel != fitted:
             raise ValueError(f"kernel is {model.kernel!r}, but the model was fitted with {fitted!r}")

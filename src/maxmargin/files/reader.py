@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from maxmargin.certificates import PerClass, PerPair
+from maxmargin.files.container import Tensor
+from maxmargin.files.problem import KERNELS
 from maxmargin.files.schema import (
+    FLOATS,
     INTEGERS,
-    KERNELS,
     Array,
     Attribute,
     Certificates,
@@ -45,6 +47,8 @@ LARGEST_SIZE = 2**48
 LABEL_TYPES = ("bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float32", "float64")
 # Characters that a text label may reserve beyond its own length: a small file must not make a large array.
 LABEL_LENGTH = 64
+# Tensors that are no attributes, see docs/proof-format.md: scales of the columns, and the centre behind a radius.
+PROOF_TENSORS = ("proof.centre", "proof.scales")
 
 
 class StoredParts:
@@ -53,14 +57,14 @@ class StoredParts:
     Parameters
     ----------
     values : dict of decoded values
-    tensors : an open safetensors file
+    tensors : dict of Tensor
     column_major : names of the tensors that were column-major in memory
         Sums of BLAS depend on the memory layout in their last bits.
     """
 
-    def __init__(self, values: dict[str, Any], tensors: Any, column_major: frozenset[str]) -> None:
+    def __init__(self, values: dict[str, Any], tensors: dict[str, Tensor], column_major: frozenset[str]) -> None:
         self._values, self._tensors, self._column_major = dict(values), tensors, column_major
-        self._tensor_names = set(tensors.keys())
+        self._tensor_names = set(tensors)
         self._sizes: dict[str, int] = {}
         # The attributes that were read so far.
         self.found: dict[str, Any] = {}
@@ -94,15 +98,16 @@ class StoredParts:
         if name not in self._tensor_names:
             raise ValueError(f"{name} is missing")
         self._tensor_names.remove(name)
-        header = self._tensors.get_slice(name)
-        dtype, stored_shape = header.get_dtype(), header.get_shape()
-        if dtype not in dtypes:
-            raise ValueError(f"{name} has the type {dtype} instead of {' or '.join(dtypes)}")
-        if len(stored_shape) != len(shape):
-            raise ValueError(f"{name} has {len(stored_shape)} axes instead of {len(shape)}")
-        for symbol, size in zip(shape, stored_shape, strict=True):
+        stored = self._tensors[name]
+        if stored.dtype not in dtypes:
+            raise ValueError(f"{name} has the type {stored.dtype} instead of {' or '.join(dtypes)}")
+        if len(stored.shape) != len(shape):
+            raise ValueError(f"{name} has {len(stored.shape)} axes instead of {len(shape)}")
+        for symbol, size in zip(shape, stored.shape, strict=True):
             self.set_size(symbol, size, name)
-        array = np.array(self._tensors.get_tensor(name), order="F" if name in self._column_major else "C")
+        array = stored.array().astype(stored.array().dtype.newbyteorder("="), order="C")
+        if name in self._column_major:
+            array = np.asfortranarray(array)
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ValueError(f"{name} has entries that are not finite")
         return array
@@ -124,6 +129,12 @@ class StoredParts:
         expected = symbol if isinstance(symbol, int) else self._sizes.setdefault(symbol, size)
         if size != expected:
             raise ValueError(f"{name} has {size} instead of {expected} for {symbol}")
+
+
+def read_proof_tensors(stored: StoredParts) -> dict[str, np.ndarray]:
+    """The vectors that a claim depends on, beside the attributes; all have one number for each column."""
+    names = sorted(name for name in stored.names() if name in PROOF_TENSORS)
+    return {name: stored.take_tensor(name, FLOATS, ("d",)) for name in names}
 
 
 def read_attributes(entry: Entry, stored: StoredParts) -> dict[str, Any]:

@@ -38,14 +38,11 @@ from maxmargin.estimators import (
     Perceptron,
     Ridge,
 )
-from maxmargin.problems.kernels import Linear, Polynomial, RadialBasis, Sigmoid
 from maxmargin.solvers.perceptron.result import Start
 
 # Types of tensors, as safetensors names them.
 FLOATS = ("F64",)
 INTEGERS = ("I32", "I64")
-# The kernels that a file can name.
-KERNELS: dict[str, Any] = {"linear": Linear, "poly": Polynomial, "rbf": RadialBasis, "sigmoid": Sigmoid}
 
 Shape = tuple[str | int, ...]
 
@@ -142,7 +139,7 @@ class Labels(Attribute):
 
 
 class KernelName(Attribute):
-    """One of ``KERNELS`` with its parameters, or None where X is the Gram matrix."""
+    """One of the kernels in ``problem.py`` with its parameters, or None where X is the Gram matrix."""
 
 
 class StatusName(Attribute):

@@ -1,0 +1,228 @@
+"""Check of a model file against data: every claim of the certificate, and everything that a prediction uses.
+
+See docs/proof-format.md. A tensor that a prediction uses is either part of a proven bound (coefficients, duals,
+intercepts, the numbers of a kernel) or is compared with the data (support vectors, the posterior). The sums of scores
+bind coefficients to the file to first order, where an objective changes to second order only.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.class_weight import compute_class_weight
+
+from maxmargin.certificates import Certificate, CertificateError, PerClass
+from maxmargin.data import Points
+from maxmargin.estimators.certification import certify, check_claims
+from maxmargin.files.fingerprint import ScoreSums, fingerprint_of, proof_tensors, sum_tolerances
+from maxmargin.files.model import StoredModel
+from maxmargin.problems.squared_errors import SquaredErrors
+
+# Share of its bound by which a dual may exceed it.
+OUTSIDE_BOX = 2.0**-40
+# Share of the sum of absolute duals that their sum may have, where it is zero in exact arithmetic.
+IMBALANCE = 1e-9
+# Share by which numbers of the posterior may differ from those computed anew in float64.
+MEAN_AGREEMENT, SQUARES_AGREEMENT, FACTOR_AGREEMENT = 1e-9, 1e-6, 1e-6
+# Rounding error of the posterior's factor, in units of the root of its condition number.
+FACTOR_ROUNDING = 2.0**-40
+# Share of the squares of all terms below which a sum of squared residuals is a rounding error.
+NO_RESIDUAL = 1e-24
+# Share of the sizes of the terms by which a perceptron's coefficients may differ from the sum of its updates.
+UPDATE_AGREEMENT = 1e-9
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether data prove what a file claims.
+
+    Attributes
+    ----------
+    proof : Certificate, PerClass or None
+        What is proven; None where the data are not those of the fit.
+    why : str or None
+        What is not proven; None where all is.
+    """
+
+    proof: Certificate | PerClass | None
+    why: str | None
+
+    @property
+    def true(self) -> bool:
+        """Whether everything that the file claims is proven."""
+        return self.why is None
+
+
+def verify_file(stored: StoredModel, X: Any, y: Any, sample_weight: Any = None) -> Verdict:
+    """Compute what data prove of a stored model, and compare it with everything that the file claims.
+
+    Parameters
+    ----------
+    stored : StoredModel
+        With a certificate.
+    X, y, sample_weight : the data of the fit
+
+    Returns
+    -------
+    Verdict
+    """
+    proof = None
+    data = stored.model._data_to_certify(X, y, sample_weight)
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            check_identity(stored, data, sample_weight)
+            proof = certify(stored.model, X, y, sample_weight)
+            check_model(stored.model, data, proof)
+    except (CertificateError, OverflowError) as error:
+        return Verdict(proof, str(error))
+    return Verdict(proof, None)
+
+
+def check_identity(stored: StoredModel, data: Any, sample_weight: Any = None) -> None:
+    """Raise CertificateError where data are not those that a file identifies.
+
+    Parameters
+    ----------
+    stored : StoredModel
+    data : LabelledPoints or TargetPoints
+    sample_weight : ndarray of shape (n,) or None
+    """
+    claimed = stored.fingerprint
+    if claimed is None:
+        return
+    found = fingerprint_of(stored.model, data, sample_weight)
+    different = claimed.differences(found)
+    if different:
+        raise CertificateError(f"data: the model was fitted to {'; '.join(different)}")
+    _check_scores(claimed.scores, found.scores, sum_tolerances(stored.model, data.points, found.scores.rows))
+    for name, vector in proof_tensors(stored.model, data).items():
+        given = stored.proof_tensors.get(name)
+        if given is None or not np.allclose(given, vector, rtol=MEAN_AGREEMENT, atol=0.0):
+            raise CertificateError(f"{name} is not that of the data")
+
+
+def _check_scores(claimed: ScoreSums, found: ScoreSums, allowed: np.ndarray) -> None:
+    same = claimed.rows == found.rows and len(claimed.sums) == len(found.sums) and np.isfinite(found.sums).all()
+    if not same or not _within(np.subtract(claimed.sums, found.sums), allowed):
+        raise CertificateError(f"scores: the sums over {claimed.rows:,} rows {claimed.sums!r} are not {found.sums!r}")
+
+
+def _within(difference: Any, allowed: Any) -> bool:
+    """Whether differences are at most as large as allowed; overflow and NaN are refused."""
+    return bool(np.isfinite(allowed).all() and (np.abs(difference) <= allowed).all())
+
+
+def check_model(model: Any, data: Any, proof: Certificate | PerClass) -> None:
+    """Raise CertificateError where a model claims more than a proof, or holds vectors that are not of the data.
+
+    Parameters
+    ----------
+    model : a fitted estimator with a certificate
+    data : LabelledPoints or TargetPoints
+        The data, checked by the model.
+    proof : Certificate or PerClass
+        What ``certify`` computed for them.
+    """
+    check_claims(model, proof)
+    if hasattr(model, "class_weight_"):
+        weights = compute_class_weight(model.class_weight, classes=data.classes, y=data.labels())
+        if not _within(model.class_weight_ - weights, MEAN_AGREEMENT * weights):
+            raise CertificateError("class_weight_ is not that of the data")
+    if hasattr(model, "support_vectors_"):
+        _check_support_vectors(model, data.points)
+    if hasattr(model, "_duals"):
+        _check_kernel_duals(model, data)
+    elif hasattr(model, "support_") and not hasattr(model, "support_vectors_"):
+        _check_support(model)
+    if hasattr(model, "coef_init_") and hasattr(model, "dual_coef_") and not model.average:
+        _check_updates(model, data)
+    if hasattr(model, "coef_factor_"):
+        _check_posterior(model, model._problem(data))
+
+
+def _check_support(model: Any) -> None:
+    if not np.array_equal(model.support_, np.flatnonzero(model.dual_coef_.any(axis=0))):
+        raise CertificateError("support_ is not the list of rows with a dual")
+
+
+def _check_support_vectors(model: Any, points: Points) -> None:
+    """The support vectors are rows of the data, value by value."""
+    if model._kernel is None:
+        return
+    support = model.support_
+    if support.size and int(support.max()) >= points.n_rows:
+        raise CertificateError(f"support_ has rows beyond the {points.n_rows:,} of the data")
+    if support.size and not _equal(model.support_vectors_, points.matrix[support]):
+        raise CertificateError("support_vectors_ are not the rows support_ of the data")
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if one.shape != other.shape:
+        return False
+    if not sp.issparse(one) and not sp.issparse(other):
+        return bool(np.array_equal(one, other))
+    return (sp.csr_array(one) != sp.csr_array(other)).nnz == 0
+
+
+def _check_kernel_duals(model: Any, data: Any) -> None:
+    """Duals that predict are dual feasible as they are: the certificate would project others silently."""
+    order = getattr(model, "_vote_order", None)
+    if order is not None and not np.array_equal(order, np.arange(order.size)):
+        raise CertificateError("_vote_order is not that of a fit")
+    coefficients = np.zeros((data.points.n_rows, model.intercept_.size))
+    coefficients[model.support_] = model._pair_coefficients() if hasattr(model, "classes_") else model._duals.T
+    tasks = model._tasks(data)
+    for task, (part, problem) in enumerate(zip(tasks.tasks(), model._problems(tasks), strict=True)):
+        rows = getattr(part, "rows", None)
+        beta = coefficients[:, task] if rows is None else coefficients[rows, task]
+        uppers, lowers = problem.losses.uppers(), problem.losses.lowers()
+        slack = OUTSIDE_BOX * np.where(np.isfinite(uppers - lowers), uppers - lowers, np.abs(beta).max(initial=0.0))
+        if (beta > uppers + slack).any() or (beta < lowers - slack).any():
+            raise CertificateError("dual_coef_ has a dual outside of its box")
+        if not _within(beta.sum(), IMBALANCE * np.abs(beta).sum()):
+            raise CertificateError("dual_coef_ does not sum to zero")
+        if rows is not None and np.count_nonzero(beta) != np.count_nonzero(coefficients[:, task]):
+            raise CertificateError("dual_coef_ has duals of rows that are not of the pair")
+
+
+def _check_updates(model: Any, data: Any) -> None:
+    """The coefficients of a perceptron are its start plus the sum of its updates."""
+    points = data.points
+    for w, b, start, offset, beta in zip(
+        model.coef_, model.intercept_, model.coef_init_, model.intercept_init_, model.dual_coef_, strict=True
+    ):
+        sizes = np.abs(start) + Points(abs(points.matrix)).combination(np.abs(beta))
+        if not _within(w - start - points.combination(beta), UPDATE_AGREEMENT * sizes):
+            raise CertificateError("coef_ is not the sum of the updates")
+        total = float(beta.sum()) if model.fit_intercept else 0.0
+        if not _within(b - offset - total, UPDATE_AGREEMENT * (abs(offset) + np.abs(beta).sum())):
+            raise CertificateError("intercept_ is not the sum of the updates")
+
+
+def _check_posterior(model: Any, errors: SquaredErrors) -> None:
+    """The posterior of the data, computed anew up to the tolerances of docs/proof-format.md."""
+    total, d = errors.total_weight, model.coef_.size
+    freedom = total - d - model.fit_intercept
+    for name, found in (("total_weight_", total), ("degrees_of_freedom_", freedom)):
+        if not _within(getattr(model, name) - found, MEAN_AGREEMENT * total):
+            raise CertificateError(f"{name} {getattr(model, name)!r} is not {found!r}")
+    rows, ones = errors.points.matrix, np.ones(errors.points.n_rows)
+    weights = ones if errors.weights is None else errors.weights
+    sizes = Points(abs(rows)).combination(weights)
+    if not _within((model.column_means_ - errors.column_means) * total, MEAN_AGREEMENT * sizes):
+        raise CertificateError("column_means_ are not those of the data")
+    residuals = errors.centred.residuals(
+        model.coef_, errors.centring.intercept_here(model.coef_, float(model.intercept_))
+    )
+    squares, claimed = float(weights @ np.square(residuals)), model.s2_ * freedom
+    terms = float(weights @ np.square(errors.targets)) + float(np.square(model.coef_) @ errors.squares_of_columns)
+    nothing = model.s2_ == 0.0 and squares <= NO_RESIDUAL * d * terms
+    if not nothing and not _within(claimed - squares, SQUARES_AGREEMENT * squares):
+        raise CertificateError(f"s2_ {model.s2_!r} is not {squares / freedom!r}")
+    dense = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64)
+    centred = (dense - errors.column_means) @ model.coef_factor_
+    gram = centred.T @ (weights[:, None] * centred)
+    inflation = float(errors.squared_deviations @ np.square(model.coef_factor_).sum(axis=1))
+    if not _within(gram - np.eye(d), FACTOR_AGREEMENT + FACTOR_ROUNDING * inflation**0.5):
+        raise CertificateError("coef_factor_ is not a factor of the inverse of X'X")
