@@ -8,7 +8,7 @@ import typer
 from maxmargin.cli.checks import refuse_unwritable
 from maxmargin.cli.console import JSON, ZERO_BASED, Entry, proof_entry, report, working
 
-# Exit code where --max-time ended the run without a decision.
+# Exit code of a run without a decision: --max-time ended it, or the precision of the numbers did not suffice.
 UNDECIDED = 3
 
 
@@ -26,7 +26,8 @@ def separate(
 
     The witness is the hyperplane, or weights with which the convex hulls of the classes have a point in common.
 
-    If --max-time ends the run undecided, no witness is written and the exit code is 3.
+    Where the run ends undecided, at --max-time or because rounding hides the answer, no witness is written and the exit
+    code is 3.
 
     Example: maxmargin separate mushrooms.svm -o witness.npz
     """
@@ -41,17 +42,25 @@ def separate(
         found = maxmargin.separate(rows.X, rows.y, tol=tol, max_time=max_time, exact=exact)
     decided = found.separable is not None
     answer: dict[str, Any] = {
-        "separable": found.separable if decided else Entry(f"undecided ({found.status})", {"separable": None}),
+        "separable": found.separable if decided else Entry(_undecided(found), {"separable": None}),
         **proof_entry("certificate", found.certificate, "proof"),
     }
     if output is not None and decided:
         _write_witness(found, output)
         answer["written"] = str(output)
     elif output is not None:
-        answer["written"] = Entry("nothing: there is no witness, raise --max-time", {"written": None})
+        advice = "try --exact" if found.status is maxmargin.Status.STALLED and not exact else "raise --max-time"
+        answer["written"] = Entry(f"nothing: there is no witness, {advice}", {"written": None})
     report(answer, as_json)
     if not decided:
         raise typer.Exit(UNDECIDED)
+
+
+def _undecided(found: Any) -> str:
+    import maxmargin
+
+    at_precision = found.status is maxmargin.Status.STALLED
+    return "undecided at this precision" if at_precision else f"undecided ({found.status})"
 
 
 def _write_witness(found: Any, output: Path) -> None:

@@ -18,22 +18,27 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import qr
+from scipy.linalg import qr, solve_triangular
 
+from maxmargin.data.blas import one_blas_thread
 from maxmargin.problems.hard_margin import HardMarginProblem
 
 # Most entries of the weighted rows: they are made dense.
 LARGEST_SYSTEM = 1 << 22
-# Most equations that are solved in floats, in some seconds.
-MOST_EQUATIONS = 2000
+# Most entries of rows that are converted to integers, in about a second.
+LARGEST_IN_INTEGERS = 1 << 19
+# Most entries, times the number of equations, of a system that is factorised in floats, in about a second.
+MOST_PRODUCTS = 2e9
 # Most entries of rows that are evaluated in fractions, at about a microsecond each.
 LARGEST_EXACT_ROWS = 1 << 17
 # Most seconds, estimated, of an elimination in integers.
-MOST_SECONDS = 2.0
+MOST_SECONDS = 1.0
 # Estimated seconds of an integer operation, and of it for each squared 64-bit limb.
 SECONDS_PER_OPERATION, SECONDS_PER_LIMB = 2e-7, 2e-9
 # Pivots of a QR factorisation below this share of the largest one count as zero.
 NUMERICAL_RANK = 1e-10
+# Coefficients of dependent equations are multiples of one over this number.
+DENOMINATOR = 12.0
 UNIT, SMALLEST = 2.0**-53, 2.0**-1074
 
 
@@ -45,7 +50,8 @@ def hulls_meet(problem: HardMarginProblem, weights: np.ndarray) -> bool:
     system = _WeightedRows.of(problem, weights)
     if system is None:
         return False
-    return (problem.numbers is None and system.meets_by_error_bound()) or system.exact_weights() is not None
+    with one_blas_thread():
+        return (problem.numbers is None and system.meets_by_error_bound()) or system.exact_weights() is not None
 
 
 def exact_margins(problem: HardMarginProblem, w: np.ndarray, b: float, rows: np.ndarray) -> list[Fraction] | None:
@@ -125,12 +131,20 @@ class _WeightedRows:
     def meets_by_error_bound(self) -> bool:
         """Whether the exact solution of a basis stays positive, with all rounding errors bounded."""
         columns = self._centred()
-        matrix, weights = self._scaled(columns)
-        m = matrix.shape[0]
-        underflow = np.count_nonzero(np.abs(matrix) >= 2.0**-1000) < np.count_nonzero(columns)
-        if not 0 < m <= min(MOST_EQUATIONS, matrix.shape[1]) or underflow:
+        if columns.size * min(columns.shape) > MOST_PRODUCTS:
             return False
-        basis = self._basis(whole=False)
+        matrix, weights = self._scaled(columns)
+        if np.count_nonzero(np.abs(matrix) >= 2.0**-1000) < np.count_nonzero(columns):
+            # Scaling by powers of two has rounded entries that underflow.
+            return False
+        equations = _independent_equations(columns)
+        if equations is None:
+            return False
+        if not equations.size:
+            return not columns.any()
+        matrix, m = matrix[equations], equations.size
+        triangle, order = qr(matrix, mode="r", pivoting=True, check_finite=False)
+        basis = order[: _rank(triangle, NUMERICAL_RANK)]
         if basis.size < m:
             return False
         square = matrix[:, basis]
@@ -148,17 +162,24 @@ class _WeightedRows:
         return float(defect.sum(axis=1).max()) * (1.0 + gamma) < 0.5 and 4.0 * change < float(weights[basis].min())
 
     def exact_weights(self) -> dict[int, Fraction] | None:
-        """The weights with a basis solved in integers; None where one of them is negative."""
+        """The weights with a basis solved in integers; None where one is negative, or that takes too long."""
+        if self.rows.size * (self.problem.dataset.points.n_columns + 1) > LARGEST_IN_INTEGERS:
+            return None
         columns = integer_columns(self.problem, self.rows)[0]
         columns = columns[np.array([any(line) for line in columns], dtype=bool)]
         if not columns.shape[0]:
             # All entries are zero, and there is no intercept.
             return {int(self.rows[0]): Fraction(1)}
         fixed = _as_integers(self.weights[None, :])[0][0]
-        basis, whole = self._basis(whole=False), self._basis(whole=True)
-        weights = self._complete(columns, fixed, basis)
-        if weights is None and whole.size > basis.size:
-            weights = self._complete(columns, fixed, whole)
+        centred = self._columns()
+        if self.problem.fit_intercept:
+            centred[:-1] -= centred[:-1, :1]
+        triangle, order = qr(self._scaled(centred)[0], mode="r", pivoting=True, check_finite=False)
+        # First a basis of columns that are clearly independent, then also of nearly dependent ones.
+        weights = None
+        for rank in sorted({_rank(triangle, NUMERICAL_RANK), _rank(triangle, 0.0)}):
+            if weights is None:
+                weights = self._complete(columns, fixed, np.sort(order[:rank]))
         return weights
 
     def _complete(self, columns: np.ndarray, fixed: np.ndarray, basis: np.ndarray) -> dict[int, Fraction] | None:
@@ -205,16 +226,33 @@ class _WeightedRows:
         scaled = np.ldexp(columns, powers[None, :] - sizes[:, None]) * self.problem.dataset.signs[self.rows]
         return scaled, np.ldexp(shares, -powers)
 
-    def _basis(self, *, whole: bool) -> np.ndarray:
-        """Independent columns of large weight: the pivots of a QR factorisation; also tiny ones if ``whole``."""
-        columns = self._columns()
-        if self.problem.fit_intercept:
-            columns[:-1] -= columns[:-1, :1]
-        matrix = self._scaled(columns)[0]
-        triangle, order = qr(matrix, mode="r", pivoting=True, check_finite=False)
-        pivots = np.abs(np.diagonal(triangle))
-        rank = int(np.count_nonzero(pivots > (0.0 if whole else NUMERICAL_RANK * pivots.max(initial=0.0))))
-        return np.sort(order[:rank])
+
+def _rank(triangle: np.ndarray, share: float) -> int:
+    pivots = np.abs(np.diagonal(triangle))
+    return int(np.count_nonzero(pivots > share * pivots.max(initial=0.0)))
+
+
+def _independent_equations(columns: np.ndarray) -> np.ndarray | None:
+    """Equations of which all others are exact sums, with small fractions as coefficients; None where none are found.
+
+    Columns that indicate the values of a category sum to one: each is such a sum of the others and the intercept.
+    """
+    sizes = np.ldexp(1.0, np.frexp(np.abs(columns).max(axis=1))[1])
+    triangle, order = qr((columns / sizes[:, None]).T, mode="r", pivoting=True, check_finite=False)
+    rank = _rank(triangle, NUMERICAL_RANK)
+    kept, others = order[:rank], order[rank:]
+    if not others.size or not rank:
+        return np.sort(kept)
+    factors = solve_triangular(triangle[:rank, :rank], triangle[:rank, rank:]) * sizes[others] / sizes[kept][:, None]
+    factors = np.rint(DENOMINATOR * factors)
+    used = factors.any(axis=1)
+    factors, sums = factors[used], columns[kept[used]]
+    # Products and sums of integers below 2^53 are exact.
+    largest = np.abs(factors).sum(axis=0).max(initial=0.0) * np.abs(sums).max(initial=0.0)
+    integers = all(np.array_equal(lines, np.rint(lines)) for lines in (sums, columns[others]))
+    whole = integers and largest < 2.0**53 and sizes[others].max() < 2.0**48
+    exact = whole and np.array_equal(factors.T @ sums, DENOMINATOR * columns[others])
+    return np.sort(kept) if exact else None
 
 
 def _solve_in_integers(matrix: np.ndarray, right: np.ndarray, fixed: np.ndarray) -> tuple[list[int], int] | None:
