@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from maxmargin import LogisticGap, MarginBracket, RidgeGap, Status
-from maxmargin.reconciliation import reconcile, worst
+from maxmargin import LinearSVC, LogisticGap, MarginBracket, MistakeBound, RidgeGap, Status
+from maxmargin.reconciliation import Goal, reconcile, worst
 
 TOL = 1e-3
 
@@ -19,8 +19,8 @@ def logistic(relative, *, margin=-math.inf, freed=0):
     return LogisticGap(primal=1.0, dual=1.0 - relative, reach=math.inf, margin=margin, freed=freed)
 
 
-def bracket(lower, upper):
-    return MarginBracket(lower=lower, upper=upper, radius=1.0, space="x")
+def bracket(lower, upper, hulls_meet=False):
+    return MarginBracket(lower=lower, upper=upper, radius=1.0, space="x", hulls_meet=hulls_meet)
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,11 @@ def bracket(lower, upper):
         # A margin bracket: solved where it is narrow, not separable where no margin is left.
         (Status.SOLVED, bracket(0.4999, 0.5), Status.SOLVED),
         (Status.SOLVED, bracket(0.4, 0.5), Status.STALLED),
-        (Status.NOT_SEPARABLE, bracket(-0.1, 1e-12), Status.NOT_SEPARABLE),
+        (Status.NOT_SEPARABLE, bracket(-0.1, 1e-12, hulls_meet=True), Status.NOT_SEPARABLE),
+        # A margin below the rounding errors is no proof that there is none.
+        (Status.NOT_SEPARABLE, bracket(-0.1, 1e-12), Status.STALLED),
         (Status.NOT_SEPARABLE, bracket(-0.1, 0.5), Status.STALLED),
-        (Status.SOLVED, bracket(-0.1, 1e-12), Status.NOT_SEPARABLE),
+        (Status.SOLVED, bracket(-0.1, 1e-12, hulls_meet=True), Status.NOT_SEPARABLE),
     ],
 )
 def test_a_status_is_what_the_certificate_proves(status, certificate, expected):
@@ -56,14 +58,37 @@ def test_a_status_is_what_the_certificate_proves(status, certificate, expected):
 def test_a_negligible_gap_counts_where_the_optimum_may_be_zero():
     proof = RidgeGap(primal=1e-20, dual=0.0, radius=math.inf)
     assert reconcile(Status.SOLVED, proof, TOL) is Status.STALLED
-    assert reconcile(Status.SOLVED, proof, TOL, negligible=1e-19) is Status.SOLVED
-    assert reconcile(Status.SOLVED, proof, TOL, negligible=1e-21) is Status.STALLED
+    model = LinearSVC(tol=TOL)
+    for C, expected in ((1e-10, Status.SOLVED), (1e-12, Status.STALLED)):
+        assert reconcile(Status.SOLVED, proof, model.set_params(C=C)._goal(0)) is expected
     # Beside a positive dual value the relative gap decides.
-    assert reconcile(Status.SOLVED, gap(2e-3), TOL, negligible=1.0) is Status.STALLED
+    assert reconcile(Status.SOLVED, gap(2e-3), model.set_params(C=1e9)._goal(0)) is Status.STALLED
+
+
+@pytest.mark.parametrize(
+    ("status", "lower", "goal", "expected"),
+    [
+        # A perceptron is solved after a pass without a mistake: the hyperplane then has none, up to rounding.
+        (Status.SOLVED, 0.1, Goal(None), Status.SOLVED),
+        (Status.SOLVED, -1e-12, Goal(None), Status.SOLVED),
+        (Status.SOLVED, -0.1, Goal(None), Status.STALLED),
+        (Status.SOLVED, -0.1, Goal(None, may_leave_mistakes=True), Status.SOLVED),
+        # A run that made mistakes until it ended is not solved by what its last hyperplane proves.
+        (Status.STALLED, 0.1, Goal(None), Status.STALLED),
+        (Status.NOT_SEPARABLE, -0.1, Goal(None), Status.STALLED),
+        (Status.NOT_SEPARABLE, -0.1, Goal(None, lacks_margin=lambda _: True), Status.NOT_SEPARABLE),
+        (Status.TIME_LIMIT, 0.1, Goal(None), Status.TIME_LIMIT),
+    ],
+)
+def test_a_perceptron_says_no_more_than_its_hyperplane_proves(status, lower, goal, expected):
+    proof = MistakeBound(
+        mistakes=3, bound=9.0, gamma=0.5, deficit=0.0, radius=1.0, examples=10, bracket=bracket(lower, 0.5)
+    )
+    assert reconcile(status, proof, goal) is expected
 
 
 def test_of_several_tasks_the_status_that_promises_least_counts():
     assert worst([Status.SOLVED, Status.SOLVED]) is Status.SOLVED
     assert worst([Status.SOLVED, Status.STALLED]) is Status.STALLED
     assert worst([Status.TIME_LIMIT, Status.NOT_SEPARABLE, Status.SOLVED]) is Status.TIME_LIMIT
-    assert worst(list(Status)) is Status.INTERRUPTED
+    assert worst([status for status in Status if status is not Status.RUNNING]) is Status.INTERRUPTED

@@ -1,14 +1,18 @@
-"""The status of a fit, reconciled with what its certificate proves."""
+"""The status of a fit, reconciled with what its certificate proves: one rule for fits and for ``verify``."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from maxmargin.certificates import (
     Certificate,
     DualityGap,
     LogisticGap,
     MarginBracket,
+    MistakeBound,
     has_no_margin,
 )
+from maxmargin.certificates.base import AGREEMENT
 from maxmargin.solvers.core import Status
 
 # Statuses that claim something of the problem; the others say only why the run ended.
@@ -25,42 +29,66 @@ ORDER = (
 )
 
 
-def reconcile(status: Status, certificate: Certificate, tol: float, negligible: float = 0.0) -> Status:
+@dataclass(frozen=True)
+class Goal:
+    """What a fit was asked for.
+
+    Attributes
+    ----------
+    tol : float or None
+        The relative gap, or the relative width of a margin bracket. None for perceptrons, which are solved after a pass
+        without a mistake: a certificate can refute that, but not prove it.
+    is_negligible : callable, optional
+        Whether a gap counts as none whatever its relative size, because the optimum may be zero.
+    lacks_margin : callable
+        Whether a bracket proves that no hyperplane has the margin asked for.
+    may_leave_mistakes : bool
+        Whether a perceptron that is solved may have mistakes: the last pass made none, but the average of all
+        hyperplanes, or rows that were held out, may.
+    """
+
+    tol: float | None
+    is_negligible: Callable[[DualityGap], bool] | None = None
+    lacks_margin: Callable[[MarginBracket], bool] = has_no_margin
+    may_leave_mistakes: bool = False
+
+
+def reconcile(status: Status, certificate: Certificate, goal: Goal | float) -> Status:
     """Return the status that the certificate, with all rounding errors counted, confirms.
 
-    A claim that is not proven becomes what is proven, or else STALLED; so does the status of a stalled run.
-
-    Parameters
-    ----------
-    status : Status
-        What the solver reported.
-    certificate : Certificate
-    tol : float
-        The relative gap, or the relative width of a margin bracket, that was asked for.
-    negligible : float
-        A gap of at most this much counts as none where the optimum may be zero.
+    A claim that is not proven becomes what is proven, or else STALLED; so does the status of a stalled run. A number
+    in place of a goal is its tolerance.
     """
-    proven = proven_claims(certificate, tol, negligible)
-    if status in proven or not (status in CLAIMS or status is Status.STALLED):
+    goal = goal if isinstance(goal, Goal) else Goal(goal)
+    if not (status in CLAIMS or status is Status.STALLED):
         return status
+    proven = proven_claims(certificate, goal)
+    if status in proven:
+        return status
+    if goal.tol is None:
+        return Status.STALLED
     return next((claim for claim in (Status.SOLVED, Status.NOT_SEPARABLE) if claim in proven), Status.STALLED)
 
 
-def proven_claims(certificate: Certificate, tol: float, negligible: float = 0.0) -> set[Status]:
+def proven_claims(certificate: Certificate, goal: Goal) -> set[Status]:
     """The claims that a certificate proves."""
-    proven = set()
+    proven = dict.fromkeys(CLAIMS, False)
+    tol = math.inf if goal.tol is None else goal.tol
     if isinstance(certificate, DualityGap):
-        nothing_lost = certificate.dual <= 0.0 and certificate.gap <= negligible
-        if certificate.relative <= tol or nothing_lost:
-            proven.add(Status.SOLVED)
-        if isinstance(certificate, LogisticGap) and (certificate.margin > 0.0 or certificate.freed > 0):
-            proven.add(Status.SEPARABLE)
+        negligible = goal.is_negligible
+        proven[Status.SOLVED] = certificate.relative <= tol or (negligible is not None and negligible(certificate))
+        if isinstance(certificate, LogisticGap):
+            proven[Status.SEPARABLE] = certificate.margin > 0.0 or certificate.freed > 0
     elif isinstance(certificate, MarginBracket):
-        if certificate.separates and certificate.relative <= tol:
-            proven.add(Status.SOLVED)
-        if has_no_margin(certificate):
-            proven.add(Status.NOT_SEPARABLE)
-    return proven
+        proven[Status.SOLVED] = certificate.separates and certificate.relative <= tol
+        proven[Status.NOT_SEPARABLE] = goal.lacks_margin(certificate)
+    elif isinstance(certificate, MistakeBound):
+        bracket = certificate.bracket
+        # An infinite upper bound is that of a kernel that may be indefinite, which has no margins.
+        no_mistake = bracket.lower >= -AGREEMENT * bracket.radius or math.isinf(bracket.upper)
+        proven[Status.SOLVED] = no_mistake or goal.may_leave_mistakes
+        proven[Status.NOT_SEPARABLE] = goal.lacks_margin(bracket)
+    return {claim for claim, is_proven in proven.items() if is_proven}
 
 
 def worst(statuses: Sequence[Status]) -> Status:

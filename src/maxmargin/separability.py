@@ -1,6 +1,8 @@
 """Separability of two classes, and the nearest points of their convex hulls."""
 
+import warnings
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -8,13 +10,12 @@ import scipy.sparse as sp
 from joblib import cpu_count, effective_n_jobs
 
 from maxmargin.certificates import MarginBracket, bracket_hard_margin, has_no_margin
-from maxmargin.certificates.hard_margin import NOTHING
-from maxmargin.data import Points, validate_two_classes
+from maxmargin.data import Points, centred_and_scaled, exact_numbers, validate_two_classes
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.reconciliation import reconcile
 from maxmargin.solvers.core import Monitor, Options, Result, Status, interrupt_handler
 from maxmargin.solvers.linear import hard_margin
-from maxmargin.solvers.separability import exact_simplex, linear_program
+from maxmargin.solvers.separability import decision, exact_simplex, linear_program
 from maxmargin.solvers.separability.caratheodory import caratheodory_reduction
 
 METHODS = ("newton", "linear_program")
@@ -31,9 +32,9 @@ class Separation:
     Attributes
     ----------
     separable : bool or None
-        True with a separating hyperplane; False with hull weights for which the hulls' points meet up to rounding: no
-        hyperplane has a margin above ``certificate.upper``, which is then at most 1e-11 R; None where neither is proven
-        yet.
+        True with a separating hyperplane, False with hull weights near which there are exact ones with which the hulls
+        meet; both are proven, with all rounding errors counted or in exact arithmetic. None where neither is proven:
+        undecided at this precision, or at the limit that ended the run.
     coef : ndarray of shape (d,)
     intercept : float
         The best hyperplane found, scaled so that its nearest points have y f(x) = 1 where it separates the classes.
@@ -48,7 +49,10 @@ class Separation:
     n_iter : int
         Newton steps, or the iterations of the linear program.
     exact : bool
-        Whether ``separable`` was decided in exact arithmetic.
+        Whether ``separable`` was decided in exact arithmetic, about the user's own numbers.
+    witness : tuple of Fraction, or None
+        The proof in fractions, where there is one: the hyperplane (w_1, ..., w_d, b), or the weights c_i of all rows,
+        of sum one, with sum c_i y_i (x_i, 1) = 0. ``coef`` and ``hull_weights`` are rounded to float64.
     """
 
     separable: bool | None
@@ -60,11 +64,17 @@ class Separation:
     status: Status
     n_iter: int
     exact: bool = False
+    witness: tuple[Fraction, ...] | None = None
 
     def __str__(self) -> str:
         bracket = self.certificate
         share = bracket.upper / bracket.radius if bracket.radius else 0.0
         how = " (decided in exact arithmetic)" if self.exact else ""
+        if self.separable and not bracket.separates:
+            return (
+                f"A hyperplane separates the two classes{how}, but not with coefficients of float64; no hyperplane has "
+                f"a margin above {bracket.upper:.6g}."
+            )
         if self.separable:
             return (
                 f"A hyperplane separates the two classes{how} with margin {self.margin:.6g}; no hyperplane has a "
@@ -72,15 +82,42 @@ class Separation:
             )
         if self.separable is False:
             used = int(np.count_nonzero(self.hull_weights))
-            if self.exact or bracket.upper <= NOTHING:
-                rest = "."
-            else:
-                rest = f", up to rounding: no hyperplane has a margin above {bracket.upper:.2g} ({share:.1g} R)."
             return (
                 f"No hyperplane separates the two classes{how}: their convex hulls meet, as the weights of {used} "
-                f"points show{rest}"
+                "points show."
             )
-        return f"Not decided yet ({self.status}): no hyperplane has a margin above {bracket.upper:.6g} ({share:.2g} R)."
+        why = "undecided at this precision" if self.status is Status.STALLED else f"not decided yet ({self.status})"
+        return f"{why.capitalize()}: no hyperplane has a margin above {bracket.upper:.6g} ({share:.2g} R)."
+
+
+class DistanceBracket(float):
+    """Bounds on a distance, rounded outwards; as a number it is the upper bound.
+
+    Attributes
+    ----------
+    lower, upper : float
+        lower <= distance <= upper.
+    """
+
+    lower: float
+
+    def __new__(cls, lower: float, upper: float) -> "DistanceBracket":
+        """Make a bracket of its two ends."""
+        bracket = super().__new__(cls, upper)
+        bracket.lower = lower
+        return bracket
+
+    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
+        """The two ends, for copies and pickles."""
+        return self.lower, self.upper
+
+    @property
+    def upper(self) -> float:
+        """The upper bound."""
+        return float(self)
+
+    def __repr__(self) -> str:
+        return f"DistanceBracket(lower={self.lower!r}, upper={self.upper!r})"
 
 
 @dataclass(frozen=True)
@@ -89,12 +126,13 @@ class HullDistance:
 
     Attributes
     ----------
-    distance : float
-        Between the two points; through the origin, the length of ``points[0]``. No two points of the hulls are nearer
-        than ``at_least``.
-    at_least : float
+    distance : DistanceBracket
+        ``lower`` and ``upper`` bounds on the distance of the hulls; through the origin, of the hull of the y_i x_i from
+        zero. Both hold in exact arithmetic: no two points of the hulls are nearer than ``lower``, and the points with
+        the given weights are at most ``upper`` apart.
     points : ndarray of shape (2, d)
         The nearest points, first that of the greater label; through the origin, of the hull of the y_i x_i and zero.
+        They are rounded: far from the origin by more than ``coef``, their difference.
     weights : ndarray of shape (n,)
         The weights of the rows in these points: non-negative, with a sum of one for each class. At most d + 1 a class
         are not zero, where the data are small enough for that reduction.
@@ -107,8 +145,7 @@ class HullDistance:
         SOLVED where the distance is known to ``tol``, NOT_SEPARABLE where the hulls meet, or the limit that was hit.
     """
 
-    distance: float
-    at_least: float
+    distance: DistanceBracket
     points: np.ndarray
     weights: np.ndarray
     coef: np.ndarray
@@ -118,11 +155,17 @@ class HullDistance:
 
     def __str__(self) -> str:
         used = int(np.count_nonzero(self.weights))
-        if self.at_least > 0.0:
-            return f"The hulls are {self.distance:.6g} apart (at least {self.at_least:.6g}), between {used} points."
-        if self.status is Status.NOT_SEPARABLE:
-            return f"The hulls meet, up to rounding: two points of them, of {used} rows, are {self.distance:.2g} apart."
-        return f"The hulls are at most {self.distance:.6g} apart; whether they meet is not known yet ({self.status})."
+        lower, upper = self.distance.lower, self.distance.upper
+        if lower > 0.0:
+            return f"The hulls are between {lower:.6g} and {upper:.6g} apart, at points of {used} rows."
+        if self.certificate.hulls_meet:
+            return f"The hulls meet, at points of {used} rows that are at most {upper:.2g} apart after rounding."
+        return f"The hulls are at most {upper:.6g} apart; whether they meet is not known yet ({self.status})."
+
+    @property
+    def at_least(self) -> float:
+        """The lower bound, ``distance.lower``."""
+        return self.distance.lower
 
 
 def separate(
@@ -157,8 +200,9 @@ def separate(
     method : {"newton", "linear_program"}, default="newton"
         The second runs SciPy's HiGHS, which decides but does not maximise the margin.
     exact : bool, default=False
-        Decide in rational arithmetic, for data of up to 20,000 entries. Only the decision: the bracket stays rounded
-        outwards.
+        Decide in rational arithmetic, about the numbers of X as they are (integers of any size, fractions, decimals),
+        for data of up to 20,000 entries. Only the decision: the bracket stays rounded outwards. Small data that are
+        undecided at float64's precision, or that float64 rounds, are decided so without being asked for.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it. None is one a core, unlike scikit-learn's one: a single decision is
         not run beside others, and its passes over large data are faster in threads.
@@ -201,9 +245,11 @@ def separate(
         )
     with interrupt_handler() as stop_requested:
         monitor = Monitor(max_time, None, stop_requested)
-        solver = hard_margin if method == "newton" else linear_program
-        result = _separation(problem, solver.solve(problem, _options(tol, n_jobs), monitor), tol)
-        return _decide_exactly(problem, result, monitor) if exact else result
+        options = _options(tol, n_jobs)
+        found = (hard_margin if method == "newton" else linear_program).solve(problem, options, monitor)
+        result = _separation(problem, decision.decide(problem, found, options, monitor), tol)
+        open_and_small = result.separable is None and result.status is Status.STALLED and _is_small(problem)
+        return _decide_exactly(problem, result, monitor) if exact or open_and_small else result
 
 
 def hull_distance(
@@ -239,7 +285,7 @@ def hull_distance(
     >>> from maxmargin import hull_distance
     >>> result = hull_distance([[0.0, 0.0], [0.0, 2.0], [3.0, 1.0]], [0, 0, 1])
     >>> print(result)
-    The hulls are 3 apart (at least 3), between 3 points.
+    The hulls are between 3 and 3 apart, at points of 3 rows.
     >>> result.points.round(6)
     array([[3., 1.],
            [0., 1.]])
@@ -253,19 +299,24 @@ def hull_distance(
         weights, certificate = _reduce_weights(problem, found, weights, certificate)
         status = reconcile(found.status, certificate, tol)
         points, signs = problem.dataset.points, problem.dataset.signs
+        # Differences are those of the centred points, which are rounded less.
+        placed = centred_and_scaled(points, may_move=problem.fit_intercept)
         if fit_intercept:
-            ends = np.array([points.combination(np.where(signs == side, weights, 0.0)) for side in (1.0, -1.0)])
+            sides = [placed.points.combination(np.where(signs == side, weights, 0.0)) for side in (1.0, -1.0)]
+            ends = np.array(sides) / placed.scale + placed.centre
         else:
-            ends = np.array([points.combination(weights * signs), np.zeros(points.n_columns)])
-        difference = ends[0] - ends[1]
+            sides = [placed.points.combination(weights * signs), np.zeros(points.n_columns)]
+            ends = np.array(sides) / placed.scale
+        difference = (sides[0] - sides[1]) / placed.scale
+        halfway = -0.5 * float(difference @ ((sides[0] + sides[1]) / placed.scale))
         times = 2.0 if fit_intercept else 1.0
         return HullDistance(
-            distance=float(np.linalg.norm(difference)),
-            at_least=times * max(0.0, certificate.lower),
+            # Twice a float is exact.
+            distance=DistanceBracket(times * max(0.0, certificate.lower), times * certificate.upper),
             points=ends,
             weights=weights,
             coef=difference,
-            intercept=-0.5 * float(difference @ (ends[0] + ends[1])) if fit_intercept else 0.0,
+            intercept=placed.intercept_there(difference, halfway) if fit_intercept else 0.0,
             certificate=certificate,
             status=status,
         )
@@ -291,7 +342,22 @@ def _reduce_weights(
 def _problem(X: Any, y: Any, fit_intercept: bool, caller: str) -> HardMarginProblem:
     if not isinstance(fit_intercept, (bool, np.bool_)):
         raise ValueError(f"fit_intercept must be True or False; it is {fit_intercept!r}.")
-    return HardMarginProblem(validate_two_classes(X, y, caller=caller), bool(fit_intercept))
+    dataset = validate_two_classes(X, y, caller=caller)
+    numbers = exact_numbers(X, dataset.points)
+    if numbers is not None and numbers.size > exact_simplex.LARGEST_EXACT:
+        warnings.warn(
+            f"X has numbers that float64 rounds: {caller} speaks of the rounded ones. Data of at most "
+            f"{exact_simplex.LARGEST_EXACT} entries are decided as they are.",
+            UserWarning,
+            stacklevel=3,
+        )
+        numbers = None
+    return HardMarginProblem(dataset, bool(fit_intercept), numbers)
+
+
+def _is_small(problem: HardMarginProblem) -> bool:
+    points = problem.dataset.points
+    return problem.numbers is not None or points.n_rows * (points.n_columns + 1) <= decision.SMALL_ENOUGH
 
 
 def _check_limits(tol: Any, max_time: Any) -> None:
@@ -330,25 +396,29 @@ def _separation(problem: HardMarginProblem, found: Result[float], tol: float) ->
 def _decide_exactly(problem: HardMarginProblem, result: Separation, monitor: Monitor) -> Separation:
     """Replace the decision by one in exact arithmetic, with its hyperplane or its weights."""
     if result.separable:
-        return replace(result, exact=True)
+        hyperplane = (*(Fraction(float(entry)) for entry in result.coef), Fraction(result.intercept))
+        return replace(result, exact=True, witness=hyperplane)
     found = exact_simplex.solve(problem, Options(), monitor)
-    w, b, weights = result.coef, result.intercept, result.hull_weights
-    if found.status is Status.SOLVED:
-        w, b = found.w, found.intercept
-    elif found.status is Status.NOT_SEPARABLE:
-        # The exact weights sum to one in all: with an intercept, each class has half of that.
-        weights = np.abs(found.beta) * (2.0 if problem.fit_intercept else 1.0)
-    else:
+    if not found.witness:
         return replace(result, status=found.status)
-    certificate = bracket_hard_margin(problem, w, b, weights * problem.dataset.signs)
+    separable, w, b, beta = found.status is Status.SOLVED, result.coef, result.intercept, problem.dataset.signs
+    if separable:
+        w, b, beta = found.w, found.intercept, beta * result.hull_weights
+    else:
+        beta = found.beta
+    certificate = bracket_hard_margin(problem, w, b, beta)
+    if not separable:
+        # The weights in fractions prove it, also where those of float64 do not.
+        certificate = replace(certificate, hulls_meet=True)
     return replace(
         result,
-        separable=found.status is Status.SOLVED,
+        separable=separable,
         coef=w,
         intercept=b,
-        margin=max(0.0, certificate.lower) if found.status is Status.SOLVED else 0.0,
-        hull_weights=weights,
+        margin=max(0.0, certificate.lower),
+        hull_weights=problem.hull_weights(beta),
         certificate=certificate,
         status=found.status,
         exact=True,
+        witness=found.witness,
     )

@@ -39,7 +39,7 @@ def test_every_estimator_is_found():
 
 
 @pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
-@pytest.mark.parametrize("step", ["_validate", "_problems", "_solve", "_set_attributes", "_certify", "_finish"])
+@pytest.mark.parametrize("step", ["_validate", "_problems", "_solving", "_set_attributes", "_certify", "_finish"])
 @every_estimator
 def test_a_fit_that_fails_at_any_step_leaves_the_last_one(kind, step, monkeypatch):
     model = kind().fit(*random_set(0, n=40, d=3))

@@ -222,10 +222,6 @@ def test_what_a_file_cannot_hold_is_refused(tmp_path):
         save(SVC(kernel=lambda a, b: a @ b.T).fit(X, CODES), path)
     with pytest.raises(ModelFileError, match="random_state is a RandomState"):
         save(LinearSVC(random_state=np.random.RandomState(0)).fit(X, CODES), path)
-    with pytest.raises(ModelFileError, match="fitted with 'rbf'"):
-        save(SVC().fit(X, CODES).set_params(kernel="linear"), path)
-    with pytest.raises(ModelFileError, match="'C' parameter"):
-        save(LinearSVC().fit(X, CODES).set_params(C=-1.0), path)
     with pytest.raises(ModelFileError, match="is not an estimator of maxmargin"):
         save(type("SVC", (SVC,), {})().fit(X, CODES), path)
     with pytest.raises(NotFittedError):

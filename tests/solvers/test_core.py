@@ -1,4 +1,4 @@
-"""What all solvers share: the stall test, the termination test, and sums over a fixed tree."""
+"""What all solvers share: the stall test and the termination test."""
 
 import math
 import threading
@@ -6,8 +6,6 @@ import threading
 import numpy as np
 import pytest
 
-from maxmargin.engine import ThreadEngine, tree_sum
-from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
 
 
@@ -49,18 +47,35 @@ def test_a_smaller_primal_value_is_progress_only_where_that_is_asked_for():
     assert stalls(StallTest(0.0), values) == [False, True]
     assert stalls(StallTest(0.0, primal_factor=0.95), values) == [False, False]
     assert stalls(StallTest(0.0, primal_factor=0.85), values) == [False, True]
+    # With gap_share, a fall by that share of the remaining gap is enough.
+    assert stalls(StallTest(0.0, gap_share=0.1), values) == [False, False]
+    assert stalls(StallTest(0.0, gap_share=0.2), values) == [False, True]
 
 
-def test_growth_lets_a_run_that_was_long_go_on_longer():
-    late, early = StallTest(0.0, growth=2.0), StallTest(0.0, growth=2.0)
-    late.count(True, 50.0)
-    early.count(True, 5.0)
-    assert [late.count(False, work) for work in (60.0, 100.0, 100.5)] == [False, False, True]
-    assert early.count(False, 60.0) is True
-    # Progress starts the count again.
-    late.count(True, 101.0)
-    assert late.idle == 0
-    assert late.count(False, 150.0) is False
+def test_progress_starts_the_count_again():
+    test = StallTest(10.0)
+    test.count(True, 50.0)
+    assert [test.count(False, work) for work in (55.0, 60.0, 60.5)] == [False, False, True]
+    test.count(True, 101.0)
+    assert test.idle == 0
+    assert test.count(False, 111.0) is False
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (1e-3, 0.0), (0.0, 1e-3), (1e-9, 0.02)])
+def test_every_run_ends_whatever_its_values_do(shares):
+    """The two values approach each other by these shares of the gap at every step, or hardly at all."""
+    test, primal, dual, n_steps = StallTest(5.0, dual_factor=math.inf, gap_share=1e-2), 1.0, 0.0, 0
+    while not (test.update(incumbent(primal, dual), n_steps) or primal - dual <= 2.0**-48):
+        gap = primal - dual
+        primal, dual, n_steps = primal - shares[0] * gap, dual + shares[1] * gap, n_steps + 1
+    assert n_steps <= 48 * (2 / 1e-2 + math.log(2.0) / -math.log(0.9)) * 5.0
+
+
+def test_a_tolerance_below_the_last_digits_ends_a_run():
+    options = Options(tol=1e-300)
+    assert Monitor().check_termination(incumbent(1.0, 1.0 - 1e-15), options, "epoch") is Status.STALLED
+    assert Monitor().check_termination(incumbent(1.0, 1.0 - 1e-13), options, "epoch") is None
+    assert Monitor().check_termination(incumbent(1.0, 1.0), options, "epoch") is Status.SOLVED
 
 
 def test_the_goal_comes_before_max_iter_and_that_before_the_callback():
@@ -91,27 +106,3 @@ def test_limits_end_a_run_that_nothing_else_ends():
     # An infeasible primal problem has an unbounded dual.
     running.infeasibility_bound = 0.4
     assert Monitor().check_termination(running, options, "epoch") is Status.NOT_SEPARABLE
-
-
-@pytest.mark.parametrize("n_parts", [1, 2, 3, 7, 64])
-def test_a_sum_over_a_tree_is_the_sum(n_parts):
-    parts = np.random.default_rng(n_parts).standard_normal((n_parts, 5)) * np.geomspace(1e-6, 1e6, 5)
-    exact = [math.fsum(column) for column in parts.T]
-    error = 8 * 2.0**-53 * np.abs(parts).sum(axis=0)
-    assert (np.abs(tree_sum([part.copy() for part in parts]) - exact) <= error).all()
-    assert abs(tree_sum(parts[:, 0].tolist()) - exact[0]) <= error[0]
-
-
-def test_the_engine_sums_to_the_same_bits_for_any_number_of_threads():
-    values = np.random.default_rng(0).standard_normal((1000, 3))
-    sums, blocks = [], []
-    for n_threads in (1, 2, 3):
-        with ThreadEngine(ENTRIES_PER_BLOCK / 40, n_threads) as engine:
-            sums.append(engine.sum(lambda first, last: values[first:last].sum(axis=0), len(values)))
-            blocks.append(engine.map(lambda first, last: (first, last), len(values)))
-    assert len(blocks[0]) > 10
-    assert blocks[0] == blocks[1] == blocks[2]
-    # Every row is in one block.
-    assert [row for block in blocks[0] for row in range(*block)] == list(range(len(values)))
-    np.testing.assert_allclose(sums[0], values.sum(axis=0), rtol=1e-12)
-    assert sums[0].tobytes() == sums[1].tobytes() == sums[2].tobytes()

@@ -17,12 +17,12 @@ from maxmargin import (
 )
 from maxmargin.certificates import measure_gap
 from maxmargin.data import Points
+from maxmargin.problems.best_intercept import best_intercept
 from maxmargin.problems.linear_svm import LOSSES, LinearSVMProblem, hinge
 from maxmargin.solvers.core import Monitor
 from maxmargin.solvers.linear import coordinate_ascent as coordinate
 from maxmargin.solvers.linear import newton
 from maxmargin.solvers.linear.auto import solve, suited_solver
-from maxmargin.solvers.linear.initial_point import best_intercept
 from maxmargin.solvers.linear.options import LinearOptions
 from real_data import load, random_set
 
@@ -62,7 +62,7 @@ def test_a_run_that_stalls_is_told_with_the_gap(monkeypatch):
         run._proximal_step()
         run.best.status = Status.STALLED
 
-    monkeypatch.setattr(newton.NewtonRun, "until_gap", stall)
+    monkeypatch.setattr(newton.NewtonRun, "run", stall)
     X, y = load("heart_scale")
     with pytest.warns(LimitWarning, match="the gap stopped shrinking above tol.*duality gap"):
         model = LinearSVC(tol=1e-12, solver="newton").fit(X, y)

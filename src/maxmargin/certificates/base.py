@@ -38,6 +38,12 @@ class Certificate(ABC):
     def _same_kind(self, proven: "Certificate") -> None:
         self._refuse_unless(type(proven) is type(self), f"cannot be checked against a {type(proven).__name__}")
 
+    def _check_assumption(self, proven: Any) -> None:
+        self._refuse_unless(
+            self.assumption == proven.assumption or not proven.assumption,  # type: ignore[attr-defined]
+            f"holds only {proven.assumption}",
+        )
+
     def _check_lower_bounds(self, proven: "Certificate", *names: str, scale: float) -> None:
         """Refuse a claimed lower bound above the proven one, up to AGREEMENT times ``scale``."""
         for name in names:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maxmargin.certificates.bounds import distances_at_least, score_error_at_most
+from maxmargin.certificates.bounds import distances_at_least, score_error_at_most, score_errors_at_most
 from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
@@ -21,6 +21,11 @@ from maxmargin.certificates.rounding import (
     up,
 )
 from maxmargin.problems import PerceptronProblem
+from maxmargin.problems.exact_arithmetic import hulls_meet
+from maxmargin.problems.hard_margin import HardMarginProblem
+
+# Normalised rows shorter than this share of the longest one get error bounds of their own, for one more pass.
+SHORT_ROW = 1e-6
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,10 @@ class Geometry:
         Upper bound on the norm of some point in the convex hull of the y_i x_i; at most ``radius``.
     start_length : float
         Upper bound on the norm of the run's initial w.
+    hulls_meet : bool
+        Whether it is proven that the convex hulls of the classes meet exactly.
+    assumption : str
+        What the bounds rest on besides the data, for example "if the kernel is positive semidefinite".
     """
 
     space: str
@@ -46,6 +55,8 @@ class Geometry:
     margins: np.ndarray
     shortest_in_hull: float
     start_length: float
+    hulls_meet: bool = False
+    assumption: str = ""
 
 
 def space_of(problem: PerceptronProblem, point: str = "x") -> str:
@@ -83,12 +94,15 @@ def linear_geometry(
     with np.errstate(over="ignore", invalid="ignore"):
         radius = _radius(problem)
         lengths = [_length_in_hull(problem, duals) for duals in (alpha, witness) if duals is not None]
+        # Neither an intercept's feature nor normalisation changes whether a hyperplane separates.
+        meet = witness is not None and hulls_meet(HardMarginProblem(problem.dataset, problem.fit_intercept), witness)
         return Geometry(
             space=space_of(problem),
             radius=radius,
             margins=_margins(problem, w, intercept),
             shortest_in_hull=min(radius, *lengths, math.inf),
             start_length=0.0 if start is None else length_at_most(start[0], start[1] * problem.intercept_step),
+            hulls_meet=meet,
         )
 
 
@@ -102,9 +116,9 @@ def _longest_point(problem: PerceptronProblem) -> float:
 def _radius(problem: PerceptronProblem) -> float:
     if not problem.normalize:
         return _longest_point(problem)
-    counted = problem.dataset.counted
-    scaled = np.sqrt(problem.squared_norms[counted]) / problem.lengths[counted]
-    return float(scaled.max(initial=0.0)) * (1.0 + 2.0 * gamma(problem.dataset.points.longest_row + 4))
+    # Points are divided by their length, computed with this relative error, or by more.
+    is_zero = not problem.fit_intercept and problem.dataset.points.all_zero
+    return 0.0 if is_zero else 1.0 + 2.0 * gamma(problem.dataset.points.longest_row + 8)
 
 
 def _margins(problem: PerceptronProblem, w: np.ndarray, intercept: float) -> np.ndarray:
@@ -113,7 +127,12 @@ def _margins(problem: PerceptronProblem, w: np.ndarray, intercept: float) -> np.
     if shortest == 0.0 or not math.isfinite(longest):
         return np.empty(0)
     functional = dataset.signs * (dataset.points.scores(w) + intercept)
-    functional = functional[dataset.counted] - score_error_at_most(dataset.points, w, intercept)
+    lengths = problem.lengths[dataset.counted]
+    # The longest row bounds the errors of all: too much where normalisation enlarges much shorter ones.
+    alike = lengths.min(initial=1.0) >= SHORT_ROW * lengths.max(initial=1.0)
+    errors = score_error_at_most if alike else score_errors_at_most
+    error = np.broadcast_to(errors(dataset.points, w, intercept), dataset.signs.shape)[dataset.counted]
+    functional = functional[dataset.counted] - error
     return distances_at_least(functional / problem.lengths[dataset.counted], shortest, longest)
 
 
@@ -126,5 +145,6 @@ def _length_in_hull(problem: PerceptronProblem, alpha: np.ndarray) -> float:
     vector = dataset.points.combination(signed)
     intercept = float(signed.sum()) * problem.intercept_step
     used = int(np.count_nonzero(alpha))
-    error = gamma(used + 4) * _longest_point(problem) * sum_at_most(alpha)
+    sizes = sum_at_most(alpha * problem.lengths) if problem.normalize else _longest_point(problem) * sum_at_most(alpha)
+    error = gamma(used + 4 + dataset.points.longest_row) * sizes
     return up(up(length_at_most(vector, intercept) + error) / total)

@@ -1,17 +1,34 @@
 """The bracket around the hard margin: a hyperplane from below, points of the two classes' convex hulls from above."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
-from maxmargin.certificates.bounds import OF_BOUNDS, distances_at_least, longest_row_at_most, score_error_at_most
+from maxmargin.certificates.bounds import (
+    OF_BOUNDS,
+    distances_at_least,
+    longest_row_at_most,
+    score_error_at_most,
+    score_errors_at_most,
+)
 from maxmargin.certificates.margin_bracket import MarginBracket
-from maxmargin.certificates.rounding import SMALLEST, UNIT, gamma, length_at_least, length_at_most, lower_bound, up
+from maxmargin.certificates.rounding import (
+    SMALLEST,
+    UNIT,
+    down,
+    gamma,
+    length_at_least,
+    length_at_most,
+    lower_bound,
+    up,
+)
 from maxmargin.data import Points, centred_and_scaled
+from maxmargin.problems.exact_arithmetic import exact_margins, hulls_meet
 from maxmargin.problems.hard_margin import HardMarginProblem
 
-# The classes are said not to be separable where no margin exceeds this share of R (some ten thousand roundings of a
-# coordinate), or this number at all (rows of zeros).
+# Where no margin exceeds this share of R (some ten thousand roundings of a coordinate), or this number at all (rows of
+# zeros), it is tested whether the hulls meet exactly. A margin may be smaller: the share alone decides nothing.
 NO_MARGIN = 1e-11
 NOTHING = 1e-300
 # Rows per block of a sum, at least: blocks, and then their sums, round less than one long sum.
@@ -39,9 +56,16 @@ def bracket_hard_margin(problem: HardMarginProblem, w: np.ndarray, b: float, bet
         radius = up(longest_row_at_most(placed.points) / placed.scale)
         lower = margin_at_least(problem, w, b)
         upper = up(half_distance_at_most(problem, placed.points, beta) / placed.scale)
+        if problem.numbers is not None:
+            # The points are the user's numbers, rounded: every one of them is off by at most this much.
+            moved = up(2.0 * UNIT * longest_row_at_most(problem.dataset.points))
+            radius, upper = up(radius + moved), up(upper + moved)
     # R bounds every margin, and so does the smaller of two upper bounds.
     upper = radius if math.isnan(upper) else min(radius, upper)
-    return MarginBracket(lower=lower_bound(lower), upper=upper, radius=radius, space=problem.space)
+    weights = np.where(beta * problem.dataset.signs > 0.0, np.abs(beta), 0.0)
+    tiny = not lower > 0.0 and upper <= max(NO_MARGIN * radius, NOTHING)
+    meet = tiny and hulls_meet(problem, weights)
+    return MarginBracket(lower=lower_bound(lower), upper=upper, radius=radius, space=problem.space, hulls_meet=meet)
 
 
 def margin_at_least(problem: HardMarginProblem, w: np.ndarray, b: float) -> float:
@@ -51,15 +75,44 @@ def margin_at_least(problem: HardMarginProblem, w: np.ndarray, b: float) -> floa
         return -math.inf
     points, counted = problem.dataset.points, problem.counted > 0.0
     functional = problem.dataset.signs * (points.scores(w) + b)
-    smallest = float(functional.min(where=counted, initial=math.inf)) - score_error_at_most(points, w, b)
+    error = score_error_at_most(points, w, b)
+    if problem.numbers is not None:
+        error = up(error + up(2.0 * UNIT * longest_row_at_most(points) * longest))
+    computed = float(functional.min(where=counted, initial=math.inf))
+    smallest = computed - error
+    if computed > -error and not smallest > 0.0:
+        smallest = max(smallest, _smallest_margin(problem, w, b, functional))
     return float(distances_at_least(smallest, shortest, longest))
 
 
+def _smallest_margin(problem: HardMarginProblem, w: np.ndarray, b: float, functional: np.ndarray) -> float:
+    """A lower bound on the smallest y f(x), where norms alone decide nothing: by entries, then in exact arithmetic."""
+    counted = np.flatnonzero(problem.counted)
+    if problem.numbers is None:
+        errors = score_errors_at_most(problem.dataset.points, w, b)[counted]
+        bounds, unclear = functional[counted] - errors, functional[counted] <= errors
+        if np.any(functional[counted] < -errors):
+            return float(bounds.min())
+    else:
+        bounds, unclear = np.full(counted.size, -math.inf), np.ones(counted.size, dtype=bool)
+    exact = exact_margins(problem, w, b, counted[unclear])
+    if exact is None:
+        return float(bounds.min())
+    return min([float(bounds[~unclear].min(initial=math.inf)), *(_float_below(margin) for margin in exact)])
+
+
+def _float_below(value: Fraction) -> float:
+    """A float that is at most this number, and positive where it is and float64 reaches that far."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value) if value < 0 else math.nextafter(math.inf, 0.0)
+    return nearest if nearest <= value else down(nearest)
+
+
 def has_no_margin(bracket: MarginBracket) -> bool:
-    """Whether every margin is zero up to rounding: the convex hulls of the classes intersect."""
-    # An infinite bound, of an indefinite kernel, proves nothing.
-    known = not bracket.separates and math.isfinite(bracket.upper)
-    return known and bracket.upper <= max(NO_MARGIN * bracket.radius, NOTHING)
+    """Whether it is proven that no hyperplane separates: the convex hulls of the classes intersect, exactly."""
+    return bracket.hulls_meet
 
 
 def half_distance_at_most(problem: HardMarginProblem, points: Points, beta: np.ndarray) -> float:

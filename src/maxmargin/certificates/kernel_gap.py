@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,8 +19,10 @@ def measure_kernel_gap(problem: KernelSVMProblem, beta: np.ndarray, b: float) ->
     """Measure the duality gap of signed duals and an intercept; w = sum_j beta_j phi(x_j).
 
     The gap holds for the kernel's exact values, where the kernel is positive semidefinite; a precomputed matrix and the
-    values of a user's function are taken as exact. Where the kernel is seen to be indefinite, or is not positive
-    semidefinite in general, weak duality does not hold and the dual value is minus infinity.
+    values of a user's function are taken as exact (of a matrix that rounding has made asymmetric, the mean with its
+    transpose). Of these only tests tell whether they are semidefinite, and the certificate states the assumption. Where
+    the kernel is seen to be indefinite, or is not positive semidefinite in general, weak duality does not hold and the
+    dual value is minus infinity.
 
     Parameters
     ----------
@@ -51,10 +54,7 @@ def measure_pair_gaps(problems: PairProblems, betas: Sequence[np.ndarray], inter
 
 def _from_scores(problem: KernelSVMProblem, beta: np.ndarray, b: float, scores: np.ndarray) -> Certificate:
     support = np.flatnonzero(beta)
-    entry_error = 0.0
-    if problem.kernel is not None:
-        entry_error = problem.kernel.error(problem.largest_norm, problem.longest_row)
-    w = feature_vector(problem.diagonal, entry_error, beta[support], scores[support])
+    w = feature_vector(problem.diagonal, problem.entry_error, beta[support], scores[support])
     w = w._replace(semidefinite=w.semidefinite and not problem.may_be_indefinite)
     if problem.hard:
         return _bracket(problem, beta, scores + b, w)
@@ -64,7 +64,8 @@ def _from_scores(problem: KernelSVMProblem, beta: np.ndarray, b: float, scores: 
     primal = up(up(0.5 * w.squared_norm) + lost)
     terms, sizes = dual_terms_at_least(problem.losses, beta)
     dual = down(terms - cost_of_imbalance(beta, w.longest, sizes, w.radius) - up(0.5 * w.squared_norm))
-    return gap_with_classes(problem.losses, primal, dual if w.semidefinite else -math.inf, scores + b, beta)
+    gap = gap_with_classes(problem.losses, primal, dual if w.semidefinite else -math.inf, scores + b, beta)
+    return replace(gap, assumption=problem.kernel_facts.assumption) if w.semidefinite else gap
 
 
 def _bracket(problem: KernelSVMProblem, beta: np.ndarray, scores: np.ndarray, w: FeatureVector) -> MarginBracket:
@@ -84,4 +85,5 @@ def _bracket(problem: KernelSVMProblem, beta: np.ndarray, scores: np.ndarray, w:
         distance = w.longest / least + w.radius * (most - least) / least
         # Both numbers bound the margin from above, and so does the smaller one.
         upper = min(w.radius, up(0.5 * distance * (1.0 + 8.0 * UNIT)))
-    return MarginBracket(lower_bound(lower), upper, w.radius, "phi(x)")
+    assumption = problem.kernel_facts.assumption
+    return MarginBracket(lower_bound(lower), upper, w.radius, "phi(x)", assumption=assumption)

@@ -9,7 +9,7 @@ from maxmargin.certificates.geometry import Geometry
 from maxmargin.certificates.rounding import sum_at_least, up
 from maxmargin.problems.kernel_expansion import expansion_scores
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
-from maxmargin.problems.kernels import Kernel, Polynomial, Sigmoid
+from maxmargin.problems.semidefinite import KernelFacts
 
 
 def feature_space_scores(
@@ -25,21 +25,27 @@ def feature_space_scores(
 
 
 def kernel_geometry(
-    problem: KernelPerceptronProblem, scores: np.ndarray, support: np.ndarray, signed_alpha: np.ndarray
+    problem: KernelPerceptronProblem,
+    scores: np.ndarray,
+    support: np.ndarray,
+    signed_alpha: np.ndarray,
+    facts: KernelFacts | None = None,
 ) -> Geometry:
     """Measure the hyperplane w = sum signed_alpha_j phi(x_j), over the rows ``support``, among all points.
 
-    ``scores`` are its values at all rows. The result holds for the kernel's exact values, where the kernel is positive
-    semidefinite; a precomputed matrix and the values of a user's function are taken as exact. Where the kernel is seen
-    to be indefinite, or is not positive semidefinite in general, all bounds are infinite and nothing is proven.
+    ``scores`` are its values at all rows; ``facts`` are those of another problem with the same kernel and rows. The
+    result holds for the kernel's exact values, where the kernel is positive semidefinite; a precomputed matrix and the
+    values of a user's function are taken as exact, and for these the result states the assumption. Where the kernel is
+    seen to be indefinite, or is not positive semidefinite in general, all bounds are infinite and nothing is proven.
     """
-    entry_error = 0.0
+    facts = problem.kernel_facts if facts is None else facts
+    entry_error = facts.asymmetry
     if problem.kernel is not None:
         points = problem.dataset.points
         entry_error = problem.kernel.error(points.largest_norm, points.longest_row)
     w = feature_vector(problem.squared_norms, entry_error, signed_alpha, scores[support])
     space = "(phi(x), 1)" if problem.fit_intercept else "phi(x)"
-    if not w.semidefinite or _may_be_indefinite(problem.kernel):
+    if not w.semidefinite or facts.may_be_indefinite:
         return Geometry(space, math.inf, np.empty(0), math.inf, 0.0)
     margins = np.empty(0)
     if w.shortest > 0.0:
@@ -47,9 +53,4 @@ def kernel_geometry(
     hull, total = w.radius, sum_at_least(np.abs(signed_alpha))
     if total > 0.0:
         hull = min(hull, up(w.longest / total))
-    return Geometry(space, w.radius, margins, hull, start_length=0.0)
-
-
-def _may_be_indefinite(kernel: Kernel | None) -> bool:
-    """Whether a kernel has no feature space in general: the sigmoid, and polynomials with a negative constant."""
-    return isinstance(kernel, Sigmoid) or (isinstance(kernel, Polynomial) and kernel.coef0 < 0.0)
+    return Geometry(space, w.radius, margins, hull, start_length=0.0, assumption=facts.assumption)

@@ -1,11 +1,11 @@
 """The bracket around the largest possible margin."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.geometry import Geometry
-from maxmargin.certificates.rounding import lower_bound, upper_bound
+from maxmargin.certificates.rounding import lower_bound, up, upper_bound
 
 
 @dataclass(frozen=True)
@@ -25,23 +25,34 @@ class MarginBracket(Certificate):
         R, the largest norm of a point.
     space : str
         The points whose margins these are, for example ``(x, 1)`` where there is an intercept.
+    hulls_meet : bool
+        Whether it is proven that the convex hulls of the classes meet exactly: no hyperplane separates the classes. An
+        upper bound of the size of rounding errors does not prove that.
+    assumption : str
+        What the bracket rests on besides the data: empty, or that a kernel, of which only the values are known, is
+        positive semidefinite.
     """
 
     lower: float
     upper: float
     radius: float
     space: str
+    hulls_meet: bool = field(default=False, kw_only=True)
+    assumption: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         self._refuse_unless(
             self.lower <= self.upper and self.upper <= self.radius,
             f"lower {self.lower!r} <= upper {self.upper!r} <= radius {self.radius!r} does not hold",
         )
+        self._refuse_unless(not (self.hulls_meet and self.separates), "the hulls meet, and a hyperplane separates them")
 
     @property
     def objective(self) -> float:
         """1/2 ||w||² of the hyperplane scaled to y f >= 1, rounded up; infinite where it does not separate."""
-        return 0.5 / self.lower**2 if self.separates else math.inf
+        # The square of a tiny margin underflows, that of its inverse only overflows.
+        inverse = up(1.0 / self.lower) if self.separates else math.inf
+        return up(up(0.5 * inverse * inverse))
 
     @property
     def separates(self) -> bool:
@@ -59,6 +70,11 @@ class MarginBracket(Certificate):
         return 1.0 - self.share
 
     def __str__(self) -> str:
+        return f"{self.assumption}: {self.statement}" if self.assumption else self.statement
+
+    @property
+    def statement(self) -> str:
+        """What is proven in one sentence, without the assumption."""
         if math.isinf(self.upper):
             return f"no bound on the margin of the points {self.space}"
         if self.separates:
@@ -68,6 +84,8 @@ class MarginBracket(Certificate):
                 f"the hyperplane separates the points {self.space} with margin {self.lower:.6g}; no hyperplane has a "
                 f"margin above {self.upper:.6g}: at least {percent:.1f} % of the largest margin"
             )
+        if self.hulls_meet:
+            return f"no hyperplane separates the points {self.space}: the convex hulls of the classes meet"
         relative = self.upper / self.radius if self.radius else 0.0
         return (
             f"no hyperplane separates the points {self.space} with a margin above {self.upper:.6g} ({relative:.2g} R)"
@@ -81,6 +99,8 @@ class MarginBracket(Certificate):
         self._check_lower_bounds(proven, "lower", scale=proven.radius)
         self._check_upper_bounds(proven, "upper", scale=proven.radius)
         self._check_equal(proven, "radius")
+        self._refuse_unless(proven.hulls_meet or not self.hulls_meet, "it is not proven that the hulls meet")
+        self._check_assumption(proven)
 
 
 class NotSeparableError(ValueError):
@@ -107,4 +127,6 @@ def bracket_margin(geometry: Geometry) -> MarginBracket:
         upper=upper_bound(geometry.shortest_in_hull),
         radius=upper_bound(geometry.radius),
         space=geometry.space,
+        hulls_meet=geometry.hulls_meet,
+        assumption=geometry.assumption,
     )

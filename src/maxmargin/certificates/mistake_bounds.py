@@ -106,7 +106,13 @@ class MistakeBound(Certificate):
         if math.isinf(self.bound):
             return f"{made}no bound: w is zero, or the kernel is not positive semidefinite; {self.bracket}"
         theorem = self.theorem if self.theorem == NOVIKOFF else f"the {self.theorem}"
-        return f"{made}at most {self.bound:.6g} by {theorem} (gamma {self.gamma:.3g}); {self.bracket}"
+        bound = f"at most {self.bound:.6g} by {theorem} (gamma {self.gamma:.3g}); {self.bracket.statement}"
+        return f"{made}{self.assumption}: {bound}" if self.assumption else f"{made}{bound}"
+
+    @property
+    def assumption(self) -> str:
+        """What the bound rests on besides the data; see :class:`MarginBracket`."""
+        return self.bracket.assumption
 
     def check(self, proven: Certificate) -> None:
         """Raise CertificateError where the bound is smaller, or a fact other, than what the data prove."""
@@ -156,27 +162,34 @@ def _best_gamma(geometry: Geometry, rule: UpdateRule, start: float) -> float:
     With q = k R², c the number of examples that a row of the sample stands for, and margins m_i, the bound is
     q t² + 2 c sum max(0, 1 - t m_i) + 2 a t, and half its derivative q t - c S + a, S being the sum of the m_i < 1/t.
     """
-    stride = -(-geometry.margins.size // ROWS_TO_CHOOSE_BY)
-    sample = geometry.margins[::stride]
+    if geometry.radius == 0.0:
+        # All points are zero: the bound is the same for every gamma.
+        return 1.0
+    # In units of R, by a power of two: squares neither overflow nor underflow.
+    unit = 2.0 ** math.frexp(geometry.radius)[1]
+    margins, radius, start = geometry.margins / unit, geometry.radius / unit, start / unit
+    stride = -(-margins.size // ROWS_TO_CHOOSE_BY)
+    sample = margins[::stride]
     copies = rule.passes * stride
-    quadratic = rule.rows_at_once * geometry.radius**2
+    quadratic = rule.rows_at_once * radius * radius
     positive = np.sort(sample[sample > 0.0])[::-1]
     # Between the kinks 1/positive[k-1] and 1/positive[k], S is the sum of the negative margins and positive[k:].
     sums = np.append(np.cumsum(positive[::-1])[::-1], 0.0) + sample[sample <= 0.0].sum()
-    kinks = np.append(1.0 / positive, np.inf)
+    with np.errstate(over="ignore"):
+        kinks = np.append(1.0 / positive, np.inf)
     k = int(np.argmax(quadratic * kinks - copies * sums + start >= 0.0))
-    lowest = 1e-9 / geometry.radius
+    lowest = 1e-9 / radius
     inverse = max(lowest, (copies * sums[k] - start) / quadratic, kinks[k - 1] if k else 0.0)
     candidates = [min(inverse, max(lowest, kinks[k]))]
-    smallest = float(geometry.margins.min())
-    if smallest > 0.0:
+    smallest = float(margins.min())
+    if smallest > 0.0 and math.isfinite(1.0 / smallest):
         candidates.append(1.0 / smallest)
 
     def bound(inverse: float) -> float:
-        deficit = rule.passes * float(np.maximum(0.0, 1.0 - inverse * geometry.margins).sum())
-        return quadratic * inverse**2 + 2.0 * deficit + 2.0 * start * inverse
+        deficit = rule.passes * float(np.maximum(0.0, 1.0 - inverse * margins).sum())
+        return quadratic * (inverse * inverse) + 2.0 * deficit + 2.0 * start * inverse
 
-    return float(1.0 / min(candidates, key=bound))
+    return unit * float(1.0 / min(candidates, key=bound))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The duality gap of support vector machines, and the KKT classes of their training points."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -39,15 +39,23 @@ class SVMGap(DualityGap):
     kkt_violation : float
         The largest violation of the KKT conditions: of y f >= 1 where alpha = 0, of y f = 1 where 0 < alpha < C, of
         y f <= 1 where alpha = C; for a regression, of the same conditions on the residual and epsilon.
+    assumption : str
+        What the gap rests on besides the data: empty, or that a kernel, of which only the values are known, is positive
+        semidefinite.
     """
 
     kkt_violation: float
+    assumption: str = field(default="", kw_only=True)
+
+    def __str__(self) -> str:
+        return f"{self.assumption}: {super().__str__()}" if self.assumption else super().__str__()
 
     def check(self, proven: Certificate) -> None:
         """Raise CertificateError where a value is better than what the data prove."""
         super().check(proven)
+        self._check_assumption(proven)
         self._check_equal(proven, "kkt_violation", rel_tol=1e-6, abs_tol=1e-9)
-        counts = [field.name for field in fields(self) if field.type is int]
+        counts = [one.name for one in fields(self) if one.type is int]
         self._refuse_unless(
             all(getattr(self, name) == getattr(proven, name) for name in counts),
             "the counts of support vectors differ",

@@ -1,7 +1,8 @@
 """Rows, targets, tasks and validation: the lowest layer, which imports nothing of the package."""
 
 from maxmargin.data.centring import Centring, centred, centred_and_scaled, column_offsets, estimate_offsets
-from maxmargin.data.dataset import ClassPair, ClassPairs, Dataset, JointClasses, LabelledPoints, TargetPoints
+from maxmargin.data.dataset import ClassPair, ClassPairs, Dataset, JointClasses, LabelledPoints, TargetPoints, Tasks
+from maxmargin.data.exact_numbers import exact_numbers
 from maxmargin.data.points import Points
 from maxmargin.data.rows import DenseRows, SparseRows
 from maxmargin.data.validation import (
@@ -24,10 +25,12 @@ __all__ = [
     "Points",
     "SparseRows",
     "TargetPoints",
+    "Tasks",
     "centred",
     "centred_and_scaled",
     "column_offsets",
     "estimate_offsets",
+    "exact_numbers",
     "validate_classes",
     "validate_labels",
     "validate_points",

@@ -9,18 +9,37 @@ ClassPairs     one for each pair of classes (one-vs-one)     ClassPair
 TargetPoints   one, the regression                           TargetPoints
 ============== ============================================= ==================
 
-All have ``points``, ``weights``, ``n_tasks``, ``labels()``, ``names()`` and ``tasks()``.
+All have the interface ``Tasks``.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from maxmargin.data.points import Points
+
+
+class Tasks(Protocol):
+    """Training data cut into the tasks of a fit, each of which is one optimisation problem."""
+
+    @property
+    def points(self) -> Points: ...
+
+    @property
+    def weights(self) -> np.ndarray | None: ...
+
+    @property
+    def n_tasks(self) -> int: ...
+
+    def labels(self) -> np.ndarray: ...
+
+    def names(self) -> list[str]: ...
+
+    def tasks(self) -> Iterator[Any]: ...
 
 
 @dataclass(frozen=True)

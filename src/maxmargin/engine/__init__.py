@@ -1,10 +1,11 @@
-"""Where a pass over the blocks of rows runs.
+"""Where a pass over the rows runs.
 
-A pass is a task on every block of rows. A solver sees two methods: ``map`` gives one result a block, in block order,
-and ``sum`` adds the results over a fixed binary tree on the block index. The same blocks give the same
-bits, whatever runs them.
+A pass is a task on every block of rows. A block holds its rows, targets and weights, and its slice of every vector over
+the rows. A solver sees two methods: ``map`` returns one result a block, in block order, and ``sum`` adds the results
+over a fixed binary tree on the block index. The same blocks give the same bits, whatever runs them.
 """
 
-from maxmargin.engine.threads import ThreadEngine, tree_sum
+from maxmargin.engine.memory import Block, MemoryEngine
+from maxmargin.engine.threads import ThreadEngine, Threads
 
-__all__ = ["ThreadEngine", "tree_sum"]
+__all__ = ["Block", "MemoryEngine", "ThreadEngine", "Threads"]

@@ -12,17 +12,31 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certificates import Certificate, PerClass
-from maxmargin.data import LabelledPoints, validate_labels, validate_points, validate_training_data
-from maxmargin.estimators._progress import FitProgress, Tasks, TimeBudget, in_threads
+from maxmargin.certificates import Certificate, MarginBracket, NotSeparableError, PerClass
+from maxmargin.data import (
+    LabelledPoints,
+    TargetPoints,
+    Tasks,
+    validate_labels,
+    validate_points,
+    validate_targets,
+    validate_training_data,
+)
+from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
+from maxmargin.estimators._progress import FitProgress, in_threads, solve_in_time
 from maxmargin.estimators._warnings import warn_user
-from maxmargin.reconciliation import reconcile, worst
+from maxmargin.reconciliation import Goal, reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, interrupt_handler
+
+# A solver: problem, options, monitor and start to result.
+Solve = Callable[..., Any]
+# The starts of all tasks, and the options of their solver.
+Attempt = tuple[Sequence[Any], Any]
 
 
 class CertifiedModel(CallbackSupportMixin, BaseEstimator):
@@ -34,9 +48,10 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             ─ attributes ─ certify(problem) ─ reconcile(status, certificate) ─ report
 
     An estimator is its parameters, its documentation, and the methods that the template calls: ``_validate``,
-    ``_tasks``, ``_problem``, ``_starts``, ``_options``, ``_solver``, ``_set_attributes``, ``_certify_task``. The fit
-    works on a copy without the attributes of the last fit, and the model takes over the copy's attributes in one
-    assignment at the end: a fit that fails leaves the last model whole.
+    ``_tasks``, ``_problem``, ``_starts``, ``_options``, ``_solver``, ``_set_attributes``, ``_certify_task``, ``_goal``.
+    The fit works on a copy without the attributes of the last fit, and the model takes over the copy's attributes in
+    one assignment at the end: a fit that fails leaves the last model whole. With them it takes over the parameters of
+    the fit: whatever a fitted model computes later is about these (``_as_fitted``).
     """
 
     certificate_: Certificate | PerClass
@@ -45,14 +60,19 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     max_iter: Any
     random_state: Any
     tol: Any
+    _fit_params: dict[str, Any]
 
     # Attributes of a fit whose names do not end with an underscore.
     _private_attributes: ClassVar[tuple[str, ...]] = ()
+    # Parameters that say how predictions are given, not what was fitted: they may change after the fit.
+    _prediction_parameters: ClassVar[tuple[str, ...]] = ()
 
     # What to do where a status is a failure; None where it is not.
     _advice_when_stalled: str | None = None
     _advice_when_separable: str | None = None
     _advice_when_not_separable: str | None = "no hyperplane has the margin asked for: lower it, or use a soft margin"
+    # What to do where there is no model at all, because the classes are not separable; None where there is one.
+    _advice_without_solution: str | None = None
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -65,27 +85,30 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         """Fit a copy, and take over its attributes; ``start`` are further arguments of ``_starts``."""
         self._check_parameters()
         model = self._without_fit()
+        model._freeze_parameters()
         deadline = None if self.max_time is None else time.perf_counter() + self.max_time
         with interrupt_handler() as stop_requested:
             data = model._validate(X, y, sample_weight)
             model._prepare(data)
             tasks = model._tasks(data)
-            problems, names = model._problems(tasks), tasks.names()
+            problems = model._problems(tasks)
             self._refuse_other_features(model)
-            starts: Sequence[Any] | None = self._starts(tasks, **start)
-            while starts is not None:
+            starts: Sequence[Any] = self._starts(tasks, **start)
+            refuse_bad_starts(starts)
+            attempt: Attempt | None = (starts, model._options(tasks))
+            while attempt is not None:
                 seconds = None if deadline is None else max(0.0, deadline - time.perf_counter())
-                results = self._solve_tasks_of(model, tasks, problems, starts, seconds, stop_requested)
+                results = self._solve_tasks_of(model, tasks, problems, attempt, seconds, stop_requested)
                 model._set_attributes(tasks, results)
-                model.certificate_ = model._certify(tasks, problems)
-                for k, certificate in enumerate(certificates_of(model.certificate_, len(results))):
-                    results[k].status = model._reconcile_task(results[k].status, certificate, problems[k])
-                    model._refuse_outcome(results[k].status, certificate, names[k])
-                starts = model._finer_starts(problems, results, deadline)
+                checked = model._refuse_not_finite()
+                model._certify_results(tasks, problems, results)
+                in_time = deadline is None or time.perf_counter() < deadline
+                attempt = model._finer_attempt(problems, results, attempt) if in_time else None
             model.status_ = worst([result.status for result in results])
             model._finish(tasks, problems, results)
+            model._refuse_not_finite(checked)
             self._take_over(model)
-            self._report()
+            model._report()
         return self
 
     def _solve_tasks_of(
@@ -93,37 +116,56 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         model: Self,
         tasks: Tasks,
         problems: Sequence[Any],
-        starts: Sequence[Any],
+        attempt: Attempt,
         seconds: float | None,
         stop_requested: threading.Event,
     ) -> list[Any]:
-        """Solve every task, several at once where there are several; the bits do not depend on how many.
-
-        All tasks have the same seed: the rows are then in the same order, and scores of different classes comparable.
-        """
-        seed, n_threads = seed_of(self.random_state), self._n_threads()
+        """Solve every task, several at once where there are several; the bits do not depend on how many."""
+        starts, options = attempt
         progress = FitProgress(self, tasks, self._most_steps(), model)
-        with model._solving(problems) as at_once:
-            at_once = min(tasks.n_tasks, at_once or n_threads)
-            budget = TimeBudget(seconds, tasks.n_tasks, at_once)
-            options = model._options(seed, max(1, n_threads // min(n_threads, tasks.n_tasks)))
+        with model._solving(problems, options) as (solve, at_once):
+            at_once = min(tasks.n_tasks, at_once or self._n_threads())
+            began = time.perf_counter()
 
-            def run(k: int) -> Any:
-                on_step, done = progress.of_task(k)
-                monitor = Monitor(budget.share(), on_step, stop_requested)
-                result = model._solve(k, problems[k], options, monitor, starts[k])
-                done()
-                return result
+            def run(k: int, start: Any, share: float | None) -> Any:
+                limit = None if share is None else time.perf_counter() - began + share
+                return solve(problems[k], options, Monitor(limit, progress.of_task(k), stop_requested, began), start)
 
             progress.begin()
-            results = in_threads(at_once, run, tasks.n_tasks)
+            results = solve_in_time(run, starts, seconds, at_once)
             progress.end()
         return results
+
+    def _certify_results(self, tasks: Tasks, problems: Sequence[Any], results: Sequence[Any]) -> None:
+        """Compute the certificate, and reconcile the status of every task with it."""
+        self.certificate_ = self._certify(tasks, problems)
+        for k, certificate in enumerate(certificates_of(self.certificate_, len(results))):
+            status = results[k].status = reconcile(results[k].status, certificate, self._goal(k, problems[k]))
+            if status is Status.NOT_SEPARABLE and self._advice_without_solution is not None:
+                which = "" if len(results) == 1 else f"{tasks.names()[k]}: "
+                assert isinstance(certificate, MarginBracket)
+                raise NotSeparableError(f"{which}{certificate}. {self._advice_without_solution}", certificate)
 
     def _without_fit(self) -> Self:
         """A copy without the attributes of a fit."""
         model = copy(self)
         model.__dict__ = {name: value for name, value in vars(self).items() if not self._is_fitted_attribute(name)}
+        return model
+
+    def _freeze_parameters(self) -> None:
+        """Keep the parameters as those of the fit."""
+        parameters = self.get_params(deep=False)
+        self._fit_params = {
+            name: dict(value) if isinstance(value, dict) else value
+            for name, value in parameters.items()
+            if name not in self._prediction_parameters
+        }
+
+    def _as_fitted(self) -> Self:
+        """The fitted model with the parameters of its fit, which may have changed since."""
+        check_is_fitted(self)
+        model = copy(self)
+        model.__dict__.update(getattr(self, "_fit_params", {}))
         return model
 
     def _refuse_other_features(self, model: Self) -> None:
@@ -134,6 +176,12 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         if not np.array_equal(before, now):
             raise ValueError("warm_start=True needs the columns of the last fit; X has other feature names.")
 
+    def _refuse_not_finite(self, checked: frozenset[str] = frozenset()) -> frozenset[str]:
+        """Check all fitted attributes but those that were checked before; return the names of all."""
+        names = frozenset(name for name in vars(self) if name != "_fit_params" and self._is_fitted_attribute(name))
+        refuse_not_finite(self, names - checked)
+        return names
+
     def _take_over(self, model: Self) -> None:
         """Replace the attributes of the last fit by those of another model, in one assignment."""
         new = {name: value for name, value in vars(self).items() if not self._is_fitted_attribute(name)}
@@ -141,7 +189,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         self.__dict__ = new
 
     def _is_fitted_attribute(self, name: str) -> bool:
-        return (name.endswith("_") and not name.endswith("__")) or name in self._private_attributes
+        fitted = name.endswith("_") and not name.endswith("__")
+        return fitted or name == "_fit_params" or name in self._private_attributes
 
     # What an estimator fills in.
 
@@ -164,63 +213,59 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         return data
 
     @abstractmethod
-    def _problem(self, task: Any) -> Any:
-        """The optimisation problem of a task."""
+    def _problem(self, data: Any) -> Any:
+        """The optimisation problem of a task, given its data."""
 
     def _problems(self, tasks: Tasks) -> Sequence[Any]:
         """The problems of all tasks."""
-        return [self._problem(task) for task in tasks.tasks()]
+        return [self._problem(data) for data in tasks.tasks()]
 
     def _starts(self, tasks: Tasks) -> Sequence[Any]:
         """The starts of all tasks; called on the model of the last fit."""
         return [None] * tasks.n_tasks
 
-    def _options(self, seed: int, n_threads: int) -> Options:
+    def _options(self, tasks: Tasks) -> Options:
         """The options of the solver."""
-        return Options(self.tol, self.max_iter or math.inf, seed, n_threads)
+        return Options(self.tol, self.max_iter or math.inf, **self._seed_and_threads(tasks))
+
+    def _seed_and_threads(self, tasks: Tasks) -> dict[str, Any]:
+        """The seed and the number of threads of every task.
+
+        All tasks have the same seed: the rows are then in the same order, and scores of different classes comparable.
+        """
+        n_threads = self._n_threads()
+        return {"seed": seed_of(self.random_state), "n_threads": max(1, n_threads // min(n_threads, tasks.n_tasks))}
 
     @abstractmethod
-    def _solver(self, problem: Any) -> Callable[..., Any]:
+    def _solver(self, problem: Any) -> Solve:
         """The solver of a problem."""
 
-    def _solve(self, task: int, problem: Any, options: Options, monitor: Monitor, start: Any) -> Any:  # noqa: ARG002
-        """Run the solver of a task."""
-        return self._solver(problem)(problem, options, monitor, start)
-
     @contextmanager
-    def _solving(self, problems: Sequence[Any]) -> Iterator[int | None]:  # noqa: ARG002
-        """Hold what the solvers share while they run; yield how many may run at once, None for ``n_jobs``."""
-        yield None
+    def _solving(self, problems: Sequence[Any], options: Any) -> Iterator[tuple[Solve, int | None]]:  # noqa: ARG002
+        """Yield the solver of all problems, and how many it may solve at once, None for ``n_jobs``."""
+        yield self._solver(problems[0]), None
 
     @abstractmethod
     def _set_attributes(self, tasks: Any, results: Sequence[Any]) -> None:
         """Set the attributes that the results determine."""
 
-    def _certify(self, tasks: Any, problems: Sequence[Any] | None = None) -> Certificate | PerClass:
+    def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:
         """Compute the certificate from data and fitted attributes alone."""
-        if problems is None:
-            tasks = self._tasks(tasks)
-            problems = self._problems(tasks)
         proofs = in_threads(self._n_threads(), lambda k: self._certify_task(k, problems[k]), len(problems))
         if len(proofs) == 1:
             return proofs[0]
         return PerClass({plain(label): proof for label, proof in zip(tasks.classes, proofs, strict=True)})
 
     @abstractmethod
-    def _certify_task(self, task: int, problem: Any) -> Certificate:
-        """The certificate of a task."""
+    def _certify_task(self, k: int, problem: Any) -> Certificate:
+        """The certificate of task k."""
 
-    def _reconcile_task(self, status: Status, certificate: Certificate, problem: Any) -> Status:  # noqa: ARG002
-        """The status that the certificate confirms."""
-        return reconcile(status, certificate, self.tol)
+    def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
+        """What task k was asked for; without its problem, as far as the certificate alone can decide."""
+        return Goal(self.tol)
 
-    def _refuse_outcome(self, status: Status, certificate: Certificate, task: str) -> None:
-        """Raise where a task has no solution."""
-
-    def _finer_starts(
-        self, problems: Sequence[Any], results: Sequence[Any], deadline: float | None
-    ) -> Sequence[Any] | None:
-        """Starts for another attempt of higher precision; None where there is none, or no need for it."""
+    def _finer_attempt(self, problems: Sequence[Any], results: Sequence[Any], attempt: Attempt) -> Attempt | None:
+        """Starts and options of another attempt of higher precision; None where there is none, or no need for it."""
 
     def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
         """Set the attributes that depend on the certificate."""
@@ -335,6 +380,16 @@ class LinearClassifier(CertifiedClassifier):
         }
 
 
+class CertifiedRegressor(RegressorMixin, CertifiedModel):
+    """What all regressions share: real targets."""
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
+        return validate_targets(self, X, y, sample_weight=sample_weight)
+
+    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
+        return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)
+
+
 def seed_of(random_state: Any) -> int:
     """The seed that a user gave, or one drawn from the generator that was given instead."""
     if isinstance(random_state, Integral):
@@ -358,6 +413,11 @@ def generator_of(random_state: Any) -> np.random.Generator | np.random.RandomSta
 def one_or_all(values: list[Any]) -> Any:
     """The value itself for two classes, the list over the classes for more."""
     return values[0] if len(values) == 1 else values
+
+
+def one_or_array(values: Sequence[float]) -> float | np.ndarray:
+    """The number itself for one task, the array over the tasks for more."""
+    return float(values[0]) if len(values) == 1 else np.asarray(values)
 
 
 def refuse_other_rows(n_rows: int, n_fitted: int) -> None:

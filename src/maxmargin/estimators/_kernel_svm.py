@@ -1,8 +1,8 @@
 """What kernel support vector classification and regression share."""
 
 import math
-import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -11,13 +11,13 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.data import Points
+from maxmargin.data import Points, Tasks
 from maxmargin.data.points import only_columns
-from maxmargin.estimators._base import certificates_of, one_or_all
+from maxmargin.estimators._base import Attempt, certificates_of, one_or_all
 from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.problems.kernels import Kernel
+from maxmargin.problems.kernels import Kernel, Linear
 from maxmargin.solvers.core import Result, Status
 from maxmargin.solvers.kernel.base import SMOOptions
 from maxmargin.solvers.kernel.expansion import kernel_scores
@@ -31,8 +31,6 @@ SHARE_OF_TOL = 0.9
 class KernelSVM(RegularizedModel):
     """Parameters, options and attributes that kernel support vector classification and regression share."""
 
-    # Whether C = inf, the hard margin, is defined.
-    _takes_hard_margin = False
     _private_attributes: ClassVar[tuple[str, ...]] = ("_kernel", "_duals", "_n_rows")
     # Nothing is random.
     random_state = 0
@@ -87,8 +85,7 @@ class KernelSVM(RegularizedModel):
         return tags
 
     def _check_parameters(self) -> None:
-        if not (self._takes_hard_margin and math.isinf(self.C)):
-            self._refuse_extreme("C")
+        super()._check_parameters()
         if self.max_iter == 0:
             raise ValueError("max_iter must be -1, for no limit, or at least 1; it is 0.")
 
@@ -101,17 +98,15 @@ class KernelSVM(RegularizedModel):
         # Steps on pairs are counted, and callbacks are called after blocks of them.
         return None
 
-    def _options(self, seed: int, n_threads: int) -> SMOOptions:  # noqa: ARG002
+    def _options(self, tasks: Tasks) -> SMOOptions:  # noqa: ARG002
         tol = SHARE_OF_TOL * self.tol
         return SMOOptions(
             tol=gap_of_width(tol) if math.isinf(self.C) else tol,
             max_iter=math.inf if self.max_iter == -1 else self.max_iter,
-            seed=seed,
             # Small pairs of classes run several at once and take one thread each, large ones take all of them.
             n_threads=self._n_threads(),
             cache_size=self.cache_size,
             shrinking=self.shrinking,
-            exact=getattr(self, "_exact", False),
         )
 
     def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
@@ -119,21 +114,30 @@ class KernelSVM(RegularizedModel):
         self.history_ = one_or_all([result.history for result in results])
         self.shape_fit_ = tasks.points.matrix.shape
 
-    def _finer_starts(
-        self, problems: Sequence[KernelSVMProblem], results: Sequence[Result[Any]], deadline: float | None
-    ) -> Sequence[Result[Any]] | None:
+    def _finer_attempt(
+        self, problems: Sequence[KernelSVMProblem], results: Sequence[Result[Any]], attempt: Attempt
+    ) -> Attempt | None:
         """Continue in double precision where kernel values of single precision fall short of ``tol``."""
         stalled = any(result.status is Status.STALLED for result in results)
-        whole = problems[0].whole or problems[0]
-        in_double = self._options(0, 1).dtype_for(whole) is np.float64
-        in_time = deadline is None or time.perf_counter() < deadline
-        if not stalled or in_double or whole.may_be_indefinite or not in_time:
+        options, whole = attempt[1], problems[0].whole or problems[0]
+        if not stalled or options.dtype_for(whole) is np.float64 or whole.may_be_indefinite:
             return None
-        self._exact = True
-        return results
+        return results, replace(options, exact=True)
 
     def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Result[Any]]) -> None:  # noqa: ARG002
         self.fit_status_ = int(self.status_ is not Status.SOLVED)
+
+    def _expansion_so_far(self, data: Any, betas: Any, results: Sequence[Any]) -> dict[str, Any]:
+        """The attributes of the expansion with these duals, and its intercepts."""
+        so_far = self._without_fit()
+        so_far._kernel = self._kernel
+        so_far._set_duals(data, betas)
+        so_far.intercept_ = np.array([0.0 if result is None else result[1] for result in results])
+        return {name: value for name, value in vars(so_far).items() if self._is_fitted_attribute(name)}
+
+    def _set_duals(self, data: Any, betas: Any) -> None:
+        """Set the support vectors and their duals."""
+        raise NotImplementedError
 
     def _support_vectors_at(self, points: Points, support: np.ndarray) -> Any:
         """The rows that predictions need; with a Gram matrix their positions are enough."""
@@ -149,7 +153,7 @@ class KernelSVM(RegularizedModel):
 
     def _coef_of(self, coefficients: np.ndarray) -> Any:
         """w of every task, for the linear kernel."""
-        if self.kernel != "linear":
+        if not isinstance(self._kernel, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
         vectors, d = self.support_vectors_, self.n_features_in_
         if sp.issparse(vectors):

@@ -5,25 +5,25 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.rounding import gamma
-from maxmargin.data import TargetPoints, validate_points, validate_targets
-from maxmargin.estimators._base import CertifiedModel
+from maxmargin.data import validate_points
+from maxmargin.estimators._base import CertifiedRegressor
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
-from maxmargin.reconciliation import reconcile
-from maxmargin.solvers.core import Result, Status
+from maxmargin.reconciliation import Goal
+from maxmargin.solvers.core import Result
 
 # An objective of at most this share of the squared targets, around their mean, is a rounding error; so is one of this
 # share of the squared targets themselves, where they are far from zero (more in long rows), or one that underflows.
 ROUNDING_AROUND_MEAN, ROUNDING_OF_TARGETS, UNDERFLOW = 1e-20, 1e-27, 1e-300
+# Without the targets, a gap of at most this counts as a rounding error where the optimum may be zero.
+NEGLIGIBLE_GAP = 1e-9
 
 
-class LinearRegression(RegressorMixin, CertifiedModel):
+class LinearRegression(CertifiedRegressor):
     """Validation, prediction, attributes and reconciliation of linear regressions with squared errors."""
 
     fit_intercept: bool
@@ -60,12 +60,6 @@ class LinearRegression(RegressorMixin, CertifiedModel):
         check_is_fitted(self)
         return validate_points(self, X).scores(self.coef_) + self.intercept_
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
-        return validate_targets(self, X, y, sample_weight=sample_weight)
-
-    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
-        return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)
-
     def _set_attributes(self, tasks: Any, results: Sequence[Result[float]]) -> None:  # noqa: ARG002
         result = results[0]
         self.coef_, self.intercept_ = result.w, float(result.intercept)
@@ -79,12 +73,11 @@ class LinearRegression(RegressorMixin, CertifiedModel):
         w, b, _ = (np.zeros(labelled.points.n_columns), 0.0, None) if results[0] is None else results[0]
         return {"coef_": w, "intercept_": float(b)}
 
-    def _reconcile_task(self, status: Status, certificate: Certificate, problem: Any) -> Status:
+    def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         """The relative gap means nothing where the objective is a rounding error: then the problem is solved."""
-        assert isinstance(certificate, DualityGap)
-        status = reconcile(status, certificate, self.tol)
-        nothing_left = status is Status.STALLED and self._is_rounding_error(problem, certificate.primal)
-        return Status.SOLVED if nothing_left else status
+        if problem is None:
+            return Goal(self.tol, lambda proof: proof.dual <= 0.0 and proof.gap <= NEGLIGIBLE_GAP)
+        return Goal(self.tol, lambda proof: self._is_rounding_error(problem, proof.primal))
 
     def _is_rounding_error(self, problem: SquaredErrors | RidgeProblem | LassoProblem, objective: float) -> bool:
         """Whether the objective, and the square of every single residual, is a rounding error."""

@@ -1,28 +1,29 @@
 """What linear support vector classification and regression share."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from maxmargin.estimators._base import one_or_all
-from maxmargin.estimators._progress import Tasks
+from maxmargin.data import Tasks
+from maxmargin.estimators._base import Solve, one_or_all
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core import Result, warm_start
-from maxmargin.solvers.linear import auto, crammer_singer, hard_margin
+from maxmargin.solvers.linear import auto, crammer_singer
 from maxmargin.solvers.linear.hard_margin import gap_of_width
 from maxmargin.solvers.linear.options import SELECTIONS, SOLVERS, LinearOptions
+from maxmargin.solvers.separability import decision
 
-SOLVERS_OF_PROBLEMS: dict[type, Callable[..., Any]] = {
+SOLVERS_OF_PROBLEMS: dict[type, Solve] = {
     LinearSVMProblem: auto.solve,
     CrammerSingerProblem: crammer_singer.solve,
-    HardMarginProblem: hard_margin.solve,
+    HardMarginProblem: decision.solve,
 }
 
 
@@ -37,9 +38,6 @@ class LinearSVM(RegularizedModel):
     selection: str
     max_iter: int
     warm_start: bool
-
-    # Whether C = inf, the hard margin, is defined.
-    _takes_hard_margin = False
 
     coef_: np.ndarray
     intercept_: np.ndarray
@@ -63,8 +61,8 @@ class LinearSVM(RegularizedModel):
 
     def _check_parameters(self) -> None:
         """A parameter that would have no effect is refused."""
-        hard = self._takes_hard_margin and math.isinf(self.C)
-        self._refuse_extreme(*([] if hard else ["C"]), "intercept_scaling")
+        super()._check_parameters()
+        self._refuse_extreme("intercept_scaling")
         if self.penalize_intercept and not self.fit_intercept:
             raise ValueError("penalize_intercept=True needs fit_intercept=True.")
         if self.intercept_scaling != 1.0 and not self.penalize_intercept:
@@ -83,11 +81,16 @@ class LinearSVM(RegularizedModel):
             return math.inf
         return self.intercept_scaling**-2.0 if self.penalize_intercept else 0.0
 
-    def _options(self, seed: int, n_threads: int) -> LinearOptions:
-        tol = gap_of_width(self.tol) if math.isinf(self.C) else self.tol
-        return LinearOptions(tol, self.max_iter or math.inf, seed, n_threads, self.solver, self.selection)
+    def _options(self, tasks: Tasks) -> LinearOptions:
+        return LinearOptions(
+            tol=gap_of_width(self.tol) if math.isinf(self.C) else self.tol,
+            max_iter=self.max_iter or math.inf,
+            solver=self.solver,
+            selection=self.selection,
+            **self._seed_and_threads(tasks),
+        )
 
-    def _solver(self, problem: Any) -> Callable[..., Any]:
+    def _solver(self, problem: Any) -> Solve:
         return SOLVERS_OF_PROBLEMS[type(problem)]
 
     def _starts(self, tasks: Tasks) -> Sequence[Result[Any] | None]:

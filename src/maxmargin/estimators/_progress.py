@@ -2,34 +2,14 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 from sklearn.callback import CallbackContext
 
-from maxmargin.data import Points
-from maxmargin.solvers.core import StepReport, step_listener
-
-
-class Tasks(Protocol):
-    """Training data cut into the tasks of a fit, each of which is one optimisation problem."""
-
-    @property
-    def points(self) -> Points: ...
-
-    @property
-    def weights(self) -> np.ndarray | None: ...
-
-    @property
-    def n_tasks(self) -> int: ...
-
-    def labels(self) -> np.ndarray: ...
-
-    def names(self) -> list[str]: ...
-
-    def tasks(self) -> Iterator[Any]: ...
+from maxmargin.data import Tasks
+from maxmargin.solvers.core import Status, StepReport, step_listener
 
 
 class FitProgress:
@@ -58,6 +38,7 @@ class FitProgress:
             estimator, "_parent_callback_ctx"
         )
         self._root: CallbackContext | None = None
+        self._contexts: dict[int, CallbackContext | None] = {}
         self._started = time.perf_counter()
 
     def begin(self) -> None:
@@ -70,20 +51,25 @@ class FitProgress:
             self._root.call_on_fit_task_begin(estimator=self._estimator, **self._data())
 
     def end(self) -> None:
-        """Close the context of the fit."""
+        """Close the contexts of all tasks and of the fit."""
+        for task, context in self._contexts.items():
+            self._report_share(task, 1.0, "")
+            if context is not None and self._n_tasks > 1:
+                context.call_on_fit_task_end(estimator=self._estimator, **self._data())
         if self._root is not None:
             self._root.call_on_fit_task_end(estimator=self._estimator, **self._data())
 
-    def of_task(self, task: int) -> tuple[Callable[[StepReport], bool] | None, Callable[[], None]]:
-        """Return the callbacks of a task: after every iteration, and at its end."""
-        context = self._root
-        if context is not None and self._n_tasks > 1:
+    def of_task(self, task: int) -> Callable[[StepReport], bool] | None:
+        """Return the callback of a task, called after every iteration."""
+        context = self._contexts.get(task, self._root)
+        if context is not None and self._n_tasks > 1 and task not in self._contexts:
             context = context.subcontext(
                 task_name=self._tasks.names()[task], task_id=task, max_subtasks=self._most_reports
             )
             context.call_on_fit_task_begin(estimator=self._estimator, **self._data())
+        self._contexts[task] = context
         if context is None and self._listener is None and not self._estimator.verbose:
-            return None, lambda: None
+            return None
 
         def on_step(report: StepReport) -> bool:
             self._results[task] = report.result
@@ -103,12 +89,7 @@ class FitProgress:
                 estimator=self._estimator, reconstruction_attributes=self._fitted_so_far, **self._data()
             )
 
-        def done() -> None:
-            self._report_share(task, 1.0, "")
-            if context is not None and self._n_tasks > 1:
-                context.call_on_fit_task_end(estimator=self._estimator, **self._data())
-
-        return on_step, done
+        return on_step
 
     def _report_share(self, task: int, share: float, found: str) -> None:
         self._shares[task] = share
@@ -124,7 +105,7 @@ class FitProgress:
 
 
 class TimeBudget:
-    """Divides ``max_time`` among the tasks: each gets its share of the time that is left when it begins."""
+    """Divides seconds among tasks: each gets its share of the time that is left when it begins."""
 
     def __init__(self, max_time: float | None, n_tasks: int, n_threads: int) -> None:
         self._ends = None if max_time is None else time.perf_counter() + max_time
@@ -141,6 +122,30 @@ class TimeBudget:
             share = left * min(1.0, self._n_threads / self._n_waiting)
             self._n_waiting -= 1
         return share
+
+
+def solve_in_time(
+    run: Callable[[int, Any, float | None], Any], starts: Sequence[Any], seconds: float | None, n_threads: int
+) -> list[Any]:
+    """Call ``run(task, start, share)`` for every task, with one limit for all of them.
+
+    Each task first gets its share of the time, so that a slow one takes nothing from the others. Time that these leave
+    goes to the tasks whose share was too short: they continue from their results until all is used up.
+    """
+    ends = None if seconds is None else time.perf_counter() + seconds
+    results, tasks = list(starts), list(range(len(starts)))
+    while True:
+        left = None if ends is None else max(0.0, ends - time.perf_counter())
+        budget = TimeBudget(left, len(tasks), n_threads)
+
+        def run_one(k: int, tasks: list[int] = tasks, budget: TimeBudget = budget) -> Any:
+            return run(tasks[k], results[tasks[k]], budget.share())
+
+        for task, result in zip(tasks, in_threads(n_threads, run_one, len(tasks)), strict=True):
+            results[task] = result
+        tasks = [k for k in tasks if results[k].status is Status.TIME_LIMIT and results[k].can_continue]
+        if not tasks or ends is None or time.perf_counter() >= ends:
+            return results
 
 
 def in_threads(n_threads: int, run: Callable[[int], Any], n_tasks: int) -> list[Any]:

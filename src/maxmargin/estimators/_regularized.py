@@ -2,16 +2,16 @@
 
 import math
 import os
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
 from joblib import cpu_count, effective_n_jobs
 
-from maxmargin.certificates import Certificate
-from maxmargin.estimators._base import CertifiedModel
-from maxmargin.estimators._progress import Tasks
-from maxmargin.reconciliation import reconcile
-from maxmargin.solvers.core import Status
+from maxmargin.data import LabelledPoints, Tasks
+from maxmargin.estimators._base import CertifiedModel, certificates_of, one_or_all, plain
+from maxmargin.reconciliation import Goal
 
 # Parameters outside this range make squares overflow, or lose digits to underflow.
 SMALLEST_FACTOR, LARGEST_FACTOR = 1e-100, 1e100
@@ -39,12 +39,21 @@ class RegularizedModel(CertifiedModel):
         # default would be slower by the number of cores.
         return n_cores(os.environ.get("LOKY_MAX_CPU_COUNT")) if self.n_jobs is None else effective_n_jobs(self.n_jobs)
 
+    def _check_parameters(self) -> None:
+        # An infinite C, where it is not defined, is refused elsewhere.
+        if not math.isinf(self.C):
+            self._refuse_extreme("C")
+
     def _prepare(self, data: Any) -> None:
         self._refuse_extreme_weights(data)
 
-    def _reconcile_task(self, status: Status, certificate: Certificate, problem: Any) -> Status:  # noqa: ARG002
+    def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         negligible = NEGLIGIBLE_LOSS * self.C if math.isfinite(self.C) else 0.0
-        return reconcile(status, certificate, self.tol, negligible)
+        return Goal(self.tol, lambda proof: proof.dual <= 0.0 and proof.gap <= negligible)
+
+    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
+        proofs: list[Any] = certificates_of(self.certificate_, tasks.n_tasks)
+        self.objective_ = one_or_all([proof.objective for proof in proofs])
 
     def _refuse_extreme(self, *names: str) -> None:
         """Refuse parameters whose squares would overflow."""
@@ -64,4 +73,16 @@ class RegularizedModel(CertifiedModel):
             raise ValueError(
                 f"C times sample_weight (and class_weight) must be between {SMALLEST_FACTOR:g} and "
                 f"{LARGEST_FACTOR:g}; it goes from {factors.min():g} to {factors.max():g}."
+            )
+
+    def _refuse_classes_without_weight(self, data: LabelledPoints, problem: str) -> None:
+        """Refuse a class whose rows all have weight zero, where the problem has no solution without it."""
+        if data.weights is None:
+            return
+        totals = np.bincount(data.codes, data.weights, minlength=len(data.classes))
+        if not totals.all():
+            name = plain(data.classes[int(np.argmin(totals))])
+            raise ValueError(
+                f"sample_weight is zero for all rows of class {name!r}, or class_weight is, and {problem} needs "
+                "rows of every class: leave the class out, or give it a positive weight."
             )

@@ -1,6 +1,6 @@
 """Bayesian linear regression with an uninformative prior: the posterior in closed form."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -11,10 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.data import TargetPoints, validate_points
-from maxmargin.estimators._base import generator_of
+from maxmargin.estimators._base import Solve, generator_of
 from maxmargin.estimators._linear_regression import LinearRegression
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
-from maxmargin.solvers.core import Monitor, Options
 from maxmargin.solvers.regression import posterior
 
 
@@ -267,17 +266,15 @@ class BayesianRegression(LinearRegression):
         d = self.coef_.size
         return PosteriorSample(joint[:, :d], joint[:, d] if self._has_intercept else np.zeros(size), np.square(sigma))
 
-    def _problem(self, task: TargetPoints) -> SquaredErrors:
-        return SquaredErrors.of(task, self.fit_intercept)
+    def _problem(self, data: TargetPoints) -> SquaredErrors:
+        errors = SquaredErrors.of(data, self.fit_intercept)
+        self._refuse_too_few_rows(errors)
+        return errors
 
-    def _solver(self, problem: SquaredErrors) -> Callable[..., Any]:  # noqa: ARG002
+    def _solver(self, problem: SquaredErrors) -> Solve:  # noqa: ARG002
         return posterior.solve
 
-    def _solve(self, task: int, problem: SquaredErrors, options: Options, monitor: Monitor, start: Any) -> Any:
-        self._refuse_too_few_rows(problem)
-        return super()._solve(task, problem, options, monitor, start)
-
-    def _certify_task(self, task: int, problem: SquaredErrors) -> RidgeGap:  # noqa: ARG002
+    def _certify_task(self, k: int, problem: SquaredErrors) -> RidgeGap:  # noqa: ARG002
         return measure_ridge_gap(RidgeProblem(problem, 0.0), self.coef_, self.intercept_)
 
     def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
@@ -310,7 +307,7 @@ class BayesianRegression(LinearRegression):
     @property
     def _has_intercept(self) -> bool:
         """Whether an intercept was fitted; the parameter may have changed since."""
-        return self.total_weight_ - self.degrees_of_freedom_ > self.coef_.size + 0.5
+        return self._as_fitted().fit_intercept
 
     def _location(self) -> np.ndarray:
         check_is_fitted(self)

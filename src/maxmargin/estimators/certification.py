@@ -1,15 +1,15 @@
 """Compute a fitted model's certificate anew, from data alone."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certificates import Certificate, CertificateError, DualityGap, MarginBracket, PerClass
+from maxmargin.certificates import Certificate, CertificateError, MarginBracket, PerClass
 from maxmargin.certificates.base import AGREEMENT
 from maxmargin.estimators._base import CertifiedModel
-from maxmargin.estimators._regularized import NEGLIGIBLE_LOSS, RegularizedModel
 from maxmargin.reconciliation import proven_claims
 from maxmargin.solvers.core import Status
 
@@ -32,7 +32,8 @@ def certify(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **problem
         An estimator of this package or of scikit-learn; or the coefficients of shape (d,), the intercept (None for a
         model without one) and the signed duals y_i alpha_i of shape (n,) of any program, for two classes or one target.
     X, y, sample_weight : the data it was fitted to
-        The model's parameters must be those that it was fitted with.
+        The parameters of a model of this package are those of its fit, also where they were changed since; those of a
+        model of scikit-learn must be those that it was fitted with.
     **problem
         The problem that a tuple solves: ``loss`` ("hinge", "squared_hinge", "epsilon_insensitive",
         "squared_epsilon_insensitive", "logistic" or "squared_error"), ``C``, ``epsilon``, ``intercept_penalty`` (the
@@ -65,8 +66,9 @@ def certify(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **problem
         return _certify_other(estimator, X, y, sample_weight, problem)
     if problem:
         raise TypeError(f"{', '.join(problem)}: only a tuple of vectors takes these; a model has its parameters.")
-    check_is_fitted(estimator)
-    return estimator._certify(estimator._data_to_certify(X, y, sample_weight))
+    model = estimator._as_fitted()
+    tasks = model._tasks(model._data_to_certify(X, y, sample_weight))
+    return model._certify(tasks, model._problems(tasks))
 
 
 def _certify_other(model: Any, X: Any, y: Any, sample_weight: Any, problem: dict[str, Any]) -> Certificate | PerClass:
@@ -96,20 +98,31 @@ def check_claims(estimator: CertifiedModel, proof: Certificate | PerClass) -> No
     CertificateError
         Names the attribute that claims more than what is proven.
     """
-    claimed: Any = estimator.certificate_
-    claimed.check(proof)
+    model: Any = estimator._as_fitted()
+    model.certificate_.check(proof)
     proofs: list[Any] = list(proof.values()) if isinstance(proof, PerClass) else [proof]
     agreement = max(map(_agreement, proofs))
-    if hasattr(estimator, "objective_"):
-        _refuse_others("objective_", estimator.objective_, [one.objective for one in proofs], agreement)
+    if hasattr(model, "objective_"):
+        _refuse_others("objective_", model.objective_, [one.objective for one in proofs], agreement)
     # A kernel SVM derives its margin from the certificate, which is checked already.
-    if "margin_" in vars(estimator):
-        _refuse_others("margin_", estimator.margin_, _margins_of(estimator, proofs), agreement)
-    says_solved = getattr(estimator, "status_", None) is Status.SOLVED or getattr(estimator, "fit_status_", 1) == 0
-    if says_solved and not all(_is_solved(estimator, one) for one in proofs):
+    if "margin_" in vars(model):
+        _refuse_others("margin_", model.margin_, model._margins(proofs), agreement)
+    _check_status(model, proofs)
+
+
+def _check_status(model: Any, proofs: list[Any]) -> None:
+    """Every task is solved where the status says so; other claims are about one task at least."""
+    goals = [model._goal(k) for k in range(len(proofs))]
+    proven = [
+        proven_claims(proof, goal if goal.tol is None else replace(goal, tol=goal.tol + AGREEMENT))
+        for proof, goal in zip(proofs, goals, strict=True)
+    ]
+    status = getattr(model, "status_", None)
+    solved = all(Status.SOLVED in claims for claims in proven)
+    if not solved and (status is Status.SOLVED or getattr(model, "fit_status_", 1) == 0):
         raise CertificateError(f"status_ {str(Status.SOLVED)!r} is not proven")
-    if getattr(estimator, "status_", None) is Status.SEPARABLE and not any(one.margin or one.freed for one in proofs):
-        raise CertificateError(f"status_ {str(Status.SEPARABLE)!r} is not proven")
+    if status in (Status.SEPARABLE, Status.NOT_SEPARABLE) and not any(status in claims for claims in proven):
+        raise CertificateError(f"status_ {str(status)!r} is not proven")
 
 
 def _refuse_others(name: str, claimed: Any, proven: Any, agreement: float) -> None:
@@ -123,25 +136,3 @@ def _agreement(proof: Any) -> float:
     if isinstance(proof, MarginBracket) and proof.lower != 0.0 and math.isfinite(proof.lower):
         return 2.0 * AGREEMENT * max(1.0, proof.radius / abs(proof.lower))
     return AGREEMENT
-
-
-def _margins_of(estimator: Any, proofs: list[Any]) -> Any:
-    """The proven margins: lower bounds of brackets, 1/||w|| of soft margins."""
-    if not isinstance(estimator, RegularizedModel):
-        return [one.lower for one in proofs]
-    if math.isinf(estimator.C):
-        return [max(0.0, one.lower) for one in proofs]
-    lengths = np.linalg.norm(estimator.coef_, axis=1)
-    return np.divide(1.0, lengths, out=np.full_like(lengths, np.inf), where=lengths > 0.0)
-
-
-def _is_solved(estimator: Any, proof: Any) -> bool:
-    """Whether the proof shows what the model was asked for: a gap of tol, or a separating hyperplane."""
-    if isinstance(estimator, RegularizedModel) or isinstance(proof, DualityGap):
-        negligible = NEGLIGIBLE_LOSS * (estimator.C if isinstance(estimator, RegularizedModel) else 1.0)
-        return Status.SOLVED in proven_claims(proof, estimator.tol + AGREEMENT, negligible)
-    if getattr(estimator, "average", False) or getattr(estimator, "early_stopping", False):
-        # The last pass made no mistake; the averaged hyperplane, and rows that were held out, may have some.
-        return True
-    bracket = proof if isinstance(proof, MarginBracket) else proof.bracket
-    return bracket.lower >= -AGREEMENT * bracket.radius

@@ -1,6 +1,6 @@
 """The kernel perceptron as a scikit-learn classifier."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -12,24 +12,16 @@ import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, CertificateError, PerClass, UpdateRule, bound_mistakes
 from maxmargin.certificates.kernel_geometry import feature_space_scores, kernel_geometry
-from maxmargin.data import (
-    Dataset,
-    LabelledPoints,
-    Points,
-    validate_classes,
-    validate_points,
-    validate_training_data,
-)
-from maxmargin.estimators._base import CertifiedClassifier, one_or_all, plain, refuse_other_rows
+from maxmargin.data import Dataset, LabelledPoints, Points, Tasks, validate_points
+from maxmargin.estimators._base import Solve, one_or_all, plain, refuse_other_rows
 from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram
-from maxmargin.estimators.perceptron import STALLED_ADVICE, set_passes
+from maxmargin.estimators._perceptrons import STALLED_ADVICE, OnlineClassifier, set_passes
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import built_in
-from maxmargin.solvers.core import Status, interrupt_handler
+from maxmargin.reconciliation import Goal
 from maxmargin.solvers.kernel.expansion import kernel_scores
 from maxmargin.solvers.perceptron import kernel as kernel_perceptron
 from maxmargin.solvers.perceptron.kernel import KernelColumns, KernelOptions
@@ -39,7 +31,7 @@ from maxmargin.solvers.perceptron.result import PerceptronResult, Start
 SAME_INTERCEPT = 1e-9
 
 
-class KernelPerceptron(CertifiedClassifier):
+class KernelPerceptron(OnlineClassifier):
     r"""The perceptron in the feature space of a kernel, with its mistake bound as certificate.
 
     .. math:: f(x) = \sum_j \alpha_j y_j\, k(x_j, x) + b
@@ -52,8 +44,10 @@ class KernelPerceptron(CertifiedClassifier):
     ----------
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
         A callable takes two matrices and returns the matrix of kernel values between their rows. For
-        ``"precomputed"``, X is that matrix. The bounds hold for positive semidefinite kernels; ``"sigmoid"`` in
-        general is none.
+        ``"precomputed"``, X is that matrix, symmetric up to rounding. The bounds hold for positive semidefinite
+        kernels. ``"sigmoid"``, and ``"poly"`` with a negative ``coef0``, are none in general, and nothing is proven.
+        Callables and matrices are tested, and the certificate states the assumption; nothing is proven where the test
+        fails.
     degree : int, default=3
         For ``"poly"``.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -115,8 +109,7 @@ class KernelPerceptron(CertifiedClassifier):
 
     _advice_when_stalled = STALLED_ADVICE
     _private_attributes = ("_kernel", "_n_seen", "_one_run")
-    # The kernel cache of the fit in progress.
-    _columns: KernelColumns
+    _rule_of_model = ("kernel", "degree", "gamma", "coef0", "fit_intercept")
 
     _parameter_constraints: dict = {
         **KERNEL_CONSTRAINTS,
@@ -200,25 +193,7 @@ class KernelPerceptron(CertifiedClassifier):
         -------
         self
         """
-        # One pass in the order given, on a copy: a call that fails leaves the model as it was.
-        model = copy(self).set_params(max_iter=1, tol=None, shuffle=False)
-        first = not hasattr(self, "classes_")
-        classes = validate_classes(classes, None if first else self.classes_)
-        labelled = validate_training_data(model, X, y, classes=classes, reset=first)
-        if first:
-            model._prepare(labelled)
-        with interrupt_handler() as stop_requested:
-            starts = model._starts(labelled)
-            if not first:
-                starts = [Start(scores=scores) for scores in model._expansion(labelled.points).T]
-            problems = model._problems(labelled)
-            results = self._solve_tasks_of(model, labelled, problems, starts, self.max_time, stop_requested)
-            model._set_attributes(labelled, results)
-            model._one_run = model._one_run and not hasattr(self, "certificate_")
-            for name in ("certificate_", "status_"):
-                model.__dict__.pop(name, None)
-            self._take_over(model)
-        return self
+        return self._partial_fit(X, y, classes)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Compute f(x), in blocks of rows.
@@ -231,8 +206,7 @@ class KernelPerceptron(CertifiedClassifier):
         -------
         ndarray of shape (n,), or (n, n_classes) for more than two classes
         """
-        check_is_fitted(self)
-        scores = self._expansion(validate_points(self, X))
+        scores = self._expansion(validate_points(self._as_fitted(), X))
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def _attributes_so_far(self, labelled: LabelledPoints, results: Sequence[Any]) -> dict[str, Any]:
@@ -254,31 +228,38 @@ class KernelPerceptron(CertifiedClassifier):
         self._n_seen = 0
         self._one_run = True
 
-    def _problem(self, task: Dataset) -> KernelPerceptronProblem:
+    def _problem(self, data: Dataset) -> KernelPerceptronProblem:
         if built_in(self._kernel):
-            task = replace(task, points=task.points.narrow)
-        return KernelPerceptronProblem(task, self._kernel, self.fit_intercept, self.eta0)
+            data = replace(data, points=data.points.narrow)
+        return KernelPerceptronProblem(data, self._kernel, self.fit_intercept, self.eta0)
 
     @contextmanager
-    def _solving(self, problems: Sequence[KernelPerceptronProblem]) -> Iterator[int | None]:
+    def _solving(
+        self, problems: Sequence[KernelPerceptronProblem], options: KernelOptions
+    ) -> Iterator[tuple[Solve, None]]:
         # All tasks have the same rows, and so the same kernel columns.
-        self._columns = KernelColumns(problems[0], self.cache_size)
-        yield None
-        del self._columns
+        shared = replace(options, columns=KernelColumns(problems[0], self.cache_size))
+        yield lambda problem, _, monitor, start: kernel_perceptron.solve(problem, shared, monitor, start), None
 
-    def _options(self, seed: int, n_threads: int) -> KernelOptions:
+    def _options(self, tasks: Tasks) -> KernelOptions:
         return KernelOptions(
             tol=self.tol,
             max_iter=self.max_iter,
-            seed=seed,
-            n_threads=n_threads,
             n_iter_no_change=self.n_iter_no_change,
             shuffle=self.shuffle,
-            columns=self._columns,
+            **self._seed_and_threads(tasks),
         )
 
-    def _solver(self, problem: KernelPerceptronProblem) -> Callable[..., PerceptronResult]:  # noqa: ARG002
-        return kernel_perceptron.solve
+    def _continue_stream(self, labelled: LabelledPoints, first: bool) -> Sequence[Start | None]:
+        if first:
+            self._prepare(labelled)
+            return [None] * labelled.n_tasks
+        # The updates since a fit are not those of one run.
+        self._one_run = self._one_run and not hasattr(self, "certificate_")
+        return [Start(scores=scores) for scores in self._expansion(labelled.points).T]
+
+    def _add_results(self, labelled: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
+        self._set_attributes(labelled, results)
 
     def _set_attributes(self, tasks: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
         """Add the updates of the results to the expansion so far."""
@@ -321,10 +302,11 @@ class KernelPerceptron(CertifiedClassifier):
         updates = np.atleast_1d(self.n_updates_)
         proofs = {}
         for task, (label, problem) in enumerate(zip(tasks.classes[-len(problems) :], problems, strict=True)):
-            geometry = kernel_geometry(problem, scores[:, task], self.support_, self.dual_coef_[task])
+            geometry = kernel_geometry(
+                problem, scores[:, task], self.support_, self.dual_coef_[task], problems[0].kernel_facts
+            )
             proofs[plain(label)] = bound_mistakes(geometry, rule, int(updates[task]))
         return PerClass(proofs) if len(proofs) > 1 else next(iter(proofs.values()))
 
-    def _reconcile_task(self, status: Status, certificate: Certificate, problem: Any) -> Status:  # noqa: ARG002
-        """The run's status: SOLVED is a pass without a mistake."""
-        return status
+    def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
+        return Goal(None)

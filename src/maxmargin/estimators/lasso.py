@@ -1,6 +1,6 @@
 """The lasso as a scikit-learn regressor."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval
 
 from maxmargin.certificates.lasso_gap import LassoGap, measure_lasso_gap
 from maxmargin.data import TargetPoints
+from maxmargin.estimators._base import Solve
 from maxmargin.estimators._linear_regression import LinearRegression
 from maxmargin.estimators._penalty import penalty_from_prior
 from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
@@ -143,8 +144,8 @@ class Lasso(LinearRegression):
     def _penalty(self) -> float:
         return penalty_from_prior(self, "sigma2", "rate", lambda sigma2, rate: sigma2 * rate)
 
-    def _problem(self, task: TargetPoints) -> LassoProblem:
-        return LassoProblem(SquaredErrors.of(task, self.fit_intercept), self._penalty())
+    def _problem(self, data: TargetPoints) -> LassoProblem:
+        return LassoProblem(SquaredErrors.of(data, self.fit_intercept), self._penalty())
 
     def _starts(self, tasks: Any) -> Sequence[Result[float] | None]:
         if not (self.warm_start and hasattr(self, "coef_")):
@@ -153,8 +154,8 @@ class Lasso(LinearRegression):
             raise ValueError("warm_start=True needs as many columns as the last fit; X has others.")
         return [Result(self.coef_, self.intercept_, np.empty(0))]
 
-    def _solver(self, problem: LassoProblem) -> Callable[..., Any]:  # noqa: ARG002
+    def _solver(self, problem: LassoProblem) -> Solve:  # noqa: ARG002
         return lasso.solve
 
-    def _certify_task(self, task: int, problem: LassoProblem) -> LassoGap:  # noqa: ARG002
+    def _certify_task(self, k: int, problem: LassoProblem) -> LassoGap:  # noqa: ARG002
         return measure_lasso_gap(problem, self.coef_, self.intercept_)

@@ -8,24 +8,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certificates import (
-    Certificate,
-    MarginBracket,
-    NotSeparableError,
-    bracket_hard_margin,
-    measure_gap,
-    measure_multiclass_gap,
-)
-from maxmargin.data import Dataset, JointClasses, LabelledPoints, validate_training_data
-from maxmargin.estimators._base import LinearClassifier, certificates_of, one_or_all, refuse_other_rows
+from maxmargin.certificates import Certificate, bracket_hard_margin, measure_gap, measure_multiclass_gap
+from maxmargin.data import Dataset, JointClasses, LabelledPoints, Tasks, validate_training_data
+from maxmargin.estimators._base import LinearClassifier, certificates_of, one_or_array, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
-from maxmargin.estimators._progress import Tasks
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LOSSES, LinearSVMProblem, weights_of
-from maxmargin.solvers.core import Result, Status, warm_start
+from maxmargin.solvers.core import Result, warm_start
 
 
 class LinearSVC(LinearSVM, LinearClassifier):
@@ -115,7 +106,7 @@ class LinearSVC(LinearSVM, LinearClassifier):
     True
     """
 
-    _takes_hard_margin = True
+    _advice_without_solution = "C=inf has no solution: use a soft margin, for example LinearSVC(C=1.0)."
 
     _parameter_constraints: dict = {
         **LinearSVM._parameter_constraints,
@@ -194,10 +185,10 @@ class LinearSVC(LinearSVM, LinearClassifier):
         -------
         ndarray of shape (n,), or (n, n_classes) for more than two classes one against the rest
         """
-        check_is_fitted(self)
-        labelled = validate_training_data(self, X, y, classes=self.classes_, reset=False)
-        if self._learns_jointly(labelled):
-            problem: Any = self._problem(labelled)
+        model = self._as_fitted()
+        labelled = validate_training_data(model, X, y, classes=self.classes_, reset=False)
+        if model._learns_jointly(labelled):
+            problem: Any = model._problem(labelled)
             return problem.slack(problem.scores(self.coef_, self.intercept_))
         scores = labelled.points.scores(self.coef_.T) + self.intercept_
         signs = np.column_stack([dataset.signs for dataset in labelled.tasks()])
@@ -228,23 +219,28 @@ class LinearSVC(LinearSVM, LinearClassifier):
                         f"{getattr(self, name)!r}."
                     )
 
+    def _prepare(self, data: LabelledPoints) -> None:
+        super()._prepare(data)
+        if math.isinf(self.C):
+            self._refuse_classes_without_weight(data, "C=inf, the hard margin,")
+
     def _learns_jointly(self, labelled: LabelledPoints) -> bool:
         return self.multi_class == "crammer_singer" and len(labelled.classes) > 2
 
     def _tasks(self, data: LabelledPoints) -> Tasks:
         return JointClasses(data) if self._learns_jointly(data) else data
 
-    def _problem(self, task: Dataset | LabelledPoints) -> LinearSVMProblem | HardMarginProblem | CrammerSingerProblem:
-        weights = weights_of(task.points, task.weights)
-        if isinstance(task, LabelledPoints):
+    def _problem(self, data: Dataset | LabelledPoints) -> LinearSVMProblem | HardMarginProblem | CrammerSingerProblem:
+        weights = weights_of(data.points, data.weights)
+        if isinstance(data, LabelledPoints):
             return CrammerSingerProblem(
-                task.points, task.codes, weights, len(task.classes), self.C, self._intercept_penalty
+                data.points, data.codes, weights, len(data.classes), self.C, self._intercept_penalty
             )
         if math.isinf(self.C):
-            return HardMarginProblem(task, self.fit_intercept)
+            return HardMarginProblem(data, self.fit_intercept)
         # For two classes w_1 = -w_2 = w/2, and the joint problem is half the two-class problem with 2C.
         C = 2.0 * self.C if self.multi_class == "crammer_singer" else self.C
-        return LinearSVMProblem(task.points, LOSSES[self.loss](task.signs, weights, C), self._intercept_penalty)
+        return LinearSVMProblem(data.points, LOSSES[self.loss](data.signs, weights, C), self._intercept_penalty)
 
     def _starts(self, tasks: Any) -> Sequence[Result[Any] | None]:
         if self.warm_start and hasattr(self, "classes_") and not np.array_equal(self.classes_, tasks.classes):
@@ -271,32 +267,23 @@ class LinearSVC(LinearSVM, LinearClassifier):
             self.dual_coef_ = np.ascontiguousarray(results[0].beta.T)
             self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
 
-    def _certify_task(self, task: int, problem: Any) -> Certificate:
+    def _certify_task(self, k: int, problem: Any) -> Certificate:
+        points = problem.dataset.points if isinstance(problem, HardMarginProblem) else problem.points
+        refuse_other_rows(points.n_rows, self.dual_coef_.shape[1])
         if isinstance(problem, CrammerSingerProblem):
-            refuse_other_rows(problem.points.n_rows, self.dual_coef_.shape[1])
             duals = np.ascontiguousarray(self.dual_coef_.T)
             return measure_multiclass_gap(problem, self.coef_, self.intercept_, duals)
-        vectors = self.coef_[task], float(self.intercept_[task]), self.dual_coef_[task]
-        if isinstance(problem, HardMarginProblem):
-            refuse_other_rows(problem.dataset.points.n_rows, self.dual_coef_.shape[1])
-            return bracket_hard_margin(problem, *vectors)
-        refuse_other_rows(problem.points.n_rows, self.dual_coef_.shape[1])
-        return measure_gap(problem, *vectors)
+        vectors = self.coef_[k], float(self.intercept_[k]), self.dual_coef_[k]
+        measure: Any = bracket_hard_margin if isinstance(problem, HardMarginProblem) else measure_gap
+        return measure(problem, *vectors)
 
-    def _refuse_outcome(self, status: Status, certificate: Certificate, task: str) -> None:
-        if status is Status.NOT_SEPARABLE and isinstance(certificate, MarginBracket):
-            which = "" if len(self.classes_) == 2 else f"{task}: "
-            raise NotSeparableError(
-                f"{which}{certificate}. C=inf has no solution: use a soft margin, for example LinearSVC(C=1.0).",
-                certificate,
-            )
+    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
+        super()._finish(tasks, problems, results)
+        self.margin_ = one_or_array(self._margins(certificates_of(self.certificate_, tasks.n_tasks)))
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
-        proofs: list[Any] = certificates_of(self.certificate_, tasks.n_tasks)
-        if isinstance(problems[0], HardMarginProblem):
-            margins = np.array([max(0.0, proof.lower) for proof in proofs])
-        else:
-            lengths = np.linalg.norm(self.coef_, axis=1)
-            margins = np.divide(1.0, lengths, out=np.full_like(lengths, np.inf), where=lengths > 0.0)
-        self.margin_ = float(margins[0]) if len(margins) == 1 else margins
-        self.objective_ = one_or_all([proof.objective for proof in proofs])
+    def _margins(self, proofs: Sequence[Any]) -> Sequence[float]:
+        """The margins that certificates prove for the hard margin, else 1/||w||."""
+        if math.isinf(self.C):
+            return [max(0.0, proof.lower) for proof in proofs]
+        lengths = np.linalg.norm(self.coef_, axis=1)
+        return np.divide(1.0, lengths, out=np.full_like(lengths, np.inf), where=lengths > 0.0)

@@ -5,19 +5,19 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import SVMGap, measure_gap
 from maxmargin.data import TargetPoints, validate_points, validate_targets
-from maxmargin.estimators._base import refuse_other_rows
+from maxmargin.estimators._base import CertifiedRegressor, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.problems.linear_svm import REGRESSION_LOSSES, LinearSVMProblem, weights_of
 from maxmargin.solvers.core import Result
 
 
-class LinearSVR(RegressorMixin, LinearSVM):
+class LinearSVR(LinearSVM, CertifiedRegressor):
     r"""Linear support vector regression, solved to a certified duality gap.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \max(0, |y_i - w \cdot x_i - b| - \epsilon)
@@ -148,21 +148,15 @@ random_state, warm_start, verbose
         -------
         ndarray of shape (n,)
         """
-        check_is_fitted(self)
-        data = validate_targets(self, X, y, reset=False)
+        model = self._as_fitted()
+        data = validate_targets(model, X, y, reset=False)
         scores = data.points.scores(self.coef_) + self.intercept_[0]
-        return np.maximum(0.0, np.abs(data.targets - scores) - self.epsilon)
+        return np.maximum(0.0, np.abs(data.targets - scores) - model.epsilon)
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
-        return validate_targets(self, X, y, sample_weight=sample_weight)
-
-    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
-        return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)
-
-    def _problem(self, task: TargetPoints) -> LinearSVMProblem:
-        weights = weights_of(task.points, task.weights)
-        loss = REGRESSION_LOSSES[self.loss](task.targets, weights, self.C, self.epsilon)
-        return LinearSVMProblem(task.points, loss, self._intercept_penalty)
+    def _problem(self, data: TargetPoints) -> LinearSVMProblem:
+        weights = weights_of(data.points, data.weights)
+        loss = REGRESSION_LOSSES[self.loss](data.targets, weights, self.C, self.epsilon)
+        return LinearSVMProblem(data.points, loss, self._intercept_penalty)
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
         w, b, _ = (np.zeros(labelled.points.n_columns), 0.0, None) if results[0] is None else results[0]
@@ -172,9 +166,6 @@ random_state, warm_start, verbose
         super()._set_attributes(tasks, results)
         self.coef_ = results[0].w
 
-    def _certify_task(self, task: int, problem: LinearSVMProblem) -> SVMGap:
+    def _certify_task(self, k: int, problem: LinearSVMProblem) -> SVMGap:
         refuse_other_rows(problem.points.n_rows, self.dual_coef_.shape[1])
-        return measure_gap(problem, self.coef_, float(self.intercept_[0]), self.dual_coef_[task])
-
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
-        self.objective_ = self.certificate_.primal  # type: ignore[union-attr]
+        return measure_gap(problem, self.coef_, float(self.intercept_[0]), self.dual_coef_[k])

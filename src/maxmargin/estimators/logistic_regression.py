@@ -1,7 +1,7 @@
 """Logistic regression as a scikit-learn classifier."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,12 +10,12 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.certificates import LogisticGap, measure_logistic_gap
-from maxmargin.data import Dataset, LabelledPoints
-from maxmargin.estimators._base import LinearClassifier, certificates_of, one_or_all
+from maxmargin.data import Dataset, LabelledPoints, Tasks
+from maxmargin.estimators._base import LinearClassifier, Solve, one_or_all
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
-from maxmargin.solvers.core import Options, Result
+from maxmargin.solvers.core import Result
 from maxmargin.solvers.regression import logistic_gradient, logistic_newton
 from maxmargin.solvers.regression.logistic import LogisticResult
 from maxmargin.solvers.regression.logistic_gradient import GradientOptions
@@ -212,19 +212,19 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         return logarithms - np.logaddexp.reduce(logarithms, axis=1, keepdims=True)
 
     def _check_parameters(self) -> None:
-        if not math.isinf(self.C):
-            self._refuse_extreme("C")
+        super()._check_parameters()
         if self.step_size is not None and self.solver != "gradient":
             raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
 
-    def _problem(self, task: Dataset) -> LogisticProblem:
-        weights = weights_of(task.points, task.weights)
-        return LogisticProblem(task.points, task.signs, weights, float(self.C), self.fit_intercept)
+    def _problem(self, data: Dataset) -> LogisticProblem:
+        weights = weights_of(data.points, data.weights)
+        return LogisticProblem(data.points, data.signs, weights, float(self.C), self.fit_intercept)
 
-    def _options(self, seed: int, n_threads: int) -> Options:
-        return GradientOptions(self.tol, self.max_iter or math.inf, seed, n_threads, self.step_size)
+    def _options(self, tasks: Tasks) -> GradientOptions:
+        limits = self.tol, self.max_iter or math.inf
+        return GradientOptions(*limits, **self._seed_and_threads(tasks), step_size=self.step_size)
 
-    def _solver(self, problem: LogisticProblem) -> Callable[..., Any]:  # noqa: ARG002
+    def _solver(self, problem: LogisticProblem) -> Solve:  # noqa: ARG002
         return logistic_gradient.solve if self.solver == "gradient" else logistic_newton.solve
 
     def _starts(self, tasks: Any) -> Sequence[Result[float] | None]:
@@ -247,12 +247,8 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
             self.separating_coef_ = np.array([(separating or zero)[0] for separating in found])
             self.separating_intercept_ = np.array([(separating or zero)[1] for separating in found])
 
-    def _certify_task(self, task: int, problem: LogisticProblem) -> LogisticGap:
+    def _certify_task(self, k: int, problem: LogisticProblem) -> LogisticGap:
         separating = None
         if hasattr(self, "separating_coef_"):
-            separating = self.separating_coef_[task], float(self.separating_intercept_[task])
-        return measure_logistic_gap(problem, self.coef_[task], float(self.intercept_[task]), separating)
-
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
-        proofs: list[Any] = certificates_of(self.certificate_, tasks.n_tasks)
-        self.objective_ = one_or_all([proof.primal for proof in proofs])
+            separating = self.separating_coef_[k], float(self.separating_intercept_[k])
+        return measure_logistic_gap(problem, self.coef_[k], float(self.intercept_[k]), separating)

@@ -1,7 +1,7 @@
 """The margin perceptron as a scikit-learn classifier."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -9,12 +9,19 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
-from maxmargin.certificates import Certificate, bracket_margin, linear_geometry
-from maxmargin.data import Dataset, LabelledPoints
-from maxmargin.estimators._base import LinearClassifier, certificates_of, one_or_all, refuse_other_rows
-from maxmargin.estimators.perceptron import set_linear_model
+from maxmargin.certificates import Certificate, MarginBracket, bracket_margin, linear_geometry
+from maxmargin.data import Dataset, LabelledPoints, Tasks
+from maxmargin.estimators._base import (
+    LinearClassifier,
+    Solve,
+    certificates_of,
+    one_or_all,
+    one_or_array,
+    refuse_other_rows,
+)
+from maxmargin.estimators._perceptrons import set_linear_model
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core import Status
+from maxmargin.reconciliation import Goal
 from maxmargin.solvers.perceptron import margin as margin_perceptron
 from maxmargin.solvers.perceptron import smooth as smooth_perceptron
 from maxmargin.solvers.perceptron.margin import MarginOptions, MarginResult
@@ -167,20 +174,19 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
         """
         return self._fit(X, y)
 
-    def _problem(self, dataset: Dataset) -> PerceptronProblem:
-        return PerceptronProblem(dataset, self.fit_intercept, normalize=self.normalize)
+    def _problem(self, data: Dataset) -> PerceptronProblem:
+        return PerceptronProblem(data, self.fit_intercept, normalize=self.normalize)
 
-    def _options(self, seed: int, n_threads: int) -> MarginOptions:
+    def _options(self, tasks: Tasks) -> MarginOptions:
         return MarginOptions(
             max_iter=math.inf if self.max_iter is None else self.max_iter,
-            seed=seed,
-            n_threads=n_threads,
             gamma=self.gamma,
             min_gamma=self.min_gamma,
             shuffle=self.shuffle,
+            **self._seed_and_threads(tasks),
         )
 
-    def _solver(self, problem: PerceptronProblem) -> Callable[..., MarginResult]:  # noqa: ARG002
+    def _solver(self, problem: PerceptronProblem) -> Solve:  # noqa: ARG002
         return smooth_perceptron.solve if self.accelerated else margin_perceptron.solve
 
     def _set_attributes(self, tasks: LabelledPoints, results: Sequence[MarginResult]) -> None:
@@ -190,20 +196,25 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
         self.updates_per_round_ = one_or_all([result.updates_per_round for result in results])
         self.n_rounds_ = one_or_all([len(result.updates_per_round) for result in results])
 
-    def _certify_task(self, task: int, problem: PerceptronProblem) -> Certificate:
-        alpha = np.abs(self.dual_coef_[task])
+    def _certify_task(self, k: int, problem: PerceptronProblem) -> Certificate:
+        alpha = np.abs(self.dual_coef_[k])
         refuse_other_rows(problem.dataset.signs.size, alpha.size)
-        return bracket_margin(linear_geometry(problem, self.coef_[task], self.intercept_[task], alpha))
+        return bracket_margin(linear_geometry(problem, self.coef_[k], self.intercept_[k], alpha))
 
-    def _reconcile_task(self, status: Status, certificate: Any, problem: Any) -> Status:  # noqa: ARG002
+    def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         """SOLVED needs a separating hyperplane, NOT_SEPARABLE an upper bound below the margin asked for."""
-        if status is Status.SOLVED and not certificate.separates:
-            return Status.STALLED
-        asked = self.min_gamma * certificate.radius if self.gamma is None else self.gamma
-        if status is Status.NOT_SEPARABLE and certificate.upper > max(asked * (1.0 + ROUNDING), UNDERFLOW):
-            return Status.STALLED
-        return status
+
+        def lacks_margin(bracket: MarginBracket) -> bool:
+            # Without a given gamma, the search may end below min_gamma R at a hyperplane that separates nevertheless.
+            if bracket.separates and self.gamma is None:
+                return False
+            asked = self.min_gamma * bracket.radius if self.gamma is None else self.gamma
+            return bracket.upper <= max(asked * (1.0 + ROUNDING), UNDERFLOW)
+
+        return Goal(tol=None, lacks_margin=lacks_margin)
 
     def _finish(self, tasks: Any, problems: Any, results: Any) -> None:  # noqa: ARG002
-        proofs: list[Any] = certificates_of(self.certificate_, tasks.n_tasks)
-        self.margin_ = proofs[0].lower if len(proofs) == 1 else np.array([proof.lower for proof in proofs])
+        self.margin_ = one_or_array(self._margins(certificates_of(self.certificate_, tasks.n_tasks)))
+
+    def _margins(self, proofs: Sequence[Any]) -> list[float]:
+        return [proof.lower for proof in proofs]

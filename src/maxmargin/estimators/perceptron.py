@@ -1,8 +1,8 @@
 """The perceptron as a scikit-learn classifier."""
 
 import math
-from collections.abc import Callable, Sequence
-from copy import copy
+from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,31 +14,30 @@ from sklearn.utils.metaestimators import available_if
 
 from maxmargin.certificates import (
     Certificate,
-    UpdateRule,
+    MarginBracket,
     bound_mistakes,
     bracket_hard_margin,
     has_no_margin,
     linear_geometry,
 )
-from maxmargin.data import (
-    Dataset,
-    LabelledPoints,
-    validate_classes,
-    validate_training_data,
+from maxmargin.certificates.base import AGREEMENT
+from maxmargin.data import Dataset, LabelledPoints, Tasks
+from maxmargin.estimators._base import LinearClassifier, Solve, as_list, one_or_all, refuse_other_rows
+from maxmargin.estimators._perceptrons import (
+    STALLED_ADVICE,
+    OnlineClassifier,
+    set_linear_model,
+    start_array,
+    update_rule,
 )
-from maxmargin.estimators._base import LinearClassifier, as_list, one_or_all, refuse_other_rows
 from maxmargin.problems import PerceptronProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.solvers.core import Status, interrupt_handler
+from maxmargin.reconciliation import Goal
+from maxmargin.solvers.core import Status
 from maxmargin.solvers.perceptron import batch as batch_perceptron
 from maxmargin.solvers.perceptron import online as online_perceptron
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
 
-# A perceptron stalls by its parameters alone; on separable data more passes would end without mistakes.
-STALLED_ADVICE = (
-    "n_iter_no_change passes made no progress of tol, and mistakes are left: set tol=None to run until a pass makes no "
-    "mistake or max_iter is reached, lower tol, or raise n_iter_no_change"
-)
 # Without tol, a run stalls only where its proof of inseparability is not confirmed.
 UNCONFIRMED_ADVICE = (
     "the convex hulls of the classes seem to meet, but rounding errors are too large to prove it: rescale the columns "
@@ -56,7 +55,7 @@ def _learns_online(model: "Perceptron") -> bool:
     return True
 
 
-class Perceptron(LinearClassifier):
+class Perceptron(LinearClassifier, OnlineClassifier):
     r"""The perceptron, with its mistake bound as certificate.
 
     Find a hyperplane without mistakes, that is with zero perceptron criterion
@@ -171,8 +170,8 @@ class Perceptron(LinearClassifier):
 
     _advice_when_not_separable = "no hyperplane separates the classes, so updates would never end: use LinearSVC"
     _private_attributes = ("_ends", "_n_held_out", "_rows_of_stream")
-    # Rows that the fit in progress does not train on.
-    _rows_held_out: np.ndarray | None = None
+    _rule_of_stream = ("eta0", "normalize", "class_weight")
+    _not_of_stream = ("dual_coef_", "hull_weights_", "certificate_", "status_")
 
     @property
     def _advice_when_stalled(self) -> str:  # type: ignore[override]
@@ -293,57 +292,28 @@ class Perceptron(LinearClassifier):
         """
         if self.class_weight == "balanced":
             raise ValueError("class_weight='balanced' needs all rows at once: give partial_fit a dict instead.")
-        # One pass in the order given, on a copy: a call that fails leaves the model as it was.
-        model = copy(self).set_params(max_iter=1, tol=None, shuffle=False)
-        first = not hasattr(self, "coef_")
-        classes = validate_classes(classes, None if first else self.classes_)
-        labelled = validate_training_data(
-            model, X, y, sample_weight=sample_weight, class_weight=self.class_weight, classes=classes, reset=first
-        )
-        starts = self._starts(labelled) if first else self._ends
-        if first or hasattr(self, "certificate_"):
-            # A stream begins, at the coefficients of the last fit if there was one.
-            model._set_starts(labelled, starts)
-            model._rows_of_stream = 0
-            model.n_updates_ = one_or_all([0] * labelled.n_tasks)
-        before = np.atleast_1d(model.n_updates_)
-        with interrupt_handler() as stop_requested:
-            problems = model._problems(labelled)
-            results = self._solve_tasks_of(model, labelled, problems, starts, self.max_time, stop_requested)
-            set_linear_model(model, labelled, results)
-            model._ends = [result.end for result in results]
-            model.n_updates_ = one_or_all([int(old) + run.n_updates for old, run in zip(before, results, strict=True)])
-            model._rows_of_stream += labelled.points.n_rows
-            for name in ("dual_coef_", "hull_weights_", "certificate_", "status_"):
-                model.__dict__.pop(name, None)
-            self._take_over(model)
-        return self
+        return self._partial_fit(X, y, classes, sample_weight)
 
     def _check_parameters(self) -> None:
         if self._average_since() is not None and self.rule != "online":
             raise ValueError(f"average={self.average!r} needs rule='online', got rule={self.rule!r}.")
 
-    def _prepare(self, data: LabelledPoints) -> None:
-        if self.early_stopping:
-            self._rows_held_out = self._held_out(data)
+    def _problem(self, data: Dataset) -> PerceptronProblem:
+        return PerceptronProblem(data, self.fit_intercept, self.eta0, self.normalize)
 
-    def _problem(self, task: Dataset) -> PerceptronProblem:
-        return PerceptronProblem(task, self.fit_intercept, self.eta0, self.normalize)
-
-    def _options(self, seed: int, n_threads: int) -> EpochOptions:
+    def _options(self, tasks: Tasks) -> EpochOptions:
         return EpochOptions(
             tol=self.tol,
             max_iter=self.max_iter,
-            seed=seed,
-            n_threads=n_threads,
             n_iter_no_change=self.n_iter_no_change,
             shuffle=self.shuffle,
-            held_out=self._rows_held_out,
+            held_out=self._held_out(tasks) if self.early_stopping else None,
             average_since=self._average_since(),
             record_criterion=self.record_criterion,
+            **self._seed_and_threads(tasks),
         )
 
-    def _solver(self, problem: PerceptronProblem) -> Callable[..., PerceptronResult]:  # noqa: ARG002
+    def _solver(self, problem: PerceptronProblem) -> Solve:  # noqa: ARG002
         return RULES[self.rule]
 
     def _average_since(self) -> int | None:
@@ -351,13 +321,13 @@ class Perceptron(LinearClassifier):
             return 0 if self.average else None
         return int(self.average) or None
 
-    def _held_out(self, labelled: LabelledPoints) -> np.ndarray:
+    def _held_out(self, labelled: Any) -> np.ndarray:
         counted = np.arange(labelled.codes.size)
         if labelled.weights is not None:
             counted = np.flatnonzero(labelled.weights)
         codes = labelled.codes[counted]
         classes, counts = np.unique(codes, return_counts=True)
-        n_held_out = math.ceil(self.validation_fraction * codes.size)
+        n_held_out = self._n_to_hold_out(codes.size)
         if n_held_out >= codes.size:
             raise ValueError(f"validation_fraction={self.validation_fraction} leaves no row to train on: lower it.")
         stratified = counts.min() > 1 and classes.size <= n_held_out <= codes.size - classes.size
@@ -370,6 +340,9 @@ class Perceptron(LinearClassifier):
         if np.unique(codes[kept]).size < classes.size:
             raise ValueError("validation_fraction leaves a class without a row to train on: lower it.")
         return counted[held_out]
+
+    def _n_to_hold_out(self, n_rows: int) -> int:
+        return math.ceil(self.validation_fraction * n_rows)
 
     def _starts(self, tasks: Any, coef_init: Any = None, intercept_init: Any = None) -> list[Start]:
         n_tasks = tasks.n_tasks
@@ -403,79 +376,62 @@ class Perceptron(LinearClassifier):
         self.dual_coef_ = np.array([result.beta for result in results])
         self._set_starts(tasks, [result.start for result in results])
         self._ends = [result.end for result in results]
-        self._n_held_out = 0 if self._rows_held_out is None else self._rows_held_out.size
-        self._confirm_witnesses(tasks, results)
+        counted = tasks.codes.size if tasks.weights is None else np.count_nonzero(tasks.weights)
+        self._n_held_out = self._n_to_hold_out(int(counted)) if self.early_stopping else 0
         self.hull_weights_ = None
         if any(result.witness is not None for result in results):
             zero = np.zeros(tasks.points.n_rows)
             self.hull_weights_ = np.array([zero if result.witness is None else result.witness for result in results])
 
-    def _confirm_witnesses(self, tasks: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
-        """Keep NOT_SEPARABLE only where the certificate confirms the run's own witness; else the run has stalled."""
-        for dataset, result in zip(tasks.tasks(), results, strict=True):
-            if result.status is not Status.NOT_SEPARABLE or result.witness is None:
-                continue
-            problem = HardMarginProblem(dataset, self.fit_intercept)
-            bracket = bracket_hard_margin(problem, result.w, result.intercept, result.witness * dataset.signs)
-            if not has_no_margin(bracket):
-                result.status, result.witness = Status.STALLED, None
+    def _continue_stream(self, labelled: LabelledPoints, first: bool) -> Sequence[Start]:
+        starts = self._starts(labelled) if first else self._ends
+        if first or hasattr(self, "certificate_"):
+            # A stream begins, at the coefficients of the last fit if there was one.
+            self._set_starts(labelled, starts)
+            self._rows_of_stream = 0
+            self.n_updates_ = one_or_all([0] * labelled.n_tasks)
+        return starts
 
-    def _certify_task(self, task: int, problem: PerceptronProblem) -> Certificate:
+    def _add_results(self, labelled: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
+        before = np.atleast_1d(self.n_updates_)
+        set_linear_model(self, labelled, results)
+        self._ends = [result.end for result in results]
+        self.n_updates_ = one_or_all([int(old) + run.n_updates for old, run in zip(before, results, strict=True)])
+        self._rows_of_stream += labelled.points.n_rows
+
+    def _certify_task(self, k: int, problem: PerceptronProblem) -> Certificate:
         whole_run = hasattr(self, "dual_coef_")
         n_rows = self.dual_coef_.shape[1] if whole_run else self._rows_of_stream
         refuse_other_rows(problem.dataset.signs.size, n_rows)
-        alpha = np.abs(self.dual_coef_[task]) if whole_run else None
-        start = self.coef_init_[task], self.intercept_init_[task]
-        witness = self.hull_weights_[task] if whole_run and self.hull_weights_ is not None else None
-        geometry = linear_geometry(problem, self.coef_[task], self.intercept_[task], alpha, start, witness)
-        passes = len(as_list(self.mistakes_per_pass_, len(self.coef_))[task]) if whole_run else 1
+        alpha = np.abs(self.dual_coef_[k]) if whole_run else None
+        start = self.coef_init_[k], self.intercept_init_[k]
+        witness = self.hull_weights_[k] if whole_run and self.hull_weights_ is not None else None
+        geometry = linear_geometry(problem, self.coef_[k], self.intercept_[k], alpha, start, witness)
+        passes = len(as_list(self.mistakes_per_pass_, len(self.coef_))[k]) if whole_run else 1
         held_out = self._n_held_out if whole_run else 0
         rule = update_rule(problem, max(1, passes), batch=self.rule == "batch", held_out=held_out)
-        return bound_mistakes(geometry, rule, int(np.atleast_1d(self.n_updates_)[task]))
+        return bound_mistakes(geometry, rule, int(np.atleast_1d(self.n_updates_)[k]))
 
-    def _reconcile_task(self, status: Status, certificate: Certificate, problem: Any) -> Status:  # noqa: ARG002
-        """The run's status: SOLVED is a pass without a mistake; NOT_SEPARABLE was confirmed with its witness."""
-        return status
+    def _goal(self, k: int, problem: PerceptronProblem | None = None) -> Goal:
+        may_leave_mistakes = self.early_stopping or self._average_since() is not None
+        return Goal(None, lacks_margin=partial(self._hulls_meet, k, problem), may_leave_mistakes=may_leave_mistakes)
 
+    def _hulls_meet(self, k: int, problem: PerceptronProblem | None, bracket: MarginBracket) -> bool:
+        """Whether it is proven that the convex hulls of the classes meet at the point that the hull weights define."""
+        hull_weights = getattr(self, "hull_weights_", None)
+        if hull_weights is None or not hull_weights[k].any():
+            return False
+        if problem is None:
+            return bracket.upper <= AGREEMENT * bracket.radius
+        # The points are centred for this bracket, unlike those of the mistake bound: a smaller R, a stronger proof.
+        hard = HardMarginProblem(problem.dataset, self.fit_intercept)
+        beta = hull_weights[k] * problem.dataset.signs
+        return has_no_margin(bracket_hard_margin(hard, self.coef_[k], float(self.intercept_[k]), beta))
 
-def set_linear_model(model: Any, tasks: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
-    """Set the coefficients and the record of every pass."""
-    model.classes_ = tasks.classes
-    model.coef_ = np.array([result.w for result in results])
-    model.intercept_ = np.array([result.intercept for result in results])
-    model.n_updates_ = one_or_all([result.n_updates for result in results])
-    model.rows_evaluated_per_pass_ = one_or_all([result.rows_evaluated_per_pass for result in results])
-    set_passes(model, results)
-
-
-def set_passes(model: Any, results: Sequence[PerceptronResult]) -> None:
-    """Set the number of passes, and the mistakes and losses of every pass."""
-    model.n_iter_ = max(1, *(result.n_iter for result in results))
-    model.mistakes_per_pass_ = one_or_all([result.mistakes_per_pass for result in results])
-    model.online_loss_per_pass_ = one_or_all([result.online_loss_per_pass for result in results])
-    criteria = [result.criterion_per_pass for result in results]
-    model.criterion_per_pass_ = None if any(one is None for one in criteria) else one_or_all(criteria)
-
-
-def update_rule(problem: PerceptronProblem, passes: int, *, batch: bool, held_out: int = 0) -> UpdateRule:
-    """The update rule of a run, as the mistake bounds need it: its passes, and its steps on the points."""
-    steps = (problem.steps * problem.lengths)[problem.dataset.counted]
-    return UpdateRule(
-        passes=passes,
-        smallest_step=float(steps.min()),
-        largest_step=float(steps.max()),
-        rows_at_once=steps.size if batch else 1,
-        held_out=held_out,
-    )
-
-
-def start_array(name: str, given: Any, shape: tuple[int, ...], default: np.ndarray | None) -> np.ndarray | None:
-    """Return the given starting values as an array of the right shape, or the default where none are given."""
-    if given is None:
-        return default
-    array = np.asarray(given, dtype=np.float64)
-    if array.size != math.prod(shape):
-        raise ValueError(f"{name} has shape {array.shape}; the model's is {shape}.")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} has entries that are not finite.")
-    return array.reshape(shape)
+    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
+        """Leave out hull weights that prove nothing."""
+        refuted = [run.witness is not None and run.status is not Status.NOT_SEPARABLE for run in results]
+        if any(refuted) and self.hull_weights_ is not None:
+            self.hull_weights_[refuted] = 0.0
+            self.hull_weights_ = self.hull_weights_ if self.hull_weights_.any() else None
+            self.certificate_ = self._certify(tasks, problems)

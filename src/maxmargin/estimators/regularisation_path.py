@@ -51,7 +51,9 @@ def svm_path(X: Any, y: Any, Cs: Iterable[float], *, sample_weight: Any = None, 
             ratio = C / last.C
             # Duals of so different a C say nothing of this one.
             model.dual_coef_ = last.dual_coef_ * (ratio if 1e-6 <= ratio <= 1e6 else 0.0)
-        models.append(model.fit(X, y, sample_weight=sample_weight).set_params(warm_start=False))
+        model.fit(X, y, sample_weight=sample_weight).set_params(warm_start=False)
+        model._freeze_parameters()
+        models.append(model)
     return models
 
 

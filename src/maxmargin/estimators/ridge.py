@@ -1,6 +1,6 @@
 """Ridge regression as a scikit-learn regressor."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval
 
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.data import TargetPoints
+from maxmargin.estimators._base import Attempt, Solve
 from maxmargin.estimators._linear_regression import LinearRegression
 from maxmargin.estimators._penalty import penalty_from_prior
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
@@ -120,21 +121,16 @@ class Ridge(LinearRegression):
     def _penalty(self) -> float:
         return penalty_from_prior(self, "sigma2", "tau2", lambda sigma2, tau2: sigma2 / tau2)
 
-    def _problem(self, task: TargetPoints) -> RidgeProblem:
-        return RidgeProblem(SquaredErrors.of(task, self.fit_intercept), self._penalty())
+    def _problem(self, data: TargetPoints) -> RidgeProblem:
+        return RidgeProblem(SquaredErrors.of(data, self.fit_intercept), self._penalty())
 
-    def _solver(self, problem: RidgeProblem) -> Callable[..., Any]:  # noqa: ARG002
+    def _solver(self, problem: RidgeProblem) -> Solve:  # noqa: ARG002
         return ridge.solve
 
-    def _finer_starts(
-        self,
-        problems: Sequence[Any],  # noqa: ARG002
-        results: Sequence[Any],
-        deadline: float | None,  # noqa: ARG002
-    ) -> Sequence[Any] | None:
+    def _finer_attempt(self, problems: Any, results: Sequence[Any], attempt: Attempt) -> Attempt | None:  # noqa: ARG002
         """Refine a direct solution that the certificate does not confirm, once."""
         refinable = results[0].status is Status.STALLED and results[0].inverse is not None
-        return results if refinable else None
+        return (results, attempt[1]) if refinable else None
 
-    def _certify_task(self, task: int, problem: RidgeProblem) -> RidgeGap:  # noqa: ARG002
+    def _certify_task(self, k: int, problem: RidgeProblem) -> RidgeGap:  # noqa: ARG002
         return measure_ridge_gap(problem, self.coef_, self.intercept_)

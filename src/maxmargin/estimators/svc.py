@@ -1,8 +1,9 @@
 """Kernel support vector classification."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -13,21 +14,16 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certificates import (
-    Certificate,
-    MarginBracket,
-    NotSeparableError,
-    PerClass,
-    PerPair,
-    measure_pair_gaps,
-)
+from maxmargin.certificates import Certificate, MarginBracket, PerClass, PerPair, measure_pair_gaps
 from maxmargin.data import ClassPairs, LabelledPoints, validate_points, validate_training_data
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.estimators._base import CertifiedClassifier, plain, refuse_other_rows
+from maxmargin.estimators._base import CertifiedClassifier, Solve, one_or_array, plain, refuse_other_rows
 from maxmargin.estimators._kernel_svm import KernelSVM
 from maxmargin.problems.kernel_svm import NO_MARGIN
 from maxmargin.problems.one_vs_one import PairProblems
-from maxmargin.solvers.core import Result, Status
+from maxmargin.reconciliation import Goal
+from maxmargin.solvers.core import Result
+from maxmargin.solvers.kernel.base import SMOOptions
 from maxmargin.solvers.kernel.one_vs_one import PairSolver
 
 # With C = inf, classes count as not separable where their margin is proven to be below this share of the longest
@@ -105,7 +101,7 @@ class SVC(KernelSVM, CertifiedClassifier):
     class_weight_ : ndarray of shape (n_classes,)
     margin_ : float, or ndarray of shape (n_pairs,)
         1/||w|| in feature space, from the certificate's dual value sum_i alpha_i - ||w||²/2; for C = inf, the margin
-        that is proven. NaN where the kernel may be indefinite.
+        that is proven. Not defined, an AttributeError, where the kernel may be indefinite.
     objective_ : float, or list with one entry a pair
         The primal objective, rounded up.
     fit_status_ : 0 where every pair is solved to ``tol``, else 1
@@ -145,7 +141,11 @@ class SVC(KernelSVM, CertifiedClassifier):
     (True, True)
     """
 
-    _takes_hard_margin = True
+    _advice_without_solution = (
+        "For C=inf that is no margin to work with: use a soft one, for example SVC(C=1.0), or a kernel that tells the "
+        "points apart, for example a larger gamma."
+    )
+    _prediction_parameters = ("decision_function_shape", "break_ties")
     _private_attributes: ClassVar[tuple[str, ...]] = (*KernelSVM._private_attributes, "_n_support", "_vote_order")
 
     _parameter_constraints: dict = {
@@ -229,7 +229,7 @@ class SVC(KernelSVM, CertifiedClassifier):
         """1/||w|| in feature space, from the certificate's dual value sum_i alpha_i - ||w||²/2."""
         totals = np.abs(self._pair_coefficients()).sum(axis=0) if hasattr(self, "classes_") else []
         margins = [_margin_of(proof, total) for proof, total in zip(self._task_certificates(), totals, strict=True)]
-        return margins[0] if len(margins) == 1 else np.array(margins)
+        return one_or_array(margins)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Compute scores, in blocks of rows.
@@ -280,8 +280,7 @@ class SVC(KernelSVM, CertifiedClassifier):
         -------
         ndarray of shape (n,), or (n, n_pairs) for more than two classes, with zeros in pairs without the row's class
         """
-        check_is_fitted(self)
-        labelled = validate_training_data(self, X, y, classes=self.classes_, reset=False)
+        labelled = validate_training_data(self._as_fitted(), X, y, classes=self.classes_, reset=False)
         scores = self._expansion(labelled.points, self._pair_coefficients()) + self.intercept_
         if len(self.classes_) == 2:
             return np.maximum(0.0, 1.0 - np.where(labelled.codes == 1, 1.0, -1.0) * scores[:, 0])
@@ -291,8 +290,7 @@ class SVC(KernelSVM, CertifiedClassifier):
         return np.where(signs == 0.0, 0.0, np.maximum(0.0, 1.0 - signs * scores))
 
     def _pair_scores(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        return self._expansion(validate_points(self, X), self._pair_coefficients()) + self.intercept_
+        return self._expansion(validate_points(self._as_fitted(), X), self._pair_coefficients()) + self.intercept_
 
     def _class_scores(self, scores: np.ndarray) -> np.ndarray:
         return _ovr_decision_function(scores < 0.0, -scores, len(self.classes_))
@@ -332,11 +330,8 @@ class SVC(KernelSVM, CertifiedClassifier):
 
     def _prepare(self, data: LabelledPoints) -> None:
         super()._prepare(data)
-        if math.isinf(self.C) and data.weights is not None:
-            total = np.bincount(data.codes, data.weights, minlength=len(data.classes))
-            if not total.all():
-                name = data.classes[int(np.argmin(total))]
-                raise ValueError(f"sample_weight is zero for all rows of class {name}: C=inf needs rows on both sides.")
+        if math.isinf(self.C):
+            self._refuse_classes_without_weight(data, "C=inf, the hard margin,")
 
     def _tasks(self, data: LabelledPoints) -> ClassPairs:
         return ClassPairs(data)
@@ -345,14 +340,10 @@ class SVC(KernelSVM, CertifiedClassifier):
         return PairProblems(tasks, self._kernel, self.C, self._n_threads())
 
     @contextmanager
-    def _solving(self, problems: Any) -> Iterator[int]:
+    def _solving(self, problems: Any, options: SMOOptions) -> Iterator[tuple[Solve, int]]:
         with one_blas_thread():
-            self._pair_solver = PairSolver(problems, self._options(0, self._n_threads()))
-            yield self._pair_solver.at_once
-            del self._pair_solver
-
-    def _solver(self, problem: Any) -> Callable[..., Any]:  # noqa: ARG002
-        return self._pair_solver.solve
+            solver = PairSolver(problems, options)
+            yield solver.solve, solver.at_once
 
     def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
         super()._set_attributes(tasks, results)
@@ -386,22 +377,16 @@ class SVC(KernelSVM, CertifiedClassifier):
             np.zeros(pair.signs.size) if result is None else result[2]
             for pair, result in zip(labelled.tasks(), results, strict=True)
         ]
-        so_far = type(self)(**self.get_params())
-        so_far._kernel = self._kernel
-        so_far._set_duals(labelled, betas)
-        names = ("classes_", "support_", "support_vectors_", "_duals", "_n_support", "_kernel")
-        intercept = np.array([0.0 if result is None else result[1] for result in results])
-        return {"intercept_": intercept, **{name: getattr(so_far, name) for name in names}}
+        return self._expansion_so_far(labelled, betas, results)
 
-    def _certify(self, tasks: Any, problems: Any = None) -> Certificate | PerClass:
-        pairs = tasks if isinstance(tasks, ClassPairs) else self._tasks(tasks)
-        problems = self._problems(pairs) if problems is None else problems
+    def _certify(self, tasks: ClassPairs, problems: Any) -> Certificate | PerClass:
+        pairs = tasks
         refuse_other_rows(pairs.points.n_rows, self._n_rows)
         coefficients = np.zeros((pairs.points.n_rows, self.intercept_.size))
         coefficients[self.support_] = self._pair_coefficients()
         betas = [
-            coefficients[:, task] if pair.rows is None else coefficients[pair.rows, task]
-            for task, pair in enumerate(pairs.tasks())
+            coefficients[:, k] if pair.rows is None else coefficients[pair.rows, k]
+            for k, pair in enumerate(pairs.tasks())
         ]
         proofs = measure_pair_gaps(problems, betas, self.intercept_)
         if len(proofs) == 1:
@@ -410,22 +395,14 @@ class SVC(KernelSVM, CertifiedClassifier):
         names = [(plain(classes[first]), plain(classes[second])) for first, second in pairs.pairs]
         return PerPair(dict(zip(names, proofs, strict=True)))
 
-    def _reconcile_task(self, status: Status, certificate: Certificate, problem: Any) -> Status:
-        if status is Status.NOT_SEPARABLE and isinstance(certificate, MarginBracket):
-            smallest = max(SMALLEST_MARGIN * certificate.radius, SMALLEST_POSITIVE)
-            if not certificate.separates and certificate.upper <= smallest and math.isfinite(certificate.upper):
-                return status
-            status = Status.STALLED
-        return super()._reconcile_task(status, certificate, problem)
+    def _goal(self, k: int, problem: Any | None = None) -> Goal:
+        return replace(super()._goal(k, problem), lacks_margin=_lacks_margin)
 
-    def _refuse_outcome(self, status: Status, certificate: Certificate, task: str) -> None:
-        if status is Status.NOT_SEPARABLE and isinstance(certificate, MarginBracket):
-            which = "" if len(self.classes_) == 2 else f"{task}: "
-            raise NotSeparableError(
-                f"{which}{certificate}. For C=inf that is no margin to work with: use a soft one, for example "
-                "SVC(C=1.0), or a kernel that tells the points apart, for example a larger gamma.",
-                certificate,
-            )
+
+def _lacks_margin(bracket: MarginBracket) -> bool:
+    """Whether margins in feature space are proven to be negligible."""
+    known = not bracket.separates and math.isfinite(bracket.upper)
+    return known and bracket.upper <= max(SMALLEST_MARGIN * bracket.radius, SMALLEST_POSITIVE)
 
 
 def _margin_of(certificate: Any, total: float) -> float:
@@ -433,6 +410,6 @@ def _margin_of(certificate: Any, total: float) -> float:
     if isinstance(certificate, MarginBracket):
         return max(0.0, certificate.lower)
     if math.isinf(certificate.dual):
-        return math.nan
+        raise AttributeError("margin_ is not defined: the kernel may be indefinite, and then w has no length.")
     square = 2.0 * (total - certificate.dual)
     return 1.0 / math.sqrt(square) if total > 0.0 and square > 0.0 else math.inf

@@ -1,17 +1,17 @@
 """Kernel support vector regression."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, measure_kernel_gap
 from maxmargin.data import TargetPoints, validate_points, validate_targets
-from maxmargin.estimators._base import refuse_other_rows
+from maxmargin.estimators._base import CertifiedRegressor, Solve, refuse_other_rows
 from maxmargin.estimators._kernel_svm import KernelSVM
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import built_in
@@ -20,7 +20,7 @@ from maxmargin.solvers.core import Result
 from maxmargin.solvers.kernel import smo
 
 
-class SVR(RegressorMixin, KernelSVM):
+class SVR(KernelSVM, CertifiedRegressor):
     r"""Kernel support vector regression with the epsilon-insensitive loss, solved to a proven duality gap.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \max(0, |y_i - w \cdot \varphi(x_i) - b| - \epsilon)
@@ -145,8 +145,7 @@ class SVR(RegressorMixin, KernelSVM):
         -------
         ndarray of shape (n,)
         """
-        check_is_fitted(self)
-        return self._expansion(validate_points(self, X), self._duals.T)[:, 0] + self.intercept_[0]
+        return self._expansion(validate_points(self._as_fitted(), X), self._duals.T)[:, 0] + self.intercept_[0]
 
     def slack(self, X: Any, y: Any) -> np.ndarray:
         """Compute xi_i = max(0, |y_i - f(x_i)| - epsilon): how far each residual is outside the epsilon interval.
@@ -160,23 +159,21 @@ class SVR(RegressorMixin, KernelSVM):
         -------
         ndarray of shape (n,)
         """
-        check_is_fitted(self)
-        data = validate_targets(self, X, y, reset=False)
+        model = self._as_fitted()
+        data = validate_targets(model, X, y, reset=False)
         scores = self._expansion(data.points, self._duals.T)[:, 0] + self.intercept_[0]
-        return np.maximum(0.0, np.abs(data.targets - scores) - self.epsilon)
+        return np.maximum(0.0, np.abs(data.targets - scores) - model.epsilon)
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
-        return validate_targets(self, X, y, sample_weight=sample_weight)
+    def _check_parameters(self) -> None:
+        self._refuse_extreme("C")
+        super()._check_parameters()
 
-    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
-        return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)
-
-    def _problem(self, task: TargetPoints) -> KernelSVMProblem:
-        loss = epsilon_insensitive(task.targets, weights_of(task.points, task.weights), self.C, self.epsilon)
-        points = task.points.narrow if built_in(self._kernel) else task.points
+    def _problem(self, data: TargetPoints) -> KernelSVMProblem:
+        loss = epsilon_insensitive(data.targets, weights_of(data.points, data.weights), self.C, self.epsilon)
+        points = data.points.narrow if built_in(self._kernel) else data.points
         return KernelSVMProblem(points, self._kernel, loss, n_threads=self._n_threads())
 
-    def _solver(self, problem: KernelSVMProblem) -> Callable[..., Any]:  # noqa: ARG002
+    def _solver(self, problem: KernelSVMProblem) -> Solve:  # noqa: ARG002
         return smo.solve
 
     def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
@@ -192,14 +189,9 @@ class SVR(RegressorMixin, KernelSVM):
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
         beta = np.zeros(labelled.points.n_rows) if results[0] is None else results[0][2]
-        so_far = type(self)(**self.get_params())
-        so_far._kernel = self._kernel
-        so_far._set_duals(labelled, beta)
-        names = ("support_", "support_vectors_", "_duals", "_kernel")
-        intercept = np.array([0.0 if results[0] is None else results[0][1]])
-        return {"intercept_": intercept, **{name: getattr(so_far, name) for name in names}}
+        return self._expansion_so_far(labelled, beta, results)
 
-    def _certify_task(self, task: int, problem: KernelSVMProblem) -> Certificate:  # noqa: ARG002
+    def _certify_task(self, k: int, problem: KernelSVMProblem) -> Certificate:  # noqa: ARG002
         refuse_other_rows(problem.n_rows, self._n_rows)
         beta = np.zeros(problem.n_rows)
         beta[self.support_] = self._duals[0]

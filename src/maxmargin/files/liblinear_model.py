@@ -10,7 +10,6 @@ import os
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators import LinearSVC, LinearSVR, MarginPerceptron, Perceptron
 from maxmargin.files.atomic import written_atomically
@@ -55,7 +54,7 @@ def write_liblinear_model(
     """
     if type(model) not in (*CLASSIFIERS, LinearSVR):
         raise ModelFileError(path, f"{type(model).__name__} is not LinearSVC, LinearSVR or a linear perceptron")
-    check_is_fitted(model)
+    model = model._as_fitted()
     has_intercept = bool(model.fit_intercept or model.intercept_.any())
     coefficients = np.atleast_2d(model.coef_)
     if has_intercept:
@@ -133,6 +132,7 @@ def read_liblinear_model(path: str | os.PathLike[str]) -> LinearSVC | LinearSVR:
     # The training data are not known.
     model.dual_coef_ = np.zeros((len(model.intercept_), 0))
     model.support_ = np.zeros(0, dtype=np.intp)
+    model._freeze_parameters()
     return model
 
 

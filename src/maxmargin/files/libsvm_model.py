@@ -151,6 +151,7 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
     model.n_features_in_ = model.support_vectors_.shape[1]
     model._n_rows = n_support
     model._kernel = kernel_by_name(**{"name": model.kernel, "gamma": 1.0, **_numbers(parameters)})
+    model._freeze_parameters()
     return model
 
 

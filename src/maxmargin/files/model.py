@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from safetensors import SafetensorError
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators._base import CertifiedModel
 from maxmargin.files.atomic import written_atomically
@@ -82,12 +81,12 @@ def save(
     entry = SCHEMA.get(type(model).__name__)
     if entry is None or type(model) is not entry.kind:
         raise ModelFileError(path, f"{type(model).__name__} is not an estimator of maxmargin")
-    check_is_fitted(model)
+    fitted = model._as_fitted()
     if (X is None) != (y is None) or (X is None and sample_weight is not None):
         raise ValueError("X and y identify the data of the fit only together: give both, or neither.")
-    data = None if X is None else model._data_to_certify(X, y, sample_weight)
+    data = None if X is None else fitted._data_to_certify(X, y, sample_weight)
     try:
-        content = _to_bytes(model, entry, data, sample_weight)
+        content = _to_bytes(fitted, entry, data, sample_weight)
     except (TypeError, ValueError) as error:
         raise ModelFileError(path, f"the {type(model).__name__} cannot be saved: {error}") from error
     with written_atomically(path) as file:
@@ -304,6 +303,7 @@ def _from_bytes(data: bytes) -> StoredModel:
     vectors = read_proof_tensors(stored)
     vars(model).update(read_attributes(entry, stored))
     _refuse_other_kernel(model)
+    model._freeze_parameters()
     if read["problem"] != _plain_problem(model):
         raise ValueError("its problem is not that of its parameters")
     identified = content["data"]
@@ -334,7 +334,7 @@ def _with_parameters(entry: Entry, parameters: dict[str, Any]) -> Any:
 
 
 def _refuse_other_kernel(model: Any) -> None:
-    """Refuse a kernel parameter that was changed after the fit: predictions and lookups would then disagree."""
+    """Refuse a kernel parameter that is not that of the fitted kernel: predictions and lookups would then disagree."""
     if hasattr(model, "_kernel"):
         fitted = kernel_name(model._kernel) or "precomputed"
         if model.kernel != fitted:

@@ -7,7 +7,7 @@ refuse contradictions.
 
 import json
 import math
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any, NoReturn
 
 import numpy as np
@@ -151,13 +151,18 @@ def _key(label: Any) -> Any:
 
 def _single(kind: type[Certificate], stored: dict[str, Any]) -> Certificate:
     declared: dict[str, Any] = {field.name: field.type for field in fields(kind)}
-    if set(stored) != {"kind", *declared}:
+    # A field with a default may be missing: files of earlier versions do not have it.
+    optional = {field.name for field in fields(kind) if field.default is not MISSING}
+    if not {"kind", *declared} - optional <= set(stored) <= {"kind", *declared}:
         raise ValueError(f"the {kind.__name__} has the entries {sorted(map(str, set(stored) - {'kind'}))}")
     values = {}
     for name, of in declared.items():
+        if name not in stored:
+            continue
         nested = isinstance(of, type) and issubclass(of, Certificate)
         values[name] = value = certificate_of(stored[name]) if nested else stored[name]
         # A boolean counts as an int in Python.
-        if isinstance(value, bool) or not isinstance(value, of) or (isinstance(value, int) and value < 0):
+        fits = isinstance(value, of) and isinstance(value, bool) == (of is bool)
+        if not fits or (isinstance(value, int) and value < 0):
             raise ValueError(f"the {kind.__name__} has {name} = {value!r}")
     return kind(**values)

@@ -1,4 +1,4 @@
-"""Passes of logistic regression over the scores, and a sum of rows.
+"""Passes of logistic regression over the scores of a block of rows.
 
 A row of margin m = y f has the loss log(1 + exp(-m)). The derivative of its loss in the score is -y times the
 probability of the other class, 1/(1 + exp(m)), and its curvature is the product of both probabilities. Only exp(-|m|)
@@ -8,7 +8,6 @@ is computed, which cannot overflow.
 import math
 
 from maxmargin.loops.jit import inlined, jit
-from maxmargin.loops.rows import add_scaled
 
 
 @inlined
@@ -21,10 +20,10 @@ def loss_terms(margin):
 
 
 @jit
-def evaluate_losses(first, last, signs, weights, scores, b, derivatives, curvatures):
+def evaluate_losses(signs, weights, scores, b, derivatives, curvatures):
     """Fill in the negative derivatives and the curvatures of rows; return their loss and their smallest margin."""
     total, smallest = 0.0, math.inf
-    for i in range(first, last):
+    for i in range(signs.size):
         margin = signs[i] * (scores[i] + b)
         loss, other, curvature = loss_terms(margin)
         total += weights[i] * loss
@@ -36,29 +35,22 @@ def evaluate_losses(first, last, signs, weights, scores, b, derivatives, curvatu
 
 
 @jit
-def derivatives_along(first, last, signs, weights, scores, changes, t):
-    """Compute the negative derivative and the curvature in t of the loss at ``scores + t changes``."""
+def derivatives_along(signs, weights, scores, b, changes, t):
+    """Compute the negative derivative and the curvature in t of the loss at ``scores + b + t changes``."""
     derivative, curvature = 0.0, 0.0
-    for i in range(first, last):
-        _, other, row_curvature = loss_terms(signs[i] * (scores[i] + t * changes[i]))
+    for i in range(signs.size):
+        _, other, row_curvature = loss_terms(signs[i] * (scores[i] + b + t * changes[i]))
         derivative += weights[i] * signs[i] * other * changes[i]
         curvature += weights[i] * row_curvature * changes[i] * changes[i]
     return derivative, curvature
 
 
 @jit
-def intercept_derivatives(first, last, signs, weights, scores, b):
+def intercept_derivatives(signs, weights, scores, b):
     """Compute the negative derivative and the curvature in the intercept of the loss at ``scores + b``."""
     derivative, curvature = 0.0, 0.0
-    for i in range(first, last):
+    for i in range(signs.size):
         _, other, row_curvature = loss_terms(signs[i] * (scores[i] + b))
         derivative += weights[i] * signs[i] * other
         curvature += weights[i] * row_curvature
     return derivative, curvature
-
-
-@jit
-def add_rows(rows, first, last, coefficients, total):
-    """Add the sum of coefficients_i x_i to ``total``."""
-    for i in range(first, last):
-        add_scaled(rows, i, coefficients[i], total)

@@ -1,15 +1,11 @@
-"""Passes of the Newton solver over a block of rows: proximal duals and their sums, line search, Hessian products.
-
-Every function works on the entries first <= k < last of a block, so that blocks can run in threads, each with its own
-sums.
-"""
+"""Passes of the SVM's Newton solver over a block of rows: proximal duals and their sums, and the line search."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from maxmargin.loops.jit import inlined, jit
-from maxmargin.loops.rows import add_outer, add_scaled, add_squares, dot
+from maxmargin.loops.rows import add_scaled, dot
 
 # Places in ``DualSums.totals``. Of the positive duals: their sum, their linear and their quadratic dual terms; the same
 # of the negative ones; the losses, and the squared distance of the duals from the proximal centres.
@@ -87,17 +83,10 @@ def proximal_dual(loss, sigma, i, center, score):
 
 
 @jit
-def compute_scores(X, first, last, w, b, scores):
-    """f(x_i) = w·x_i + b"""
-    for i in range(first, last):
-        scores[i] = dot(X, i, w) + b
-
-
-@jit
-def evaluate(X, loss, active, length, first, last, sums):
+def evaluate(X, loss, active, length, sums):
     """Move the scores by ``length`` times their changes, compute the proximal duals, and add to the sums."""
     totals = sums.totals
-    for k in range(first, last):
+    for k in range(active.rows.size):
         i = active.rows[k]
         if length != 0.0:
             active.scores[k] += length * active.changes[k]
@@ -129,19 +118,20 @@ def evaluate(X, loss, active, length, first, last, sums):
 
 
 @jit
-def mark_active(loss, centers, sigma, scores, radius, first, last, active):
+def mark_active(loss, active, radius, marks):
     """Mark the rows whose proximal dual is not constant over all scores up to ``radius`` away."""
-    for i in range(first, last):
-        least = proximal_dual(loss, sigma, i, centers[i], scores[i] + radius)[0]
-        most = proximal_dual(loss, sigma, i, centers[i], scores[i] - radius)[0]
-        active[i] = least != most
+    for k in range(active.rows.size):
+        i, center, score = active.rows[k], active.centers[k], active.scores[k]
+        least = proximal_dual(loss, active.sigma, i, center, score + radius)[0]
+        most = proximal_dual(loss, active.sigma, i, center, score - radius)[0]
+        marks[k] = least != most
 
 
 @jit
-def derivative_at_full_step(X, loss, active, step, step_b, first, last):
+def derivative_at_full_step(X, loss, active, step, step_b):
     """Compute the changes of the scores along a step; return the sum of the duals at its end times them."""
     total = 0.0
-    for k in range(first, last):
+    for k in range(active.rows.size):
         i = active.rows[k]
         change = dot(X, i, step) + step_b
         active.changes[k] = change
@@ -150,42 +140,10 @@ def derivative_at_full_step(X, loss, active, step, step_b, first, last):
 
 
 @jit
-def derivative_along_step(loss, active, t, first, last):
+def derivative_along_step(loss, active, t):
     """The sum of the duals at the length ``t`` times the changes of the scores; it falls as t grows."""
     total = 0.0
-    for k in range(first, last):
+    for k in range(active.rows.size):
         score, change = active.scores[k] + t * active.changes[k], active.changes[k]
         total += proximal_dual(loss, active.sigma, active.rows[k], active.centers[k], score)[0] * change
     return total
-
-
-@jit
-def update_gram(rows, chosen, weights, n_joining, gram):
-    """Add the outer products of the first rows, which became free, and take away those of the others.
-
-    Only the lower triangle is kept; the last row and column are the intercept's.
-    """
-    for k in range(chosen.size):
-        weight = weights[chosen[k]]
-        add_outer(rows, chosen[k], weight if k < n_joining else -weight, gram)
-
-
-@jit
-def hessian_product(rows, chosen, weights, direction, direction_b, image):
-    """Add sum weights_i x_i (x_i·direction + direction_b) to ``image``, whose last entry is the intercept's."""
-    last = image.size - 1
-    image_of_w = image[:last]
-    for i in chosen:
-        factor = weights[i] * (dot(rows, i, direction) + direction_b)
-        add_scaled(rows, i, factor, image_of_w)
-        image[last] += factor
-
-
-@jit
-def hessian_diagonal(rows, chosen, weights, diagonal):
-    """Add the diagonal of sum weights_i (x_i, 1)(x_i, 1)^T."""
-    last = diagonal.size - 1
-    of_w = diagonal[:last]
-    for i in chosen:
-        add_squares(rows, i, weights[i], of_w)
-        diagonal[last] += weights[i]

@@ -29,10 +29,13 @@ class HardMarginProblem:
     dataset : Dataset
         Rows of weight zero do not count; all others count the same.
     fit_intercept : bool
+    numbers : ndarray of object of shape (n, d), or None
+        The user's own numbers as fractions, where float64 rounds them: exact decisions are about these.
     """
 
     dataset: Dataset
     fit_intercept: bool = True
+    numbers: np.ndarray | None = None
 
     @cached_property
     def counted(self) -> np.ndarray:
@@ -65,8 +68,11 @@ class HardMarginProblem:
 
     def hull_weights(self, beta: np.ndarray) -> np.ndarray:
         """Scale signed duals to convex weights: a sum of one for each class, or in all without intercept."""
-        weights = np.abs(beta)
-        if not self.fit_intercept:
-            return weights / weights.sum()
-        above = self.dataset.signs > 0.0
-        return np.where(above, weights / weights.sum(where=above), weights / weights.sum(where=~above))
+        weights, signs = np.abs(beta), self.dataset.signs
+        result = np.zeros_like(weights)
+        for side in (signs > 0.0, signs < 0.0) if self.fit_intercept else (np.ones(signs.size, dtype=bool),):
+            largest = float(weights.max(where=side, initial=0.0))
+            # Without duals every point of the hull will do: the mean of the rows that count.
+            shares = weights[side] / largest if 0.0 < largest < math.inf else self.counted[side]
+            result[side] = shares / shares.sum()
+        return result

@@ -7,6 +7,7 @@ import numpy as np
 
 from maxmargin.data import Dataset
 from maxmargin.problems.kernels import Kernel
+from maxmargin.problems.semidefinite import KernelFacts
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,11 @@ class KernelPerceptronProblem:
     def intercept_step(self) -> float:
         """What the constant feature adds to the kernel: 1 with an intercept, else 0."""
         return float(self.fit_intercept)
+
+    @cached_property
+    def kernel_facts(self) -> KernelFacts:
+        """Whether the kernel is positive semidefinite."""
+        return KernelFacts(self.kernel, self.dataset.points)
 
     @cached_property
     def steps(self) -> np.ndarray:

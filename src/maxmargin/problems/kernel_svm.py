@@ -10,17 +10,13 @@ import scipy.sparse as sp
 
 from maxmargin.data import Points
 from maxmargin.problems.kernel_expansion import Exponentiate, expansion_scores, exponentiate
-from maxmargin.problems.kernels import Kernel, Polynomial, Sigmoid, UserFunction
+from maxmargin.problems.kernels import Kernel, UserFunction
 from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss
+from maxmargin.problems.semidefinite import KernelFacts
 
 # Relative to the longest phi(x): classes with a smaller margin count as not separable, since rounding errors in sums of
 # kernel values are of that order.
 NO_MARGIN = 1e-6
-# The most rows of a Gram matrix that is tested for being positive semidefinite: the Cholesky factorisation takes about
-# a second.
-MOST_ROWS_TO_TEST = 3000
-# The error of an entry of a Gram matrix, relative to the largest entry, that the test tolerates.
-ROUNDING = 2.0**-46
 # Larger kernel values overflow when they are squared or added up.
 LARGEST_VALUE = 1e140
 
@@ -109,23 +105,26 @@ class KernelSVMProblem:
         return diagonal
 
     @cached_property
-    def may_be_indefinite(self) -> bool:
-        """Whether the kernel may be indefinite: then the duals prove nothing.
-
-        A Gram matrix or a user's function is tested where there are not too many rows; else it is taken to be positive
-        semidefinite.
-        """
+    def kernel_facts(self) -> KernelFacts:
+        """Whether the kernel is positive semidefinite; a part of the rows takes over what is known of all."""
         if self.whole is not None:
-            return self.whole.may_be_indefinite
-        if isinstance(self.kernel, Polynomial):
-            return self.kernel.coef0 < 0.0
-        if self.kernel is not None and not isinstance(self.kernel, UserFunction):
-            return isinstance(self.kernel, Sigmoid)
-        if self.n_rows > MOST_ROWS_TO_TEST:
-            return False
+            return self.whole.kernel_facts
+        if self.rows is None:
+            return KernelFacts(self.kernel, self.points)
         rows = self.matrix_of(slice(None))
-        gram = rows[:, self.columns_of(np.arange(self.n_rows))] if self.kernel is None else self.kernel.gram(rows, rows)
-        return not is_semidefinite(np.asarray(gram, dtype=np.float64))
+        return KernelFacts(self.kernel, Points(rows[:, self.rows] if self.kernel is None else rows))
+
+    @property
+    def may_be_indefinite(self) -> bool:
+        """Whether the kernel may be indefinite: then the duals prove nothing."""
+        return self.kernel_facts.may_be_indefinite
+
+    @cached_property
+    def entry_error(self) -> float:
+        """Upper bound on the error of a kernel value."""
+        if self.kernel is None:
+            return self.kernel_facts.asymmetry
+        return self.kernel.error(self.largest_norm, self.longest_row)
 
     @property
     def hard(self) -> bool:
@@ -135,10 +134,10 @@ class KernelSVMProblem:
     @property
     def infeasibility_bound(self) -> float:
         """The dual value 1/(2 m²) of the smallest margin m that counts; infinite for a soft margin."""
-        longest = math.sqrt(max(0.0, float(self.diagonal.max(initial=0.0))))
         if not self.hard:
             return math.inf
-        return 0.5 / (NO_MARGIN * longest) ** 2 if longest > 0.0 else 0.0
+        smallest = NO_MARGIN * math.sqrt(max(0.0, float(self.diagonal.max(initial=0.0))))
+        return 0.5 / smallest / smallest if smallest > 0.0 else 0.0
 
     def margin_values(self, beta: np.ndarray, scores: np.ndarray) -> tuple[float, float, float]:
         """Primal and dual value for C = inf, each at its best scaling, and the intercept.
@@ -149,10 +148,11 @@ class KernelSVMProblem:
         counted, above = self.loss.weights > 0.0, self.loss.targets > 0.0
         lowest = float(scores.min(where=counted & above, initial=math.inf))
         highest = float(scores.max(where=counted & ~above, initial=-math.inf))
-        square, total = max(0.0, float(beta @ scores)), float(np.abs(beta).sum())
+        # Lengths, not their squares: products of tiny kernel values underflow.
+        length, total = math.sqrt(max(0.0, float(beta @ scores))), float(np.abs(beta).sum())
         half = 0.5 * (lowest - highest)
-        primal = 0.5 * square / half**2 if half > 0.0 and square > 0.0 else math.inf
-        dual = 0.5 * total**2 / square if square > 0.0 else (math.inf if total > 0.0 else 0.0)
+        primal = 0.5 * (length / half) * (length / half) if half > 0.0 and length > 0.0 else math.inf
+        dual = 0.5 * (total / length) * (total / length) if length > 0.0 else (math.inf if total > 0.0 else 0.0)
         return primal, dual, -0.5 * (lowest + highest)
 
     def primal_value(self, beta: np.ndarray, scores: np.ndarray, b: float) -> float:
@@ -191,14 +191,3 @@ class KernelSVMProblem:
 
     def _of_rows(self, values: np.ndarray) -> np.ndarray:
         return values if self.rows is None else values[self.rows]
-
-
-def is_semidefinite(gram: np.ndarray) -> bool:
-    """Whether a symmetric matrix has no negative eigenvalue, up to rounding: shifted, it has a Cholesky factor."""
-    largest = float(np.abs(gram).max(initial=0.0))
-    shifted = gram + gram.shape[0] * ROUNDING * largest * np.eye(gram.shape[0])
-    try:
-        np.linalg.cholesky(shifted)
-    except np.linalg.LinAlgError:
-        return False
-    return True

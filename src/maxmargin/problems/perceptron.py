@@ -7,6 +7,10 @@ from functools import cached_property
 import numpy as np
 
 from maxmargin.data import Dataset
+from maxmargin.data.points import row_lengths
+
+# Squared norms outside of this range have lost digits to underflow, or may have overflowed.
+SMALLEST_SQUARE, LARGEST_SQUARE = 1e-280, 1e280
 
 
 @dataclass(frozen=True)
@@ -48,8 +52,12 @@ class PerceptronProblem:
         """What every point is divided by: its length where points are normalised, else one."""
         if not self.normalize:
             return np.ones(self.dataset.points.n_rows)
-        lengths = np.sqrt(self.squared_norms)
-        lengths[lengths == 0.0] = 1.0
+        squares = self.squared_norms
+        lengths = np.sqrt(squares)
+        extreme = np.flatnonzero(~((squares >= SMALLEST_SQUARE) & (squares <= LARGEST_SQUARE)))
+        if extreme.size:
+            lengths[extreme] = row_lengths(self.dataset.points.matrix[extreme])
+            lengths[lengths == 0.0] = 1.0
         return lengths
 
     @cached_property

@@ -7,17 +7,17 @@ the intercept is eliminated, or by conjugate gradients on either of them.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from maxmargin.data import Points
-from maxmargin.engine.threads import ThreadEngine
-from maxmargin.loops.newton import hessian_diagonal, hessian_product, update_gram
+from maxmargin.engine import Block, MemoryEngine
+from maxmargin.loops.products import add_rows, compute_scores, hessian_diagonal, hessian_product, update_gram
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
-from maxmargin.solvers.core.transposed_product import transposed_product
 
 # Columns: matrices up to this size are factorised.
 LARGEST_DIRECT = 2048
@@ -31,8 +31,6 @@ MAX_CONJUGATE_STEPS = 300
 BLAS_SPEEDUP = 12.0
 # Added to the intercept's curvature, relative to the factor: H is singular where no row determines the intercept.
 INTERCEPT_SHIFT = 1e-12
-# Blocks of rows that have an image vector of their own in a product with H.
-PRODUCT_BLOCKS = 4
 # Where w is not penalised, H may be singular: these shares of the columns' variation (Marquardt) and of their squares,
 # of which rounding leaves about as much in a constant column, are added to its diagonal.
 DAMPING, DAMPING_OF_SQUARES = 1e-5, 1e-14
@@ -46,12 +44,10 @@ class HessianOperator:
 
     Attributes
     ----------
-    points : Points
-    engine : ThreadEngine
-    rows : ndarray of uint32
-        The rows that are summed over.
-    weights : ndarray of shape (n,)
-        One for each row of ``points``.
+    engine : MemoryEngine
+        Has the rows that are summed over, and their weights.
+    weights : str
+        The name of the vector of weights.
     factor : float
     is_penalised : bool
         Whether w has the penalty ||w||²/2: then ``penalties`` are ones, else a small damping.
@@ -61,33 +57,27 @@ class HessianOperator:
         For the Schur complement: gradients and steps of the intercept are those of w·(x - offset) + b.
     """
 
-    points: Points
-    engine: ThreadEngine
-    rows: np.ndarray
-    weights: np.ndarray
+    engine: MemoryEngine[Any]
+    weights: str
     factor: float
     is_penalised: bool
     has_intercept: bool
     intercept_penalty: float = 0.0
     offset: np.ndarray | None = None
 
+    @property
+    def _points(self) -> Points:
+        return self.engine.problem.points
+
     # Products.
 
     def product(self, direction: np.ndarray, direction_b: float) -> np.ndarray:
         """Compute sum_i weights_i (x_i, 1) (x_i·direction + direction_b)."""
-
-        def of_block(first: int, last: int) -> np.ndarray:
-            image = np.zeros(direction.size + 1)
-            hessian_product(self.points.rows, self.rows[first:last], self.weights, direction, direction_b, image)
-            return image
-
-        return self.engine.sum(of_block, self.rows.size, PRODUCT_BLOCKS)
+        return self.engine.sum(_product_of_block, self.weights, direction, direction_b)
 
     def diagonal(self) -> np.ndarray:
         """Compute the diagonal of sum_i weights_i (x_i, 1)(x_i, 1)^T."""
-        diagonal = np.zeros(self.points.n_columns + 1)
-        hessian_diagonal(self.points.rows, self.rows, self.weights, diagonal)
-        return diagonal
+        return self.engine.sum(_diagonal_of_block, self.weights)
 
     # The whole system, the intercept's unknown being the last one. It needs a penalty on w.
 
@@ -125,7 +115,7 @@ class HessianOperator:
     @cached_property
     def _own_diagonal(self) -> np.ndarray:
         """H without any row; an intercept that is held at zero has a one."""
-        return np.append(np.ones(self.points.n_columns), self.intercept_penalty if self.has_intercept else 1.0)
+        return np.append(np.ones(self._points.n_columns), self.intercept_penalty if self.has_intercept else 1.0)
 
     # The Schur complement: with m the mean row in these weights,
     #     S = diag(penalties) + factor sum_i weights_i (x_i - m)(x_i - m)^T,
@@ -134,9 +124,8 @@ class HessianOperator:
     def solve_schur_direct(self, gradient: np.ndarray, gradient_b: float) -> tuple[np.ndarray, float]:
         """Solve H step = -gradient by Cholesky's factorisation of S; return the steps of w and b."""
         # The offset is not subtracted from sparse rows: it would fill them.
-        offset = None if sp.issparse(self.points.matrix) else self.offset
-        parts = gram_parts(self.points, self.engine, self.rows, self.weights, self.rows.size, offset)
-        gram = np.add.reduce(parts)
+        offset = None if sp.issparse(self._points.matrix) else self.offset
+        gram = gram_matrix(self.engine, self.weights, offset)
         total, inner = float(gram[-1, -1]), gram[:-1, :-1]
         mean = _quotient(gram[-1, :-1], total)
         variation = np.diag(inner) - total * np.square(mean)
@@ -160,7 +149,7 @@ class HessianOperator:
         """Solve the same by conjugate gradients until the residual has fallen to the share ``forcing``."""
         diagonal = self.diagonal()
         squares, total = diagonal[:-1], float(diagonal[-1])
-        mean = _quotient(transposed_product(self.points, self.engine, self.weights), total)
+        mean = _quotient(self.engine.sum(combination, self.weights), total)
         variation = np.maximum(squares - total * np.square(mean), LEAST_VARIATION * squares)
         penalties = self._penalties(variation, squares)
         if not self.has_intercept:
@@ -192,60 +181,81 @@ class HessianOperator:
         return -gradient_b / (self.factor * total) - float(mean @ step)
 
 
-def gram_parts(
-    points: Points,
-    engine: ThreadEngine,
-    rows: np.ndarray,
-    weights: np.ndarray,
-    n_added: int,
-    offset: np.ndarray | None = None,
-) -> list[np.ndarray]:
-    """Compute matrices whose sum is sum_i weights_i (x_i, 1)(x_i, 1)^T, in the lower triangle.
+def fill_scores(block: Block[Any], w: np.ndarray, b: float, name: str) -> None:
+    """Compute the scores w·x_i + b of a block as the vector ``name``."""
+    compute_scores(block.problem.points.rows, block.index, w, b, block[name])
+
+
+def combination(block: Block[Any], name: str) -> np.ndarray:
+    """Compute X^T c of a block, with the vector ``name`` as c."""
+    total = np.zeros(block.problem.points.n_columns)
+    add_rows(block.problem.points.rows, block.index, block[name], total)
+    return total
+
+
+def _product_of_block(block: Block[Any], weights: str, direction: np.ndarray, direction_b: float) -> np.ndarray:
+    image = np.zeros(direction.size + 1)
+    hessian_product(block.problem.points.rows, block.index, block[weights], direction, direction_b, image)
+    return image
+
+
+def _diagonal_of_block(block: Block[Any], weights: str) -> np.ndarray:
+    diagonal = np.zeros(block.problem.points.n_columns + 1)
+    hessian_diagonal(block.problem.points.rows, block.index, block[weights], diagonal)
+    return diagonal
+
+
+def gram_matrix(
+    engine: MemoryEngine[Any], weights: str, offset: np.ndarray | None = None, added: str | None = None
+) -> np.ndarray:
+    """Compute the lower triangle of sum_i weights_i (x_i, 1)(x_i, 1)^T.
 
     Parameters
     ----------
-    points : Points
-    engine : ThreadEngine
-    rows : ndarray of uint32
-    weights : ndarray of shape (n,)
-    n_added : int
-        The first so many of the rows are added, the others are subtracted.
+    engine : MemoryEngine
+    weights : str
+        The name of the vector of weights.
     offset : ndarray of shape (d,), optional
         Subtracted from dense rows first.
+    added : str, optional
+        The name of a vector that says which rows are added; the others are subtracted.
     """
-    size = points.n_columns + 1
-
-    def of_block(first: int, last: int) -> np.ndarray:
-        part, n_added_here = rows[first:last], max(0, n_added - first)
-        if sp.issparse(points.matrix):
-            gram = np.zeros((size, size))
-            update_gram(points.rows, part, weights, n_added_here, gram)
-            return gram
-        return _dense_gram(points, part, weights, n_added_here, offset)
-
-    return engine.map(of_block, rows.size, max(1, min(8, MATRIX_ENTRIES // size**2, 2 * rows.size // size)))
+    size = engine.problem.points.n_columns + 1
+    most = max(1, min(8, MATRIX_ENTRIES // size**2, 2 * engine.n_rows // size))
+    return engine.sum(_gram_of_block, weights, offset, added, most=most)
 
 
-def _dense_gram(
-    points: Points, rows: np.ndarray, weights: np.ndarray, n_added: int, offset: np.ndarray | None
-) -> np.ndarray:
-    """Compute the Gram matrix by BLAS, on rows gathered in pieces."""
-    total = np.zeros((points.n_columns + 1,) * 2)
-    size = max(1, GATHERED_ENTRIES // max(1, points.n_columns))
-    for some, sign in ((rows[:n_added], 1.0), (rows[n_added:], -1.0)):
-        for start in range(0, some.size, size):
-            part = some[start : start + size]
-            root = np.sqrt(weights[part])
-            gathered = np.empty((part.size, points.n_columns + 1))
-            entries = points.matrix[part]
-            np.multiply(entries if offset is None else entries - offset, root[:, None], out=gathered[:, :-1])
-            gathered[:, -1] = root
-            product = gathered.T @ gathered
-            if sign > 0.0:
-                total += product
-            else:
-                total -= product
-    return total
+def _gram_of_block(block: Block[Any], weights: str, offset: np.ndarray | None, added: str | None) -> np.ndarray:
+    points = block.problem.points
+    gram = np.zeros((points.n_columns + 1,) * 2)
+    add = update_gram if sp.issparse(points.matrix) else partial(_update_dense_gram, offset)
+    rows = points.rows if sp.issparse(points.matrix) else points.matrix
+    if added is None:
+        add(rows, block.index, block[weights], 1.0, gram)
+        return gram
+    for chosen, sign in ((block[added], 1.0), (~block[added], -1.0)):
+        add(rows, block.index[chosen], block[weights][chosen], sign, gram)
+    return gram
+
+
+def _update_dense_gram(
+    offset: np.ndarray | None, matrix: np.ndarray, index: np.ndarray, weights: np.ndarray, sign: float, gram: np.ndarray
+) -> None:
+    """Update the Gram matrix by BLAS, on rows gathered in pieces."""
+    n_columns = matrix.shape[1]
+    size = max(1, GATHERED_ENTRIES // max(1, n_columns))
+    for start in range(0, index.size, size):
+        part = index[start : start + size]
+        root = np.sqrt(weights[start : start + size])
+        gathered = np.empty((part.size, n_columns + 1))
+        entries = matrix[part]
+        np.multiply(entries if offset is None else entries - offset, root[:, None], out=gathered[:, :-1])
+        gathered[:, -1] = root
+        product = gathered.T @ gathered
+        if sign > 0.0:
+            gram += product
+        else:
+            gram -= product
 
 
 def solve_positive(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:

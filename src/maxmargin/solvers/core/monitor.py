@@ -82,6 +82,10 @@ class Monitor:
             return Status.TIME_LIMIT
         return None
 
+    def check_work(self, n_iter: int, options: Options) -> Status | None:
+        """ITERATION_LIMIT after ``max_iter`` iterations, else as ``check_limits``: in the middle of a larger step."""
+        return Status.ITERATION_LIMIT if n_iter >= options.max_iter else self.check_limits()
+
     def report(self, make_report: Callable[[], StepReport]) -> Status | None:
         """Call the callback, if there is one, and check the limits."""
         if self.on_step is not None and self.on_step(make_report()):

@@ -8,6 +8,10 @@ import numpy as np
 
 from maxmargin.solvers.core.status import Status
 
+# The smallest relative gap that values in float64 can show, some dozen units in their last place. Below it, the
+# difference of the two values is rounding alone, and a run with a smaller ``tol`` ends.
+SMALLEST_GAP = 2.0**-48
+
 # The type of the intercept: float, or an array with one entry a class for a joint problem.
 InterceptT = TypeVar("InterceptT", float, np.ndarray)
 
@@ -48,6 +52,7 @@ class Result(Generic[InterceptT]):
         The values of the incumbents, as the solver computed them.
     n_iter : int
     status : Status
+        RUNNING until the run ends.
     infeasibility_bound : float
         A dual value from which on the primal problem counts as infeasible.
     history : list of (seconds, primal, dual)
@@ -59,7 +64,7 @@ class Result(Generic[InterceptT]):
     primal: float = math.inf
     dual: float = -math.inf
     n_iter: int = 0
-    status: Status = Status.STALLED
+    status: Status = Status.RUNNING
     infeasibility_bound: float = math.inf
     history: list[tuple[float, float, float]] = field(default_factory=list)
 
@@ -70,16 +75,26 @@ class Result(Generic[InterceptT]):
             return math.inf
         return (self.primal - self.dual) / self.primal if self.primal > 0.0 else 0.0
 
+    @property
+    def can_continue(self) -> bool:
+        """Whether a later run can take this result as its start and go on: it measured a gap."""
+        return math.isfinite(self.primal) or math.isfinite(self.dual)
+
     def update_incumbent(self, primal: float, w: np.ndarray, b: InterceptT) -> None:
         """Keep a primal point that is the best so far; of two equally good ones, rounded, the later one is nearer."""
         if primal <= self.primal:
             self.primal, self.w, self.intercept = primal, w.copy(), b
 
     def check_goal(self, options: Options) -> Status | None:
-        """SOLVED within the tolerance, NOT_SEPARABLE beyond the infeasibility bound, else None."""
+        """SOLVED within the tolerance, NOT_SEPARABLE beyond the infeasibility bound, else None.
+
+        STALLED where ``tol`` is below what float64 can show, and the gap has come that far.
+        """
         if self.dual >= self.infeasibility_bound:
             return Status.NOT_SEPARABLE
-        return Status.SOLVED if self.relative_gap <= options.tol else None
+        if self.relative_gap <= options.tol:
+            return Status.SOLVED
+        return Status.STALLED if self.relative_gap <= SMALLEST_GAP else None
 
     def share_done(self, tol: float) -> float:
         """The digits of the gap that are gained, as a share of those that are asked for."""

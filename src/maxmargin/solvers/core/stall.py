@@ -11,18 +11,20 @@ class StallTest:
 
     Progress is a relative gap below ``gap_factor`` times the last one that counted, or a dual value above
     ``dual_factor`` times it, or a primal value below ``primal_factor`` times the least one. A run has stalled once its
-    work exceeds ``growth`` times the work at the last progress, by more than ``patience``. The unit of work is the
-    solver's: epochs, Newton steps, blocks.
+    work exceeds that at the last progress by more than ``patience``. The unit of work is the solver's: epochs, Newton
+    steps, blocks.
 
-    A solver whose primal value is not monotone takes small steps of the dual value as progress too: ``gap_share`` is
-    the share of the remaining gap by which the dual value must have risen since the last progress.
+    A solver whose gap is not monotone takes smaller steps of one of its values as progress, too: ``gap_share`` is the
+    share of the remaining gap by which the dual value must have risen, or the primal value fallen, since the last
+    progress. Without ``dual_factor`` and ``primal_factor`` a run then ends in any case: while the gap is halved once,
+    one value or the other makes at most 2 / ``gap_share`` such steps.
 
     Parameters
     ----------
     patience : float
-    growth : float, default=1.0
     gap_factor : float, default=0.9
     dual_factor : float, default=1.01
+        Infinite where a larger dual value alone is no progress.
     gap_share : float, optional
     primal_factor : float, default=0.0
         By default a smaller primal value alone is no progress.
@@ -32,13 +34,12 @@ class StallTest:
         self,
         patience: float,
         *,
-        growth: float = 1.0,
         gap_factor: float = 0.9,
         dual_factor: float = 1.01,
         gap_share: float | None = None,
         primal_factor: float = 0.0,
     ) -> None:
-        self.patience, self.growth = patience, growth
+        self.patience = patience
         self.gap_factor, self.dual_factor = gap_factor, dual_factor
         self.gap_share, self.primal_factor = gap_share, primal_factor
         self._gap, self._dual, self._primal, self._work = math.inf, 0.0, math.inf, 0.0
@@ -50,13 +51,15 @@ class StallTest:
         ``idle`` counts the updates without progress since the last one with it.
         """
         gap, dual = result.relative_gap, result.dual
-        rises = self.gap_share is not None and dual - self._dual > self.gap_share * (result.primal - dual)
-        falls = result.primal < self.primal_factor * self._primal
-        progress = gap < self.gap_factor * self._gap or dual > self.dual_factor * max(0.0, self._dual)
-        if progress or rises or falls:
+        progress = gap < self.gap_factor * self._gap or result.primal < self.primal_factor * self._primal
+        if math.isfinite(self.dual_factor):
+            progress |= dual > self.dual_factor * max(0.0, self._dual)
+        if self.gap_share is not None:
+            progress |= max(dual - self._dual, self._primal - result.primal) > self.gap_share * (result.primal - dual)
+        if progress:
             self._gap, self._dual = min(gap, self._gap), max(dual, self._dual)
             self._primal = min(self._primal, result.primal)
-        return self.count(progress or rises or falls, work)
+        return self.count(progress, work)
 
     def count(self, progress: bool, work: float) -> bool:
         """Take whether the run made progress, by a measure of the solver's own, after so much work in all."""
@@ -64,4 +67,4 @@ class StallTest:
             self._work, self.idle = work, 0
             return False
         self.idle += 1
-        return work > self.growth * self._work + self.patience
+        return work > self._work + self.patience

@@ -8,6 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 class Status(StrEnum):
     """How a run ended. Whatever it says, the vectors it left and their certificate are true."""
 
+    RUNNING = "running"
+    """The run has not ended yet; no solver returns this."""
     SOLVED = "solved"
     """The goal is reached: no mistake left, or the margin or the duality gap that was asked for."""
     NOT_SEPARABLE = "not separable"

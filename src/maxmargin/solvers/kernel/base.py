@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxmargin.loops.exponential import exponentiate
+from maxmargin.problems.best_intercept import best_intercept
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import RadialBasis
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
-from maxmargin.solvers.linear.initial_point import best_intercept
 
 # The smallest relative gap that kernel values of single precision can prove: about 64 units in their last place.
 SMALLEST_SINGLE_GAP = 8e-6
@@ -21,6 +21,8 @@ LARGEST_SINGLE_EXPONENT = 50.0
 # share of the gap that is left.
 GAP_FACTOR = 0.99
 GAP_SHARE = 1e-2
+# The unit roundoff of float64.
+ROUNDING = 2.0**-53
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class SMOBase:
         self.problem, self.options, self.monitor, self.best = problem, options, monitor, best
         self.lower, self.upper = problem.losses.lowers(), problem.losses.uppers()
         self.beta, self.scores = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
-        self._n_checks = 0
+        self._largest = float(np.abs(problem.diagonal).max(initial=0.0))
 
     def start_from(self, beta: np.ndarray) -> None:
         """Set feasible duals and their scores."""
@@ -100,8 +102,15 @@ class SMOBase:
         down[self.beta <= self.lower] = math.inf
         return up, down
 
-    def check(self, stall: StallTest, can_move: bool) -> Status | None:
-        """Update the incumbent; apply the termination test, then the stall test."""
+    @property
+    def rounding(self) -> float:
+        """A KKT violation of this size may be due to the rounding of scores alone: no step can reduce it further."""
+        arrays = self.problem.loss.targets, self.scores, self.beta
+        targets, scores, beta = (float(np.abs(values).max(initial=0.0)) for values in arrays)
+        return ROUNDING * (targets + scores + self._largest * beta)
+
+    def check(self, stall: StallTest, work: float, can_move: bool) -> Status | None:
+        """Update the incumbent; apply the termination test, with the stall test after so much work in all."""
         current = self._current()
         best = self.best
         # Primal and dual value belong to the same duals: the incumbent is the pair of the smallest gap.
@@ -112,8 +121,7 @@ class SMOBase:
         if better:
             best.primal, best.dual, best.intercept = current.primal, current.dual, current.intercept
             best.beta = self.beta.copy()
-        self._n_checks += 1
-        stalled = stall.update(current, self._n_checks) or not can_move
+        stalled = stall.update(current, work) or not can_move
         return self.monitor.check_termination(best, self.options, "block", stalled=stalled)
 
     def _current(self) -> Result[float]:

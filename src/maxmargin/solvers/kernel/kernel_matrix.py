@@ -16,6 +16,7 @@ from maxmargin.loops.exponential import store_exponentials
 from maxmargin.loops.smo import add_kernel_rows, store_block
 from maxmargin.problems.kernel_expansion import Scratch, rows_at_once
 from maxmargin.problems.kernels import Kernel, RadialBasis, built_in, pays_dense
+from maxmargin.solvers.core import Monitor
 
 # Columns per block: such a block of kernel values stays in a core's cache. Fewer where rows are long.
 COLUMNS_PER_BLOCK = 1024
@@ -25,6 +26,13 @@ COPY_BYTES = 96 << 20
 # Entries that one column counts for when columns are distributed to threads: a block of some dozen rows is read or
 # written for each.
 ENTRIES_PER_COLUMN = 64.0
+# Multiplications in the kernel values that are evaluated between two looks at the limits: some tenths of a second. An
+# exponential takes as long as this many.
+PRODUCTS_PER_CALL = 1 << 32
+PRODUCTS_PER_EXPONENTIAL = 32
+# Megabytes: a smaller cache is enlarged to this size, which the matrix of a working set takes anyway. With only two
+# rows every step would evaluate its kernel rows anew.
+SMALLEST_CACHE = 16.0
 
 
 class KernelMatrix:
@@ -56,6 +64,10 @@ class KernelMatrix:
         self._kernel, self._matrix, self._rows = kernel, points.matrix, rows
         self._dense = pays_dense(self._matrix)
         self._rows_at_once = rows_at_once(self._matrix)
+        length = self._matrix.shape[1] if self._dense else points.entries_per_row
+        products = (length + PRODUCTS_PER_EXPONENTIAL) * max(1, self.n_rows)
+        # Rows of the matrix that are evaluated between two looks at the limits.
+        self.rows_per_call = max(1, int(PRODUCTS_PER_CALL / products))
         squares = points.squared_norms if rows is None else points.squared_norms[rows]
         self._squares: np.ndarray = squares.astype(dtype)
         small = self.n_rows * self._matrix.shape[1] * np.dtype(dtype).itemsize <= COPY_BYTES
@@ -152,6 +164,7 @@ class KernelCache:
     ----------
     matrix : KernelMatrix
     megabytes : float
+        At least ``SMALLEST_CACHE`` is used.
     at_least : int, default=2
         Rows that are held whatever the memory.
 
@@ -165,7 +178,7 @@ class KernelCache:
     def __init__(self, matrix: KernelMatrix, megabytes: float, at_least: int = 2) -> None:
         self.matrix = matrix
         n_columns = max(1, matrix.n_rows)
-        affordable = megabytes * 2**20 // (np.dtype(matrix.dtype).itemsize * n_columns)
+        affordable = max(megabytes, SMALLEST_CACHE) * 2**20 // (np.dtype(matrix.dtype).itemsize * n_columns)
         self.capacity = int(max(at_least, min(n_columns, affordable)))
         self.stored: np.ndarray = np.empty((self.capacity, matrix.n_rows), dtype=matrix.dtype)
         self._slot_of = np.full(matrix.n_rows, -1, dtype=np.int64)
@@ -173,8 +186,11 @@ class KernelCache:
         self._last_use = np.zeros(self.capacity, dtype=np.int64)
         self._clock = 0
 
-    def slots(self, rows: np.ndarray) -> np.ndarray:
-        """Positions of different rows, no more than the capacity, in ``stored``; missing rows are evaluated."""
+    def slots(self, rows: np.ndarray, monitor: Monitor | None = None) -> np.ndarray:
+        """Positions of different rows, no more than the capacity, in ``stored``; missing rows are evaluated.
+
+        Where the monitor has to stop, the rows that are still missing have position -1.
+        """
         self._clock += 1
         known = self._slot_of[rows]
         self._last_use[known[known >= 0]] = self._clock
@@ -183,9 +199,14 @@ class KernelCache:
             free = np.argsort(self._last_use, kind="stable")[: missing.size]
             evicted = self._row_in[free]
             self._slot_of[evicted[evicted >= 0]] = -1
-            self._row_in[free], self._slot_of[missing] = missing, free
-            self._last_use[free] = self._clock
-            self.matrix.whole_rows(missing, free, self.stored)
+            self._row_in[free] = -1
+            for first in range(0, missing.size, self.matrix.rows_per_call):
+                few = slice(first, first + self.matrix.rows_per_call)
+                if first and monitor is not None and monitor.check_limits() is not None:
+                    break
+                self.matrix.whole_rows(missing[few], free[few], self.stored)
+                self._row_in[free[few]], self._slot_of[missing[few]] = missing[few], free[few]
+                self._last_use[free[few]] = self._clock
         return self._slot_of[rows]
 
     def add_rows(self, slots: np.ndarray, coefficients: np.ndarray, scores: np.ndarray) -> None:

@@ -52,7 +52,7 @@ class PairSolver:
             return start
         if self._matrices is None:
             return smo.solve(problem, options, monitor, start)
-        return smo_full_matrix.solve(problem, options, monitor, start, matrix=self._matrices.of(problem))
+        return smo_full_matrix.solve_with_matrix(self._matrices.of(problem), problem, options, monitor, start)
 
 
 def pairs_at_once(pairs: ClassPairs, problem: KernelSVMProblem, options: SMOOptions) -> int:

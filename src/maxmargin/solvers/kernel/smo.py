@@ -75,7 +75,7 @@ def solve(
     best = initial_result(problem, start)
     engine = ThreadEngine(ENTRIES_PER_COLUMN, options.n_threads)
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), engine:
-        SMORun(problem, options, monitor, best, engine).run_to_gap(None if start is None else start.beta)
+        SMORun(problem, options, monitor, best, engine).run(None if start is None else start.beta)
     return best
 
 
@@ -100,13 +100,14 @@ class SMORun(SMOBase):
         super().__init__(problem, options, monitor, best)
         self.engine = engine
         self.cache = self._empty_cache()
+        self.cache_rows_per_call = self.cache.matrix.rows_per_call
         self.size = max(2, min(WORKING_SET, self.cache.capacity // 2))
         self.working_set = np.empty(0, dtype=np.int64)
         self.violation = math.inf
         self._scratch = Scratch()
 
-    def run_to_gap(self, start: np.ndarray | None = None) -> None:
-        """Optimise working sets until the termination or the stall test ends the run."""
+    def run(self, start: np.ndarray | None = None) -> None:
+        """Optimise working sets until the termination test ends the run."""
         stall = stall_test(max(PATIENCE, EPOCHS_OF_PATIENCE * self.beta.size / self.size))
         if start is None:
             self.start_from_sample()
@@ -115,7 +116,7 @@ class SMORun(SMOBase):
         n_sets = 0
         while True:
             up, down = self._measured_gradients()
-            status = self.check(stall, can_move=self.violation > 0.0)
+            status = self.check(stall, n_sets, can_move=self.violation > self.rounding)
             if status is not None:
                 self.best.status = status
                 return
@@ -129,8 +130,7 @@ class SMORun(SMOBase):
         """Optimise working sets until the KKT violation is at most ``goal`` or a limit is reached; no gap is known."""
         for _ in range(SETS_WHILE_SHRUNK):
             up, down = self._measured_gradients()
-            enough = self.violation <= goal or self.best.n_iter >= self.options.max_iter
-            if enough or self.monitor.check_limits() is not None:
+            if self.violation <= goal or self.monitor.check_work(self.best.n_iter, self.options) is not None:
                 return
             self.select_working_set(up, down)
             self.optimise_working_set()
@@ -154,7 +154,12 @@ class SMORun(SMOBase):
         # The rows of the support go into the cache: the first working sets need them.
         for first in range(0, support.size, self.size):
             few = support[first : first + self.size]
-            self.cache.add_rows(self.cache.slots(sample[few]), beta[few], self.scores)
+            slots = self.cache.slots(sample[few], self.monitor)
+            if slots.min() < 0 or self.monitor.check_limits() is not None:
+                # Scores of a part of the duals are of no use: the run ends where it started.
+                self.beta[:], self.scores[:] = 0.0, 0.0
+                return
+            self.cache.add_rows(slots, beta[few], self.scores)
 
     def shrink(self, up: np.ndarray, down: np.ndarray) -> bool:
         """Optimise the duals that are not fixed at a bound alone, if these are few; return whether that was done.
@@ -172,13 +177,25 @@ class SMORun(SMOBase):
         part.beta, part.scores = self.beta[active], self.scores[active]
         part.run_to_violation(VIOLATION_SHARE * self.violation)
         changes = part.beta - self.beta[active]
-        self.beta[active], self.scores[active] = part.beta, part.scores
         moved = changes != 0.0
-        self.scores[fixed] += self.problem.scores_of(np.flatnonzero(fixed), active[moved], changes[moved], exponentiate)
+        scores = self._changed_scores(np.flatnonzero(fixed), active[moved], changes[moved])
+        if scores is not None:
+            self.beta[active], self.scores[active], self.scores[fixed] = part.beta, part.scores, scores
         del part.cache
         self.cache = self._empty_cache()
         self.working_set = np.empty(0, dtype=np.int64)
         return True
+
+    def _changed_scores(self, rows: np.ndarray, moved: np.ndarray, changes: np.ndarray) -> np.ndarray | None:
+        """The scores of some rows after changes of other duals; None where the monitor has to stop before the end."""
+        scores = self.scores[rows]
+        size = max(1, self.cache_rows_per_call * self.beta.size // max(1, moved.size))
+        for first in range(0, rows.size, size):
+            if self.monitor.check_limits() is not None:
+                return None
+            few = slice(first, first + size)
+            scores[few] += self.problem.scores_of(rows[few], moved, changes, exponentiate)
+        return scores
 
     def select_working_set(self, up: np.ndarray, down: np.ndarray) -> None:
         """Take the duals of the largest violation on either side, and free ones of the last working set first."""
@@ -197,8 +214,8 @@ class SMORun(SMOBase):
 
     def optimise_working_set(self) -> None:
         """Optimise pairs of the working set, then update all scores."""
-        chosen = self.working_set
-        slots = self.cache.slots(chosen)
+        slots = self.cache.slots(self.working_set, self.monitor)
+        chosen, slots = self.working_set[slots >= 0], slots[slots >= 0]
         # To evaluate this block anew is faster than to gather it from the cache.
         gram = self.cache.matrix.block(chosen, chosen, self._scratch.array((chosen.size, chosen.size), np.float64))
         beta, before = self.beta[chosen], self.beta[chosen].copy()

@@ -8,7 +8,7 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine.threads import ThreadEngine
 from maxmargin.loops.smo import Duals, WorkingSets, ascend_working_sets
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.solvers.core import Monitor, Result
+from maxmargin.solvers.core import Monitor, Result, StallTest, Status
 from maxmargin.solvers.kernel.base import SMOBase, SMOOptions, initial_result, stall_test
 from maxmargin.solvers.kernel.kernel_matrix import ENTRIES_PER_COLUMN, KernelMatrix
 
@@ -20,15 +20,17 @@ WORKING_SET = 96
 KEPT = 1024
 # A working set is optimised until its KKT violation is this share of that of all duals.
 VIOLATION_SHARE = 0.1
-# Working sets, and steps on pairs, between two termination tests: some tenths of a second.
+# Working sets, kernel rows that they may update, and steps on pairs between two termination tests: some tenths of a
+# second.
 SETS_PER_CHECK = 256
+ROWS_PER_CHECK = 1 << 18
 STEPS_PER_CHECK = 100_000
 # The compiled loop stops at this share of ``tol``: its estimate of the gap differs from the measured one by rounding.
 SAFETY = 0.99
 # For C = inf the loop does not know the gap: it stops whenever the KKT violation has fallen by this factor.
 VIOLATION_FACTOR = 0.2
-# Termination tests without progress after which only rounding is left.
-PATIENCE = 20
+# Steps without progress after which the run has stalled, for every dual and in all.
+STEPS_PER_DUAL, STEPS_IN_VAIN = 1000, 10_000
 
 
 def fits(n_rows: int, options: SMOOptions) -> bool:
@@ -41,10 +43,8 @@ def solve(
     options: SMOOptions,
     monitor: Monitor,
     start: Result[float] | None = None,
-    *,
-    matrix: np.ndarray | None = None,
 ) -> Result[float]:
-    """Run until the relative gap is at most ``tol``.
+    """Evaluate the kernel matrix, then run until the relative gap is at most ``tol``.
 
     Parameters
     ----------
@@ -53,48 +53,81 @@ def solve(
     monitor : Monitor
     start : Result, optional
         Where an earlier attempt ended.
-    matrix : ndarray of shape (n, n), optional
-        The kernel matrix of the problem's rows, where it is known.
 
     Returns
     -------
     Result
         Without w: the duals are the coefficients.
     """
-    run = SMOBase(problem, options, monitor, initial_result(problem, start))
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
-        gram = _evaluated(problem, options) if matrix is None else matrix
-        if start is not None:
-            run.beta[:], run.scores[:] = start.beta, gram @ start.beta
-        _run_to_gap(run, gram)
-    return run.best
+        return FullMatrixRun(problem, options, monitor, start).run(_evaluated(problem, options, monitor))
 
 
-def _evaluated(problem: KernelSVMProblem, options: SMOOptions) -> np.ndarray:
-    dtype, every_row = options.dtype_for(problem), np.arange(problem.n_rows)
+def solve_with_matrix(
+    matrix: np.ndarray,
+    problem: KernelSVMProblem,
+    options: SMOOptions,
+    monitor: Monitor,
+    start: Result[float] | None = None,
+) -> Result[float]:
+    """As ``solve``, where the kernel matrix of the problem's rows, (n, n), is known."""
+    with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
+        return FullMatrixRun(problem, options, monitor, start).run(matrix)
+
+
+def _evaluated(problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor) -> np.ndarray | None:
+    """The kernel matrix; None where the monitor has to stop before it is complete."""
+    dtype = options.dtype_for(problem)
     gram: np.ndarray = np.empty((problem.n_rows, problem.n_rows), dtype=dtype)
     with ThreadEngine(ENTRIES_PER_COLUMN, options.n_threads) as engine:
-        KernelMatrix(problem.points, problem.kernel, dtype, problem.rows, engine).whole_rows(every_row, every_row, gram)
+        matrix = KernelMatrix(problem.points, problem.kernel, dtype, problem.rows, engine)
+        for first in range(0, problem.n_rows, matrix.rows_per_call):
+            if first and monitor.check_limits() is not None:
+                return None
+            rows = np.arange(first, min(problem.n_rows, first + matrix.rows_per_call))
+            matrix.whole_rows(rows, rows, gram)
     return gram
 
 
-def _run_to_gap(run: SMOBase, gram: np.ndarray) -> None:
-    problem, options, best, targets = run.problem, run.options, run.best, run.problem.loss.targets
-    residuals = targets - run.scores
-    duals = Duals(run.beta, residuals, run.lower, run.upper, problem.loss.epsilon)
-    violation, stall, status = math.inf, stall_test(PATIENCE), None
-    while status is None:
-        sets = WorkingSets(
-            size=WORKING_SET,
-            kept=KEPT,
-            share=VIOLATION_SHARE,
-            most=SETS_PER_CHECK,
-            max_steps=int(min(STEPS_PER_CHECK, max(1, options.max_iter - best.n_iter))),
-            violation=VIOLATION_FACTOR * min(violation, 2.0 * float(np.abs(targets).max())) if problem.hard else 0.0,
-            gap=-1.0 if problem.hard else SAFETY * options.tol,
-        )
-        n_steps, violation = ascend_working_sets(gram, duals, targets, sets)
-        best.n_iter += n_steps
-        run.scores = targets - residuals
-        status = run.check(stall, can_move=n_steps > 0)
-    best.status = status
+class FullMatrixRun(SMOBase):
+    """A run on a stored kernel matrix, from zero or from the duals of an earlier attempt."""
+
+    def __init__(
+        self, problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor, start: Result[float] | None
+    ) -> None:
+        super().__init__(problem, options, monitor, initial_result(problem, start))
+        self.start = start
+
+    def run(self, gram: np.ndarray | None) -> Result[float]:
+        """Make steps until the termination test ends the run; without a matrix there is no time for any."""
+        if self.start is not None and gram is not None:
+            self.beta[:], self.scores[:] = self.start.beta, gram @ self.start.beta
+        stall = stall_test(STEPS_PER_DUAL * self.beta.size + STEPS_IN_VAIN)
+        if gram is None:
+            status = self.check(stall, 0, can_move=False)
+            self.best.status = self.monitor.check_limits() or status or Status.STALLED
+        else:
+            self._make_steps(gram, stall)
+        return self.best
+
+    def _make_steps(self, gram: np.ndarray, stall: StallTest) -> None:
+        problem, options, best, targets = self.problem, self.options, self.best, self.problem.loss.targets
+        residuals = targets - self.scores
+        duals = Duals(self.beta, residuals, self.lower, self.upper, problem.loss.epsilon)
+        violation, status = math.inf, None
+        while status is None:
+            goal = VIOLATION_FACTOR * min(violation, 2.0 * float(np.abs(targets).max())) if problem.hard else 0.0
+            sets = WorkingSets(
+                size=WORKING_SET,
+                kept=KEPT,
+                share=VIOLATION_SHARE,
+                most=min(SETS_PER_CHECK, ROWS_PER_CHECK // targets.size + 1),
+                max_steps=int(min(STEPS_PER_CHECK, max(1, options.max_iter - best.n_iter))),
+                violation=max(self.rounding, goal),
+                gap=-1.0 if problem.hard else SAFETY * options.tol,
+            )
+            n_steps, violation = ascend_working_sets(gram, duals, targets, sets)
+            best.n_iter += n_steps
+            self.scores = targets - residuals
+            status = self.check(stall, best.n_iter, can_move=n_steps > 0)
+        best.status = status

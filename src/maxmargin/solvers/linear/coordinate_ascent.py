@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from maxmargin.engine import ThreadEngine
+from maxmargin.engine import MemoryEngine, Threads
 from maxmargin.loops.coordinate import (
     CURVATURE,
     DUAL,
@@ -25,10 +25,11 @@ from maxmargin.loops.coordinate import (
     shuffle,
     unshrink,
 )
-from maxmargin.loops.newton import compute_scores
+from maxmargin.problems.best_intercept import best_intercept
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest, Status
-from maxmargin.solvers.linear.initial_point import best_intercept, initial_point
+from maxmargin.solvers.core.hessian import fill_scores
+from maxmargin.solvers.linear.initial_point import initial_point
 from maxmargin.solvers.linear.options import LinearOptions
 
 # The value of the intercept's feature, relative to the typical length of a row: larger values move it faster, and make
@@ -42,9 +43,11 @@ SHARE_PER_CHECK = 0.15
 EPOCHS_PER_CHECK = 30.0
 # Every change of a dual rounds w: after so many epochs it is summed anew.
 EPOCHS_PER_SUM = 200
-# The run has stalled after this many times the epochs at the last progress, and so many epochs more.
-GROWTH_IN_VAIN = 3.0
-EPOCHS_IN_VAIN = 3000
+# The run has stalled after so many epochs without progress; an epoch on few active rows counts for at least this share.
+PATIENCE = 3000
+LEAST_SHARE = 0.01
+# Progress: a relative gap below this factor of the last one, or a value that is better by this share of the gap.
+GAP_FACTOR, GAP_SHARE = 0.9, 0.1
 # Epochs that coordinate ascent may still need, and per decade of the gap, where Newton steps could do the rest.
 AFFORDED = 8.0
 AFFORDED_PER_DECADE = 4.0
@@ -56,7 +59,7 @@ def solve(
     monitor: Monitor,
     start: Result[float] | None = None,
 ) -> Result[float]:
-    """Run until the relative gap is at most ``tol``; ``start`` holds signed duals to begin with.
+    """Run until the relative gap is at most ``tol``; ``start`` holds signed duals, and earlier epochs count.
 
     With ``switch_on_slow_progress`` it ends as stalled as soon as the gap shrinks too slowly for the goal to be near.
     """
@@ -66,10 +69,11 @@ def solve(
     else:
         first = initial_point(problem, start.beta)
         beta, w, b = first.beta, first.w, first.b
-    engine = ThreadEngine(points.entries_per_row, options.n_threads)
     best = Result(w, b, beta)
-    with np.errstate(over="ignore", invalid="ignore"), engine:
-        CoordinateRun(problem, options, monitor, best, engine).until_gap()
+    if start is not None:
+        best.n_iter, best.history = start.n_iter, list(start.history)
+    with np.errstate(over="ignore", invalid="ignore"), Threads(options.n_threads) as threads:
+        CoordinateRun(problem, options, monitor, best, MemoryEngine(problem, threads)).run()
     return best
 
 
@@ -82,7 +86,7 @@ class CoordinateRun:
         options: LinearOptions,
         monitor: Monitor,
         best: Result[float],
-        engine: ThreadEngine,
+        engine: MemoryEngine[LinearSVMProblem],
     ) -> None:
         self.problem, self.options, self.monitor, self.best, self.engine = problem, options, monitor, best, engine
         points = problem.points
@@ -105,14 +109,15 @@ class CoordinateRun:
         self.random = np.uint64(np.random.SeedSequence(options.seed).generate_state(1, np.uint64)[0] | np.uint64(1))
         self.shrinking_threshold = math.inf
         self.summed_anew = 0
-        self.scores = np.empty(points.n_rows)
+        engine.allocate("scores")
 
-    def until_gap(self) -> None:
+    def run(self) -> None:
         """Epochs until the gap is small, the run has stalled or is too slow, or a limit is reached."""
         points, best = self.problem.points, self.best
         entries = points.entries_per_row * points.n_rows + 1.0
-        work, checked_at, epochs_since_centre = 0.0, 0.0, 0
-        stall = StallTest(EPOCHS_IN_VAIN, growth=GROWTH_IN_VAIN)
+        work, checked_at, epochs_since_centre, n_epochs = 0.0, 0.0, 0, 0.0
+        # The gap is finite from the first epoch on: a larger dual value alone is no progress.
+        stall = StallTest(PATIENCE, gap_factor=GAP_FACTOR, dual_factor=math.inf, gap_share=GAP_SHARE)
         pace = Pace(self.options.tol)
         if not self.problem.loss.one_sided:
             # w = 0 may have no loss at all, and would never be met again.
@@ -122,22 +127,24 @@ class CoordinateRun:
                 return
         while True:
             work += self.n_active * points.entries_per_row + 1.0
-            status, largest = self._epoch()
+            n_epochs += max(LEAST_SHARE, self.n_active / max(1, self.order.size))
+            limit, largest = self._epoch()
             best.n_iter += 1
             epochs_since_centre += 1
             interval = min(EPOCHS_PER_CHECK * entries, max(entries, SHARE_PER_CHECK * work))
-            at_end = status is not None or best.n_iter >= self.options.max_iter
+            at_end = limit is not None or best.n_iter >= self.options.max_iter
             if at_end or largest == 0.0 or work >= checked_at + interval:
                 checked_at = work
                 self._update_incumbents()
-                stalled = stall.update(best, best.n_iter)
+                stalled = stall.update(best, n_epochs)
                 stalled |= self.options.switch_on_slow_progress and pace.is_slow(work / entries, best.relative_gap)
                 ended = self.monitor.check_termination(best, self.options, "epoch", stalled=stalled)
-                if ended is not None or status is not None:
-                    best.status = Status.SOLVED if ended is Status.SOLVED else status or ended or Status.STALLED
+                status = ended if ended is Status.SOLVED else limit or ended
+                if status is not None:
+                    best.status = status
                     return
                 self.n_active = unshrink(
-                    self.ascent, self.scores + self.ascent.b[0], self.shrinking_threshold, self.order
+                    self.ascent, self.engine["scores"] + self.ascent.b[0], self.shrinking_threshold, self.order
                 )
             if self.problem.has_free_intercept and (epochs_since_centre >= EPOCHS_PER_CENTRE or largest == 0.0):
                 epochs_since_centre = 0
@@ -147,7 +154,7 @@ class CoordinateRun:
         """Proximal-point step on a free intercept; where no dual moves, take the intercept of the smallest loss."""
         b, self.shrinking_threshold = self.ascent.b, math.inf
         if stuck:
-            before, b[0] = b[0], best_intercept(self.problem, self.scores)
+            before, b[0] = b[0], best_intercept(self.problem, self.engine["scores"])
             stuck = b[0] != before
         if not stuck:
             b[0] += self.ascent.intercept_step * float(self.ascent.state[:, DUAL].sum())
@@ -197,15 +204,13 @@ class CoordinateRun:
             self.summed_anew = best.n_iter
             self.ascent.w[:] = problem.points.combination(self.ascent.state[:, DUAL])
         w, b = self.ascent.w, float(self.ascent.b[0])
-        n_rows = self.scores.size
-        self.engine.map(
-            lambda first, last: compute_scores(problem.points.rows, first, last, w, 0.0, self.scores), n_rows
-        )
-        best.update_incumbent(problem.primal_value(w, b, self.scores + b), w, b)
+        self.engine.map(fill_scores, w, 0.0, "scores")
+        scores = self.engine["scores"]
+        best.update_incumbent(problem.primal_value(w, b, scores + b), w, b)
         beta = self.ascent.state[:, DUAL].copy()
         if problem.has_free_intercept:
-            b = best_intercept(problem, self.scores)
-            best.update_incumbent(problem.primal_value(w, b, self.scores + b), w, b)
+            b = best_intercept(problem, scores)
+            best.update_incumbent(problem.primal_value(w, b, scores + b), w, b)
             beta = problem.feasible(beta)
             w = problem.points.combination(beta)
         dual = problem.dual_value(beta, w)

@@ -8,6 +8,7 @@ around centres c that follow after every epoch (the method of multipliers); rows
     b_m = c_m + step sum_i B_im,     c <- c + part of (b - c)
 """
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -29,8 +30,10 @@ FOLLOWING = 0.3
 LEAST_FALL = 1e-6
 # The gap is measured when the row steps since the last time are this share of all, or of so many epochs' steps.
 CHECK_SHARE, CHECK_EPOCHS = 0.2, 5
-# The run has stalled after this many times the row steps at the last progress, and so many epochs more.
-GROWTH_IN_VAIN, EPOCHS_IN_VAIN = 10.0, 1000
+# The run has stalled after so many epochs without progress; an epoch in which few rows are due counts as their share.
+PATIENCE = 3000
+# Progress: a relative gap below this factor of the last one, or a value that is better by this share of the gap.
+GAP_FACTOR, GAP_SHARE = 0.99, 1e-2
 # The epoch in which rows of weight zero are due.
 NEVER = np.iinfo(np.int64).max
 
@@ -58,7 +61,7 @@ def solve(
         raise ValueError(f"selection must be one of {SELECTIONS}; it is {options.selection!r}.")
     with np.errstate(over="ignore", invalid="ignore"):
         run = _DualAscent(problem, options, monitor, start)
-        run.until_gap()
+        run.run()
     run.best.w = np.ascontiguousarray(run.best.w)
     return run.best
 
@@ -125,10 +128,13 @@ class _DualAscent:
         self._means.add(self.coefficients)
         self.best: Result[np.ndarray] = Result(W.T, self.coefficients.intercepts.copy(), self.duals)
 
-    def until_gap(self) -> None:
+    def run(self) -> None:
         """Epochs, and measurements of the gap in between."""
         self._update_incumbents()
-        stall = StallTest(EPOCHS_IN_VAIN * self.examples.codes.size, growth=GROWTH_IN_VAIN, gap_factor=0.99)
+        # The gap is finite from the start: a larger dual value alone is no progress.
+        stall = StallTest(
+            PATIENCE * self.examples.codes.size, gap_factor=GAP_FACTOR, dual_factor=math.inf, gap_share=GAP_SHARE
+        )
         while True:
             stalled = stall.update(self.best, self._row_steps)
             status = self.monitor.check_termination(self.best, self.options, "epoch", stalled=stalled)

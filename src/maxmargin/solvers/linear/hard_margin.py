@@ -17,7 +17,7 @@ from scipy.linalg import qr
 
 from maxmargin.data import Dataset, Points, centred_and_scaled
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.engine import ThreadEngine
+from maxmargin.engine import Threads
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers.core import Monitor, Options, Result, Status
 from maxmargin.solvers.linear.initial_point import InitialPoint
@@ -58,9 +58,12 @@ def solve(
     points, basis = _in_few_columns(placed.points)
     own = HardMarginProblem(replace(problem.dataset, points=points), problem.fit_intercept)
     best = _empty_point(own)
+    if start is not None:
+        best.n_iter = start.n_iter
+        best.history = [(seconds, primal / square, dual / square) for seconds, primal, dual in start.history]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), one_blas_thread():
         beta = _solve_growing_parts(own, options, monitor, best) if start is None else start.beta / square
-        if best.status is Status.STALLED:
+        if best.status is Status.RUNNING:
             _solve_whole(own, options, monitor, best, beta)
         # f(x) = w·(scale (x - centre)) + b
         best.w = placed.scale * (best.w if basis is None else basis @ best.w)
@@ -94,13 +97,13 @@ def _solve_whole(
 ) -> None:
     points = problem.dataset.points
     first = _initial_point(problem, start, 1.0 / (points.largest_norm or 1.0) ** 2)
-    with ThreadEngine(points.entries_per_row, options.n_threads) as engine:
-        run = HardMarginRun(problem, options, monitor, first, best, engine)
-        run.until_gap()
+    with Threads(options.n_threads) as threads:
+        run = HardMarginRun(problem, options, monitor, first, best, threads)
+        run.run()
         if best.status is Status.STALLED:
             run.polish()
     if np.isinf(best.primal):
-        best.w, best.intercept = run.w, problem.best_margin(run.scores - run.b)[1]
+        best.w, best.intercept = run.w, problem.best_margin(run.engine["scores"] - run.b)[1]
 
 
 def _solve_growing_parts(
@@ -182,9 +185,9 @@ class HardMarginRun(NewtonRun):
         monitor: Monitor,
         first: InitialPoint,
         best: Result[float],
-        engine: ThreadEngine,
+        threads: Threads,
     ) -> None:
-        super().__init__(problem.soft, options, monitor, first, best, engine)
+        super().__init__(problem.soft, options, monitor, first, best, threads)
         self.hard = problem
 
     def update_primal_incumbent(self, scores: np.ndarray, total_loss: float | None = None) -> None:  # noqa: ARG002
@@ -199,7 +202,7 @@ class HardMarginRun(NewtonRun):
 
     def polish(self) -> None:
         """Solve y f = 1 on the support vectors by least squares."""
-        points, signs = self.problem.points, self.loss.targets
+        points, signs = self.problem.points, self.problem.loss.targets
         rows = np.flatnonzero(self.best.beta)
         if not 0 < rows.size * points.n_columns <= ENTRIES_TO_POLISH:
             return
@@ -209,8 +212,8 @@ class HardMarginRun(NewtonRun):
             matrix = np.column_stack([matrix, np.ones(rows.size)])
         result = np.linalg.lstsq(matrix, signs[rows], rcond=None)[0]
         self.w, self.b = result[: points.n_columns].copy(), 0.0
-        self.scores = points.scores(self.w)
-        self.update_primal_incumbent(self.scores)
+        self.engine["scores"] = points.scores(self.w)
+        self.update_primal_incumbent(self.engine["scores"])
         self.best.status = self.best.check_goal(self.options) or Status.STALLED
 
 

@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.engine import ThreadEngine
+from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.loops.newton import (
     LINEAR_NEGATIVE,
     LINEAR_POSITIVE,
@@ -33,7 +33,6 @@ from maxmargin.loops.newton import (
     QUADRATIC_POSITIVE,
     ActiveSet,
     DualSums,
-    compute_scores,
     derivative_along_step,
     derivative_at_full_step,
     evaluate,
@@ -41,6 +40,7 @@ from maxmargin.loops.newton import (
 )
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
+from maxmargin.solvers.core.hessian import fill_scores
 from maxmargin.solvers.linear.initial_point import InitialPoint, initial_point
 from maxmargin.solvers.linear.newton_system import NewtonSystem
 from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, initial_point_from_subsample, subsample
@@ -93,14 +93,19 @@ def _run(
     first: InitialPoint,
     best: Result[float] | None = None,
 ) -> "NewtonRun":
-    with ThreadEngine(problem.points.entries_per_row, options.n_threads) as engine:
-        run = NewtonRun(problem, options, monitor, first, best or Result(first.w, first.b, first.beta), engine)
-        run.until_gap()
+    with Threads(options.n_threads) as threads:
+        run = NewtonRun(problem, options, monitor, first, best or Result(first.w, first.b, first.beta), threads)
+        run.run()
     return run
 
 
 class NewtonRun:
-    """The state of a run: (w, b), the scores of all rows, and the proximal centres."""
+    """The state of a run: (w, b), and the engine with the vectors over the rows.
+
+    These vectors are the ``scores``, those at the ``start`` of the outer step and their ``changes`` along a Newton
+    step, the proximal ``centers`` and ``duals``, whether these are ``free``, whether rows ``may_move``, and the
+    incumbent's duals, ``kept``.
+    """
 
     def __init__(
         self,
@@ -109,14 +114,15 @@ class NewtonRun:
         monitor: Monitor,
         first: InitialPoint,
         best: Result[float],
-        engine: ThreadEngine,
+        threads: Threads,
     ) -> None:
-        self.problem, self.options, self.monitor, self.best, self.engine = problem, options, monitor, best, engine
-        self.rows, self.loss = problem.points.rows, problem.loss
-        self.system = NewtonSystem(problem, engine)
-        self.w, self.b, self.scores = first.w, first.b, first.scores
-        self.centers, self.sigma = first.beta, first.sigma
-        self.kept = np.empty(0)
+        self.problem, self.options, self.monitor, self.best = problem, options, monitor, best
+        self.engine = MemoryEngine(problem, threads)
+        self.engine["scores"], self.engine["centers"] = first.scores, first.beta.copy()
+        self.engine.allocate("start", "changes", "duals", "kept")
+        self.engine.allocate("free", "may_move", dtype=bool)
+        self.system = NewtonSystem(problem)
+        self.w, self.b, self.sigma = first.w, first.b, first.sigma
         # The predicted range of the scores' changes in the next outer step.
         self.radius = math.inf
         self.rho = problem.intercept_penalty if problem.has_intercept else 0.0
@@ -126,7 +132,7 @@ class NewtonRun:
         """About the distance from the margin, or from a residual of epsilon, up to which duals are free."""
         return self.problem.C / self.sigma
 
-    def until_gap(self) -> None:
+    def run(self) -> None:
         """Outer steps until the gap is small, the run has stalled, or a limit is reached."""
         stall = StallTest(PATIENCE - 1, dual_factor=1.2)
         n_outer, stalled = 0, False
@@ -155,57 +161,38 @@ class NewtonRun:
 
         Returns the number of Newton steps, or None where the scores moved too far for the excluded rows.
         """
-        n_rows = self.scores.size
-        everything = np.arange(n_rows, dtype=np.uint32)
-        whole = ProximalProblem(self, everything, self.scores.copy(), self.centers)
+        engine = self.engine
+        whole = ProximalProblem(self, engine)
         all_sums = whole.evaluate()
-        self.update_primal_incumbent(self.scores, float(all_sums.totals[LOSS]))
-        self.update_dual_incumbent(all_sums, lambda: whole.duals)
+        self.update_primal_incumbent(engine["scores"], float(all_sums.totals[LOSS]))
+        self.update_dual_incumbent(all_sums)
         status = self.monitor.check_termination(self.best, self.options, "outer step", stalled=stalled)
         if status is not None:
             return 0, status
-        may_move = self._rows_that_may_move()
-        chosen = everything[may_move]
-        if chosen.size > (1.0 - LEAST_EXCLUDED) * n_rows:
+        n_active = engine.sum(_mark_active, self.sigma, self.radius)
+        if n_active > (1.0 - LEAST_EXCLUDED) * engine.n_rows:
             active, excluded = whole, None
         else:
-            active = ProximalProblem(self, chosen, self.scores[may_move], self.centers[may_move])
+            part = engine.subset("may_move", "scores", "start", "centers")
+            part.allocate("changes", "duals")
+            part.allocate("free", dtype=bool)
+            active = ProximalProblem(self, part)
             excluded = difference(all_sums, active.evaluate())
         inner, status, final_sums = active.minimise(all_sums, excluded)
-        before = self.scores
-        self.scores = np.empty(n_rows)
-        self.engine.map(lambda first, last: compute_scores(self.rows, first, last, self.w, self.b, self.scores), n_rows)
-        change = self.largest_change(self.scores, before)
-        duals = whole.duals
         if active is not whole:
-            duals[may_move] = active.duals
-        self.update_dual_incumbent(final_sums, lambda: duals)
+            engine.write_back(active.engine, "may_move", "duals")
+        self.update_dual_incumbent(final_sums)
+        change = max(engine.map(_rescore, self.w, self.b))
         surprised = change > SURPRISE * self.radius
         if not surprised:
-            self.centers = duals
+            engine.map(_copy, "duals", "centers")
         self.radius = (
             CAUTION * change if surprised or math.isinf(self.radius) else max(CAUTION * change, 0.1 * self.radius)
         )
         if status is not None:
-            self.update_primal_incumbent(self.scores)
+            self.update_primal_incumbent(engine["scores"])
             self.monitor.record(self.best)
         return None if surprised else inner, status
-
-    def largest_change(self, scores: np.ndarray, before: np.ndarray) -> float:
-        """max |f(x_i) - f_before(x_i)|"""
-
-        def of_block(first: int, last: int) -> float:
-            return float(np.abs(scores[first:last] - before[first:last]).max(initial=0.0))
-
-        return max(self.engine.map(of_block, scores.size))
-
-    def _rows_that_may_move(self) -> np.ndarray:
-        """The rows whose duals move if scores change by up to ``radius``."""
-        active = np.ones(self.scores.size, dtype=bool)
-        if math.isfinite(self.radius):
-            state = self.loss, self.centers, self.sigma, self.scores, self.radius
-            self.engine.map(lambda first, last: mark_active(*state, first, last, active), active.size)
-        return active
 
     def update_primal_incumbent(self, scores: np.ndarray, total_loss: float | None = None) -> None:
         """Offer (w, b) as incumbent, given the scores of all rows and, where it is known, the sum of the losses / C."""
@@ -215,8 +202,8 @@ class NewtonRun:
             primal = 0.5 * float(self.w @ self.w) + 0.5 * self.rho * (self.b * self.b) + self.problem.C * total_loss
         self.best.update_incumbent(primal, self.w, self.b)
 
-    def update_dual_incumbent(self, sums: DualSums, duals: Callable[[], np.ndarray]) -> None:
-        """Offer the best multiple of the duals, made feasible, as dual incumbent."""
+    def update_dual_incumbent(self, sums: DualSums) -> None:
+        """Offer the best multiple of the duals of all rows, made feasible, as dual incumbent."""
         totals = sums.totals
         up, down = (
             balancing_factors(totals[POSITIVE], totals[NEGATIVE]) if self.problem.has_free_intercept else (1.0, 1.0)
@@ -228,58 +215,31 @@ class NewtonRun:
             total = sum_of_duals(sums)
             square += total * total / self.rho
         multiple = max(0.0, linear / square) if square > 0.0 else 1.0
-        if math.isfinite(self.loss.box_bound):
+        if math.isfinite(self.problem.loss.box_bound):
             multiple = min(1.0, multiple)
         value = multiple * linear - 0.5 * multiple * multiple * square
-        if square == 0.0 and linear > 0.0 and math.isinf(self.loss.box_bound):
+        if square == 0.0 and linear > 0.0 and math.isinf(self.problem.loss.box_bound):
             # The convex hulls meet in one point: the dual is unbounded.
             value = math.inf
         if value > self.best.dual:
             self.best.dual = value
-            self._keep_duals(duals(), multiple * up, multiple * down)
-
-    def _keep_duals(self, beta: np.ndarray, up: float, down: float) -> None:
-        """Keep multiples of the positive and of the negative duals as dual incumbent, in the memory of the last one."""
-        if self.best.beta is not self.kept:
-            self.kept = np.empty_like(beta)
-            self.best.beta = self.kept
-
-        def of_block(first: int, last: int) -> None:
-            part, kept = beta[first:last], self.kept[first:last]
-            np.multiply(part, up, out=kept)
-            if down != up:
-                np.multiply(part, down, out=kept, where=part < 0.0)
-
-        self.engine.map(of_block, beta.size)
+            self.best.beta = self.engine["kept"]
+            self.engine.map(_keep_duals, multiple * up, multiple * down)
 
 
 class ProximalProblem:
-    """The minimisation of Phi over the duals of an active set, while all other duals stay fixed."""
+    """The minimisation of Phi over the duals of an engine's rows, while all other duals stay fixed."""
 
-    def __init__(self, run: NewtonRun, rows: np.ndarray, scores: np.ndarray, centers: np.ndarray) -> None:
-        self.run = run
-        free, no_changes = np.zeros(centers.size, dtype=bool), np.empty(0)
-        self.active = ActiveSet(rows, scores, no_changes, centers, np.empty_like(centers), free, run.sigma)
+    def __init__(self, run: NewtonRun, engine: MemoryEngine[LinearSVMProblem]) -> None:
+        self.run, self.engine, self.sigma = run, engine, run.sigma
         # The length of the last step, by which the scores have not been moved yet.
         self.length = 0.0
 
-    @property
-    def duals(self) -> np.ndarray:
-        """The proximal duals."""
-        return self.active.duals
-
     def evaluate(self) -> DualSums:
         """Compute the proximal duals at the current (w, b), and their sums."""
-        run, size = self.run, self.run.w.size
-
-        def of_block(first: int, last: int) -> np.ndarray:
-            memory = np.zeros(N_TOTALS + 2 * size)
-            evaluate(run.rows, run.loss, self.active, self.length, first, last, split_sums(memory, size))
-            return memory
-
-        total = run.engine.sum(of_block, self.active.rows.size)
+        total = self.engine.sum(_evaluate, self.sigma, self.length)
         self.length = 0.0
-        return split_sums(total, size)
+        return split_sums(total, self.run.w.size)
 
     def minimise(self, sums: DualSums, excluded: DualSums | None) -> tuple[int, Status | None, DualSums]:
         """Newton steps on Phi until its gradient is small beside the move of the duals.
@@ -288,16 +248,14 @@ class ProximalProblem:
         Returns the number of steps, a status where a limit or the goal is reached, and the sums of all rows.
         """
         run = self.run
-        run.system.choose(self.active.rows)
-        self.active = self.active._replace(changes=np.empty_like(self.active.scores))
-        start = self.active.scores if excluded is None else self.active.scores.copy()
-        factor = run.sigma / (1.0 + run.sigma * run.loss.curvature)
+        run.system.choose(self.engine)
+        factor = run.sigma / (1.0 + run.sigma * run.problem.loss.curvature)
         for inner in range(INNER_STEPS + 1):
             if inner > 0:
                 sums = self.evaluate() if excluded is None else total_of(excluded, self.evaluate())
             if inner > 0 and excluded is None:
-                run.update_primal_incumbent(self.active.scores, float(sums.totals[LOSS]))
-                run.update_dual_incumbent(sums, lambda: self.duals)
+                run.update_primal_incumbent(self.engine["scores"], float(sums.totals[LOSS]))
+                run.update_dual_incumbent(sums)
                 status = run.best.check_goal(run.options)
                 if status is not None:
                     return inner, status, sums
@@ -307,14 +265,14 @@ class ProximalProblem:
             is_small = length <= 0.2 * math.sqrt(max(0.0, sums.totals[MOVED]))
             if inner == INNER_STEPS or (inner and is_small):
                 break
-            if excluded is not None and run.largest_change(self.active.scores, start) > SURPRISE * run.radius:
+            if excluded is not None and max(self.engine.map(_largest_change)) > SURPRISE * run.radius:
                 break
             status = run.monitor.check_limits()
             if status is None and run.best.n_iter >= run.options.max_iter:
                 status = Status.ITERATION_LIMIT
             if status is not None:
                 return inner, status, sums
-            step, step_b = run.system.solve(self.active.free, factor, gradient, gradient_b)
+            step, step_b = run.system.solve(factor, gradient, gradient_b)
             self._line_search(step, step_b, float(gradient @ step) + gradient_b * step_b, excluded)
         return inner, None, sums
 
@@ -322,26 +280,88 @@ class ProximalProblem:
         self, step: np.ndarray, step_b: float, derivative_at_zero: float, excluded: DualSums | None
     ) -> None:
         """Move (w, b) to the minimum of Phi along the step."""
-        run, n_active = self.run, self.active.rows.size
+        run = self.run
         linear = float(run.w @ step) + run.rho * run.b * step_b
         if excluded is not None:
             linear -= float((excluded.positive + excluded.negative) @ step) + sum_of_duals(excluded) * step_b
         quadratic = float(step @ step) + run.rho * (step_b * step_b)
 
-        def at_one(first: int, last: int) -> float:
-            return derivative_at_full_step(run.rows, run.loss, self.active, step, step_b, first, last)
-
         def derivative(t: float) -> float:
-            taken = run.engine.sum(
-                lambda first, last: derivative_along_step(run.loss, self.active, t, first, last), n_active
-            )
-            return linear + t * quadratic - taken
+            return linear + t * quadratic - self.engine.sum(_derivative_along_step, self.sigma, t)
 
-        derivative_at_one = linear + quadratic - run.engine.sum(at_one, n_active)
+        derivative_at_one = linear + quadratic - self.engine.sum(_derivative_at_full_step, self.sigma, step, step_b)
         self.length = root_along(derivative, derivative_at_zero, derivative_at_one)
         run.w = run.w + self.length * step
         run.b += self.length * step_b
         run.best.n_iter += 1
+
+
+# Tasks on a block of rows.
+
+
+def _active_set(block: Block[LinearSVMProblem], sigma: float) -> ActiveSet:
+    vectors = block.vectors
+    return ActiveSet(
+        block.index,
+        vectors["scores"],
+        vectors["changes"],
+        vectors["centers"],
+        vectors["duals"],
+        vectors["free"],
+        sigma,
+    )
+
+
+def _evaluate(block: Block[LinearSVMProblem], sigma: float, length: float) -> np.ndarray:
+    problem = block.problem
+    memory = np.zeros(N_TOTALS + 2 * problem.points.n_columns)
+    sums = split_sums(memory, problem.points.n_columns)
+    evaluate(problem.points.rows, problem.loss, _active_set(block, sigma), length, sums)
+    return memory
+
+
+def _derivative_at_full_step(block: Block[LinearSVMProblem], sigma: float, step: np.ndarray, step_b: float) -> float:
+    problem = block.problem
+    return derivative_at_full_step(problem.points.rows, problem.loss, _active_set(block, sigma), step, step_b)
+
+
+def _derivative_along_step(block: Block[LinearSVMProblem], sigma: float, t: float) -> float:
+    return derivative_along_step(block.problem.loss, _active_set(block, sigma), t)
+
+
+def _mark_active(block: Block[LinearSVMProblem], sigma: float, radius: float) -> int:
+    """Mark the rows whose duals move if scores change by up to ``radius``; return their number."""
+    block["start"][:] = block["scores"]
+    if math.isinf(radius):
+        block["may_move"][:] = True
+    else:
+        mark_active(block.problem.loss, _active_set(block, sigma), radius, block["may_move"])
+    return int(np.count_nonzero(block["may_move"]))
+
+
+def _rescore(block: Block[LinearSVMProblem], w: np.ndarray, b: float) -> float:
+    """Compute all scores; return their largest change in the outer step."""
+    fill_scores(block, w, b, "scores")
+    return _largest_change(block)
+
+
+def _largest_change(block: Block[LinearSVMProblem]) -> float:
+    return float(np.abs(block["scores"] - block["start"]).max(initial=0.0))
+
+
+def _copy(block: Block[LinearSVMProblem], source: str, target: str) -> None:
+    block[target][:] = block[source]
+
+
+def _keep_duals(block: Block[LinearSVMProblem], up: float, down: float) -> None:
+    """Keep multiples of the positive and of the negative duals as dual incumbent."""
+    duals, kept = block["duals"], block["kept"]
+    np.multiply(duals, up, out=kept)
+    if down != up:
+        np.multiply(duals, down, out=kept, where=duals < 0.0)
+
+
+# Sums over the rows.
 
 
 def split_sums(memory: np.ndarray, size: int) -> DualSums:

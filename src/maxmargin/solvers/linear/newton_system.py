@@ -6,14 +6,14 @@ space of the rows, where few are free; or by conjugate gradients.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data.rows import rows_of
-from maxmargin.engine import ThreadEngine
-from maxmargin.loops.newton import compute_scores
+from maxmargin.data import Points
+from maxmargin.engine import Block, MemoryEngine
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
 from maxmargin.solvers.core.hessian import (
@@ -22,7 +22,8 @@ from maxmargin.solvers.core.hessian import (
     LARGEST_DIRECT,
     MAX_CONJUGATE_STEPS,
     HessianOperator,
-    gram_parts,
+    fill_scores,
+    gram_matrix,
     solve_positive,
 )
 
@@ -31,8 +32,6 @@ from maxmargin.solvers.core.hessian import (
 FORCING, ROW_SPACE_FORCING = 1e-2, 1e-8
 # Above this factor, times the squared length of a row, the system is ill-conditioned in the space of the columns.
 LARGE_FACTOR = 100.0
-# Blocks of rows in a product with the rows' Gram matrix.
-ROW_BLOCKS = 8
 # Sparse rows are made dense where more than this share of their entries is stored: BLAS is faster then.
 DENSE_SHARE = 0.1
 # The number of conjugate gradient steps that is expected at least.
@@ -45,45 +44,43 @@ class NewtonSystem:
     Parameters
     ----------
     problem : LinearSVMProblem
-    engine : ThreadEngine
     """
 
-    def __init__(self, problem: LinearSVMProblem, engine: ThreadEngine) -> None:
-        self._problem, self._engine = problem, engine
-        self._points = problem.points
-        self._weights = problem.loss.weights
+    def __init__(self, problem: LinearSVMProblem) -> None:
+        self._problem, self._points = problem, problem.points
         self._by_columns = self._points.n_columns <= LARGEST_DIRECT
-        self._gram: np.ndarray | None = None
-        self._held: np.ndarray | None = None
-        self._chosen = np.empty(0, dtype=np.uint32)
         self._n_conjugate = EXPECTED_CONJUGATE_STEPS
 
-    def choose(self, rows: np.ndarray) -> None:
-        """Set the working set: the rows that can be free from now on."""
-        self._chosen = rows
-        self._held = None
+    def choose(self, engine: MemoryEngine[LinearSVMProblem]) -> None:
+        """Set the working set: the rows that can be free from now on; the vector ``free`` says which of them are."""
+        self._engine = engine
+        engine["weights"] = self._problem.loss.weights[engine.index]
+        engine["held"] = np.zeros(engine.n_rows, dtype=bool)
+        engine.allocate("changed", dtype=bool)
+        self._gram: np.ndarray | None = None
 
-    def solve(
-        self, free: np.ndarray, factor: float, gradient: np.ndarray, gradient_b: float
-    ) -> tuple[np.ndarray, float]:
-        """Return the steps of w and b, given which of the chosen rows are free."""
-        if self._by_columns and self._matrix_pays(free):
-            system = self._hessian(self._chosen, factor)
-            return self._split(system.solve_direct(self._whole(gradient, gradient_b), self._updated_gram(free)))
-        chosen = self._chosen[free]
-        if chosen.size <= min(LARGEST_DIRECT, self._points.n_columns) // 2 or self._rows_pay(chosen, factor):
-            return self._through_rows(chosen, factor, gradient, gradient_b)
-        return self._split(self._conjugate_gradients(chosen, factor, self._whole(gradient, gradient_b)))
+    def solve(self, factor: float, gradient: np.ndarray, gradient_b: float) -> tuple[np.ndarray, float]:
+        """Return the steps of w and b."""
+        n_free, n_changed = self._engine.sum(_count_free)
+        if self._by_columns and self._matrix_pays(n_free, n_changed):
+            gram = self._updated_gram(n_free, n_changed)
+            step = self._hessian(self._engine, factor).solve_direct(self._whole(gradient, gradient_b), gram)
+            return self._split(step)
+        free = self._engine.subset("free", "weights")
+        if n_free <= min(LARGEST_DIRECT, self._points.n_columns) // 2 or self._rows_pay(n_free, factor):
+            return self._through_rows(free, factor, gradient, gradient_b)
+        step, n_steps = self._hessian(free, factor).solve_iteratively(self._whole(gradient, gradient_b), FORCING)
+        self._n_conjugate = max(EXPECTED_CONJUGATE_STEPS, n_steps)
+        return self._split(step)
 
-    def _rows_pay(self, chosen: np.ndarray, factor: float) -> bool:
+    def _rows_pay(self, n_free: int, factor: float) -> bool:
         """Whether conjugate gradients converge faster in the space of the rows, where a large factor does no harm."""
         sparse = sp.issparse(self._points.matrix)
-        return sparse and chosen.size < self._points.n_columns and factor * self._points.typical_norm**2 > LARGE_FACTOR
+        return sparse and n_free < self._points.n_columns and factor * self._points.typical_norm**2 > LARGE_FACTOR
 
-    def _matrix_pays(self, free: np.ndarray) -> bool:
+    def _matrix_pays(self, n_free: int, n_changed: int) -> bool:
         """Whether to update and factorise the matrix is less work than conjugate gradients."""
-        n_free, size = np.count_nonzero(free), self._points.n_columns + 1
-        n_new = n_free if self._held is None else min(n_free, np.count_nonzero(free != self._held))
+        n_new, size = min(n_free, n_changed), self._points.n_columns + 1
         per_row = size if not sp.issparse(self._points.matrix) else self._points.entries_per_row * BLAS_SPEEDUP
         update = n_new * min(size, per_row) * self._points.entries_per_row / 2 + size**3 / 6
         return update / BLAS_SPEEDUP <= 2 * n_free * self._points.entries_per_row * self._n_conjugate
@@ -94,42 +91,28 @@ class NewtonSystem:
     def _split(self, step: np.ndarray) -> tuple[np.ndarray, float]:
         return step[:-1].copy(), float(step[-1]) if self._problem.has_intercept else 0.0
 
-    def _hessian(self, rows: np.ndarray, factor: float) -> HessianOperator:
+    def _hessian(self, engine: MemoryEngine[LinearSVMProblem], factor: float) -> HessianOperator:
         problem = self._problem
-        return HessianOperator(
-            self._points,
-            self._engine,
-            rows,
-            self._weights,
-            factor,
-            True,
-            problem.has_intercept,
-            problem.intercept_penalty,
-        )
+        return HessianOperator(engine, "weights", factor, True, problem.has_intercept, problem.intercept_penalty)
 
-    def _updated_gram(self, free: np.ndarray) -> np.ndarray:
+    def _updated_gram(self, n_free: int, n_changed: int) -> np.ndarray:
         """The lower triangle of sum weights_i (x_i, 1)(x_i, 1)^T over the free rows."""
-        size = self._points.n_columns + 1
-        if self._held is None or 2 * np.count_nonzero(free != self._held) > np.count_nonzero(free):
-            self._gram, self._held = np.zeros((size, size)), np.zeros_like(free)
-        gram = self._gram
-        assert gram is not None
-        changed = np.flatnonzero(free != self._held)
-        signs = np.where(free[changed], 1.0, -1.0)
-        # Rows that are added come first.
-        changed = changed[np.argsort(-signs, kind="stable")]
-        chosen, n_added = self._chosen[changed], int(np.count_nonzero(signs > 0.0))
-        parts = gram_parts(self._points, self._engine, chosen, self._weights, n_added)
-        for part in parts:
-            gram += part
-        self._held = free.copy()
-        return gram
+        afresh = self._gram is None or 2 * n_changed > n_free
+        self._engine.map(_mark_changed, afresh)
+        changes = gram_matrix(self._engine.subset("changed", "weights", "free"), "weights", added="free")
+        if afresh:
+            self._gram = changes
+        else:
+            assert self._gram is not None
+            self._gram += changes
+        return self._gram
 
     def _through_rows(
-        self, chosen: np.ndarray, factor: float, gradient: np.ndarray, gradient_b: float
+        self, free: MemoryEngine[LinearSVMProblem], factor: float, gradient: np.ndarray, gradient_b: float
     ) -> tuple[np.ndarray, float]:
         """Solve by Woodbury's identity for w, with the intercept eliminated."""
-        root = np.sqrt(factor * self._weights[chosen])
+        chosen = free.index
+        root = np.sqrt(factor * free["weights"])
         rows = self._points.matrix[chosen]
         if sp.issparse(rows) and rows.nnz > DENSE_SHARE * chosen.size * rows.shape[1]:
             rows = rows.toarray()
@@ -156,24 +139,32 @@ class NewtonSystem:
             product = product.toarray() if sp.issparse(product) else product
             product[np.diag_indices_from(product)] += 1.0
             return lambda right: solve_positive(product, right)
-        rows = sp.csr_array(rows)
-        own, transposed = rows_of(rows), rows_of(sp.csr_array(rows.T))
+        own, transposed = (
+            MemoryEngine(_RowsAlone(Points(sp.csr_array(side))), self._engine.threads) for side in (rows, rows.T)
+        )
+        own.allocate("scores")
+        transposed.allocate("scores")
 
         def times(direction: np.ndarray) -> np.ndarray:
-            middle, image = np.empty(rows.shape[1]), np.empty(rows.shape[0])
-            self._engine.map(
-                lambda first, last: compute_scores(transposed, first, last, direction, 0.0, middle),
-                middle.size,
-                ROW_BLOCKS,
-            )
-            self._engine.map(
-                lambda first, last: compute_scores(own, first, last, middle, 0.0, image), image.size, ROW_BLOCKS
-            )
-            return direction + image
+            transposed.map(fill_scores, direction, 0.0, "scores")
+            own.map(fill_scores, transposed["scores"], 0.0, "scores")
+            return direction + own["scores"]
 
         return lambda right: ConjugateGradients(times, right).run(ROW_SPACE_FORCING, MAX_CONJUGATE_STEPS)
 
-    def _conjugate_gradients(self, chosen: np.ndarray, factor: float, gradient: np.ndarray) -> np.ndarray:
-        step, n_steps = self._hessian(chosen, factor).solve_iteratively(gradient, FORCING)
-        self._n_conjugate = max(EXPECTED_CONJUGATE_STEPS, n_steps)
-        return step
+
+@dataclass(frozen=True)
+class _RowsAlone:
+    points: Points
+
+
+def _count_free(block: Block[LinearSVMProblem]) -> np.ndarray:
+    """The number of free rows, and of those that are not as the Gram matrix has them."""
+    free = block["free"]
+    return np.array([np.count_nonzero(free), np.count_nonzero(free != block["held"])])
+
+
+def _mark_changed(block: Block[LinearSVMProblem], afresh: bool) -> None:
+    free, held, changed = block["free"], block["held"], block["changed"]
+    changed[:] = free if afresh else free != held
+    held[:] = free

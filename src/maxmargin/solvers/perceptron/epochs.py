@@ -191,7 +191,6 @@ def result_of(
         w=w,
         intercept=intercept,
         beta=run.dataset.signs * alpha,
-        alpha=alpha,
         status=status,
         criterion_per_pass=run.criterion_per_epoch(epochs),
         start=run.start,

@@ -76,8 +76,7 @@ def solve(
         updates_per_round.append(sum(epoch.updates for epoch in made))
         if status is None and (not searching or guess <= smallest_guess):
             status = Status.NOT_SEPARABLE
-        if status is None and len(epochs) >= options.max_iter:
-            status = Status.ITERATION_LIMIT
+        status = status or monitor.check_work(len(epochs), options)
         if status is not None:
             break
         guess = max(guess / 2.0, smallest_guess)

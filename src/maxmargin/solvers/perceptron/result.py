@@ -55,10 +55,11 @@ class Start:
 class PerceptronResult(Result[float]):
     """Coefficients, the steps taken on each row, and the record of every epoch.
 
+    ``beta`` holds the sums of the steps taken on each row, times its sign: ``w`` is that of the start plus the sum of
+    beta_i x_i.
+
     Attributes
     ----------
-    alpha : ndarray of shape (n,)
-        The sum of the steps taken on each row: ``w`` is that of the start plus the sum of alpha_i y_i x_i.
     n_updates : int
     mistakes_per_pass, rows_evaluated_per_pass : ndarray of int
     online_loss_per_pass : ndarray
@@ -71,7 +72,6 @@ class PerceptronResult(Result[float]):
         Weights of the rows for which the convex hulls of the two classes meet, where the run ended with them.
     """
 
-    alpha: np.ndarray = field(default_factory=lambda: np.empty(0))
     n_updates: int = 0
     mistakes_per_pass: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     online_loss_per_pass: np.ndarray = field(default_factory=lambda: np.empty(0))

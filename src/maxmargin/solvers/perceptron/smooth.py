@@ -56,7 +56,6 @@ def solve(
         w=w,
         intercept=intercept,
         beta=problem.dataset.signs * alpha,
-        alpha=alpha,
         status=status,
         criterion_per_pass=counts["online_loss_per_pass"],
         end=Start(w, intercept),

@@ -1,37 +1,60 @@
 """The Gram matrix of the columns of X, x_j·x_k = sum_i m_i (x_ij - mean_j)(x_ik - mean_k), of some columns or all."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data.blocks import row_blocks
+from maxmargin.data.blocks import BLOCK_ENTRIES, row_blocks
+from maxmargin.engine import Block, MemoryEngine
 from maxmargin.problems.squared_errors import SquaredErrors
+from maxmargin.solvers.core.hessian import combination, gram_matrix
 
 # The Gram matrix of more columns than this takes more time and memory than a descent without it.
 MAX_COLUMNS = 1000
 # Products of sparse entries that a Gram matrix may cost for every stored entry: about the epochs that it saves.
 PRODUCTS_PER_ENTRY = 50
+# Rows that are multiplied at a time at least, where there are as many columns.
+LEAST_ROWS = 512
 
 
-def normal_equations(errors: SquaredErrors, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the Gram matrix of all columns, and the product of every column with targets."""
-    matrix, means = errors.points.factor, errors.column_means
-    weighted = errors.weighted(targets)
-    if not sp.issparse(matrix):
-        right = np.zeros(means.size)
-        products = np.zeros((means.size, means.size))
-        for part, rows in _centred_blocks(errors, matrix, slice(None)):
-            # One array, so that BLAS makes use of the symmetry.
-            products += rows.T @ rows
-            roots = 1.0 if errors.weights is None else np.sqrt(errors.weights[part])
-            right += rows.T @ (roots * targets[part])
-        return products, right
-    widened = matrix.astype(np.float64)
-    products = (widened.T @ _times_weights(errors, widened)).toarray()
-    right = errors.points.combination(weighted) - float(weighted.sum()) * means
-    return products - errors.total_weight * np.outer(means, means), right
+def normal_equations(engine: MemoryEngine[SquaredErrors], stopped: Callable[[], bool]) -> tuple[np.ndarray, np.ndarray]:
+    """Compute X'MX and X'My of the engine's rows, centred, and its vectors ``weights`` and ``targets``.
+
+    Where ``stopped()`` becomes true on the way, they are undefined.
+    """
+    errors = engine.problem
+    n_columns, means = errors.points.n_columns, errors.column_means
+    if not sp.issparse(errors.points.factor):
+        # The blocks' matrices have no more entries together than half of the data.
+        sums = engine.sum(_dense_equations, stopped, most=max(1, engine.n_rows // max(1, 2 * n_columns)))
+        return sums[:, :-1].copy(), sums[:, -1].copy()
+    gram = gram_matrix(engine, "weights")[:-1, :-1]
+    gram += np.tril(gram, -1).T
+    gram -= errors.total_weight * np.outer(means, means)
+    engine["weighted"] = engine["weights"] * engine["targets"]
+    right = engine.sum(combination, "weighted") - float(engine["weighted"].sum()) * means
+    return gram, right
+
+
+def _dense_equations(block: Block[SquaredErrors], stopped: Callable[[], bool]) -> np.ndarray:
+    """X'MX of a block of rows, and X'My as a last column."""
+    errors = block.problem
+    n_columns, first = errors.points.n_columns, block.rows.start
+    sums = np.zeros((n_columns, n_columns + 1))
+    # Pieces stay in the cache between the two passes over them; adding up their matrices must cost little beside.
+    size = max(BLOCK_ENTRIES // (4 * n_columns), min(n_columns, LEAST_ROWS))
+    for start in range(0, block.index.size, size):
+        if stopped():
+            break
+        piece = slice(start, min(start + size, block.index.size))
+        rows = _centred(errors, errors.points.factor, slice(first + piece.start, first + piece.stop), slice(None))
+        # One array, so that BLAS makes use of the symmetry.
+        sums[:, :-1] += rows.T @ rows
+        targets = block["targets"][piece]
+        sums[:, -1] += rows.T @ (targets if errors.weights is None else np.sqrt(block["weights"][piece]) * targets)
+    return sums
 
 
 class GramMatrix:

@@ -48,10 +48,11 @@ EPOCHS_OF_NONZEROS = 10
 CONTINUATION_BELOW, CONTINUATION_FACTOR = 0.05, 2.0
 # The precision of a working set's solution, as a share of the gap that is required.
 NEGLIGIBLE = 0.1
-# Rounds without progress after which the run has stalled; more where the working set still changes.
-PATIENCE, PATIENCE_OF_GROWTH = 5, 30
-# An objective that is lower in its last digits only, or a gap that is hardly smaller, is no progress.
-LAST_DIGITS, GAP_FACTOR = 1e-15, 0.999
+# Rounds without progress after which the run has stalled; one that solves the problem of the last working set again
+# counts for so many.
+PATIENCE, SAME_SET = 30, 6
+# Progress: a relative gap below this factor of the last one, or an objective that has fallen by this share of the gap.
+GAP_FACTOR, GAP_SHARE = 0.999, 1e-3
 
 
 def solve(
@@ -113,13 +114,12 @@ class LassoRun:
         """Make rounds at a penalty until there is a reason to stop."""
         self.best = Result(self.w.copy(), 0.0, np.zeros(0), n_iter=self.best.n_iter)
         self.lam, self.alive, self.size = lam, self.distinct, FEW_COLUMNS
-        last_gap, last_chosen = math.inf, np.empty(0, dtype=np.intp)
-        stall = StallTest(
-            PATIENCE_OF_GROWTH - 1, gap_factor=GAP_FACTOR, dual_factor=math.inf, primal_factor=1.0 - LAST_DIGITS
-        )
+        last_gap, last_chosen, n_rounds = math.inf, np.empty(0, dtype=np.intp), 0
+        stall = StallTest(PATIENCE - 1, gap_factor=GAP_FACTOR, dual_factor=math.inf, gap_share=GAP_SHARE)
         while True:
             self.evaluate()
-            status = self.monitor.check_termination(self.best, self.options, step)
+            stalled = stall.update(self.best, n_rounds)
+            status = self.monitor.check_termination(self.best, self.options, step, stalled=stalled)
             if status is not None:
                 self.best.status = status
                 return self.best
@@ -128,15 +128,12 @@ class LassoRun:
             if gap > SLOW * last_gap:
                 self.size = min(2 * self.size, self.largest_size)
             chosen = self.choose()
-            stalled = stall.update(self.best, self.best.n_iter)
-            same = np.array_equal(chosen, last_chosen)
-            if stalled or (same and stall.idle >= PATIENCE) or not chosen.size:
-                self.best.status = Status.STALLED
-                return self.best
+            with_gram = self.best.n_iter >= self.rounds_without_gram and self.gram.affordable(chosen)
+            n_rounds += SAME_SET if with_gram and np.array_equal(chosen, last_chosen) else 1
             last_gap, last_chosen = min(gap, last_gap), chosen
-            if self.best.n_iter >= self.rounds_without_gram and self.gram.affordable(chosen):
+            if with_gram:
                 self.solve_with_gram(chosen)
-            else:
+            elif chosen.size:
                 self.descend(chosen)
             self.best.n_iter += 1
 
@@ -181,6 +178,8 @@ class LassoRun:
 
     def solve_with_gram(self, chosen: np.ndarray) -> None:
         """Solve for these columns alone, given their Gram matrix."""
+        if not chosen.size:
+            return
         gram, gradient, beta = self.gram.among(chosen), self.gradient[chosen], self.w[chosen]
         # Systems of some hundred columns are solved before a second thread has started.
         with one_blas_thread() if chosen.size > FEW_COLUMNS else nullcontext():

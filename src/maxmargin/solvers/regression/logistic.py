@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maxmargin.engine.threads import ThreadEngine
+from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.loops.logistic import evaluate_losses, intercept_derivatives
-from maxmargin.loops.newton import compute_scores
 from maxmargin.problems.logistic import LogisticProblem, certified_radius, falling_root
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
-from maxmargin.solvers.core.transposed_product import transposed_product
+from maxmargin.solvers.core.hessian import combination, fill_scores
 
 # An objective that is lower in its last digits only, or a gap that is hardly smaller, is no progress.
 LAST_DIGITS, GAP_FACTOR = 1e-13, 0.99
@@ -53,7 +52,7 @@ class LogisticRun:
     problem : LogisticProblem
     options : Options
     monitor : Monitor
-    engine : ThreadEngine
+    threads : Threads
     best : LogisticResult
         The initial point, and the incumbent later.
     offset : ndarray of shape (d,), optional
@@ -67,66 +66,53 @@ class LogisticRun:
         problem: LogisticProblem,
         options: Options,
         monitor: Monitor,
-        engine: ThreadEngine,
+        threads: Threads,
         best: LogisticResult,
         offset: np.ndarray | None = None,
     ) -> None:
-        self.problem, self.options, self.monitor, self.engine, self.best = problem, options, monitor, engine, best
+        self.problem, self.options, self.monitor, self.best = problem, options, monitor, best
         self.offset = offset
-        n_rows = problem.points.n_rows
         self.w, self.b = best.w.copy(), best.intercept
-        self.scores = np.empty(n_rows)
-        self.derivatives, self.curvatures = np.empty(n_rows), np.empty(n_rows)
+        # The scores are those without the intercept.
+        self.engine = MemoryEngine(problem, threads)
+        self.engine["signs"], self.engine["weights"] = problem.signs, problem.weights
+        self.engine.allocate("scores", "changes", "derivatives", "curvatures")
         self.gradient, self.gradient_b = np.empty(0), 0.0
         self.smallest_margin = -math.inf
         self.stall = StallTest(
             self.patience - 1, gap_factor=GAP_FACTOR, dual_factor=math.inf, primal_factor=1.0 - LAST_DIGITS
         )
-        self.fill_scores(self.w, self.scores)
-
-    def fill_scores(self, w: np.ndarray, scores: np.ndarray) -> None:
-        """Compute X w."""
-        rows = self.problem.points.rows
-        self.engine.map(lambda first, last: compute_scores(rows, first, last, w, 0.0, scores), scores.size)
+        self.engine.map(fill_scores, self.w, 0.0, "scores")
 
     def minimise_intercept(self) -> None:
         """Move the intercept to its minimum for w."""
-        problem = self.problem
 
         def derivatives(b: float) -> tuple[float, float]:
-            parts = self.engine.map(
-                lambda first, last: intercept_derivatives(first, last, problem.signs, problem.weights, self.scores, b),
-                self.scores.size,
-            )
-            return sum(part[0] for part in parts), sum(part[1] for part in parts)
+            derivative, curvature = self.engine.sum(_intercept_derivatives, b)
+            return float(derivative), float(curvature)
 
-        if problem.fit_intercept:
+        if self.problem.fit_intercept:
             self.b = falling_root(derivatives, self.b)
 
     def evaluate(self, step: str) -> Status | None:
         """Compute objective, gradient and gap of the iterate; return why to stop, if there is a reason."""
         problem = self.problem
-        parts = self.engine.map(
-            lambda first, last: evaluate_losses(
-                first, last, problem.signs, problem.weights, self.scores, self.b, self.derivatives, self.curvatures
-            ),
-            self.scores.size,
-        )
+        parts = self.engine.map(_evaluate_losses, self.b)
         loss = math.fsum(part[0] for part in parts)
         self.smallest_margin = min(part[1] for part in parts)
-        total = float(self.derivatives.sum()) if problem.fit_intercept else 0.0
-        combination = transposed_product(problem.points, self.engine, self.derivatives)
+        total = float(self.engine["derivatives"].sum()) if problem.fit_intercept else 0.0
+        combined = self.engine.sum(combination, "derivatives")
         if self.offset is not None:
-            combination -= total * self.offset
+            combined -= total * self.offset
         self.gradient_b = -problem.loss_factor * total
         if problem.is_penalised:
-            self.gradient = self.w - problem.loss_factor * combination
+            self.gradient = self.w - problem.loss_factor * combined
             primal = 0.5 * float(self.w @ self.w) + problem.loss_factor * loss
             gap = 0.5 * float(self.gradient @ self.gradient)
         else:
-            self.gradient = -combination
+            self.gradient = -combined
             primal = loss
-            gap = self._gap_within_radius(combination)
+            gap = self._gap_within_radius(combined)
         dual = max(0.0, primal - gap - self._intercept_gap())
         self._update_incumbent(primal, dual)
         stalled = self.stall.update(self.best, self.best.n_iter)
@@ -155,7 +141,7 @@ class LogisticRun:
         if self.smallest_margin != 0.0 or self.problem.fit_intercept:
             return self.smallest_margin > 0.0
         counted = self.problem.weights > 0.0
-        on_it = self.scores[counted] == 0.0
+        on_it = self.engine["scores"][counted] == 0.0
         return bool((self.problem.points.squared_norms[counted][on_it] == 0.0).all() and not on_it.all())
 
     def _update_incumbent(self, primal: float, dual: float) -> None:
@@ -169,14 +155,27 @@ class LogisticRun:
             best.dual = dual
         best.update_incumbent(primal, self.w, self.b)
 
-    def _gap_within_radius(self, combination: np.ndarray) -> float:
+    def _gap_within_radius(self, combined: np.ndarray) -> float:
         columns = self.problem.columns
         # A column that is constant but for rounding does no more than the intercept.
         varying = columns.deviations > ROUNDING * np.abs(columns.offset)
-        length = float(np.linalg.norm(combination[varying] / columns.deviations[varying]))
-        return certified_radius(self.w, columns.deviations) * length - float(self.w @ combination)
+        length = float(np.linalg.norm(combined[varying] / columns.deviations[varying]))
+        return certified_radius(self.w, columns.deviations) * length - float(self.w @ combined)
 
     def _intercept_gap(self) -> float:
         """Estimate how much smaller the objective, and larger the gap, is at the best intercept for w."""
-        curvature = self.problem.loss_factor * float(self.curvatures.sum())
+        curvature = self.problem.loss_factor * float(self.engine["curvatures"].sum())
         return self.gradient_b**2 / curvature if curvature > 0.0 else 0.0
+
+
+# Tasks on a block of rows.
+
+
+def _evaluate_losses(block: Block[LogisticProblem], b: float) -> tuple[float, float]:
+    """Compute the derivatives and curvatures of the losses; return the loss and the smallest margin."""
+    signs, weights, scores = block["signs"], block["weights"], block["scores"]
+    return evaluate_losses(signs, weights, scores, b, block["derivatives"], block["curvatures"])
+
+
+def _intercept_derivatives(block: Block[LogisticProblem], b: float) -> np.ndarray:
+    return np.array(intercept_derivatives(block["signs"], block["weights"], block["scores"], b))

@@ -17,9 +17,10 @@ import scipy.sparse as sp
 from maxmargin.data import Points, estimate_offsets
 from maxmargin.data.blocks import row_blocks
 from maxmargin.data.points import squared_norms
-from maxmargin.engine.threads import ThreadEngine
+from maxmargin.engine import Threads
 from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.solvers.core import Monitor, Options, Result, Status
+from maxmargin.solvers.core.hessian import fill_scores
 from maxmargin.solvers.regression.logistic import LogisticResult, LogisticRun, initial_result
 from maxmargin.solvers.separability.quasi_complete_separation import quasi_separation_by_linear_program
 
@@ -53,12 +54,12 @@ def solve(
     best = initial_result(problem, start)
     with (
         np.errstate(over="ignore", invalid="ignore"),
-        ThreadEngine(problem.points.entries_per_row, options.n_threads) as engine,
+        Threads(options.n_threads) as threads,
     ):
         # While the derivative in the intercept is not zero, the gap is an estimate: half of it is required.
         halved = replace(options, tol=0.5 * options.tol)
         offset = estimate_offsets(problem.points) if problem.fit_intercept and step_size is None else None
-        run = GradientRun(problem, halved, monitor, engine, best, offset)
+        run = GradientRun(problem, halved, monitor, threads, best, offset)
         run.minimises_intercept = step_size is None
         run.step_size = safe_step_size(problem, offset) if step_size is None else step_size
         best.status = run.run()
@@ -93,7 +94,7 @@ class GradientRun(LogisticRun):
             self.w = self.w - self.step_size * self.gradient
             if not self.minimises_intercept:
                 self.b -= self.step_size * self.gradient_b
-            self.fill_scores(self.w, self.scores)
+            self.engine.map(fill_scores, self.w, 0.0, "scores")
             self.best.n_iter += 1
 
     def check_termination(self, primal: float, dual: float, step: str, *, stalled: bool) -> Status | None:

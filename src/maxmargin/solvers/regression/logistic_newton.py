@@ -15,11 +15,11 @@ import scipy.sparse as sp
 
 from maxmargin.data import Points, estimate_offsets
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.engine.threads import ThreadEngine
+from maxmargin.engine import Block, Threads
 from maxmargin.loops.logistic import derivatives_along
 from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.solvers.core import Monitor, Options, Result, Status
-from maxmargin.solvers.core.hessian import BLAS_SPEEDUP, LARGEST_DIRECT, HessianOperator
+from maxmargin.solvers.core.hessian import BLAS_SPEEDUP, LARGEST_DIRECT, HessianOperator, fill_scores
 from maxmargin.solvers.core.subsample import subsample_rows
 from maxmargin.solvers.regression.logistic import LogisticResult, LogisticRun, initial_result
 from maxmargin.solvers.separability.quasi_complete_separation import (
@@ -81,9 +81,9 @@ def subsample(problem: LogisticProblem) -> LogisticProblem | None:
 
 
 def _run(problem: LogisticProblem, options: Options, monitor: Monitor, best: LogisticResult) -> LogisticResult:
-    with ThreadEngine(problem.points.entries_per_row, options.n_threads) as engine:
+    with Threads(options.n_threads) as threads:
         offset = estimate_offsets(problem.points) if problem.fit_intercept else None
-        run = NewtonRun(problem, options, monitor, engine, best, offset)
+        run = NewtonRun(problem, options, monitor, threads, best, offset)
         best.status = run.run()
     return best
 
@@ -121,10 +121,8 @@ class NewtonRun(LogisticRun):
     def _newton_step(self) -> tuple[np.ndarray, float]:
         problem = self.problem
         hessian = HessianOperator(
-            problem.points,
             self.engine,
-            np.arange(problem.points.n_rows, dtype=np.uint32),
-            self.curvatures,
+            "curvatures",
             problem.loss_factor,
             problem.is_penalised,
             problem.fit_intercept,
@@ -160,30 +158,31 @@ class NewtonRun(LogisticRun):
         """Make the step, of a length at which the derivative along it is small."""
         problem = self.problem
         at_start = float(self.gradient @ step) + self.gradient_b * (step_b + self._at_offset(step))
-        changes = np.empty_like(self.scores)
-        self.fill_scores(step, changes)
-        if step_b != 0.0:
-            changes += step_b
-        scores = self.scores + self.b
+        self.engine.map(fill_scores, step, step_b, "changes")
         penalty = 1.0 if problem.is_penalised else 0.0
         own_derivative, own_curvature = penalty * float(self.w @ step), penalty * float(step @ step)
 
         def derivatives(t: float) -> tuple[float, float]:
-            parts = self.engine.map(
-                lambda first, last: derivatives_along(first, last, problem.signs, problem.weights, scores, changes, t),
-                scores.size,
-            )
-            derivative = own_derivative + t * own_curvature - problem.loss_factor * sum(part[0] for part in parts)
-            return derivative, own_curvature + problem.loss_factor * sum(part[1] for part in parts)
+            derivative, curvature = self.engine.sum(_derivatives_along, self.b, t)
+            derivative = own_derivative + t * own_curvature - problem.loss_factor * float(derivative)
+            return derivative, own_curvature + problem.loss_factor * float(curvature)
 
         t = _step_length(derivatives, at_start)
         self.w = self.w + t * step
         self.b += t * step_b
-        changes *= t
-        self.largest_change = max(-float(changes.min(initial=0.0)), float(changes.max(initial=0.0)))
-        if step_b != 0.0:
-            changes -= t * step_b
-        self.scores += changes
+        self.largest_change = t * max(self.engine.map(_move_scores, t, t * step_b))
+
+
+def _derivatives_along(block: Block[LogisticProblem], b: float, t: float) -> np.ndarray:
+    return np.array(derivatives_along(block["signs"], block["weights"], block["scores"], b, block["changes"], t))
+
+
+def _move_scores(block: Block[LogisticProblem], t: float, moved_b: float) -> float:
+    """Move the scores, which are those without the intercept; return the largest change of a score at t = 1."""
+    changes = block["changes"]
+    largest = max(-float(changes.min(initial=0.0)), float(changes.max(initial=0.0)))
+    block["scores"][:] += t * changes - moved_b
+    return largest
 
 
 def _step_length(derivatives: Callable[[float], tuple[float, float]], at_start: float) -> float:

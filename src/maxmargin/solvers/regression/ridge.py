@@ -15,9 +15,14 @@ import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 
+from maxmargin.data.blas import one_blas_thread
+from maxmargin.engine import Block, MemoryEngine, Threads
+from maxmargin.loops.products import scores_and_rows
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
+from maxmargin.solvers.core.cholesky import Inverse, positive_inverse, symmetric_product
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
+from maxmargin.solvers.core.hessian import combination, fill_scores
 from maxmargin.solvers.regression.gram_matrix import normal_equations
 from maxmargin.solvers.regression.least_squares import least_squares
 
@@ -28,8 +33,6 @@ MAX_REFINEMENTS = 3
 # Conjugate gradients: steps after which scores and residual are computed anew, and steps without a smaller gap after
 # which the run has stalled. Their residual is not monotone, so that these are many.
 STEPS_PER_RENEWAL, PATIENCE = 50, 1000
-
-Inverse = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass
@@ -69,8 +72,8 @@ def solve(problem: RidgeProblem, options: Options, monitor: Monitor, start: Resu
     A direct solution is measured by its system of equations alone, at no cost. Where much cancels in the system, a
     certificate does not confirm that: a run with that result as its ``start`` refines it, measured by the data.
     """
-    run = RidgeRun(problem, options, monitor)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), Threads(options.n_threads) as threads:
+        run = RidgeRun(problem, options, monitor, threads)
         if isinstance(start, RidgeResult) and start.inverse is not None:
             run.refine(start)
         elif problem.lam == 0.0:
@@ -84,12 +87,21 @@ def solve(problem: RidgeProblem, options: Options, monitor: Monitor, start: Resu
 
 
 class RidgeRun:
-    """The state of a run: the problem with columns near zero, and the incumbent."""
+    """The state of a run: the problem with columns near zero, the incumbent, and the engine.
 
-    def __init__(self, problem: RidgeProblem, options: Options, monitor: Monitor) -> None:
+    The engine's vectors over the rows are the ``targets``, less their mean, the ``weights``, the ``scores`` in centred
+    columns, their ``changes`` along a step, and the ``duals``, the residuals times the weights.
+    """
+
+    def __init__(self, problem: RidgeProblem, options: Options, monitor: Monitor, threads: Threads) -> None:
         self.problem, self.errors, self.lam = problem, problem.errors.centred, problem.lam
         self.options, self.monitor = options, monitor
-        self.targets = self.errors.targets - self.errors.target_mean
+        self.engine = MemoryEngine(self.errors, threads)
+        self.engine["targets"] = self.errors.targets - self.errors.target_mean
+        weights = self.errors.weights
+        self.engine["weights"] = np.ones(self.errors.targets.size) if weights is None else weights
+        self.engine["scores"] = np.zeros(self.errors.targets.size)
+        self.engine.allocate("changes", "duals")
         self.best = RidgeResult(np.zeros(self.errors.points.n_columns), problem.errors.target_mean, np.zeros(0))
 
     @property
@@ -102,15 +114,28 @@ class RidgeRun:
         self.best.w, self.best.n_iter = w, self.best.n_iter + 1
         self.best.intercept = self.problem.errors.centring.intercept_there(w, self.errors.best_intercept(w))
 
-    def residual(self, w: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """Compute the residual of the normal equations, half the negative gradient."""
-        return centred_combination(self.errors, self.errors.weighted(self.targets - scores)) - self.lam * w
+    def stopped(self) -> bool:
+        """Whether the run has to stop now."""
+        return self.monitor.check_limits() is not None
+
+    def fill_scores(self, w: np.ndarray) -> None:
+        """Compute the scores of w in centred columns."""
+        self.engine.map(fill_scores, w, -float(self.errors.column_means @ w), "scores")
+
+    def combination_of_residuals(self) -> tuple[np.ndarray, float, float]:
+        """Compute X'M r of the residuals r, in centred columns, r'M r and r'M y."""
+        total, squares, gain = self.engine.sum(_duals_of_residuals)
+        return self.engine.sum(combination, "duals") - total * self.errors.column_means, float(squares), float(gain)
 
     def solve_directly(self) -> None:
         """Factorise the system; refine where its own gap is not small enough."""
         points = self.errors.points
         by_columns = points.n_columns <= points.n_rows
-        system = (solve_by_columns if by_columns else solve_by_rows)(self.errors, self.targets, self.lam)
+        system = self.solve_by_columns() if by_columns else self.solve_by_rows()
+        if self.stopped():
+            # Coefficients of zero, with the mean of the targets as intercept, are what the run began with.
+            self.best.status = self.monitor.check_limits() or Status.STALLED
+            return
         self.set_coefficients(system.w)
         self.best.primal, self.best.dual, self.best.inverse = system.primal, system.dual, system.inverse
         status = self.monitor.check_termination(self.best, self.options, "solution")
@@ -128,16 +153,15 @@ class RidgeRun:
         w, best.n_iter, best.history, best.inverse = start.w, start.n_iter, start.history, None
         best.primal, best.dual = math.inf, -math.inf
         for _ in range(1 + MAX_REFINEMENTS):
-            scores = centred_scores(self.errors, w)
-            residual = self.residual(w, scores)
-            if not self.update_incumbent(w, scores, residual):
+            self.fill_scores(w)
+            if not self.update_incumbent(w):
                 break
             status = self.monitor.check_termination(best, self.options, "refinement")
             # A gap that a certificate did not confirm is made as small as it can be.
             if status is not None and not (unconfirmed and status is Status.SOLVED):
                 best.status = status
                 return
-            w = best.w + inverse(residual)
+            w = best.w + inverse(self.residual)
             best.n_iter += 1
         best.status = best.check_goal(self.options) or Status.STALLED
 
@@ -146,19 +170,17 @@ class RidgeRun:
 
         The scores and the residual that they update are all that the gap needs, so that it costs no pass.
         """
-        errors, best = self.errors, self.best
-        scores, change = np.zeros(errors.targets.size), np.empty(0)
+        errors, best, means = self.errors, self.best, self.errors.column_means
 
         def product(direction: np.ndarray) -> np.ndarray:
-            nonlocal change
-            change = centred_scores(errors, direction)
-            return centred_combination(errors, errors.weighted(change)) + self.lam * direction
+            image = self.engine.sum(_product_of_block, direction, -float(means @ direction))
+            return image[:-1] - image[-1] * means + self.lam * direction
 
-        right = centred_combination(errors, errors.weighted(self.targets))
+        right, _, _ = self.combination_of_residuals()
         run = ConjugateGradients(product, right, 1.0 / (errors.squared_deviations + self.lam))
         stall = StallTest(PATIENCE, gap_factor=1.0, dual_factor=1.0)
         while True:
-            self.update_incumbent(run.solution, scores, run.residual)
+            self.update_incumbent(run.solution, run.residual)
             stalled = stall.update(best, best.n_iter) or not 0.0 < run.squared_residual < math.inf
             status = self.monitor.check_termination(best, self.options, "step", stalled=stalled)
             if status not in (None, Status.STALLED):
@@ -169,102 +191,123 @@ class RidgeRun:
                 break
             best.n_iter += 1
             if best.n_iter % STEPS_PER_RENEWAL:
-                scores += length * change
+                self.engine.map(_move_scores, length)
             else:
-                scores = centred_scores(errors, run.solution)
-                run.replace_residual(self.residual(run.solution, scores))
+                self.fill_scores(run.solution)
+                run.replace_residual(self.combination_of_residuals()[0] - self.lam * run.solution)
         best.status = Status.STALLED
         if min(errors.points.matrix.shape) <= LARGEST_DENSE:
             # A factorisation costs more, but always succeeds.
             self.solve_directly()
 
-    def update_incumbent(self, w: np.ndarray, scores: np.ndarray, residual: np.ndarray) -> bool:
-        """Keep coefficients if their gap is the smallest so far; the dual point is the best multiple of the errors."""
-        differences, best = self.targets - scores, self.best
-        duals = self.errors.weighted(differences)
-        combination = residual + self.lam * w
-        squares, gain = float(duals @ differences), float(duals @ self.targets)
+    def update_incumbent(self, w: np.ndarray, residual: np.ndarray | None = None) -> bool:
+        """Keep coefficients if their gap is the smallest so far; the dual point is the best multiple of the errors.
+
+        Parameters
+        ----------
+        w : ndarray of shape (d,)
+            Coefficients, whose scores are the engine's.
+        residual : ndarray of shape (d,), optional
+            That of the normal equations, half the negative gradient, where it is known.
+        """
+        best = self.best
+        if residual is None:
+            combined, squares, gain = self.combination_of_residuals()
+            residual = combined - self.lam * w
+        else:
+            _, squares, gain = (float(total) for total in self.engine.sum(_duals_of_residuals))
+            combined = residual + self.lam * w
+        self.residual = residual
         primal = squares + self.lam * float(w @ w)
-        dual = gain * gain / (squares + float(combination @ combination) / self.lam) if gain > 0.0 else 0.0
+        dual = gain * gain / (squares + float(combined @ combined) / self.lam) if gain > 0.0 else 0.0
         if math.isfinite(best.primal) and not primal - dual < best.primal - best.dual:
             return False
         best.w, best.primal, best.dual = w.copy(), primal, dual
         best.intercept = self.problem.errors.centring.intercept_there(w, self.errors.best_intercept(w))
         return True
 
+    def solve_by_columns(self) -> FactorisedSystem:
+        """Solve (X'MX + lam) w = X'M y.
 
-def solve_by_columns(errors: SquaredErrors, targets: np.ndarray, lam: float) -> FactorisedSystem:
-    """Solve (X'MX + lam) w = X'M y.
+        With r = X'M y - (X'MX + lam) w, the objective is y'My - w·X'My - w·r, and its gap r·(X'MX + lam)^-1 r.
+        """
+        system, right = normal_equations(self.engine, self.stopped)
+        system.flat[:: system.shape[0] + 1] += self.lam
+        inverse = inverse_of(system, self.engine.threads, self.stopped)
+        w = inverse(right)
+        residual = right - system @ w
+        squares = float((self.engine["weights"] * self.engine["targets"]) @ self.engine["targets"])
+        primal = squares - float(w @ right) - float(w @ residual)
+        return FactorisedSystem(w, inverse, primal, primal - abs(float(residual @ inverse(residual))))
 
-    With r = X'M y - (X'MX + lam) w, the objective is y'My - w·X'My - w·r, and its gap r·(X'MX + lam)^-1 r.
-    """
-    system, right = normal_equations(errors, targets)
-    system.flat[:: system.shape[0] + 1] += lam
-    inverse = inverse_of(system)
-    w = inverse(right)
-    residual = right - system @ w
-    primal = float(errors.weighted(targets) @ targets) - float(w @ right) - float(w @ residual)
-    return FactorisedSystem(w, inverse, primal, primal - abs(float(residual @ inverse(residual))))
+    def solve_by_rows(self) -> FactorisedSystem:
+        """Solve w = Z'(ZZ' + lam)^-1 y, for the rows Z of X, centred, times the roots of their weights; y likewise.
 
+        With a = (ZZ' + lam)^-1 y and r = y - (ZZ' + lam) a, the dual value of lam a is lam (a·y + a·r), and the gap
+        r·r.
+        """
+        errors, lam = self.errors, self.lam
+        matrix, means, roots = errors.points.factor, errors.column_means, np.sqrt(self.engine["weights"])
+        if sp.issparse(matrix):
+            rows = sp.diags_array(roots) @ matrix.astype(np.float64)
+            at_means = rows @ means
+            system = (rows @ rows.T).toarray() - np.outer(at_means, roots) - np.outer(roots, at_means)
+            system += float(means @ means) * np.outer(roots, roots)
+        else:
+            rows = matrix - means if errors.has_intercept else matrix.astype(np.float64)
+            if errors.weights is not None:
+                rows = rows * roots[:, None]
+            system = symmetric_product(rows, self.engine.threads, self.stopped)
+        system.flat[:: system.shape[0] + 1] += lam
+        inverse = inverse_of(system, self.engine.threads, self.stopped)
 
-def solve_by_rows(errors: SquaredErrors, targets: np.ndarray, lam: float) -> FactorisedSystem:
-    """Solve w = Z'(ZZ' + lam)^-1 y, for the rows Z of X, centred, times the roots of their weights, and such targets.
+        def transposed_product(z: np.ndarray) -> np.ndarray:
+            return rows.T @ z - means * float(roots @ z) if sp.issparse(rows) else rows.T @ z
 
-    With a = (ZZ' + lam)^-1 y and r = y - (ZZ' + lam) a, the dual value of lam a is lam (a·y + a·r), and the gap r·r.
-    """
-    matrix, means = errors.points.factor, errors.column_means
-    roots = np.ones(targets.size) if errors.weights is None else np.sqrt(errors.weights)
-    if sp.issparse(matrix):
-        rows = sp.diags_array(roots) @ matrix.astype(np.float64)
-        at_means = rows @ means
-        system = (rows @ rows.T).toarray() - np.outer(at_means, roots) - np.outer(roots, at_means)
-        system += float(means @ means) * np.outer(roots, roots)
-    else:
-        rows = matrix - means if errors.has_intercept else matrix.astype(np.float64)
-        if errors.weights is not None:
-            rows = rows * roots[:, None]
-        system = rows @ rows.T
-    system.flat[:: system.shape[0] + 1] += lam
-    inverse = inverse_of(system)
+        def product(w: np.ndarray) -> np.ndarray:
+            return rows @ w - roots * float(means @ w) if sp.issparse(rows) else rows @ w
 
-    def transposed_product(z: np.ndarray) -> np.ndarray:
-        return rows.T @ z - means * float(roots @ z) if sp.issparse(rows) else rows.T @ z
-
-    def product(w: np.ndarray) -> np.ndarray:
-        return rows @ w - roots * float(means @ w) if sp.issparse(rows) else rows @ w
-
-    right = roots * targets
-    duals = inverse(right)
-    residual = right - system @ duals
-    dual = lam * float(duals @ right + duals @ residual)
-    return FactorisedSystem(
-        transposed_product(duals),
-        # Woodbury's identity.
-        lambda v: (v - transposed_product(inverse(product(v)))) / lam,
-        dual + float(residual @ residual),
-        dual,
-    )
+        right = roots * self.engine["targets"]
+        duals = inverse(right)
+        residual = right - system @ duals
+        dual = lam * float(duals @ right + duals @ residual)
+        return FactorisedSystem(
+            transposed_product(duals),
+            # Woodbury's identity.
+            lambda v: (v - transposed_product(inverse(product(v)))) / lam,
+            dual + float(residual @ residual),
+            dual,
+        )
 
 
-def inverse_of(system: np.ndarray) -> Inverse:
+# Tasks on a block of rows.
+
+
+def _duals_of_residuals(block: Block[SquaredErrors]) -> np.ndarray:
+    """Compute m_i r_i; return their sum, r'M r and r'M y."""
+    targets, duals = block["targets"], block["duals"]
+    residuals = targets - block["scores"]
+    np.multiply(residuals, block["weights"], out=duals)
+    return np.array([duals.sum(), duals @ residuals, duals @ targets])
+
+
+def _product_of_block(block: Block[SquaredErrors], direction: np.ndarray, direction_b: float) -> np.ndarray:
+    image = np.zeros(direction.size + 1)
+    rows, weights, changes = block.problem.points.rows, block["weights"], block["changes"]
+    scores_and_rows(rows, block.index, weights, direction, direction_b, changes, image)
+    return image
+
+
+def _move_scores(block: Block[SquaredErrors], length: float) -> None:
+    block["scores"][:] += length * block["changes"]
+
+
+def inverse_of(system: np.ndarray, threads: Threads, stopped: Callable[[], bool]) -> Inverse:
     """Return the product with the inverse of a matrix that is positive definite up to rounding."""
     try:
-        factor = sl.cho_factor(system, lower=True, check_finite=False)
+        return positive_inverse(system, threads, stopped)
     except sl.LinAlgError:
         values, vectors = sl.eigh(system, check_finite=False)
         smallest = values[-1] * system.shape[0] * np.finfo(np.float64).eps
         scales = np.where(values > smallest, 1.0 / np.maximum(values, smallest), 0.0)
         return lambda v: vectors @ (scales * (vectors.T @ v))
-    return lambda v: sl.cho_solve(factor, v, check_finite=False)
-
-
-def centred_scores(errors: SquaredErrors, w: np.ndarray) -> np.ndarray:
-    """Compute X w, with X centred."""
-    scores = errors.points.scores(w)
-    return scores - float(errors.column_means @ w) if errors.has_intercept else scores
-
-
-def centred_combination(errors: SquaredErrors, coefficients: np.ndarray) -> np.ndarray:
-    """Compute X'c, with X centred."""
-    combination = errors.points.combination(coefficients)
-    return combination - float(coefficients.sum()) * errors.column_means if errors.has_intercept else combination

@@ -5,10 +5,12 @@ multipliers are a hyperplane with y_i (w·x_i + b) > 0 for every i (Farkas' lemm
 fractions are never rounded, so one of the two is always found.
 """
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from maxmargin.problems.exact_arithmetic import integer_columns, separating_intercept
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers.core import Monitor, Options, Result, Status
 
@@ -16,12 +18,25 @@ from maxmargin.solvers.core import Monitor, Options, Result, Status
 LARGEST_EXACT = 20_000
 
 
+@dataclass
+class ExactResult(Result[float]):
+    """A result with its proof in fractions.
+
+    Attributes
+    ----------
+    witness : tuple of Fraction
+        The hyperplane (w_1, ..., w_d, b), or the weights of all rows; empty where a limit ended the run.
+    """
+
+    witness: tuple[Fraction, ...] = ()
+
+
 def solve(
     problem: HardMarginProblem,
     options: Options,
     monitor: Monitor,
     start: None = None,  # noqa: ARG001
-) -> Result[float]:
+) -> ExactResult:
     """Find a separating hyperplane (SOLVED), or weights of hull points that meet (NOT_SEPARABLE).
 
     The status is exact; w and b, or the duals, are the fractions rounded to floats. The method is a phase one: it has
@@ -29,16 +44,16 @@ def solve(
     """
     points, signs = problem.dataset.points, problem.dataset.signs
     rows = np.flatnonzero(problem.counted)
-    columns = _columns(problem, rows)
+    columns, scales = _columns(problem, rows)
     tableau = Tableau(len(columns[0]))
-    best = Result(np.zeros(points.n_columns), 0.0, np.zeros(points.n_rows))
+    best = ExactResult(np.zeros(points.n_columns), 0.0, np.zeros(points.n_rows))
     while True:
         multipliers = tableau.multipliers()
         basis = set(tableau.basis)
         entering = next((k for k, one in enumerate(columns) if k not in basis and _dot(multipliers, one) > 0), None)
         if entering is None:
             break
-        limit = Status.ITERATION_LIMIT if best.n_iter >= options.max_iter else monitor.check_limits()
+        limit = monitor.check_work(best.n_iter, options)
         if limit is not None:
             best.status = limit
             return best
@@ -46,15 +61,23 @@ def solve(
         best.n_iter += 1
     if tableau.is_feasible:
         best.status = Status.NOT_SEPARABLE
+        weights = [Fraction(0)] * points.n_rows
         for variable, value in zip(tableau.basis, tableau.values, strict=True):
             if variable >= 0:
-                best.beta[rows[variable]] = signs[rows[variable]] * float(value)
+                weights[rows[variable]] = value
+        best.beta = signs * np.array([float(value) for value in weights])
+        best.witness = tuple(weights)
         return best
     best.status = Status.SOLVED
-    largest = max(abs(entry) for entry in multipliers[:-1])
-    coefficients = np.array([float(-entry / largest) for entry in multipliers[:-1]])
-    best.w = coefficients[: points.n_columns]
-    best.intercept = float(coefficients[-1]) if problem.fit_intercept else 0.0
+    hyperplane = [-entry * scale for entry, scale in zip(multipliers[:-1], scales, strict=True)]
+    if not problem.fit_intercept:
+        hyperplane.append(Fraction(0))
+    largest = max(abs(entry) for entry in hyperplane[:-1]) or Fraction(1)
+    best.witness = tuple(entry / largest for entry in hyperplane)
+    best.w = np.array([float(entry) for entry in best.witness[:-1]])
+    best.intercept = _float(best.witness[-1])
+    within = separating_intercept(problem, best.w, best.intercept)
+    best.intercept = best.intercept if within is None else within
     return best
 
 
@@ -95,16 +118,24 @@ class Tableau:
         self.basis[leaving] = entering
 
 
-def _columns(problem: HardMarginProblem, rows: np.ndarray) -> list[list[Fraction]]:
-    """The signed points y_i (x_i, 1) with a one below, as exact fractions."""
-    matrix, signs = problem.dataset.points.matrix[rows], problem.dataset.signs[rows]
-    dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
-    columns = []
-    for values, sign in zip(dense, signs, strict=True):
-        signed = [Fraction(float(value)) * int(sign) for value in values]
-        columns.append([*signed, *([Fraction(int(sign))] if problem.fit_intercept else []), Fraction(1)])
-    return columns
+def _columns(problem: HardMarginProblem, rows: np.ndarray) -> tuple[list[list[Fraction]], list[Fraction]]:
+    """The signed points y_i (x_i, 1), with a one below, in equations scaled to about one; and these scales."""
+    lines, of_lines = integer_columns(problem, rows)
+    scaled, scales = [], []
+    for line, of_line in zip(lines.tolist(), of_lines, strict=True):
+        power = Fraction(1, 1 << max(0, max(abs(entry) for entry in line).bit_length() - 1))
+        scaled.append([Fraction(entry) * power for entry in line])
+        scales.append(of_line * power)
+    columns = [[*column, Fraction(1)] for column in zip(*scaled, strict=True)]
+    return columns, scales
 
 
 def _dot(left: list[Fraction], right: list[Fraction]) -> Fraction:
     return sum((a * b for a, b in zip(left, right, strict=True) if a and b), Fraction(0))
+
+
+def _float(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return 0.0

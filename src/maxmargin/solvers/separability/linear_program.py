@@ -54,12 +54,16 @@ def solve(
     found = linprog(cost, A_ub=constraints, b_ub=np.zeros(rows.size), bounds=bounds, method="highs", options=limits)
     best = Result(np.zeros(points.n_columns), 0.0, np.zeros(points.n_rows))
     best.n_iter = int(getattr(found, "nit", 0))
+    best.status = Status.STALLED
     if found.status == ITERATION_OR_TIME_LIMIT:
         best.status = Status.ITERATION_LIMIT if best.n_iter >= options.max_iter else Status.TIME_LIMIT
-    if found.x is None:
+    # HiGHS may leave nothing, or values that are not finite, where a limit ended it.
+    duals = getattr(found.get("ineqlin"), "marginals", None)
+    if duals is not None and np.isfinite(duals).all():
+        best.beta[rows] = signs[rows] * np.maximum(0.0, -duals)
+    if found.x is None or not np.isfinite(found.x).all():
         return best
     best.w = found.x[: points.n_columns] / scale
-    best.beta[rows] = signs[rows] * np.maximum(0.0, -found.ineqlin.marginals)
     margin, best.intercept = problem.best_margin(points.scores(best.w))
     if found.status == 0:
         best.status = Status.SOLVED if margin > 0.0 else Status.NOT_SEPARABLE

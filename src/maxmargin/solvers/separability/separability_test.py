@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from maxmargin.data import Dataset, centred_and_scaled
+from maxmargin.problems.exact_arithmetic import hulls_meet
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers.core import Monitor, Options, Status
 from maxmargin.solvers.core.hessian import LARGEST_DIRECT
@@ -22,7 +23,7 @@ FASTER_BY_BLAS = 8.0
 FIRST_STEPS = 40
 # The factor on the number of epochs from one test to the next.
 NEXT_TEST = 2
-# The hulls meet where the computed half-distance of their points is at most this share of R. The certificate allows
+# The hulls may meet where the computed half-distance of their points is at most this share of R. The certificate allows
 # 1e-11 with all rounding errors counted: half of that leaves room for them.
 MEETING_SHARE = 5e-12
 
@@ -78,4 +79,6 @@ class SeparabilityTest:
         placed = centred_and_scaled(self._problem.dataset.points, may_move=self._problem.fit_intercept)
         difference = placed.points.combination(weights * self._problem.dataset.signs)
         half_distance = (0.5 if self._problem.fit_intercept else 1.0) * float(np.linalg.norm(difference))
-        return half_distance <= MEETING_SHARE * placed.points.largest_norm
+        near = half_distance <= MEETING_SHARE * placed.points.largest_norm
+        # Hulls that are only near prove nothing: a tiny margin may be between them.
+        return near and hulls_meet(self._problem, weights)

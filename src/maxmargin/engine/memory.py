@@ -1,0 +1,177 @@
+"""The in-memory engine: blocks of the rows of one problem, in threads."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from maxmargin.data import Points
+from maxmargin.engine.threads import ENTRIES_PER_BLOCK, MOST_BLOCKS, Threads
+
+# Tasks return vectors over the columns: with at least so many entries a column in a block, adding them costs little.
+ENTRIES_PER_COLUMN = 8
+
+
+class HasPoints(Protocol):
+    """What an engine needs of a problem: its rows."""
+
+    @property
+    def points(self) -> Points:
+        """The rows."""
+        ...
+
+
+ProblemT = TypeVar("ProblemT", bound=HasPoints)
+T = TypeVar("T")
+
+
+class Block(Generic[ProblemT]):
+    """Some rows of a problem, with their slice of every vector over the rows.
+
+    A task may write to these slices, and to nothing else.
+
+    Attributes
+    ----------
+    problem : object with points, targets and weights
+        In memory the whole problem; elsewhere the part of it that lies beside the block.
+    index : ndarray of uint32
+        The rows, as numbers of rows of ``problem.points``.
+    vectors : dict of str to ndarray
+        ``vectors[name][k]`` belongs to the row ``index[k]``; ``block[name]`` is short for it.
+    """
+
+    __slots__ = ("index", "problem", "vectors")
+
+    def __init__(self, problem: ProblemT, index: np.ndarray, vectors: dict[str, np.ndarray]) -> None:
+        self.problem, self.index, self.vectors = problem, index, vectors
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.vectors[name]
+
+    @property
+    def rows(self) -> slice:
+        """The rows, where they are neighbours."""
+        return slice(int(self.index[0]), int(self.index[-1]) + 1) if self.index.size else slice(0, 0)
+
+
+class MemoryEngine(Generic[ProblemT]):
+    """Runs tasks on blocks of the rows of a problem, in threads.
+
+    The blocks depend on the data alone, and sums are formed over a fixed binary tree: so results do not depend on
+    the number of threads.
+
+    Parameters
+    ----------
+    problem : object with points
+    threads : Threads
+    index : ndarray of uint32, optional
+        The rows to work on; by default all.
+    """
+
+    def __init__(self, problem: ProblemT, threads: Threads, index: np.ndarray | None = None) -> None:
+        self.problem, self.threads = problem, threads
+        self.index = np.arange(problem.points.n_rows, dtype=np.uint32) if index is None else index
+        points, n_rows = problem.points, self.index.size
+        least = max(ENTRIES_PER_BLOCK, ENTRIES_PER_COLUMN * points.n_columns)
+        self._most_blocks = 1 if n_rows == 0 else max(1, int(n_rows * points.entries_per_row // least))
+        self._vectors: dict[str, np.ndarray] = {}
+        self._blocks: dict[int, list[Block[ProblemT]]] = {}
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.index.size)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._vectors[name]
+
+    def __setitem__(self, name: str, values: np.ndarray) -> None:
+        self._vectors[name] = values
+        self._blocks.clear()
+
+    def allocate(self, *names: str, dtype: Any = np.float64) -> None:
+        """Add vectors over the rows, whose values are undefined."""
+        for name in names:
+            self[name] = np.empty(self.n_rows, dtype=dtype)
+
+    def subset(self, mask: str, *names: str) -> "MemoryEngine[ProblemT]":
+        """Return an engine for the rows where the vector ``mask`` is true, with copies of the vectors named."""
+        chosen = np.flatnonzero(self[mask])
+        engine = MemoryEngine(self.problem, self.threads, self.index[chosen])
+        for name in names:
+            engine[name] = self[name][chosen]
+        return engine
+
+    def write_back(self, part: "MemoryEngine[ProblemT]", mask: str, name: str) -> None:
+        """Copy a vector of the subset ``part``, which ``mask`` has chosen, back to its rows here."""
+        self[name][self[mask]] = part[name]
+
+    def map(self, task: Callable[..., T], *arguments: Any) -> list[T]:
+        """Call ``task(block, *arguments)`` for every block; return the results in the blocks' order."""
+        blocks = self._cut(MOST_BLOCKS)
+        if len(blocks) == 1:
+            return [task(blocks[0], *arguments)]
+        return self.threads.run([partial(task, block, *arguments) for block in blocks])
+
+    def sum(self, task: Callable[..., Any], *arguments: Any, most: int = MOST_BLOCKS) -> Any:
+        """Add the results of all blocks, floats or arrays that may be overwritten, over a fixed binary tree.
+
+        ``most`` bounds the number of blocks, and with it the memory, where results are large.
+        """
+        blocks = self._cut(most)
+        if len(blocks) == 1:
+            return task(blocks[0], *arguments)
+        return tree_sum([partial(task, block, *arguments) for block in blocks], self.threads)
+
+    def _cut(self, most: int) -> list[Block[ProblemT]]:
+        """Cut the rows into a power of two of blocks, which two, four or eight threads share evenly."""
+        n_blocks = 1 << min(most, self._most_blocks).bit_length() - 1
+        blocks = self._blocks.get(n_blocks)
+        if blocks is None:
+            cuts = [self.n_rows * k // n_blocks for k in range(n_blocks + 1)]
+            parts = [slice(first, last) for first, last in pairwise(cuts)]
+            blocks = [
+                Block(
+                    self.problem, self.index[part], {name: all_rows[part] for name, all_rows in self._vectors.items()}
+                )
+                for part in parts
+            ]
+            self._blocks[n_blocks] = blocks
+        return blocks
+
+
+def tree_sum(jobs: Sequence[Callable[[], Any]], threads: Threads) -> Any:
+    """Run jobs and add their results over a binary tree that depends on their number alone.
+
+    Every thread adds up whole subtrees as it goes, so that few results are in memory at a time. The left subtree of n
+    jobs has the largest power of two below n.
+    """
+    depth = (threads.n_threads - 1).bit_length()
+    subtrees = _subtrees(0, len(jobs), depth)
+    values = dict(zip(subtrees, threads.run([partial(_add_up, jobs, *part, {}) for part in subtrees]), strict=True))
+    return _add_up(jobs, 0, len(jobs), values)
+
+
+def _subtrees(first: int, last: int, depth: int) -> list[tuple[int, int]]:
+    """The subtrees at a depth, or the leaves above it."""
+    if depth == 0 or last - first == 1:
+        return [(first, last)]
+    middle = _middle(first, last)
+    return _subtrees(first, middle, depth - 1) + _subtrees(middle, last, depth - 1)
+
+
+def _add_up(jobs: Sequence[Callable[[], Any]], first: int, last: int, known: dict[tuple[int, int], Any]) -> Any:
+    """The sum of a subtree, given those of some subtrees; arrays are added in place."""
+    if (first, last) in known:
+        return known[first, last]
+    if last - first == 1:
+        return jobs[first]()
+    middle = _middle(first, last)
+    left, right = _add_up(jobs, first, middle, known), _add_up(jobs, middle, last, known)
+    return np.add(left, right, out=left) if isinstance(left, np.ndarray) else left + right
+
+
+def _middle(first: int, last: int) -> int:
+    return first + (1 << (last - first - 1).bit_length() - 1)

@@ -1,0 +1,62 @@
+"""Products of a block of rows with vectors: scores, transposed products, Gram matrices and Hessians.
+
+``index`` holds the rows of the block; vectors over the rows have one entry for each entry of ``index``.
+"""
+
+from maxmargin.loops.jit import jit
+from maxmargin.loops.rows import add_outer, add_scaled, add_squares, dot
+
+
+@jit
+def compute_scores(rows, index, w, b, scores):
+    """f(x_i) = w·x_i + b"""
+    for k in range(index.size):
+        scores[k] = dot(rows, index[k], w) + b
+
+
+@jit
+def add_rows(rows, index, coefficients, total):
+    """Add the sum of coefficients_i x_i to ``total``."""
+    for k in range(index.size):
+        add_scaled(rows, index[k], coefficients[k], total)
+
+
+@jit
+def update_gram(rows, index, weights, sign, gram):
+    """Add sign sum weights_i (x_i, 1)(x_i, 1)^T to the lower triangle; the last row and column are the intercept's."""
+    for k in range(index.size):
+        add_outer(rows, index[k], sign * weights[k], gram)
+
+
+@jit
+def hessian_product(rows, index, weights, direction, direction_b, image):
+    """Add sum weights_i x_i (x_i·direction + direction_b) to ``image``, whose last entry is the intercept's."""
+    last = image.size - 1
+    image_of_w = image[:last]
+    for k in range(index.size):
+        i = index[k]
+        factor = weights[k] * (dot(rows, i, direction) + direction_b)
+        add_scaled(rows, i, factor, image_of_w)
+        image[last] += factor
+
+
+@jit
+def hessian_diagonal(rows, index, weights, diagonal):
+    """Add the diagonal of sum weights_i (x_i, 1)(x_i, 1)^T."""
+    last = diagonal.size - 1
+    of_w = diagonal[:last]
+    for k in range(index.size):
+        add_squares(rows, index[k], weights[k], of_w)
+        diagonal[last] += weights[k]
+
+
+@jit
+def scores_and_rows(rows, index, weights, direction, direction_b, scores, image):
+    """Compute the scores x_i·direction + direction_b, and add the rows times weights and scores to ``image``."""
+    last = image.size - 1
+    image_of_w = image[:last]
+    for k in range(index.size):
+        i = index[k]
+        scores[k] = dot(rows, i, direction) + direction_b
+        add_scaled(rows, i, weights[k] * scores[k], image_of_w)
+        image[last] += weights[k] * scores[k]

@@ -1,0 +1,75 @@
+"""Products and Cholesky's factorisation of large symmetric matrices by panels, in threads.
+
+The panels depend on the size alone, so that the bits do not depend on the number of threads, and a run can stop between
+panels. BLAS has to be limited to one thread.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+
+from maxmargin.engine import Threads
+
+# Rows of a panel: BLAS is nearly as fast on so many as on a whole matrix, and one step on a matrix of 10,000 rows takes
+# a fraction of a second.
+PANEL = 256
+# Rows: matrices up to this size are factorised by LAPACK in one call, of some hundredths of a second.
+ONE_CALL = 1024
+
+Inverse = Callable[[np.ndarray], np.ndarray]
+
+
+def panels(size: int) -> list[slice]:
+    """Cut rows into panels."""
+    return [slice(first, min(first + PANEL, size)) for first in range(0, size, PANEL)]
+
+
+def symmetric_product(rows: np.ndarray, threads: Threads, stopped: Callable[[], bool]) -> np.ndarray:
+    """Compute rows rows^T; where ``stopped()`` becomes true on the way, the rest is undefined."""
+    product = np.empty((len(rows),) * 2)
+
+    def fill(part: slice) -> None:
+        if not stopped():
+            np.matmul(rows[part], rows[: part.stop].T, out=product[part, : part.stop])
+            product[: part.start, part] = product[part, : part.start].T
+
+    threads.run(_dealt([partial(fill, part) for part in panels(len(rows))], threads.n_threads))
+    return product
+
+
+def positive_inverse(system: np.ndarray, threads: Threads, stopped: Callable[[], bool]) -> Inverse:
+    """Return the product with the inverse of a positive definite matrix; raise LinAlgError where it is not definite.
+
+    Where ``stopped()`` becomes true on the way, the product is undefined.
+    """
+    if len(system) <= ONE_CALL:
+        return partial(_solve, cho_factor(system, lower=True, check_finite=False))
+    factor, parts = system.copy(), panels(len(system))
+    for k, part in enumerate(parts):
+        if stopped():
+            break
+        own = cholesky(factor[part, part], lower=True, check_finite=False)
+        factor[part, part] = own
+        below = solve_triangular(own, factor[part.stop :, part].T, lower=True, check_finite=False).T
+        factor[part.stop :, part] = below
+        jobs = [partial(_subtract, factor, below, part.stop, other) for other in parts[k + 1 :]]
+        threads.run(_dealt(jobs, threads.n_threads))
+    # LAPACK reads by columns: the lower triangle is the upper one to it.
+    return partial(_solve, (factor.T, False))
+
+
+def _solve(factor: tuple[np.ndarray, bool], right: np.ndarray) -> np.ndarray:
+    return cho_solve(factor, right, check_finite=False)
+
+
+def _subtract(factor: np.ndarray, below: np.ndarray, first: int, part: slice) -> None:
+    """Subtract the product of a panel of columns from a later panel; ``below`` begins with the row ``first``."""
+    after = below[part.start - first :]
+    factor[part.start :, part] -= after @ after[: part.stop - part.start].T
+
+
+def _dealt(jobs: Sequence[Callable[[], None]], n_threads: int) -> list[Callable[[], None]]:
+    """Deal jobs, whose work grows or falls steadily, to the threads in turn, so that all have as much to do."""
+    return [job for number in range(n_threads) for job in jobs[number::n_threads]]
