@@ -122,13 +122,16 @@ def _stream_of(matrix: Any) -> Iterator[np.ndarray]:
         yield matrix.data[used].astype("<f8")
         return
     blocks = list(row_blocks(n_rows, n_columns))
+    full = [bool(np.all(matrix[rows])) for rows in blocks]
     for rows in blocks:
         yield np.count_nonzero(matrix[rows], axis=1).astype("<u8")
-    for rows in blocks:
-        yield np.nonzero(matrix[rows])[1].astype("<u8")
-    for rows in blocks:
+    for rows, is_full in zip(blocks, full, strict=True):
         block = matrix[rows]
-        yield block[block != 0.0].astype("<f8")
+        # Most dense blocks have no zero, and need no list of places.
+        yield (np.tile(np.arange(n_columns), len(block)) if is_full else np.nonzero(block)[1]).astype("<u8")
+    for rows, is_full in zip(blocks, full, strict=True):
+        block = matrix[rows]
+        yield (block.ravel() if is_full else block[block != 0.0]).astype("<f8")
 
 
 def _hash_of(arrays: Any) -> str:
