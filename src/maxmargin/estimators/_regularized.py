@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from joblib import cpu_count, effective_n_jobs
 
-from maxmargin.data import LabelledPoints, Tasks
+from maxmargin.data import LabelledPoints
+from maxmargin.data.validation import LARGEST_FACTOR, SMALLEST_FACTOR, validate_factors
 from maxmargin.estimators._base import CertifiedModel, certificates_of, one_or_all, plain
 from maxmargin.reconciliation import Goal
 
-# Parameters outside this range make squares overflow, or lose digits to underflow.
-SMALLEST_FACTOR, LARGEST_FACTOR = 1e-100, 1e100
 # A gap of at most C times this slack counts as none where the optimum may be zero.
 NEGLIGIBLE_LOSS = 1e-9
 
@@ -45,7 +44,8 @@ class RegularizedModel(CertifiedModel):
             self._refuse_extreme("C")
 
     def _prepare(self, data: Any) -> None:
-        self._refuse_extreme_weights(data)
+        if not math.isinf(self.C):
+            validate_factors("C", self.C, data.weights)
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         negligible = NEGLIGIBLE_LOSS * self.C if math.isfinite(self.C) else 0.0
@@ -63,17 +63,6 @@ class RegularizedModel(CertifiedModel):
                     f"{name} must be between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g}, or squares overflow; it is "
                     f"{getattr(self, name)!r}."
                 )
-
-    def _refuse_extreme_weights(self, data: Tasks) -> None:
-        """C times a weight is the loss factor of a row: it has to be in the range of C itself."""
-        if data.weights is None or math.isinf(self.C) or not data.weights.any():
-            return
-        factors = self.C * data.weights[data.weights > 0.0]
-        if not SMALLEST_FACTOR <= factors.min() <= factors.max() <= LARGEST_FACTOR:
-            raise ValueError(
-                f"C times sample_weight (and class_weight) must be between {SMALLEST_FACTOR:g} and "
-                f"{LARGEST_FACTOR:g}; it goes from {factors.min():g} to {factors.max():g}."
-            )
 
     def _refuse_classes_without_weight(self, data: LabelledPoints, problem: str) -> None:
         """Refuse a class whose rows all have weight zero, where the problem has no solution without it."""
