@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from maxmargin import (
     SVC,
@@ -145,19 +146,19 @@ def test_the_bound_of_extreme_steps_is_a_number_or_an_error(size, eta0, weight):
         (Lasso(warm_start=True), "coef_"),
         (Lasso(warm_start=True), "intercept_"),
     ],
-    ids=lambda one: str(one),
+    ids=str,
 )
 @pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
 def test_a_warm_start_has_to_be_finite(model, name, bad):
     X = np.random.default_rng(0).standard_normal((30, 3))
     y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)
-    model.fit(X, y)
+    model = clone(model).fit(X, y)
     value = getattr(model, name)
     if np.ndim(value):
         value.flat[-1] = bad
     else:
         setattr(model, name, bad)
-    with pytest.raises(ValueError, match="warm_start=True: the attributes of the last fit .* not finite"):
+    with pytest.raises(ValueError, match=r"warm_start=True: the attributes of the last fit .* not finite"):
         model.fit(X, y)
 
 
@@ -200,7 +201,7 @@ def test_a_class_of_weight_zero_is_never_predicted(model):
 @pytest.mark.parametrize("kind", [LinearSVC, SVC])
 def test_a_hard_margin_needs_rows_of_every_class(kind):
     X, y = np.array([[0.0], [1.0], [2.0], [3.0], [5.0], [6.0]]), np.array([0, 0, 1, 1, 2, 2])
-    with pytest.raises(ValueError, match="sample_weight is zero for all rows of class 2.*give it a positive weight"):
+    with pytest.raises(ValueError, match=r"sample_weight is zero for all rows of class 2.*give it a positive weight"):
         kind(C=math.inf).fit(X, y, sample_weight=ABSENT)
     with pytest.raises(ValueError, match="class_weight is, and C=inf"):
         kind(C=math.inf, class_weight={1: 0.0}).fit(X, y)
