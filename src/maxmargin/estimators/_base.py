@@ -393,6 +393,27 @@ class CertifiedRegressor(RegressorMixin, CertifiedModel):
         return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)
 
 
+class LinearRegressor(CertifiedRegressor):
+    """Regressions with a hyperplane."""
+
+    coef_: np.ndarray
+    intercept_: Any
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Compute f(x) = w·x + b.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        return validate_points(self, X).scores(self.coef_) + self.intercept_
+
+
 def seed_of(random_state: Any) -> int:
     """The seed that a user gave, or one drawn from the generator that was given instead."""
     if isinstance(random_state, Integral):

@@ -4,14 +4,15 @@ import math
 import os
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import cpu_count, effective_n_jobs
+from sklearn.base import _fit_context
 
-from maxmargin.data import LabelledPoints
+from maxmargin.data import LabelledPoints, validate_targets
 from maxmargin.data.validation import LARGEST_FACTOR, SMALLEST_FACTOR, validate_factors
-from maxmargin.estimators._base import CertifiedModel, certificates_of, one_or_all, plain
+from maxmargin.estimators._base import CertifiedModel, CertifiedRegressor, certificates_of, one_or_all, plain
 from maxmargin.reconciliation import Goal
 
 # A gap of at most C times this slack counts as none where the optimum may be zero.
@@ -32,6 +33,23 @@ class RegularizedModel(CertifiedModel):
     n_jobs: int | None
 
     _advice_when_stalled = "the gap stopped shrinking above tol: rescale the columns of X, lower C, or raise tol"
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn until the relative duality gap is at most ``tol``.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or for ``kernel="precomputed"`` the Gram matrix of shape (n, n)
+        y : array of shape (n,): labels for a classifier, numbers for a regression
+        sample_weight : array of shape (n,), optional
+            Factors on the losses: a weight of 2 is the same as the row given twice.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
 
     def _n_threads(self) -> int:
         # Not scikit-learn's meaning of None, one thread: these fits run in threads without a copy of the data, and the
@@ -75,3 +93,23 @@ class RegularizedModel(CertifiedModel):
                 f"sample_weight is zero for all rows of class {name!r}, or class_weight is, and {problem} needs "
                 "rows of every class: leave the class out, or give it a positive weight."
             )
+
+
+class EpsilonInsensitiveRegressor(CertifiedRegressor):
+    """Regressions without loss for residuals up to epsilon."""
+
+    def slack(self, X: Any, y: Any) -> np.ndarray:
+        """Compute xi_i = max(0, |y_i - f(x_i)| - epsilon): how far each residual is outside the epsilon interval.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
+        y : array of numbers of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        model: Any = self._as_fitted()
+        targets = validate_targets(model, X, y, reset=False).targets
+        return np.maximum(0.0, np.abs(targets - model.predict(X)) - model.epsilon)
