@@ -157,11 +157,11 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _freeze_parameters(self) -> None:
         """Keep the parameters as those of the fit."""
-        parameters = self.get_params(deep=False)
+        # Not by get_params, which takes as long as the rest of a small fit's validation.
         self._fit_params = {
             name: dict(value) if isinstance(value, dict) else value
-            for name, value in parameters.items()
-            if name not in self._prediction_parameters
+            for name, value in vars(self).items()
+            if not (name.startswith("_") or self._is_fitted_attribute(name) or name in self._prediction_parameters)
         }
 
     def _as_fitted(self) -> Self:
