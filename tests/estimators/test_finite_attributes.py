@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from maxmargin import (
     SVC,
@@ -116,3 +117,96 @@ def test_regressions_on_hostile_rows(model, data):
     y = np.array(data.draw(st.lists(st.integers(-3, 3), min_size=len(X), max_size=len(X))), dtype=float)
     y *= data.draw(st.sampled_from(SCALES))
     assert_all_or_an_error(model, X, y, data.draw(weights_of(len(X))))
+
+
+@pytest.mark.parametrize("weight", [None, 1e100, 1e-100])
+@pytest.mark.parametrize("eta0", [1e-100, 1e-50, 1.0, 1e50, 1e100])
+@pytest.mark.parametrize("size", [1e-130, 1e30, 1e139])
+def test_the_bound_of_extreme_steps_is_a_number_or_an_error(size, eta0, weight):
+    X, y = size * np.array([[-0.5], [1.3], [1.0], [-1.0]]), [0, 1, 0, 1]
+    weights = None if weight is None else np.array([weight, 1.0, 1.0, weight])
+    for model in (
+        Perceptron(eta0=eta0, init="random", max_iter=20),
+        Perceptron(eta0=eta0, normalize=True, rule="batch", max_iter=20),
+    ):
+        assert_all_or_an_error(model, X, np.array(y), weights)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (Perceptron(warm_start=True), "coef_"),
+        (Perceptron(warm_start=True), "intercept_"),
+        (LinearSVC(warm_start=True), "dual_coef_"),
+        (LinearSVC(warm_start=True, multi_class="crammer_singer"), "dual_coef_"),
+        (LinearSVR(warm_start=True), "dual_coef_"),
+        (LogisticRegression(C=1.0, warm_start=True), "coef_"),
+        (LogisticRegression(C=1.0, warm_start=True), "intercept_"),
+        (Lasso(warm_start=True), "coef_"),
+        (Lasso(warm_start=True), "intercept_"),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+def test_a_warm_start_has_to_be_finite(model, name, bad):
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)
+    model = clone(model).fit(X, y)
+    value = getattr(model, name)
+    if np.ndim(value):
+        value.flat[-1] = bad
+    else:
+        setattr(model, name, bad)
+    with pytest.raises(ValueError, match=r"warm_start=True: the attributes of the last fit .* not finite"):
+        model.fit(X, y)
+
+
+def test_a_stream_from_a_model_that_is_not_finite_is_refused():
+    X, y = np.array([[1.0], [-1.0]]), [1, 0]
+    for model in (Perceptron(), KernelPerceptron(kernel="linear")):
+        model.fit(X, y)
+        model.intercept_ = model.intercept_ * math.nan
+        if isinstance(model, Perceptron):
+            model._ends = [type(model._ends[0])(w=np.array([math.nan]))]
+        with pytest.raises(ValueError, match="not finite"):
+            model.partial_fit(X, y)
+
+
+ABSENT = np.array([1.0, 1.0, 1.0, 1.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Perceptron(),
+        LinearSVC(),
+        LinearSVC(loss="squared_hinge"),
+        LinearSVC(multi_class="crammer_singer"),
+        LogisticRegression(C=1.0),
+        LogisticRegression(),
+        SVC(),
+        SVC(kernel="linear"),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+def test_a_class_of_weight_zero_is_never_predicted(model):
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0], [5.0], [6.0]]), np.array([0, 0, 1, 1, 2, 2])
+    assert_all_or_an_error(model, X, y, ABSENT)
+    assert set(model.predict(X)) <= {0, 1}
+    assert (model.predict(X[:4]) == y[:4]).all()
+
+
+@pytest.mark.parametrize("kind", [LinearSVC, SVC])
+def test_a_hard_margin_needs_rows_of_every_class(kind):
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0], [5.0], [6.0]]), np.array([0, 0, 1, 1, 2, 2])
+    with pytest.raises(ValueError, match=r"sample_weight is zero for all rows of class 2.*give it a positive weight"):
+        kind(C=math.inf).fit(X, y, sample_weight=ABSENT)
+    with pytest.raises(ValueError, match="class_weight is, and C=inf"):
+        kind(C=math.inf, class_weight={1: 0.0}).fit(X, y)
+
+
+def test_kernel_values_that_cancel_are_told():
+    with pytest.raises(ValueError, match=r"SVC: .*_ is not finite.*Centre and rescale the columns of X"):
+        SVC(C=math.inf, kernel="linear").fit([[1e12], [1e12 + 1.0]], [0, 1])

@@ -145,6 +145,9 @@ def bound_mistakes(
         bound = up(up(quadratic + linear) * up(ratio)) if ratio != 1.0 else up(quadratic + linear)
         if deficit <= math.ulp(0.0) * 4:  # rounding zero up
             deficit = 0.0
+        if math.isnan(bound):
+            # Squares overflow: nothing is bounded.
+            chosen, deficit, bound = 0.0, math.inf, math.inf
     return MistakeBound(
         mistakes=mistakes,
         bound=bound,

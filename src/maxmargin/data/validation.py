@@ -21,8 +21,8 @@ NOT_NUMBERS = (
 
 # Largest norm of a row: its square must neither overflow nor underflow in float64, with room for sums and products.
 SMALLEST_NORM, LARGEST_NORM = 1e-140, 1e140
-# Positive weights: products with squared norms must stay in the range of float64.
-SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100
+# Positive weights, parameters and their products: those with squared norms must stay in the range of float64.
+SMALLEST_FACTOR, LARGEST_FACTOR = 1e-100, 1e100
 
 MATRIX_CHECKS: dict[str, Any] = {
     "accept_sparse": "csr",
@@ -184,9 +184,21 @@ def _weights(
         if (weights < 0).any() or not np.isfinite(weights).all():
             raise ValueError("class_weight must give finite weights that are not negative.")
     positive = weights[weights > 0.0]
-    if positive.size and not SMALLEST_WEIGHT <= positive.min() <= positive.max() <= LARGEST_WEIGHT:
+    if positive.size and not SMALLEST_FACTOR <= positive.min() <= positive.max() <= LARGEST_FACTOR:
         raise ValueError("sample_weight and class_weight must give weights of zero, or between 1e-100 and 1e100.")
     return weights
+
+
+def validate_factors(name: str, value: float, weights: np.ndarray | None) -> None:
+    """Refuse weights that leave the range of factors when they are multiplied by a parameter."""
+    if weights is None or not weights.any():
+        return
+    factors = value * weights[weights > 0.0]
+    if not SMALLEST_FACTOR <= factors.min() <= factors.max() <= LARGEST_FACTOR:
+        raise ValueError(
+            f"{name} times sample_weight (and class_weight) must be between {SMALLEST_FACTOR:g} and "
+            f"{LARGEST_FACTOR:g}; it goes from {factors.min():g} to {factors.max():g}."
+        )
 
 
 def _canonical(X: Matrix) -> Matrix:

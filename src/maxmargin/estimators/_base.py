@@ -154,11 +154,11 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _freeze_parameters(self) -> None:
         """Keep the parameters as those of the fit."""
-        parameters = self.get_params(deep=False)
+        # Not by get_params, which takes as long as the rest of a small fit's validation.
         self._fit_params = {
             name: dict(value) if isinstance(value, dict) else value
-            for name, value in parameters.items()
-            if name not in self._prediction_parameters
+            for name, value in vars(self).items()
+            if not (name.startswith("_") or self._is_fitted_attribute(name) or name in self._prediction_parameters)
         }
 
     def _as_fitted(self) -> Self:
@@ -388,6 +388,27 @@ class CertifiedRegressor(RegressorMixin, CertifiedModel):
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
         return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)
+
+
+class LinearRegressor(CertifiedRegressor):
+    """Regressions with a hyperplane."""
+
+    coef_: np.ndarray
+    intercept_: Any
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Compute f(x) = w·x + b.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        return validate_points(self, X).scores(self.coef_) + self.intercept_
 
 
 def seed_of(random_state: Any) -> int:

@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.rounding import gamma
-from maxmargin.data import validate_points
-from maxmargin.estimators._base import CertifiedRegressor
+from maxmargin.estimators._base import LinearRegressor
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 from maxmargin.reconciliation import Goal
 from maxmargin.solvers.core import Result
@@ -23,7 +22,7 @@ ROUNDING_AROUND_MEAN, ROUNDING_OF_TARGETS, UNDERFLOW = 1e-20, 1e-27, 1e-300
 NEGLIGIBLE_GAP = 1e-9
 
 
-class LinearRegression(CertifiedRegressor):
+class LinearRegression(LinearRegressor):
     """Validation, prediction, attributes and reconciliation of linear regressions with squared errors."""
 
     fit_intercept: bool
@@ -46,19 +45,22 @@ class LinearRegression(CertifiedRegressor):
 
     _advice_when_stalled = "the gap stopped shrinking above tol: rescale the columns of X, raise lam, or raise tol"
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Compute f(x) = w·x + b.
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Solve to a relative duality gap of ``tol``, and certify it.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
+        y : array of numbers of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Factors on the squared errors: a weight of 2 is the same as the row given twice.
 
         Returns
         -------
-        ndarray of shape (n,)
+        self
         """
-        check_is_fitted(self)
-        return validate_points(self, X).scores(self.coef_) + self.intercept_
+        return self._fit(X, y, sample_weight)
 
     def _set_attributes(self, tasks: Any, results: Sequence[Result[float]]) -> None:  # noqa: ARG002
         result = results[0]

@@ -4,17 +4,17 @@ import math
 import os
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import cpu_count, effective_n_jobs
+from sklearn.base import _fit_context
 
-from maxmargin.data import LabelledPoints, Tasks
-from maxmargin.estimators._base import CertifiedModel, certificates_of, one_or_all, plain
+from maxmargin.data import LabelledPoints, validate_targets
+from maxmargin.data.validation import LARGEST_FACTOR, SMALLEST_FACTOR, validate_factors
+from maxmargin.estimators._base import CertifiedModel, CertifiedRegressor, certificates_of, one_or_all, plain
 from maxmargin.reconciliation import Goal
 
-# Parameters outside this range make squares overflow, or lose digits to underflow.
-SMALLEST_FACTOR, LARGEST_FACTOR = 1e-100, 1e100
 # A gap of at most C times this slack counts as none where the optimum may be zero.
 NEGLIGIBLE_LOSS = 1e-9
 
@@ -34,6 +34,23 @@ class RegularizedModel(CertifiedModel):
 
     _advice_when_stalled = "the gap stopped shrinking above tol: rescale the columns of X, lower C, or raise tol"
 
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn until the relative duality gap is at most ``tol``.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or for ``kernel="precomputed"`` the Gram matrix of shape (n, n)
+        y : array of shape (n,): labels for a classifier, numbers for a regression
+        sample_weight : array of shape (n,), optional
+            Factors on the losses: a weight of 2 is the same as the row given twice.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
     def _n_threads(self) -> int:
         # Not scikit-learn's meaning of None, one thread: these fits run in threads without a copy of the data, and the
         # default would be slower by the number of cores.
@@ -45,7 +62,8 @@ class RegularizedModel(CertifiedModel):
             self._refuse_extreme("C")
 
     def _prepare(self, data: Any) -> None:
-        self._refuse_extreme_weights(data)
+        if not math.isinf(self.C):
+            validate_factors("C", self.C, data.weights)
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         negligible = NEGLIGIBLE_LOSS * self.C if math.isfinite(self.C) else 0.0
@@ -64,17 +82,6 @@ class RegularizedModel(CertifiedModel):
                     f"{getattr(self, name)!r}."
                 )
 
-    def _refuse_extreme_weights(self, data: Tasks) -> None:
-        """C times a weight is the loss factor of a row: it has to be in the range of C itself."""
-        if data.weights is None or math.isinf(self.C) or not data.weights.any():
-            return
-        factors = self.C * data.weights[data.weights > 0.0]
-        if not SMALLEST_FACTOR <= factors.min() <= factors.max() <= LARGEST_FACTOR:
-            raise ValueError(
-                f"C times sample_weight (and class_weight) must be between {SMALLEST_FACTOR:g} and "
-                f"{LARGEST_FACTOR:g}; it goes from {factors.min():g} to {factors.max():g}."
-            )
-
     def _refuse_classes_without_weight(self, data: LabelledPoints, problem: str) -> None:
         """Refuse a class whose rows all have weight zero, where the problem has no solution without it."""
         if data.weights is None:
@@ -86,3 +93,23 @@ class RegularizedModel(CertifiedModel):
                 f"sample_weight is zero for all rows of class {name!r}, or class_weight is, and {problem} needs "
                 "rows of every class: leave the class out, or give it a positive weight."
             )
+
+
+class EpsilonInsensitiveRegressor(CertifiedRegressor):
+    """Regressions without loss for residuals up to epsilon."""
+
+    def slack(self, X: Any, y: Any) -> np.ndarray:
+        """Compute xi_i = max(0, |y_i - f(x_i)| - epsilon): how far each residual is outside the epsilon interval.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
+        y : array of numbers of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        model: Any = self._as_fitted()
+        targets = validate_targets(model, X, y, reset=False).targets
+        return np.maximum(0.0, np.abs(targets - model.predict(X)) - model.epsilon)

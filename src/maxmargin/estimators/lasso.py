@@ -5,7 +5,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from maxmargin.certificates.lasso_gap import LassoGap, measure_lasso_gap
@@ -110,23 +109,6 @@ class Lasso(LinearRegression):
         self.max_time = max_time
         self.warm_start = warm_start
         self.verbose = verbose
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Lasso":
-        """Learn until the relative duality gap is at most ``tol``.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-        y : array of numbers of shape (n,)
-        sample_weight : array of shape (n,), optional
-            Factors on the squared errors: a weight of 2 is the same as the row given twice.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
 
     @property
     def sparse_coef_(self) -> Any:

@@ -6,7 +6,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.certificates import Certificate, bracket_hard_margin, measure_gap, measure_multiclass_gap
@@ -152,23 +151,6 @@ class LinearSVC(LinearSVM, LinearClassifier):
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearSVC":
-        """Learn until the relative duality gap is at most ``tol``.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-        y : array of labels of shape (n,)
-        sample_weight : array of shape (n,), optional
-            Factors on C: a weight of 2 is the same as the row given twice.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
 
     def slack(self, X: Any, y: Any) -> np.ndarray:
         """Compute xi_i = max(0, 1 - y_i f(x_i)): 0 outside the margin, below 1 inside it, else misclassified.

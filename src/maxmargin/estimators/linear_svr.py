@@ -5,19 +5,18 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import SVMGap, measure_gap
-from maxmargin.data import TargetPoints, validate_points, validate_targets
-from maxmargin.estimators._base import CertifiedRegressor, refuse_other_rows
+from maxmargin.data import TargetPoints
+from maxmargin.estimators._base import LinearRegressor, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
+from maxmargin.estimators._regularized import EpsilonInsensitiveRegressor
 from maxmargin.problems.linear_svm import REGRESSION_LOSSES, LinearSVMProblem, weights_of
 from maxmargin.solvers.core import Result
 
 
-class LinearSVR(LinearSVM, CertifiedRegressor):
+class LinearSVR(LinearSVM, LinearRegressor, EpsilonInsensitiveRegressor):
     r"""Linear support vector regression, solved to a certified duality gap.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \max(0, |y_i - w \cdot x_i - b| - \epsilon)
@@ -104,54 +103,6 @@ random_state, warm_start, verbose
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearSVR":
-        """Learn until the relative duality gap is at most ``tol``.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-        y : array of numbers of shape (n,)
-        sample_weight : array of shape (n,), optional
-            Factors on C: a weight of 2 is the same as the row given twice.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Compute f(x) = w·x + b.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        check_is_fitted(self)
-        return validate_points(self, X).scores(self.coef_) + self.intercept_[0]
-
-    def slack(self, X: Any, y: Any) -> np.ndarray:
-        """Compute xi_i = max(0, |y_i - f(x_i)| - epsilon), the slack of each row.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-        y : array of numbers of shape (n,)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        model = self._as_fitted()
-        data = validate_targets(model, X, y, reset=False)
-        scores = data.points.scores(self.coef_) + self.intercept_[0]
-        return np.maximum(0.0, np.abs(data.targets - scores) - model.epsilon)
 
     def _problem(self, data: TargetPoints) -> LinearSVMProblem:
         weights = weights_of(data.points, data.weights)

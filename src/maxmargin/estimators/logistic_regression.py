@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.certificates import LogisticGap, measure_logistic_gap
@@ -157,23 +156,6 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         self.n_jobs = n_jobs
         self.warm_start = warm_start
         self.verbose = verbose
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LogisticRegression":
-        """Learn until the relative duality gap is at most ``tol``.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-        y : array of labels of shape (n,)
-        sample_weight : array of shape (n,), optional
-            Factors on the losses: a weight of 2 is the same as the row given twice.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Compute the probabilities of the classes; those of one class against the rest are scaled to sum to one.

@@ -22,6 +22,7 @@ from maxmargin.certificates import (
 )
 from maxmargin.certificates.base import AGREEMENT
 from maxmargin.data import Dataset, LabelledPoints, Tasks
+from maxmargin.data.validation import validate_factors
 from maxmargin.estimators._base import LinearClassifier, Solve, as_list, one_or_all, refuse_other_rows
 from maxmargin.estimators._perceptrons import (
     STALLED_ADVICE,
@@ -299,6 +300,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
             raise ValueError(f"average={self.average!r} needs rule='online', got rule={self.rule!r}.")
 
     def _problem(self, data: Dataset) -> PerceptronProblem:
+        validate_factors("eta0", self.eta0, data.weights)
         return PerceptronProblem(data, self.fit_intercept, self.eta0, self.normalize)
 
     def _options(self, tasks: Tasks) -> EpochOptions:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from maxmargin.estimators._regularized import LARGEST_FACTOR, SMALLEST_FACTOR
+from maxmargin.data.validation import LARGEST_FACTOR, SMALLEST_FACTOR
 from maxmargin.estimators.linear_svc import LinearSVC
 
 

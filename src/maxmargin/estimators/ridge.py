@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
@@ -97,23 +96,6 @@ class Ridge(LinearRegression):
         self.max_iter = max_iter
         self.max_time = max_time
         self.verbose = verbose
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Ridge":
-        """Solve for the coefficients, and certify their duality gap.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-        y : array of numbers of shape (n,)
-        sample_weight : array of shape (n,), optional
-            Factors on the squared errors: a weight of 2 is the same as the row given twice.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
 
     def _check_parameters(self) -> None:
         self._penalty()

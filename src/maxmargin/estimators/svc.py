@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import _ovr_decision_function
@@ -189,23 +188,6 @@ class SVC(KernelSVM, CertifiedClassifier):
         self.break_ties = break_ties
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVC":
-        """Learn until the relative duality gap of every pair of classes is at most ``tol``.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d), or the Gram matrix of shape (n, n)
-        y : array of labels of shape (n,)
-        sample_weight : array of shape (n,), optional
-            Factors on C.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -5,14 +5,14 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, measure_kernel_gap
-from maxmargin.data import TargetPoints, validate_points, validate_targets
-from maxmargin.estimators._base import CertifiedRegressor, Solve, refuse_other_rows
+from maxmargin.data import TargetPoints, validate_points
+from maxmargin.estimators._base import Solve, refuse_other_rows
 from maxmargin.estimators._kernel_svm import KernelSVM
+from maxmargin.estimators._regularized import EpsilonInsensitiveRegressor
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import built_in
 from maxmargin.problems.linear_svm import epsilon_insensitive, weights_of
@@ -20,7 +20,7 @@ from maxmargin.solvers.core import Result
 from maxmargin.solvers.kernel import smo
 
 
-class SVR(KernelSVM, CertifiedRegressor):
+class SVR(KernelSVM, EpsilonInsensitiveRegressor):
     r"""Kernel support vector regression with the epsilon-insensitive loss, solved to a proven duality gap.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \max(0, |y_i - w \cdot \varphi(x_i) - b| - \epsilon)
@@ -105,23 +105,6 @@ class SVR(KernelSVM, CertifiedRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVR":
-        """Learn until the relative duality gap is at most ``tol``.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d), or the Gram matrix of shape (n, n)
-        y : array of numbers of shape (n,)
-        sample_weight : array of shape (n,), optional
-            Factors on C.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
-
     @property
     def n_support_(self) -> np.ndarray:
         """The number of support vectors."""
@@ -146,23 +129,6 @@ class SVR(KernelSVM, CertifiedRegressor):
         ndarray of shape (n,)
         """
         return self._expansion(validate_points(self._as_fitted(), X), self._duals.T)[:, 0] + self.intercept_[0]
-
-    def slack(self, X: Any, y: Any) -> np.ndarray:
-        """Compute xi_i = max(0, |y_i - f(x_i)| - epsilon): how far each residual is outside the epsilon interval.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
-        y : array of numbers of shape (n,)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        model = self._as_fitted()
-        data = validate_targets(model, X, y, reset=False)
-        scores = self._expansion(data.points, self._duals.T)[:, 0] + self.intercept_[0]
-        return np.maximum(0.0, np.abs(data.targets - scores) - model.epsilon)
 
     def _check_parameters(self) -> None:
         self._refuse_extreme("C")
