@@ -108,7 +108,7 @@ class SMORun(SMOBase):
 
     def run(self, start: np.ndarray | None = None) -> None:
         """Optimise working sets until the termination test ends the run."""
-        stall = stall_test(max(PATIENCE, EPOCHS_OF_PATIENCE * self.beta.size / self.size))
+        stall = stall_test(self.problem, max(PATIENCE, EPOCHS_OF_PATIENCE * self.beta.size / self.size))
         if start is None:
             self.start_from_sample()
         else:

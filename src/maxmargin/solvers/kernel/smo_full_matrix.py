@@ -102,7 +102,7 @@ class FullMatrixRun(SMOBase):
         """Make steps until the termination test ends the run; without a matrix there is no time for any."""
         if self.start is not None and gram is not None:
             self.beta[:], self.scores[:] = self.start.beta, gram @ self.start.beta
-        stall = stall_test(STEPS_PER_DUAL * self.beta.size + STEPS_IN_VAIN)
+        stall = stall_test(self.problem, STEPS_PER_DUAL * self.beta.size + STEPS_IN_VAIN)
         if gram is None:
             status = self.check(stall, 0, can_move=False)
             self.best.status = self.monitor.check_limits() or status or Status.STALLED

@@ -44,7 +44,7 @@ EPOCHS_PER_CHECK = 30.0
 # Every change of a dual rounds w: after so many epochs it is summed anew.
 EPOCHS_PER_SUM = 200
 # The run has stalled after so many epochs without progress; an epoch on few active rows counts for at least this share.
-PATIENCE = 3000
+PATIENCE = 10_000
 LEAST_SHARE = 0.01
 # Progress: a relative gap below this factor of the last one, or a value that is better by this share of the gap.
 GAP_FACTOR, GAP_SHARE = 0.9, 0.1

@@ -39,6 +39,8 @@ ATTEMPTS_WITHOUT_PROGRESS, PROGRESS = 10, 0.9
 # For so few coefficients the linear system is solved even while their signs still change.
 CHEAP_SYSTEM = 200
 MAX_CROSSINGS = 20
+# Singular systems in a round after which they are due to rounding, and no more are solved: an eigendecomposition each.
+MAX_SINGULAR = 40
 # Rounds on sparse columns without their Gram matrix: easy problems are solved before it would be computed.
 ROUNDS_WITHOUT_GRAM = 1
 # Without the Gram matrix: epochs over the working set in a round, and epochs over its nonzero coefficients after each.
@@ -188,12 +190,13 @@ class LassoRun:
 
     def _solve_given_gram(self, gram: np.ndarray, gradient: np.ndarray, beta: np.ndarray) -> None:
         goal = self.lam * min(1e-4, max(1e-12, NEGLIGIBLE * self.options.tol))
-        least, idle = math.inf, 0
+        least, idle, n_singular = math.inf, 0, 0
         for _ in range(MAX_ATTEMPTS):
             signs = np.sign(beta)
             descend_with_gram(gram, gradient, beta, self.lam, EPOCHS_PER_ATTEMPT)
-            if np.count_nonzero(beta) <= CHEAP_SYSTEM or (signs == np.sign(beta)).all():
-                solve_for_signs(gram, gradient, beta, self.lam)
+            cheap = np.count_nonzero(beta) <= CHEAP_SYSTEM or (signs == np.sign(beta)).all()
+            if cheap and n_singular <= MAX_SINGULAR:
+                n_singular += solve_for_signs(gram, gradient, beta, self.lam)
             violations = np.where(beta != 0.0, np.abs(gradient - self.lam * np.sign(beta)), np.abs(gradient) - self.lam)
             violation = float(violations.max())
             least, idle = (violation, 0) if violation < PROGRESS * least else (least, idle + 1)
@@ -254,22 +257,24 @@ class LassoRun:
         return rows_of(dense)
 
 
-def solve_for_signs(gram: np.ndarray, gradient: np.ndarray, beta: np.ndarray, lam: float) -> None:
-    """Solve for the nonzero coefficients with the signs that they have.
+def solve_for_signs(gram: np.ndarray, gradient: np.ndarray, beta: np.ndarray, lam: float) -> int:
+    """Solve for the nonzero coefficients with the signs that they have; return how many systems were singular.
 
     Where one would change its sign on the way, it is set to zero and the others go on without it (Lee, Battle, Raina,
     Ng, "Efficient sparse coding algorithms", 2007).
     """
+    n_singular = 0
     for _ in range(MAX_CROSSINGS):
         used = np.flatnonzero(beta)
         if not used.size:
-            return
+            break
         residual, rows = gradient[used] - lam * np.sign(beta[used]), gram[used]
         try:
             factor = sl.cho_factor(rows[:, used], lower=True, overwrite_a=True, check_finite=False)
         except sl.LinAlgError:
+            n_singular += 1
             if used.size > CHEAP_SYSTEM or not drop_dependent(gram, beta, used):
-                return
+                break
             continue
         step = sl.cho_solve(factor, residual, check_finite=False)
         crossing = np.flatnonzero(beta[used] * (beta[used] + step) < 0.0)
@@ -277,12 +282,13 @@ def solve_for_signs(gram: np.ndarray, gradient: np.ndarray, beta: np.ndarray, la
         length = float(lengths.min(initial=1.0))
         change = length * (step @ rows)
         if not length * (residual @ step) - 0.5 * length * (step @ change[used]) > 0.0:
-            return
+            break
         beta[used] += length * step
         gradient -= change
         if not crossing.size:
-            return
+            break
         beta[used[crossing[lengths == length]]] = 0.0
+    return n_singular
 
 
 def drop_dependent(gram: np.ndarray, beta: np.ndarray, used: np.ndarray) -> bool:
@@ -290,7 +296,8 @@ def drop_dependent(gram: np.ndarray, beta: np.ndarray, used: np.ndarray) -> bool
 
     The direction is the one in which the 1-norm falls fastest. Returns whether there is one.
     """
-    values, vectors = sl.eigh(gram[np.ix_(used, used)], check_finite=False)
+    with one_blas_thread():
+        values, vectors = sl.eigh(gram[np.ix_(used, used)], check_finite=False)
     null_space = vectors[:, values <= used.size * np.finfo(np.float64).eps * values[-1]]
     signs = np.sign(beta[used])
     step = -null_space @ (null_space.T @ signs)

@@ -1,0 +1,179 @@
+"""Runs end: after bounded work without progress, within ``max_time``, and soon after they are asked to stop."""
+
+import contextlib
+import threading
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine, make_classification
+
+from maxmargin import SVC, SVR, Lasso, LinearSVC, NotSeparableError, Perceptron, Status
+from maxmargin.data import Dataset, Points
+from maxmargin.estimators._progress import solve_in_time
+from maxmargin.problems.hard_margin import HardMarginProblem
+from maxmargin.problems.kernel_svm import KernelSVMProblem
+from maxmargin.problems.kernels import RadialBasis
+from maxmargin.problems.linear_svm import hinge
+from maxmargin.solvers.core import Monitor, Options
+from maxmargin.solvers.kernel import smo
+from maxmargin.solvers.kernel.base import SMOOptions
+from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix
+from maxmargin.solvers.separability import linear_program
+
+pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+
+OVERLAPPING = make_classification(400, 8, flip_y=0.2, random_state=1)
+SEPARABLE = make_classification(200, 5, class_sep=3.0, flip_y=0.0, random_state=1)
+
+
+def with_one_long_row(n, d, factor):
+    X = np.random.default_rng(0).standard_normal((n, d))
+    X[3] *= factor
+    return X, X[:, :5].sum(axis=1) + np.random.default_rng(1).standard_normal(n)
+
+
+def badly_scaled(spread):
+    X, y = OVERLAPPING
+    return X * np.geomspace(1.0 / spread, spread, X.shape[1]), y
+
+
+# Fits that cannot reach their tolerance, or hardly, and the most iterations they may take.
+HOSTILE = {
+    "hard margin beyond float64": (SVC(C=np.inf, tol=1e-15), SEPARABLE, 100_000),
+    "linear hard margin": (SVC(C=np.inf, kernel="linear", tol=1e-15), SEPARABLE, 500_000),
+    "soft margin beyond float64": (SVC(C=1e6, tol=1e-15), SEPARABLE, 500_000),
+    "tiny kernel cache": (SVC(C=1e3, cache_size=1e-3), OVERLAPPING, 1_000_000),
+    "badly scaled kernel": (SVC(C=1e6, kernel="linear", tol=1e-10), badly_scaled(1e4), 3_000_000),
+    "regression beyond float64": (SVR(tol=1e-15), (OVERLAPPING[0], OVERLAPPING[0][:, 0]), 500_000),
+    "one long row": (Lasso(1.0), with_one_long_row(200, 30, 1e9), 200),
+    "one long row, wide": (Lasso(1.0), with_one_long_row(60, 120, 1e9), 500),
+    "lasso beyond float64": (Lasso(1.0, tol=1e-15), with_one_long_row(100, 20, 1.0), 200),
+    "badly scaled columns": (LinearSVC(solver="coordinate", tol=1e-10), badly_scaled(1e5), 50_000),
+    "coordinate ascent beyond float64": (LinearSVC(solver="coordinate", tol=1e-15), SEPARABLE, 50_000),
+    "overlapping classes": (Perceptron(max_iter=10**6), OVERLAPPING, 10**5),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_run_without_progress_ends(name):
+    model, (X, y), most = HOSTILE[name]
+    model.fit(X, y)
+    assert model.status_ in (Status.SOLVED, Status.STALLED, Status.NOT_SEPARABLE)
+    assert np.max(model.n_iter_) <= most
+    assert np.isfinite(model.intercept_).all()
+
+
+@pytest.mark.parametrize("scale", [1e-90, 1e-120])
+def test_tiny_kernel_values_are_ordinary_data(scale):
+    X, y = SEPARABLE
+    for cache_size in (1e-3, 200.0):
+        model = SVC(C=np.inf, kernel="linear", cache_size=cache_size, max_iter=1000)
+        # A margin too small to work with is an answer, too.
+        with contextlib.suppress(NotSeparableError):
+            model.fit(X * scale, y)
+
+
+CROWDED = make_classification(6000, 20, n_informative=10, flip_y=0.3, random_state=2)
+LONG = {
+    "SVC": SVC(C=1e4, tol=1e-12, cache_size=1.0),
+    "SVR": SVR(C=1e4, tol=1e-12, cache_size=1.0),
+    "coordinate": LinearSVC(C=1e4, solver="coordinate", tol=1e-14),
+    "Crammer-Singer": LinearSVC(C=1e4, multi_class="crammer_singer", tol=1e-14),
+    "Perceptron": Perceptron(max_iter=10**9, validation_fraction=0.1, early_stopping=True, n_iter_no_change=10**9),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_max_time_is_kept(name):
+    X, y = CROWDED
+    y = y + (X[:, 0] > 1.0) if name == "Crammer-Singer" else y
+    model = LONG[name]
+    model.set_params(max_time=1e-3).fit(X[:200], y[:200])  # compiles
+    started = time.perf_counter()
+    model.set_params(max_time=0.5).fit(X, y)
+    # Less than two seconds on an idle machine.
+    assert time.perf_counter() - started < 8.0
+    assert model.status_ is Status.TIME_LIMIT
+
+
+def test_a_start_from_a_subsample_can_be_interrupted():
+    generator = np.random.default_rng(0)
+    X, signs = generator.standard_normal((60_000, 30)), np.where(generator.random(60_000) < 0.5, -1.0, 1.0)
+    problem = KernelSVMProblem(Points(X), RadialBasis(0.05), hinge(signs, np.ones(signs.size), 10.0))
+    asked = threading.Event()
+    timer = threading.Timer(1.0, asked.set)
+    timer.start()
+    result = smo.solve(problem, SMOOptions(tol=1e-8), Monitor(stop_requested=asked))
+    seconds = timer.finished.is_set() and result.history[-1][0]
+    assert result.status is Status.INTERRUPTED
+    assert 1.0 <= seconds < 8.0
+    assert result.primal >= result.dual
+
+
+def test_the_kernel_cache_stops_between_rows(monkeypatch):
+    asked = threading.Event()
+    points = Points(np.random.default_rng(0).standard_normal((50, 3)))
+    matrix = KernelMatrix(points, RadialBasis(1.0), np.float64)
+    monkeypatch.setattr(matrix, "rows_per_call", 4)
+    cache = KernelCache(matrix, 1.0)
+    asked.set()
+    slots = cache.slots(np.arange(10), Monitor(stop_requested=asked))
+    assert (slots[:4] >= 0).all()
+    assert (slots[4:] == -1).all()
+    # What was not evaluated is evaluated later.
+    slots = cache.slots(np.arange(10), Monitor())
+    exact = RadialBasis(1.0).gram(points.matrix[:10], points.matrix)
+    np.testing.assert_allclose(cache.stored[slots], exact, rtol=1e-12)
+
+
+def test_a_linear_program_without_time_leaves_finite_numbers():
+    X, y = OVERLAPPING
+    problem = HardMarginProblem(Dataset(Points(X), 2.0 * y - 1.0))
+    result = linear_program.solve(problem, Options(), Monitor(max_time=1e-9))
+    assert result.status in (Status.TIME_LIMIT, Status.NOT_SEPARABLE)
+    assert np.isfinite(result.beta).all()
+    assert np.isfinite(result.w).all()
+
+
+class SleepingTask:
+    """Tasks that need some seconds each, and continue where they ended."""
+
+    def __init__(self, needs):
+        self.needs, self.spent = needs, [0.0] * len(needs)
+
+    def run(self, task, start, share):
+        assert (start is None) == (self.spent[task] == 0.0)
+        seconds = min(share, self.needs[task] - self.spent[task])
+        time.sleep(seconds)
+        self.spent[task] += seconds
+        done = self.spent[task] >= self.needs[task] - 1e-9
+        return SimpleNamespace(status=Status.SOLVED if done else Status.TIME_LIMIT, can_continue=True)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_time_that_quick_tasks_leave_goes_to_slow_ones(n_threads):
+    tasks = SleepingTask([0.4, 0.01, 0.01, 0.01, 0.01, 0.01])
+    results = solve_in_time(tasks.run, [None] * 6, 2.0, n_threads)
+    assert all(result.status is Status.SOLVED for result in results)
+
+
+def test_the_time_limit_of_a_fit_is_used_up_before_it_ends_it():
+    tasks = SleepingTask([60.0, 0.01, 60.0, 0.01])
+    started = time.perf_counter()
+    results = solve_in_time(tasks.run, [None] * 4, 0.5, 2)
+    assert time.perf_counter() - started >= 0.5
+    assert [result.status for result in results][::2] == [Status.TIME_LIMIT] * 2
+    # Neither of the slow ones took the other's time.
+    assert min(tasks.spent[0], tasks.spent[2]) > 0.1
+
+
+def test_many_classes_share_one_time_limit():
+    X, y = load_wine(return_X_y=True)
+    model = LinearSVC(C=1e4, solver="coordinate", tol=1e-14, max_time=0.6)
+    model.fit(X, y)
+    started = time.perf_counter()
+    model.fit(X, y)
+    seconds = time.perf_counter() - started
+    assert model.status_ is not Status.TIME_LIMIT or seconds >= 0.6
