@@ -30,10 +30,9 @@ def verify(
 
     Example: maxmargin verify a9a.model a9a.svm
     """
-    from maxmargin import CertificateError, certify
     from maxmargin.cli.files import stored_model
     from maxmargin.files import read_data
-    from maxmargin.files.verification import check_identity, check_model
+    from maxmargin.files.verification import verify_file
 
     stored = stored_model(model)
     machine = stored.model
@@ -44,16 +43,13 @@ def verify(
         given = None if weights is None else read_weights(weights, len(rows.y))
     identified = "by its hashes" if stored.fingerprint is not None else "not identified by the file"
     answer: dict[str, Any] = {**proof_entry("claimed", machine.certificate_, "claim"), "data": identified}
-    try:
-        with working("certifying"):
-            checked = rows.quietly(machine._data_to_certify)(rows.X, rows.y, given)
-            check_identity(stored, checked, given)
-            proof = rows.quietly(certify)(machine, rows.X, rows.y, given)
-            answer |= proof_entry("proven", proof, "proof")
-            check_model(machine, checked, proof)
-    except CertificateError as error:
-        report({**answer, "true": False, "why": str(error)}, as_json)
-        raise typer.Exit(FALSE_CLAIM) from error
+    with working("certifying"):
+        verdict = rows.quietly(verify_file)(stored, rows.X, rows.y, given)
+    if verdict.proof is not None:
+        answer |= proof_entry("proven", verdict.proof, "proof")
+    if not verdict.true:
+        report({**answer, "true": False, "why": verdict.why}, as_json)
+        raise typer.Exit(FALSE_CLAIM)
     report({**answer, "true": True}, as_json)
 
 

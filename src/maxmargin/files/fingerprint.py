@@ -30,7 +30,7 @@ HASH = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class ScoreSums:
-    """Sums of scores with alternating signs, sum_i (-1)^i f(x_i) over the first rows, one for each task.
+    """Weighted sums of scores, sum_i (1 + i mod 3) f(x_i) over the first rows from i = 0, one for each task.
 
     The objective near its optimum changes to second order only when a coefficient is changed; these sums change to
     first order.
@@ -95,7 +95,7 @@ def fingerprint_of(model: Any, data: Any, sample_weight: Any) -> Fingerprint:
         columns=n_columns,
         X=hash_of_rows(data.points.matrix),
         y=_hash_of([targets]),
-        weights=None if given is None else _hash_of([given + 0.0]),
+        weights=None if given is None else _hash_of([given.astype("<f8") + 0.0]),
         class_factors=factors,
         scores=score_sums(model, data.points),
     )
@@ -134,15 +134,21 @@ def _stream_of(matrix: Any) -> Iterator[np.ndarray]:
 def _hash_of(arrays: Any) -> str:
     digest = hashlib.sha256()
     for array in arrays:
-        digest.update(np.ascontiguousarray(array))
+        digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 
 def score_sums(model: Any, points: Points) -> ScoreSums:
     """Sums of the model's scores, over all rows; of a kernel model over a limited number."""
     scores = scores_of(model, points)
-    signs = np.where(np.arange(len(scores)) % 2 == 0, 1.0, -1.0)
-    return ScoreSums(len(scores), [math.fsum(signs * column) for column in scores.T])
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = np.sum(_factors(len(scores))[:, None] * scores, axis=0)
+    return ScoreSums(len(scores), sums.tolist())
+
+
+def _factors(n_rows: int) -> np.ndarray:
+    """The weights of the rows: not all equal, or centred columns would not count; not of sum zero, or b would not."""
+    return 1.0 + np.arange(n_rows) % 3
 
 
 def scores_of(model: Any, points: Points) -> np.ndarray:
@@ -164,12 +170,12 @@ def _kernel_coefficients(model: Any) -> np.ndarray:
 
 def sum_tolerances(model: Any, points: Points, rows: int) -> np.ndarray:
     """How far two correct computations of the sums of scores may differ, one for each task."""
-    intercepts = np.abs(np.ravel(model.intercept_))
+    intercepts, factors = np.abs(np.ravel(model.intercept_)), _factors(rows)
     if not hasattr(model, "support_vectors_"):
-        sizes = np.array([points.absolute_scores(w).sum() for w in np.atleast_2d(model.coef_)])
-        return SUM_AGREEMENT * (sizes + rows * intercepts)
+        sizes = np.array([factors @ points.absolute_scores(w) for w in np.atleast_2d(model.coef_)])
+        return SUM_AGREEMENT * (sizes + factors.sum() * intercepts)
     totals = np.abs(_kernel_coefficients(model)).sum(axis=0)
-    return SUM_AGREEMENT * rows * (intercepts + largest_kernel_value(model, points) * totals)
+    return SUM_AGREEMENT * factors.sum() * (intercepts + largest_kernel_value(model, points) * totals)
 
 
 def largest_kernel_value(model: Any, points: Points) -> float:

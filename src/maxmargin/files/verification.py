@@ -5,14 +5,16 @@ intercepts, the numbers of a kernel) or is compared with the data (support vecto
 bind coefficients to the file to first order, where an objective changes to second order only.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.class_weight import compute_class_weight
 
 from maxmargin.certificates import Certificate, CertificateError, PerClass
 from maxmargin.data import Points
-from maxmargin.estimators.certification import check_claims
+from maxmargin.estimators.certification import certify, check_claims
 from maxmargin.files.fingerprint import ScoreSums, fingerprint_of, proof_tensors, sum_tolerances
 from maxmargin.files.model import StoredModel
 from maxmargin.problems.squared_errors import SquaredErrors
@@ -29,6 +31,52 @@ FACTOR_ROUNDING = 2.0**-40
 NO_RESIDUAL = 1e-24
 # Share of the sizes of the terms by which a perceptron's coefficients may differ from the sum of its updates.
 UPDATE_AGREEMENT = 1e-9
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether data prove what a file claims.
+
+    Attributes
+    ----------
+    proof : Certificate, PerClass or None
+        What is proven; None where the data are not those of the fit.
+    why : str or None
+        What is not proven; None where all is.
+    """
+
+    proof: Certificate | PerClass | None
+    why: str | None
+
+    @property
+    def true(self) -> bool:
+        """Whether everything that the file claims is proven."""
+        return self.why is None
+
+
+def verify_file(stored: StoredModel, X: Any, y: Any, sample_weight: Any = None) -> Verdict:
+    """Compute what data prove of a stored model, and compare it with everything that the file claims.
+
+    Parameters
+    ----------
+    stored : StoredModel
+        With a certificate.
+    X, y, sample_weight : the data of the fit
+
+    Returns
+    -------
+    Verdict
+    """
+    proof = None
+    data = stored.model._data_to_certify(X, y, sample_weight)
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            check_identity(stored, data, sample_weight)
+            proof = certify(stored.model, X, y, sample_weight)
+            check_model(stored.model, data, proof)
+    except (CertificateError, OverflowError) as error:
+        return Verdict(proof, str(error))
+    return Verdict(proof, None)
 
 
 def check_identity(stored: StoredModel, data: Any, sample_weight: Any = None) -> None:
@@ -55,9 +103,14 @@ def check_identity(stored: StoredModel, data: Any, sample_weight: Any = None) ->
 
 
 def _check_scores(claimed: ScoreSums, found: ScoreSums, allowed: np.ndarray) -> None:
-    same = claimed.rows == found.rows and len(claimed.sums) == len(found.sums)
-    if not same or not (np.abs(np.subtract(claimed.sums, found.sums)) <= allowed).all():
+    same = claimed.rows == found.rows and len(claimed.sums) == len(found.sums) and np.isfinite(found.sums).all()
+    if not same or not _within(np.subtract(claimed.sums, found.sums), allowed):
         raise CertificateError(f"scores: the sums over {claimed.rows:,} rows {claimed.sums!r} are not {found.sums!r}")
+
+
+def _within(difference: Any, allowed: Any) -> bool:
+    """Whether differences are at most as large as allowed; overflow and NaN are refused."""
+    return bool(np.isfinite(allowed).all() and (np.abs(difference) <= allowed).all())
 
 
 def check_model(model: Any, data: Any, proof: Certificate | PerClass) -> None:
@@ -72,6 +125,10 @@ def check_model(model: Any, data: Any, proof: Certificate | PerClass) -> None:
         What ``certify`` computed for them.
     """
     check_claims(model, proof)
+    if hasattr(model, "class_weight_"):
+        weights = compute_class_weight(model.class_weight, classes=data.classes, y=data.labels())
+        if not _within(model.class_weight_ - weights, MEAN_AGREEMENT * weights):
+            raise CertificateError("class_weight_ is not that of the data")
     if hasattr(model, "support_vectors_"):
         _check_support_vectors(model, data.points)
     if hasattr(model, "_duals"):
@@ -123,7 +180,7 @@ def _check_kernel_duals(model: Any, data: Any) -> None:
         slack = OUTSIDE_BOX * np.where(np.isfinite(uppers - lowers), uppers - lowers, np.abs(beta).max(initial=0.0))
         if (beta > uppers + slack).any() or (beta < lowers - slack).any():
             raise CertificateError("dual_coef_ has a dual outside of its box")
-        if abs(float(beta.sum())) > IMBALANCE * float(np.abs(beta).sum()):
+        if not _within(beta.sum(), IMBALANCE * np.abs(beta).sum()):
             raise CertificateError("dual_coef_ does not sum to zero")
         if rows is not None and np.count_nonzero(beta) != np.count_nonzero(coefficients[:, task]):
             raise CertificateError("dual_coef_ has duals of rows that are not of the pair")
@@ -136,10 +193,10 @@ def _check_updates(model: Any, data: Any) -> None:
         model.coef_, model.intercept_, model.coef_init_, model.intercept_init_, model.dual_coef_, strict=True
     ):
         sizes = np.abs(start) + Points(abs(points.matrix)).combination(np.abs(beta))
-        if (np.abs(w - start - points.combination(beta)) > UPDATE_AGREEMENT * sizes).any():
+        if not _within(w - start - points.combination(beta), UPDATE_AGREEMENT * sizes):
             raise CertificateError("coef_ is not the sum of the updates")
         total = float(beta.sum()) if model.fit_intercept else 0.0
-        if abs(b - offset - total) > UPDATE_AGREEMENT * (abs(offset) + float(np.abs(beta).sum())):
+        if not _within(b - offset - total, UPDATE_AGREEMENT * (abs(offset) + np.abs(beta).sum())):
             raise CertificateError("intercept_ is not the sum of the updates")
 
 
@@ -148,12 +205,12 @@ def _check_posterior(model: Any, errors: SquaredErrors) -> None:
     total, d = errors.total_weight, model.coef_.size
     freedom = total - d - model.fit_intercept
     for name, found in (("total_weight_", total), ("degrees_of_freedom_", freedom)):
-        if abs(getattr(model, name) - found) > MEAN_AGREEMENT * total:
+        if not _within(getattr(model, name) - found, MEAN_AGREEMENT * total):
             raise CertificateError(f"{name} {getattr(model, name)!r} is not {found!r}")
     rows, ones = errors.points.matrix, np.ones(errors.points.n_rows)
     weights = ones if errors.weights is None else errors.weights
     sizes = Points(abs(rows)).combination(weights)
-    if (np.abs(model.column_means_ - errors.column_means) * total > MEAN_AGREEMENT * sizes).any():
+    if not _within((model.column_means_ - errors.column_means) * total, MEAN_AGREEMENT * sizes):
         raise CertificateError("column_means_ are not those of the data")
     residuals = errors.centred.residuals(
         model.coef_, errors.centring.intercept_here(model.coef_, float(model.intercept_))
@@ -161,11 +218,11 @@ def _check_posterior(model: Any, errors: SquaredErrors) -> None:
     squares, claimed = float(weights @ np.square(residuals)), model.s2_ * freedom
     terms = float(weights @ np.square(errors.targets)) + float(np.square(model.coef_) @ errors.squares_of_columns)
     nothing = model.s2_ == 0.0 and squares <= NO_RESIDUAL * d * terms
-    if not nothing and not abs(claimed - squares) <= SQUARES_AGREEMENT * squares:
+    if not nothing and not _within(claimed - squares, SQUARES_AGREEMENT * squares):
         raise CertificateError(f"s2_ {model.s2_!r} is not {squares / freedom!r}")
     dense = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64)
     centred = (dense - errors.column_means) @ model.coef_factor_
     gram = centred.T @ (weights[:, None] * centred)
     inflation = float(errors.squared_deviations @ np.square(model.coef_factor_).sum(axis=1))
-    if not np.abs(gram - np.eye(d)).max(initial=0.0) <= FACTOR_AGREEMENT + FACTOR_ROUNDING * inflation**0.5:
+    if not _within(gram - np.eye(d), FACTOR_AGREEMENT + FACTOR_ROUNDING * inflation**0.5):
         raise CertificateError("coef_factor_ is not a factor of the inverse of X'X")
