@@ -31,8 +31,10 @@ KERNEL_LIMIT = 4_000_000  # kernel values: about half a minute
 CONTENT = {"sha256", "format", "version", "class", "parameters", "problem", "data", "attributes", "column_major"}
 INF = math.inf
 
+
 class Unreadable(Exception):
     """A file that is not what it should be: no claim is decided."""
+
 
 def decode(pairs):
     """A JSON object without duplicate keys: a float, a dictionary, or the object itself."""
@@ -41,6 +43,7 @@ def decode(pairs):
         raise Unreadable("a key of a JSON object occurs twice")
     special = {"float": float.fromhex, "pairs": decode}.get(next(iter(value), "") if len(value) == 1 else "")
     return special(*value.values()) if special else value
+
 
 def read_model(file):
     """Section 1: the content and the tensors of a model file, each tensor a list of rows."""
@@ -67,10 +70,12 @@ def read_model(file):
         raise Unreadable("bytes follow the last tensor")
     return model, tensors
 
+
 def lines_of(path):
     """The lines of a text file, compressed or not."""
     with {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)(path, "rt", encoding="utf-8") as file:
         yield from file
+
 
 def read_rows(path, names, target, first):
     """Section 2: label, columns and values of every row of a CSV file, or of svmlight text."""
@@ -86,16 +91,19 @@ def read_rows(path, names, target, first):
             pairs = [word.split(":") for word in words[1:] if not word.startswith("qid:")]
             yield words[0], [int(j) - first for j, _ in pairs], [float(v) for _, v in pairs]
 
+
 def integers(values):
     """Integers N and one denominator D with values[i] = N[i] / D."""
     ratios = [v.as_integer_ratio() for v in values]
     D = math.lcm(*{d for _, d in ratios})
     return [n * (D // d) for n, d in ratios], D
 
+
 def total(values):
     """A sum of fractions and a bound on its error: exact unless the denominators are many and odd."""
     terms = [v * 2**4096 for v in values]
     return Fraction(sum(map(int, terms)), 2**4096), Fraction(sum(v != int(v) for v in terms), 2**4096)
+
 
 def root(square, error=0):
     """The square root of a fraction and a bound on its error, zero where it is rational."""
@@ -105,16 +113,19 @@ def root(square, error=0):
     value, rounding = Fraction(r, d << shift), Fraction(r * r != n * d << 2 * shift, d << shift)
     return value, rounding + (2 * error / value if value else 2 * error and root(error)[0])
 
+
 def over_root(value, square, error=0, square_error=0):
     """value / square**(1/2) and a bound on its error."""
     r, e = root(square, square_error)
     return value / r, 2 * (error + abs(value / r) * e) / r
+
 
 def balanced(values):
     """The repair to sum zero: numbers of the heavier sign are multiplied by the quotient of the two sums."""
     plus, minus = sum(v for v in values if v > 0), -sum(v for v in values if v < 0)
     factor = min(plus, minus) / max(plus, minus) if plus or minus else 1
     return [v * factor if (v > 0) == (plus > minus) else v for v in values]
+
 
 def exp_negative(n, d):
     """2**BITS exp(-n/d) for n/d >= 0, up to EXP_ERROR: exp(-t) is the power 2**16 of exp(-t / 2**16)."""
@@ -128,6 +139,7 @@ def exp_negative(n, d):
         result = result * result >> BITS
     return result
 
+
 def logarithm(n, d):
     """2**BITS log(n/d) for n/d > 0, up to LOG_ERROR (1 + |log2(n/d)|): log m = log(1 + r) - g with r = m exp(g) - 1."""
     k = n.bit_length() - d.bit_length() + 1  # n/d = m 2**k with 1/4 < m <= 1
@@ -139,10 +151,13 @@ def logarithm(n, d):
     r += (r * r * r >> 2 * BITS) // 3 - (r * r >> BITS + 1) - (g[0] << BITS) // g[1]
     return r + k * LOG_2 if k else r
 
+
 LOG_2 = -logarithm(1, 2)
+
 
 class Linear:
     """Coefficients of one task: exact scores F_i = w·x_i + b, and ``sizes``, the sums of their absolute terms."""
+
     definite, error, norm_error = True, 0, 0
 
     def __init__(self, data, w, b):
@@ -156,24 +171,47 @@ class Linear:
         v, D = integers(self.data.combination(beta)[: None if ones else -1])
         return Fraction(sum(map(mul, v, v)), D * D), 0
 
+
 class Expansion:
     """The same for w = sum_j beta_j phi(x_j); K holds columns of the kernel matrix as integers over ``unit``."""
+
     def __init__(self, data, kernel, beta, b, K):
         name, power, D, rho = kernel["name"], int(kernel.get("degree", 1)), data.D**2, max(data.squares)
         gamma, coef0 = (Fraction(kernel.get(key, 0.0)) for key in ("gamma", "coef0"))
-        scale, shift, common = gamma.numerator * coef0.denominator, coef0.numerator * gamma.denominator * D, gamma.denominator * D
+        scale, shift, common = (
+            gamma.numerator * coef0.denominator,
+            coef0.numerator * gamma.denominator * D,
+            gamma.denominator * D,
+        )
         value, self.unit, largest, error = {
-            "rbf": (lambda _, distance: exp_negative(gamma.numerator * distance, common), 1 << BITS, 1 + gamma * rho, EXP_ERROR),
-            "poly": (lambda dot, _: (scale * dot + shift) ** power, (common * coef0.denominator) ** power,
-                     (gamma * rho + abs(coef0)) ** power, 0),
-            "linear": (lambda dot, _: dot, D, rho, 0)}[name]
-        lengths, S, (betas, Db) = [int(s * D) for s in data.squares], sum(map(abs, beta.values())), integers(beta.values())
+            "rbf": (
+                lambda _, distance: exp_negative(gamma.numerator * distance, common),
+                1 << BITS,
+                1 + gamma * rho,
+                EXP_ERROR,
+            ),
+            "poly": (
+                lambda dot, _: (scale * dot + shift) ** power,
+                (common * coef0.denominator) ** power,
+                (gamma * rho + abs(coef0)) ** power,
+                0,
+            ),
+            "linear": (lambda dot, _: dot, D, rho, 0),
+        }[name]
+        lengths, S, (betas, Db) = (
+            [int(s * D) for s in data.squares],
+            sum(map(abs, beta.values())),
+            integers(beta.values()),
+        )
         for j in beta.keys() - K.keys():
             z = dict(zip(*data.X[j])) | {data.d: 0}
             dots = (sum(map(mul, v, map(z.get, columns, repeat(0)))) for columns, v in data.X)
             K[j] = [value(dot, s + lengths[j] - 2 * dot) for dot, s in zip(dots, lengths)]
         columns = zip(*(K[j] for j in beta)) if beta else repeat((), data.n)
-        self.F, self.sizes = [Fraction(sum(map(mul, betas, row)), Db * self.unit) + b for row in columns], repeat(abs(b) + largest * S)
+        self.F, self.sizes = (
+            [Fraction(sum(map(mul, betas, row)), Db * self.unit) + b for row in columns],
+            repeat(abs(b) + largest * S),
+        )
         self.K, self.b, self.definite, self.k_error = K, b, gamma >= 0 and coef0 >= 0, Fraction(error, self.unit)
         self.error, self.squares = self.k_error * S, [Fraction(value(s, 0), self.unit) for s in lengths]
         self.norm, self.norm_error = self.square([beta.get(i, 0) for i in range(data.n)])
@@ -184,15 +222,26 @@ class Expansion:
         value = sum(b * sum(c * self.K[j][i] for j, c in zip(used, B)) for i, b in zip(used, B))
         return Fraction(value, D * D * self.unit) + ones * sum(beta) ** 2, self.k_error * sum(map(abs, beta)) ** 2
 
+
 class Checker(list):
     """The answers (claim, verdict, detail) on one model; points (x, 1) as integers X over D."""
+
     def __init__(self, model, tensors, rows, weights):
         self.model, self.problem, self.attributes, self.tensors = model, model["problem"], model["attributes"], tensors
-        self.d, self.prefix, data, self.y, self.columns, self.values = self.attributes["n_features_in_"], "", model["data"] or {}, [], [], []
+        self.d, self.prefix, data, self.y, self.columns, self.values = (
+            self.attributes["n_features_in_"],
+            "",
+            model["data"] or {},
+            [],
+            [],
+            [],
+        )
         textual = self.attributes.get("classes_.type", "").startswith(("object", "text"))
         codes = {label: code for code, label in enumerate(self.attributes.get("classes_", ()))}
         for label, j, v in rows:
-            if j and not (j[0] >= 0 and j[-1] < self.d and all(map(int.__lt__, j, j[1:])) and all(map(math.isfinite, v))):
+            if j and not (
+                j[0] >= 0 and j[-1] < self.d and all(map(int.__lt__, j, j[1:])) and all(map(math.isfinite, v))
+            ):
                 raise Unreadable(f"row {len(self.y) + 1}: nan, or columns that do not ascend from 1 to {self.d}")
             if not (textual and label in codes):
                 label = int(label) if label.lstrip("+-").isdigit() else float(label) + 0.0
@@ -203,9 +252,18 @@ class Checker(list):
         if len(s) not in (0, self.n) or not all(0 <= x < INF for x in chain(s, map(abs, self.y))):
             raise Unreadable("as many weights as rows, none negative, and finite targets are needed")
         sizes = array("Q", [self.n, self.d, *map(len, self.columns)])  # section 3
-        parts = {"X": [sizes, *self.columns, *self.values], "y": [array("Q" if codes else "d", self.y)], "weights": [s] * bool(s)}
-        found = {name: part and hashlib.sha256(b"".join(map(bytes, part))).hexdigest() or None for name, part in parts.items()}
-        self.same = not data or self.say("data", found == {name: data[name] for name in found}, "hashes of X, y and weights")
+        parts = {
+            "X": [sizes, *self.columns, *self.values],
+            "y": [array("Q" if codes else "d", self.y)],
+            "weights": [s] * bool(s),
+        }
+        found = {
+            name: part and hashlib.sha256(b"".join(map(bytes, part))).hexdigest() or None
+            for name, part in parts.items()
+        }
+        self.same = not data or self.say(
+            "data", found == {name: data[name] for name in found}, "hashes of X, y and weights"
+        )
         g = data.get("class_factors")
         self.m = [Fraction(a * g[c] if g else a) for a, c in zip(s or [1.0] * self.n, self.y)]
         self.C = [Fraction(self.problem["C"] * float(x)) if self.problem.get("C", INF) < INF else x for x in self.m]
@@ -255,9 +313,18 @@ class Checker(list):
     def svm_gap(self, claim, f, rows, t, beta):
         """Hinge and epsilon-insensitive losses and their squares: f the scores, t the signs or targets."""
         loss, epsilon, C = self.problem["loss"], Fraction(self.problem.get("epsilon", 0)), [self.C[i] for i in rows]
-        squared, regression, old, t = "squared" in loss, "epsilon" in loss, [beta[i] for i in rows], list(map(Fraction, t))
+        squared, regression, old, t = (
+            "squared" in loss,
+            "epsilon" in loss,
+            [beta[i] for i in rows],
+            list(map(Fraction, t)),
+        )
         losses = (max(0, abs(y - f.F[i]) - epsilon if regression else 1 - y * f.F[i]) for i, y in zip(rows, t))
-        signs, ends, most = [1 if regression or y > 0 else -1 for y in t], [INF if squared else c for c in C], max(map(abs, beta))
+        signs, ends, most = (
+            [1 if regression or y > 0 else -1 for y in t],
+            [INF if squared else c for c in C],
+            max(map(abs, beta)),
+        )
         beta = [s * min(max(s * b, -end if regression else 0), end) for b, s, end in zip(old, signs, ends)]
         wrong = any(abs(a - b) * 2**40 > (most if squared else c) for a, b, c in zip(old, beta, C))
         beta = beta if self.problem.get("intercept_penalty") else balanced(beta)
@@ -294,8 +361,17 @@ class Checker(list):
 
     def margins(self, claim, f, rows, t, hulls, k):
         """Margin bracket of a hard margin or a perceptron, and its mistake bound; ``hulls``: lists of hull weights."""
-        hard, ones, best, error = self.problem["loss"] == "hard_margin", self.problem.get("intercept", False), (INF, 0), f.error
-        norm, points, normal = f.norm + ones * f.b**2, [f.squares[i] + ones for i in rows], self.problem.get("normalize")
+        hard, ones, best, error = (
+            self.problem["loss"] == "hard_margin",
+            self.problem.get("intercept", False),
+            (INF, 0),
+            f.error,
+        )
+        norm, points, normal = (
+            f.norm + ones * f.b**2,
+            [f.squares[i] + ones for i in rows],
+            self.problem.get("normalize"),
+        )
         q, lengths = [y * f.F[i] for i, y in zip(rows, t)], [Fraction(1)] * len(rows)
         if "proof.centre" in self.tensors:
             c = Linear(self, self.tensors["proof.centre"][0], 0)
@@ -330,10 +406,18 @@ class Checker(list):
             gamma, deficit, radius = (Fraction(claim[name]) for name in ("gamma", "deficit", "radius"))
             T = passes * sum(max(0, gamma - s / length) for s in q)
             self.holds("deficit", T, deficit, (passes * len(rows) * (2 * gamma * e + error) + T * e) / length)
-            start = [*self.tensors.get("coef_init_", [()] * (k + 1))[k], *self.tensors.get("intercept_init_", [()])[0][k : k + 1]]
+            start = [
+                *self.tensors.get("coef_init_", [()] * (k + 1))[k],
+                *self.tensors.get("intercept_init_", [()])[0][k : k + 1],
+            ]
             a, e = (x / (Fraction(self.problem["step"]) * max(m)) for x in root(sum(Fraction(v) ** 2 for v in start)))
             kappa, ratio = len(rows) if self.problem["rule"] == "batch" else 1, max(m) / min(m)
-            self.holds("bound", ratio * (kappa * (radius / gamma) ** 2 + 2 * (deficit + a) / gamma), bound, ratio * 2 * e / gamma)
+            self.holds(
+                "bound",
+                ratio * (kappa * (radius / gamma) ** 2 + 2 * (deficit + a) / gamma),
+                bound,
+                ratio * 2 * e / gamma,
+            )
 
     def logistic(self, claim, f, rows, t):
         """Logistic loss; the duals are the model's probabilities, made feasible by one factor."""
@@ -353,8 +437,14 @@ class Checker(list):
         for a, (n, d) in ((a, abs(x / a).as_integer_ratio()) for a, x in zip(c, p) if 0 < abs(x) < a):
             entropy -= a * (n * logarithm(n, d) + (d - n) * logarithm(d - n, d)) // d
         v, error = self.combination(self.spread(rows, p))[:-1], 5 * LOG_ERROR * (1 + sum(c)) / unit
-        cost = (sum(x * x for x in v) / 2, 0) if finite else tuple(x * Fraction(claim["reach"]) for x in self.scaled_norm(v))
-        self.gap(claim, primal, error, max(0, Fraction(entropy, unit) - cost[0]), (error + cost[1]) * (claim["dual"] > 0))
+        cost = (
+            (sum(x * x for x in v) / 2, 0)
+            if finite
+            else tuple(x * Fraction(claim["reach"]) for x in self.scaled_norm(v))
+        )
+        self.gap(
+            claim, primal, error, max(0, Fraction(entropy, unit) - cost[0]), (error + cost[1]) * (claim["dual"] > 0)
+        )
         if claim["margin"]:
             self.holds("margin", claim["margin"], *over_root(min(s), f.norm))
         if claim["freed"]:
@@ -364,7 +454,13 @@ class Checker(list):
 
     def squared_errors(self, claim, f):
         """Ridge, least squares and lasso; the dual point is made of the residuals."""
-        lam, m, W, y, free = Fraction(self.problem["lam"]), self.m, sum(self.m), list(map(Fraction, self.y)), self.problem["intercept"]
+        lam, m, W, y, free = (
+            Fraction(self.problem["lam"]),
+            self.m,
+            sum(self.m),
+            list(map(Fraction, self.y)),
+            self.problem["intercept"],
+        )
         r = [a - b for a, b in zip(y, f.F)]
         mean = sum(map(mul, m, r)) / W if free else 0
         alpha, primal = [a * (b - mean) for a, b in zip(m, r)], sum(a * b * b for a, b in zip(m, r))
@@ -412,9 +508,22 @@ class Checker(list):
                 duals = tensors["dual_coef_"][task] if "dual_coef_" in tensors else [0] * self.n
                 yield t, Linear(self, tensors["coef_"][task], intercepts[task]), list(map(Fraction, duals))
                 continue
-            support, duals, b = tensors["support_"][0], tensors.get("_duals") or tensors["dual_coef_"][task:], Fraction(intercepts[task])
-            row = [0 if len(signs) < 2 or "_duals" not in tensors else pairs[task][1] - 1 if self.y[i] == pairs[task][0] else pairs[task][0] for i in support]
-            beta = {i: x for j, i in enumerate(support) if (x := Fraction(duals[row[j]][j]) * (abs(t[i]) if self.k else 1))}
+            support, duals, b = (
+                tensors["support_"][0],
+                tensors.get("_duals") or tensors["dual_coef_"][task:],
+                Fraction(intercepts[task]),
+            )
+            row = [
+                0
+                if len(signs) < 2 or "_duals" not in tensors
+                else pairs[task][1] - 1
+                if self.y[i] == pairs[task][0]
+                else pairs[task][0]
+                for i in support
+            ]
+            beta = {
+                i: x for j, i in enumerate(support) if (x := Fraction(duals[row[j]][j]) * (abs(t[i]) if self.k else 1))
+            }
             if self.problem["loss"] == "perceptron":
                 found, b = b, sum(beta.values()) if self.problem["intercept"] else Fraction(0)
                 self.holds("intercept_", abs(b - found), (1 + sum(map(abs, beta.values()))) / 10**9)
@@ -422,13 +531,19 @@ class Checker(list):
 
     def run(self):
         """All claims of the certificate and of the file."""
-        certificate, loss, kernel = self.attributes.get("certificate_"), self.problem["loss"], self.problem.get("kernel", {"name": ""})
+        certificate, loss, kernel = (
+            self.attributes.get("certificate_"),
+            self.problem["loss"],
+            self.problem.get("kernel", {"name": ""}),
+        )
         if not self.same or certificate is None:
             return
         if "kernel" in self.problem:
             large = len(self.tensors["support_"][0]) * self.n > KERNEL_LIMIT
             if large or kernel is None or kernel["name"] == "sigmoid":
-                self.say("certificate", "NOT CHECKED", "too many kernel values" if large else "precomputed or sigmoid kernel")
+                self.say(
+                    "certificate", "NOT CHECKED", "too many kernel values" if large else "precomputed or sigmoid kernel"
+                )
                 return
             rows = [list(zip(self.columns[i], self.values[i])) for i in self.tensors["support_"][0]]
             self.say("support vectors", support_vectors(self.tensors) == rows, "they are rows of the data")
@@ -452,12 +567,14 @@ class Checker(list):
         self.prefix = ""
         self.file_claims(claims, [f for _, f, _ in tasks])
 
+
 def support_vectors(tensors):
     """Rows of ``support_vectors_``, dense or compressed, as pairs of column and value without zeros."""
     if "support_vectors_" in tensors:
         return [[(j, v) for j, v in enumerate(row) if v] for row in tensors["support_vectors_"]]
     data, columns, ends = (tensors[f"support_vectors_.{part}"][0] for part in ("data", "indices", "indptr"))
     return [[(j, v) for j, v in zip(columns[a:b], data[a:b]) if v] for a, b in pairwise(ends)]
+
 
 def check_model(model, data, weights=None, target=None, zero_based=False):
     """The answers (claim, verdict, detail) on a model file."""
@@ -466,9 +583,19 @@ def check_model(model, data, weights=None, target=None, zero_based=False):
         rows = read_rows(data, content["attributes"].get("feature_names_in_", ()), target, 0 if zero_based else 1)
         check = Checker(content, tensors, rows, lines_of(weights) if weights else ())
         check.run()
-    except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error) as error:
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        struct.error,
+    ) as error:
         raise Unreadable(f"{type(error).__name__}: {error}") from error
     return check
+
 
 def main():
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -482,6 +609,7 @@ def main():
         return 2
     print(*(f"{verdict:12}{claim}: {detail}" for claim, verdict, detail in answers), sep="\n")
     return int("FALSE" in (verdict for _, verdict, _ in answers))
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -7,9 +7,10 @@ import struct
 from fractions import Fraction
 from itertools import pairwise
 
-import maxmargin_check
 import numpy as np
 import scipy.sparse as sp
+
+import maxmargin_check
 
 
 def plain(value):
@@ -66,7 +67,9 @@ def forge(path, edit):
     header, tensors, content = unpack(path.read_bytes())
     kinds = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4"}
     arrays = {
-        name: np.frombuffer(tensors[slice(*entry["data_offsets"])], kinds[entry["dtype"]]).reshape(entry["shape"]).copy()
+        name: np.frombuffer(tensors[slice(*entry["data_offsets"])], kinds[entry["dtype"]])
+        .reshape(entry["shape"])
+        .copy()
         for name, entry in header.items()
     }
     edit(content, arrays)

@@ -4,12 +4,13 @@ import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-import maxmargin_check
 import numpy as np
 import pytest
-from checker_cases import above, below, verdicts, write_data, write_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import maxmargin_check
+from checker_cases import above, below, verdicts, write_data, write_model
 
 # Powers of two and short decimals: exact ties, zeros and very unequal sizes occur.
 VALUES = st.one_of(
@@ -52,7 +53,12 @@ def classification_claims(folder, loss, problem, primal, dual, rho):
     X, y, w, b, C, alpha = problem
     certificate = {"kind": "ClassificationGap", "primal": primal, "dual": dual, "kkt_violation": 0.0}
     certificate |= {"outside": 0, "on_margin": 0, "inside": 0, "misclassified": 0}
-    attributes = {"n_features_in_": X.shape[1], "classes_": [-1, 1], "classes_.type": "int64", "certificate_": certificate}
+    attributes = {
+        "n_features_in_": X.shape[1],
+        "classes_": [-1, 1],
+        "classes_.type": "int64",
+        "certificate_": certificate,
+    }
     arrays = {"coef_": w[None], "intercept_": np.array([b]), "dual_coef_": (alpha * y)[None]}
     write_model(folder / "m", "LinearSVC", {"loss": loss, "C": C, "intercept_penalty": rho}, attributes, arrays)
     write_data(folder / "d", X, y)
@@ -66,7 +72,13 @@ def classification_claims(folder, loss, problem, primal, dual, rho):
 def test_support_vector_classification(tmp_path_factory, loss, rho, problem):
     X, y, w, b, C, alpha = problem
     problem = X, y, w, b if rho < math.inf else 0.0, C, alpha
-    rows, signs, weights, intercept, c = [exact(row) for row in X], exact(y), exact(w), Fraction(problem[3]), Fraction(C)
+    rows, signs, weights, intercept, c = (
+        [exact(row) for row in X],
+        exact(y),
+        exact(w),
+        Fraction(problem[3]),
+        Fraction(C),
+    )
     slacks = [max(0, 1 - s * (dot(weights, row) + intercept)) for row, s in zip(rows, signs, strict=True)]
     squared = loss == "squared_hinge"
     primal = dot(weights, weights) / 2 + c * sum(e**2 if squared else e for e in slacks)
@@ -92,7 +104,9 @@ def test_support_vector_regression(tmp_path_factory, loss, problem, targets):
     X, y, w, b, C, alpha = problem
     t, epsilon, squared = np.array(targets[: len(y)]) + 0.0, 0.1, "squared" in loss
     rows, goals, weights, c = [exact(row) for row in X], exact(t), exact(w), Fraction(C)
-    excess = [max(0, abs(g - dot(weights, row) - Fraction(b)) - Fraction(epsilon)) for row, g in zip(rows, goals, strict=True)]
+    excess = [
+        max(0, abs(g - dot(weights, row) - Fraction(b)) - Fraction(epsilon)) for row, g in zip(rows, goals, strict=True)
+    ]
     primal = dot(weights, weights) / 2 + c * sum(e**2 if squared else e for e in excess)
     beta = repaired(exact(alpha * y))
     v = [dot(beta, [row[j] for row in rows]) for j in range(len(w))]
@@ -186,9 +200,20 @@ def test_hard_margin(tmp_path_factory, problem):
                 tight = -margin
             lower = math.nextafter(tight, math.inf) if step else tight
         certificate = {"kind": "MarginBracket", "lower": lower, **ends, "space": "x"}
-        attributes = {"n_features_in_": X.shape[1], "classes_": [-1, 1], "classes_.type": "int64", "certificate_": certificate}
+        attributes = {
+            "n_features_in_": X.shape[1],
+            "classes_": [-1, 1],
+            "classes_.type": "int64",
+            "certificate_": certificate,
+        }
         arrays = {"coef_": w[None], "intercept_": np.array([b]), "dual_coef_": (alpha * y)[None]}
-        write_model(folder / "m", "LinearSVC", {"loss": "hard_margin", "C": math.inf, "intercept_penalty": 0.0}, attributes, arrays)
+        write_model(
+            folder / "m",
+            "LinearSVC",
+            {"loss": "hard_margin", "C": math.inf, "intercept_penalty": 0.0},
+            attributes,
+            arrays,
+        )
         found = verdicts(folder / "m", folder / "d")
         assert found["radius"] == answer or (step and not squares["radius"])
         assert found.get("upper", answer) == answer or (step and not squares["upper"])
