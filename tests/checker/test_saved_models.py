@@ -1,0 +1,288 @@
+"""Models of every kind that the package saves are found TRUE; claims that go further are found FALSE."""
+
+import hashlib
+import math
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import maxmargin as mm
+import maxmargin_check
+from checker_cases import forge, unpack, verdicts, write_data
+from real_data import load
+
+HEART = load("heart_scale")
+SONAR = load("sonar_scale")
+THREE = HEART[0], np.digitize(HEART[0].toarray()[:, 4], [-0.5, -0.3])
+WEIGHTS = np.where(np.arange(270) % 5, np.random.default_rng(0).random(270), 0.0)
+
+MODELS = {
+    "hinge": (mm.LinearSVC(), HEART),
+    "squared hinge": (mm.LinearSVC(loss="squared_hinge", C=0.3), HEART),
+    "penalised intercept": (mm.LinearSVC(penalize_intercept=True), HEART),
+    "no intercept": (mm.LinearSVC(fit_intercept=False), HEART),
+    "one against the rest": (mm.LinearSVC(), THREE),
+    "Crammer-Singer": (mm.LinearSVC(multi_class="crammer_singer"), THREE),
+    "Crammer-Singer without intercept": (mm.LinearSVC(multi_class="crammer_singer", fit_intercept=False), THREE),
+    "hard margin": (mm.LinearSVC(C=math.inf), SONAR),
+    "regression": (mm.LinearSVR(epsilon=0.1), HEART),
+    "squared regression": (mm.LinearSVR(epsilon=0.1, loss="squared_epsilon_insensitive"), HEART),
+    "RBF": (mm.SVC(), HEART),
+    "RBF, three classes": (mm.SVC(), THREE),
+    "polynomial": (mm.SVC(kernel="poly", degree=2, coef0=1.0), HEART),
+    "linear kernel": (mm.SVC(kernel="linear"), HEART),
+    "hard margin of a kernel": (mm.SVC(C=math.inf), SONAR),
+    "kernel regression": (mm.SVR(), HEART),
+    "logistic": (mm.LogisticRegression(C=1.0), HEART),
+    "logistic, no penalty": (mm.LogisticRegression(), HEART),
+    "logistic, three classes": (mm.LogisticRegression(C=0.1), THREE),
+    "ridge": (mm.Ridge(0.3), HEART),
+    "lasso": (mm.Lasso(5.0), HEART),
+    "least squares": (mm.BayesianRegression(), HEART),
+    "perceptron": (mm.Perceptron(max_iter=20), HEART),
+    "batch perceptron": (mm.Perceptron(max_iter=20, rule="batch", fit_intercept=False), HEART),
+    "perceptron on unit rows": (mm.Perceptron(max_iter=20, normalize=True), HEART),
+    "three perceptrons": (mm.Perceptron(max_iter=20, init="random"), THREE),
+    "margin perceptron": (mm.MarginPerceptron(), SONAR),
+    "kernel perceptron": (mm.KernelPerceptron(max_iter=20), HEART),
+}
+WEIGHTED = ["hinge", "squared hinge", "Crammer-Singer", "RBF", "regression", "logistic", "ridge", "lasso"]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Fits, saves and writes a model once; returns the paths of a fresh copy of the model, and of its data."""
+    folder, made = tmp_path_factory.mktemp("saved"), {}
+
+    def paths(name):
+        if name not in made:
+            model, (X, y) = MODELS[name]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(X, y)
+            made[name] = folder / f"{len(made)}.model"
+            mm.save(model, made[name], X, y)
+            write_data(made[name].with_suffix(".svm"), X, y)
+        copy = folder / "copy.model"
+        copy.write_bytes(made[name].read_bytes())
+        return copy, made[name].with_suffix(".svm")
+
+    return paths
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_saved_models_are_true(saved, name):
+    found = verdicts(*saved(name))
+    assert {"data"} < found.keys()
+    assert set(found.values()) == {"TRUE"}
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weighted_models_are_true(tmp_path, name):
+    model, (X, y) = MODELS[name]
+    model = type(model)(**model.get_params())
+    if hasattr(model, "class_weight"):
+        model.set_params(class_weight="balanced")
+    model.fit(X, y, sample_weight=WEIGHTS)
+    mm.save(model, tmp_path / "m", X, y, WEIGHTS)
+    write_data(tmp_path / "d", X, y)
+    (tmp_path / "w").write_text("\n".join(map(repr, WEIGHTS.tolist())))
+    found = verdicts(tmp_path / "m", tmp_path / "d", weights=tmp_path / "w")
+    assert set(found.values()) == {"TRUE"}
+    assert verdicts(tmp_path / "m", tmp_path / "d") == {"data": "FALSE"}
+
+
+def claims_in(content):
+    """The certificates in a file's content, each as the list of its fields."""
+    pairs = content["attributes"]["certificate_"]["pairs"]
+    of = dict(map(tuple, pairs)).get("of")
+    return [claim["pairs"] for _, claim in of] if of else [pairs]
+
+
+# Claims and the direction in which they say more.
+FURTHER = {"primal": -1, "dual": 1, "lower": 1, "upper": -1, "radius": -1, "deficit": -1}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_claims_that_go_further_are_false(saved, name):
+    path, data = saved(name)
+    changed = set()
+
+    def claim_more(content, _):
+        fields = claims_in(content)[0]
+        inner = [entry for name, of in fields if name == "bracket" for entry in of["pairs"]]
+        for key, value in [*fields, *inner]:
+            if key in FURTHER and math.isfinite(number := float.fromhex(value["float"])) and number:
+                value["float"] = (number + FURTHER[key] * abs(number) * 1e-6).hex()
+                changed.add(key)
+
+    forge(path, claim_more)
+    found = {claim.rpartition(": ")[2]: verdict for claim, verdict in reversed(verdicts(path, data).items())}
+    assert changed
+    # Where the claim holds for hyperplanes up to a norm only, the duals prove more than is claimed.
+    loose = {"logistic, no penalty": {"dual"}, "least squares": {"dual", "radius"}}.get(name, set())
+    assert {key: found[key] for key in changed - loose} == dict.fromkeys(changed - loose, "FALSE")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_tensor_of_a_prediction_is_bound(saved, name):
+    """Coefficients, intercepts, duals and support vectors that were changed make a claim false."""
+    for tensor in ("coef_", "intercept_", "_duals", "support_vectors_.data"):
+        path, data = saved(name)
+        present = []
+
+        def change(_, arrays, tensor=tensor, present=present):
+            if tensor in arrays and np.any(arrays[tensor]):
+                present.append(tensor)
+                arrays[tensor] *= -1
+
+        forge(path, change)
+        assert not present or "FALSE" in verdicts(path, data).values(), tensor
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "factor"), [("perceptron", "bound", 1 - 1e-9), ("kernel perceptron", "gamma", 2.0)]
+)
+def test_mistake_bounds_beyond_the_theorem_are_false(saved, name, field, factor):
+    path, data = saved(name)
+
+    def claim_more(content, _):
+        value = dict(map(tuple, claims_in(content)[0]))[field]
+        value["float"] = (float.fromhex(value["float"]) * factor).hex()
+
+    forge(path, claim_more)
+    assert verdicts(path, data)["bound" if field == "bound" else "deficit"] == "FALSE"
+
+
+def test_a_dual_beyond_its_box_is_false(saved):
+    path, data = saved("hinge")
+    forge(path, lambda _, arrays: arrays["dual_coef_"].__setitem__((0, np.argmax(arrays["dual_coef_"])), 1.0 + 1e-9))
+    assert verdicts(path, data)["dual"] == "FALSE"
+
+
+@pytest.mark.parametrize("change", ["flipped label", "another order", "one unit in the last place", "no last row"])
+def test_other_data_are_refused(saved, change):
+    path, data = saved("hinge")
+    X, y = HEART
+    X, y = sp.csr_array(X), y.copy()
+    if change == "flipped label":
+        y[3] = -y[3]
+    elif change == "another order":
+        X, y = X[::-1], y[::-1]
+    elif change == "no last row":
+        X, y = X[:-1], y[:-1]
+    else:
+        X.data[7] = np.nextafter(X.data[7], 9)
+    other = data.with_suffix(".other")
+    write_data(other, X, y)
+    assert verdicts(path, other) == {"data": "FALSE"}
+
+    def without_hashes(content, _):
+        content["data"] = None
+
+    if change == "flipped label":
+        forge(path, without_hashes)
+        assert "FALSE" in verdicts(path, other).values()
+
+
+def test_swapped_classes_are_refused(saved):
+    path, data = saved("hinge")
+    forge(path, lambda content, _: content["attributes"]["classes_"].reverse())
+    assert verdicts(path, data) == {"data": "FALSE"}
+
+
+def damage(file, how):
+    header = int.from_bytes(file[:8], "little")
+    text = file[8 : 8 + header].decode()
+    if how == "truncated":
+        return file[:-8]
+    if how == "truncated header":
+        return file[:20]
+    if how == "trailing bytes":
+        return file + b"\0" * 8
+    if how == "flipped bit":
+        return file[:-3] + bytes([file[-3] ^ 1]) + file[-2:]
+    if how == "duplicate tensor":
+        text = text[:-1].rstrip().removesuffix("}") + ',"coef_":{"dtype":"F64","shape":[0],"data_offsets":[0,0]}}'
+    if how == "duplicate key of the content":
+        text = text.replace('\\"version\\"', '\\"version\\": 2, \\"version\\"', 1)
+    return len(text.encode()).to_bytes(8, "little") + text.encode() + file[8 + header :]
+
+
+HOW = [
+    "truncated",
+    "truncated header",
+    "trailing bytes",
+    "flipped bit",
+    "duplicate tensor",
+    "duplicate key of the content",
+]
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_damaged_files_are_refused(saved, how):
+    path, data = saved("hinge")
+    path.write_bytes(damage(path.read_bytes(), how))
+    with pytest.raises(maxmargin_check.Unreadable):
+        maxmargin_check.check_model(path, data)
+
+
+@pytest.mark.parametrize("how", ["duplicate tensor", "duplicate key of the content", "trailing bytes", "truncated"])
+def test_damaged_files_with_a_true_checksum_are_refused(saved, how):
+    path, data = saved("hinge")
+    file = damage(path.read_bytes(), how)
+    digits = unpack(path.read_bytes())[2]["sha256"].encode()
+    empty = file.replace(digits, b"0" * 64, 1)
+    path.write_bytes(empty.replace(b"0" * 64, hashlib.sha256(empty).hexdigest().encode(), 1))
+    with pytest.raises(maxmargin_check.Unreadable) as error:
+        maxmargin_check.check_model(path, data)
+    assert "checksum" not in str(error.value)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_nan_and_infinity_are_refused(saved, value):
+    path, data = saved("hinge")
+    forge(path, lambda _, arrays: arrays["coef_"].__setitem__((0, 0), value))
+    with pytest.raises(maxmargin_check.Unreadable):
+        maxmargin_check.check_model(path, data)
+
+
+def test_tables_are_read(tmp_path):
+    import pandas
+
+    X = pandas.DataFrame(HEART[0].toarray(), columns=[f"x{j}" for j in range(13)])
+    model = mm.LinearSVC().fit(X, HEART[1])
+    mm.save(model, tmp_path / "m", X, HEART[1])
+    X.assign(label=HEART[1]).to_csv(tmp_path / "d.csv", index=False)
+    assert set(verdicts(tmp_path / "m", tmp_path / "d.csv").values()) == {"TRUE"}
+
+
+def test_the_checker_needs_nothing_but_python():
+    lines = Path(maxmargin_check.__file__).read_text().splitlines()
+    modules = {line.split()[1].partition(".")[0] for line in lines if line.startswith(("import ", "from "))}
+    assert modules <= sys.stdlib_module_names
+
+
+def test_command_and_exit_codes(saved, tmp_path):
+    path, data = saved("hinge")
+
+    def run(*words):
+        command = [sys.executable, "-I", maxmargin_check.__file__, *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+
+    answer = run(path, data)
+    assert answer.returncode == 0
+    assert "TRUE        primal: " in answer.stdout
+    forge(path, lambda content, _: claims_in(content)[0][1][1].update(float=(1.0).hex()))
+    answer = run(path, data)
+    assert answer.returncode == 1
+    assert "FALSE       primal: " in answer.stdout
+    path.write_bytes(b"")
+    answer = run(path, data)
+    assert answer.returncode == 2
+    assert answer.stderr.startswith("error: ")
