@@ -10,7 +10,7 @@ import numpy as np
 from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.geometry import Geometry, linear_geometry
 from maxmargin.certificates.margin_bracket import MarginBracket, bracket_margin
-from maxmargin.certificates.rounding import sum_at_most, up
+from maxmargin.certificates.rounding import sum_at_most, up, upper_bound
 from maxmargin.data import validate_two_classes
 from maxmargin.problems import PerceptronProblem
 from maxmargin.problems.margins import validate_coefficients
@@ -125,20 +125,23 @@ def bound_mistakes(
     geometry: Geometry, rule: UpdateRule, mistakes: int | None = None, gamma: float | None = None
 ) -> MistakeBound:
     """Bound the mistakes of any run of ``rule`` on the geometry's points by its hyperplane."""
-    start = geometry.start_length / rule.largest_step
+    start = up(geometry.start_length / rule.largest_step) if geometry.start_length else 0.0
     ratio = rule.largest_step / rule.smallest_step
     n_rows = geometry.margins.size
-    if n_rows == 0 or not math.isfinite(geometry.radius):
+    chosen = 0.0
+    if n_rows and math.isfinite(geometry.radius):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            chosen = _best_gamma(geometry, rule, start) if gamma is None else gamma
+    if not 0.0 < chosen < math.inf:
+        # No hyperplane, or numbers that overflow: nothing is proven.
         chosen, deficit, bound = 0.0, math.inf, math.inf
     else:
-        chosen = _best_gamma(geometry, rule, start) if gamma is None else gamma
-        deficit = rule.passes * sum_at_most(np.maximum(0.0, chosen - geometry.margins)) if n_rows else 0.0
+        lacking = np.maximum(0.0, chosen - geometry.margins)
+        deficit = up(rule.passes * sum_at_most(lacking)) if lacking.any() else 0.0
         quotient = up(geometry.radius / chosen)
         quadratic = up(rule.rows_at_once * up(quotient * quotient))
         linear = up(up(2.0 * up(deficit + start)) / chosen)
-        bound = up(up(quadratic + linear) * up(ratio)) if ratio != 1.0 else up(quadratic + linear)
-        if deficit <= math.ulp(0.0) * 4:  # rounding zero up
-            deficit = 0.0
+        bound = upper_bound(up(up(quadratic + linear) * up(ratio)) if ratio != 1.0 else up(quadratic + linear))
     return MistakeBound(
         mistakes=mistakes,
         bound=bound,
@@ -159,7 +162,9 @@ def _best_gamma(geometry: Geometry, rule: UpdateRule, start: float) -> float:
     stride = -(-geometry.margins.size // ROWS_TO_CHOOSE_BY)
     sample = geometry.margins[::stride]
     copies = rule.passes * stride
-    quadratic = rule.rows_at_once * geometry.radius**2
+    quadratic = rule.rows_at_once * geometry.radius * geometry.radius
+    if quadratic == 0.0:
+        return geometry.radius or 1.0
     positive = np.sort(sample[sample > 0.0])[::-1]
     # Between the kinks 1/positive[k-1] and 1/positive[k], S is the sum of the negative margins and positive[k:].
     sums = np.append(np.cumsum(positive[::-1])[::-1], 0.0) + sample[sample <= 0.0].sum()
@@ -174,7 +179,7 @@ def _best_gamma(geometry: Geometry, rule: UpdateRule, start: float) -> float:
 
     def bound(inverse: float) -> float:
         deficit = rule.passes * float(np.maximum(0.0, 1.0 - inverse * geometry.margins).sum())
-        return quadratic * inverse**2 + 2.0 * deficit + 2.0 * start * inverse
+        return upper_bound(quadratic * inverse * inverse + 2.0 * deficit + 2.0 * start * inverse)
 
     return float(1.0 / min(candidates, key=bound))
 
