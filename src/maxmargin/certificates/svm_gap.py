@@ -289,15 +289,21 @@ def _losses_of(problem: LinearSVMProblem, scores: np.ndarray, error: float) -> f
     loss, residuals = problem.loss, problem.loss.targets - scores
     if math.isinf(loss.curvature):
         return math.inf
-    excess = np.where(problem.counts_above, residuals, -np.inf)
-    np.maximum(excess, -residuals, out=excess, where=problem.counts_below)
-    # Two subtractions: epsilon would otherwise cost the error its digits.
-    excess = np.maximum((excess - loss.epsilon) + error, 0.0)
+    # y r = 1 - y f. A row of weight zero has a factor of SMALLEST below, which is an upper bound, too.
+    excess = loss.targets * residuals if loss.one_sided else np.abs(residuals)
+    if loss.epsilon > 0.0:
+        # Before the error is added: epsilon would otherwise cost it its digits.
+        excess -= loss.epsilon
+    excess += error
+    np.maximum(excess, 0.0, out=excess)
     # C is 0.5 / curvature, rounded twice; of C times the weight a subnormal number may be left.
-    losses = (problem.C * loss.weights * (1.0 + 32.0 * UNIT) + SMALLEST) * excess
+    losses = loss.weights * (problem.C * (1.0 + 48.0 * UNIT)) + SMALLEST
+    losses *= excess
+    losses += SMALLEST
     if loss.curvature > 0.0:
-        losses = (losses + SMALLEST) * excess
-    return sum_at_most(losses * (1.0 + 8.0 * UNIT) + SMALLEST)
+        losses *= excess
+        losses += SMALLEST
+    return up(sum_at_most(losses) * (1.0 + 8.0 * UNIT))
 
 
 class _DualTerms(NamedTuple):

@@ -281,7 +281,9 @@ class LinearSVC(LinearSVM, LinearClassifier):
             refuse_other_rows(problem.dataset.points.n_rows, self.dual_coef_.shape[1])
             return bracket_hard_margin(problem, *vectors)
         refuse_other_rows(problem.points.n_rows, self.dual_coef_.shape[1])
-        return measure_gap(problem, *vectors)
+        # Several tasks are certified side by side.
+        n_threads = self._n_threads() if len(self.coef_) == 1 else 1
+        return measure_gap(problem, *vectors, n_threads=n_threads)
 
     def _refuse_outcome(self, status: Status, certificate: Certificate, task: str) -> None:
         if status is Status.NOT_SEPARABLE and isinstance(certificate, MarginBracket):

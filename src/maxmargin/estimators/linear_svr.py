@@ -174,7 +174,8 @@ random_state, warm_start, verbose
 
     def _certify_task(self, task: int, problem: LinearSVMProblem) -> SVMGap:
         refuse_other_rows(problem.points.n_rows, self.dual_coef_.shape[1])
-        return measure_gap(problem, self.coef_, float(self.intercept_[0]), self.dual_coef_[task])
+        vectors = self.coef_, float(self.intercept_[0]), self.dual_coef_[task]
+        return measure_gap(problem, *vectors, n_threads=self._n_threads())
 
     def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
         self.objective_ = self.certificate_.primal  # type: ignore[union-attr]

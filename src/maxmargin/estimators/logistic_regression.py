@@ -251,7 +251,10 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         separating = None
         if hasattr(self, "separating_coef_"):
             separating = self.separating_coef_[task], float(self.separating_intercept_[task])
-        return measure_logistic_gap(problem, self.coef_[task], float(self.intercept_[task]), separating)
+        vectors = self.coef_[task], float(self.intercept_[task])
+        # Several tasks are certified side by side.
+        n_threads = self._n_threads() if len(self.coef_) == 1 else 1
+        return measure_logistic_gap(problem, *vectors, separating, n_threads=n_threads)
 
     def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
         proofs: list[Any] = certificates_of(self.certificate_, tasks.n_tasks)
