@@ -18,7 +18,9 @@ OF_BOUNDS = 2.0**-40
 
 def longest_row_at_most(points: Points) -> float:
     """An upper bound on the largest norm of a row."""
-    return up(points.largest_norm * (1.0 + gamma(points.longest_row + 4)) + SMALLEST)
+    # Squares that underflow lose this much at most, and a root of a sum is at most the sum of the roots.
+    underflow = math.sqrt(2.0 * points.longest_row * SMALLEST)
+    return up(points.largest_norm * (1.0 + gamma(points.longest_row + 4)) + up(underflow))
 
 
 def row_lengths_at_most(points: Points) -> np.ndarray:
@@ -112,11 +114,12 @@ def feature_vector(
     largest_entry = float(diagonal.max(initial=0.0)) + entry_error
     total = sum_at_most(np.abs(coefficients))
     rounding = gamma(coefficients.size + 3)
-    score_error = total * (entry_error + rounding * largest_entry) * (1.0 + OF_BOUNDS)
+    underflow = (coefficients.size + 4) * SMALLEST
+    score_error = total * (entry_error + rounding * largest_entry) * (1.0 + OF_BOUNDS) + underflow
     # ||w||² = sum_j beta_j f(x_j)
     squared = float(coefficients @ scores)
     squared_error = total * score_error + rounding * total * float(np.abs(scores).max(initial=0.0))
-    squared_error *= 1.0 + OF_BOUNDS
+    squared_error = squared_error * (1.0 + OF_BOUNDS) + underflow
     # The exact value is not negative in a feature space, so that zero is a bound, too.
     squared_norm = up(max(0.0, up(squared + squared_error)))
     return FeatureVector(

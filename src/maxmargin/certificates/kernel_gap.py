@@ -59,11 +59,11 @@ def _from_scores(problem: KernelSVMProblem, beta: np.ndarray, b: float, scores: 
     if problem.hard:
         return _bracket(problem, beta, scores + b, w)
     targets = float(np.abs(problem.loss.targets).max(initial=0.0))
-    of_intercept = 2.0 * UNIT * (abs(b) + float(np.abs(scores).max(initial=0.0)) + targets)
+    of_intercept = 3.0 * UNIT * (abs(b) + float(np.abs(scores).max(initial=0.0)) + targets)
     lost = losses_at_most(problem.losses, scores + b, up(w.score_error + of_intercept))
     primal = up(up(0.5 * w.squared_norm) + lost)
     terms, sizes = dual_terms_at_least(problem.losses, beta)
-    dual = down(terms - cost_of_imbalance(beta, w.longest, sizes, w.radius) - up(0.5 * w.squared_norm))
+    dual = down(terms - cost_of_imbalance(problem.losses, beta, w.longest, sizes, w.radius) - up(0.5 * w.squared_norm))
     gap = gap_with_classes(problem.losses, primal, dual if w.semidefinite else -math.inf, scores + b, beta)
     return replace(gap, assumption=problem.kernel_facts.assumption) if w.semidefinite else gap
 
@@ -82,7 +82,7 @@ def _bracket(problem: KernelSVMProblem, beta: np.ndarray, scores: np.ndarray, w:
     least, most = min(map(sum_at_least, sides)), max(map(sum_at_most, sides))
     if least > 0.0:
         # Both sides have nearly the same sum: w divided by it is nearly the difference of the two hull points.
-        distance = w.longest / least + w.radius * (most - least) / least
+        distance = up(w.longest / least) + up(w.radius * up(most - least) / least)
         # Both numbers bound the margin from above, and so does the smaller one.
         upper = min(w.radius, up(0.5 * distance * (1.0 + 8.0 * UNIT)))
     assumption = problem.kernel_facts.assumption

@@ -7,7 +7,7 @@ import numpy as np
 
 from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.duality_gap import DualityGap
-from maxmargin.certificates.rounding import UNIT, down, sum_at_most, up, upper_bound
+from maxmargin.certificates.rounding import SMALLEST, UNIT, down, sum_at_most, up, upper_bound
 from maxmargin.certificates.squared_errors import Dual, dual_of, products_at_most, spreads_between, squares_at_most
 from maxmargin.problems.squared_errors import LassoProblem
 
@@ -51,18 +51,19 @@ def measure_lasso_gap(problem: LassoProblem, w: np.ndarray, b: float) -> LassoGa
         products = products_at_most(errors, point, errors.points.combination(point.alpha))
         share = _best_share(point, lam, float(products.max(initial=0.0)))
         # The dual point zero is feasible and has the value zero.
-        dual = max(0.0, down(down(share * point.gain) - up(0.5 * up(up(share * share) * point.squares))))
-        if math.isnan(primal) or not math.isfinite(dual):
+        dual = max(0.0, down(down(share * point.gain) - up(0.5 * up(share * up(share * point.squares)))))
+        if not (math.isfinite(primal) and math.isfinite(dual)):
             return LassoGap(upper_bound(primal), 0.0, unused=0)
         radius = up(math.sqrt(up(2.0 * up(primal - dual))))
         farthest = share * products + radius * spreads_between(errors)[1]
-        unused = int(np.count_nonzero(farthest * (1.0 + 8.0 * UNIT) < lam))
+        unused = int(np.count_nonzero(farthest * (1.0 + 8.0 * UNIT) + 4.0 * SMALLEST < lam))
     return LassoGap(primal, dual, unused=unused)
 
 
 def _best_share(point: Dual, lam: float, largest: float) -> float:
     """The s that maximises the dual value of s alpha, among those that are dual feasible."""
-    if not point.gain > 0.0:
+    # Zero is feasible, also where a product overflows.
+    if not (point.gain > 0.0 and largest < math.inf):
         return 0.0
     share = point.gain / point.squares
     return min(share, max(0.0, down(lam / largest))) if largest > 0.0 else share

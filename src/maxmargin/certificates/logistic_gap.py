@@ -16,6 +16,7 @@ from maxmargin.certificates.bounds import (
     score_errors_at_most,
 )
 from maxmargin.certificates.duality_gap import DualityGap
+from maxmargin.certificates.passes import combination, scores, total_at_most
 from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
@@ -30,6 +31,7 @@ from maxmargin.certificates.rounding import (
     upper_bound,
 )
 from maxmargin.certificates.svm_gap import balancing_share
+from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.problems.logistic import LogisticProblem, certified_radius, sigmoid
 
 # Relative error of exponentials, logarithms and the few operations around them: about 128 units in the last place.
@@ -38,6 +40,8 @@ OF_FUNCTIONS = 2.0**-46
 ROUNDING_SHARE = 0.5
 # Sizes of columns below this are roots of squares that may have underflowed.
 SMALLEST_SIZE = 1e-140
+# The smallest normal float64: what an exponential that underflows loses at most, also where it is flushed to zero.
+SMALLEST_NORMAL = 2.0**-1022
 # Probabilities below this are set to zero, so that their products do not underflow.
 NOTHING = 1e-190
 # The largest number of scores that are computed in rational arithmetic: about a second.
@@ -121,7 +125,11 @@ class _DualPoint(NamedTuple):
 
 
 def measure_logistic_gap(
-    problem: LogisticProblem, w: np.ndarray, b: float, separating: tuple[np.ndarray, float] | None = None
+    problem: LogisticProblem,
+    w: np.ndarray,
+    b: float,
+    separating: tuple[np.ndarray, float] | None = None,
+    n_threads: int = 1,
 ) -> LogisticGap:
     """Measure the duality gap of a hyperplane.
 
@@ -132,21 +140,24 @@ def measure_logistic_gap(
     b : float
     separating : (ndarray, float), optional
         With C = inf, a hyperplane that may misclassify no point: a proof that there is no minimum.
+    n_threads : int, default=1
+        The number of threads that share the passes over the rows.
 
     Returns
     -------
     LogisticGap
     """
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        linear = problem.points.scores(w)
-        reach = math.inf if problem.is_penalised else certified_radius(w, problem.columns.deviations)
-        primal = _primal_at_most(problem, w, linear + b, score_error_at_most(problem.points, w, b))
-        point = _dual_point(problem, linear)
-        dual = _dual_by_rows(problem, point) if problem.is_penalised else _dual_by_columns(problem, point, reach)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"), Threads(n_threads) as threads:
+        engine = MemoryEngine(problem, threads)
+        linear = scores(engine, "linear", w)
+        reach = math.inf if problem.is_penalised else _reach(problem, w)
+        primal = _primal_at_most(engine, w, b, score_error_at_most(problem.points, w, b))
+        point = _dual_point(engine)
+        dual = _dual_by_rows(engine, point) if problem.is_penalised else _dual_by_columns(problem, point, reach)
         # The finer bounds take a pass over all entries: only where rounding makes up much of the gap.
         much = ROUNDING_SHARE * (primal.value - dual.value)
         if not primal.rounding <= much:
-            primal = _primal_at_most(problem, w, linear + b, score_errors_at_most(problem.points, w, b))
+            primal = _primal_at_most(engine, w, b, score_errors_at_most(problem.points, w, b))
         if problem.is_penalised and not dual.rounding <= much:
             dual = max(dual, _dual_by_columns(problem, point, reach))
         margin = 0.0 if problem.is_penalised else _margin_at_least(problem, w, b, linear + b)
@@ -158,44 +169,81 @@ def measure_logistic_gap(
     return LogisticGap(value, max(0.0, lower_bound(dual.value)), reach, margin, freed)
 
 
-def _primal_at_most(problem: LogisticProblem, w: np.ndarray, scores: np.ndarray, errors: np.ndarray | float) -> _Bound:
-    lost = sum_at_most(problem.losses(scores) * (1.0 + OF_FUNCTIONS) + SMALLEST)
-    # The loss is convex: its change is at most the error of the score times the derivative at the steeper end, which is
-    # evaluated a little further out, since it is rounded itself.
-    derivatives = sigmoid(2.0 * errors - problem.signs * scores) * (1.0 + OF_FUNCTIONS)
-    rounding = sum_at_most(problem.weights * errors * derivatives * (1.0 + 8.0 * UNIT) + SMALLEST)
-    length = length_at_most(w)
+def _reach(problem: LogisticProblem, w: np.ndarray) -> float:
+    """The norm up to which the bound is stated; zero where it overflows."""
+    reach = certified_radius(w, problem.columns.deviations)
+    return reach if math.isfinite(reach) else 0.0
+
+
+def _primal_at_most(
+    engine: MemoryEngine[LogisticProblem], w: np.ndarray, b: float, errors: np.ndarray | float
+) -> _Bound:
+    problem, length = engine.problem, length_at_most(w)
+    sums = engine.map(_losses, b, errors)
+    lost, rounding = (total_at_most(parts) for parts in zip(*sums, strict=True))
     squared_norm = up(0.5 * up(length * length)) if problem.is_penalised else 0.0
     return _Bound(up(squared_norm + up(problem.loss_factor * up(lost + rounding))), problem.loss_factor * rounding)
 
 
-def _dual_point(problem: LogisticProblem, linear: np.ndarray) -> _DualPoint:
+def _losses(block: Block[LogisticProblem], b: float, errors: np.ndarray | float) -> tuple[float, float]:
+    """The sum of the losses at the computed scores, at most, and what the errors of the scores add to it."""
+    rows = block.rows
+    weights, errors = block.problem.weights[rows], errors[rows] if isinstance(errors, np.ndarray) else errors
+    margins = block.problem.signs[rows] * (block["linear"] + b)
+    losses = (np.log1p(np.exp(-np.abs(margins))) + np.maximum(-margins, 0.0)) * (1.0 + OF_FUNCTIONS)
+    lost = sum_at_most(weights * (losses + 2.0 * SMALLEST_NORMAL) * (1.0 + 4.0 * UNIT) + SMALLEST)
+    # The loss is convex: its change is at most the error of the score times the derivative at the steeper end, which is
+    # evaluated a little further out, since it is rounded itself.
+    derivatives = sigmoid(2.0 * errors - margins) * (1.0 + OF_FUNCTIONS) + 2.0 * SMALLEST_NORMAL
+    return lost, sum_at_most(weights * errors * derivatives * (1.0 + 8.0 * UNIT) + 2.0 * SMALLEST)
+
+
+def _dual_point(engine: MemoryEngine[LogisticProblem]) -> _DualPoint:
+    problem, linear = engine.problem, engine["linear"]
     if problem.fit_intercept:
         # Scores far from zero would cost the intercept its last digits: they are centred first.
         linear = linear - float((problem.weights * linear).sum()) / (float(problem.weights.sum()) or 1.0)
         linear = linear + problem.best_intercept(linear)
-    others = problem.others(linear)
+    engine["centred"] = linear
+    engine.allocate("beta")
+    sums = engine.map(_dual_terms)
+    at_least, at_most, total = zip(*sums, strict=True)
+    beta, entropies = engine["beta"], -total_at_most(-part for part in at_least)
+    underflow = 2.0 * beta.size * SMALLEST
+    # A product that underflows may be rounded up, too.
+    entropies, total_size = down(entropies - underflow), total_at_most(total)
+    if not problem.fit_intercept:
+        return _DualPoint(beta, total_size, 0.0, entropies)
+    # The entropy is concave and zero at zero: scaling a side by 1 - share costs at most that share of it.
+    share = balancing_share(beta, rounded=up(4.0 * UNIT * total_size) + underflow)
+    lost = up(share * total_at_most(at_most) * (1.0 + OF_FUNCTIONS))
+    return _DualPoint(beta, total_size, share, down(entropies - lost))
+
+
+def _dual_terms(block: Block[LogisticProblem]) -> tuple[float, float, float]:
+    """Write beta; return bounds on the sum of the entropies, below and above, and above on sum |beta|."""
+    problem, rows = block.problem, block.rows
+    others = sigmoid(-problem.signs[rows] * block["centred"])
     # All probabilities are feasible, also zero in place of those whose products could underflow.
     others[others < NOTHING] = 0.0
-    counts = problem.loss_factor * problem.weights
+    counts = problem.loss_factor * problem.weights[rows]
     terms = counts * entropy(others)
-    entropies = sum_at_least(terms * (1.0 - OF_FUNCTIONS))
-    beta = counts * problem.signs * others
-    total = sum_at_most(np.abs(beta) * (1.0 + 4.0 * UNIT))
-    if not problem.fit_intercept:
-        return _DualPoint(beta, total, 0.0, entropies)
-    # The entropy is concave and zero at zero: scaling a side by 1 - share costs at most that share of it.
-    share, _ = balancing_share(beta, 0.0, rounded=4.0 * UNIT * total)
-    lost = up(share * sum_at_most(terms) * (1.0 + OF_FUNCTIONS))
-    return _DualPoint(beta, total, share, down(entropies - lost))
+    beta = np.multiply(counts * problem.signs[rows], others, out=block["beta"])
+    return (
+        sum_at_least(terms * (1.0 - OF_FUNCTIONS)),
+        sum_at_most(terms),
+        sum_at_most(np.abs(beta) * (1.0 + 4.0 * UNIT)),
+    )
 
 
-def _dual_by_rows(problem: LogisticProblem, point: _DualPoint) -> _Bound:
+def _dual_by_rows(engine: MemoryEngine[LogisticProblem], point: _DualPoint) -> _Bound:
     """The dual value for a finite C; rounding is bounded by the largest norm of a row."""
-    length = length_at_most(problem.points.combination(point.beta))
-    radius = longest_row_at_most(problem.points)
-    off = up(up(gamma(point.beta.size + 4) + point.share) * up(radius * point.total))
-    most = up(length + up(off + point.beta.size * problem.points.n_columns * SMALLEST))
+    points, n_rows = engine.problem.points, point.beta.size
+    length, radius = length_at_most(combination(engine, "beta")), longest_row_at_most(points)
+    off = up(up(gamma(n_rows + 4) + point.share) * up(radius * point.total))
+    # Products that underflow: beta_i x_ij, and beta_i = C c_i p_i.
+    underflow = up(n_rows * points.n_columns * SMALLEST + up(4.0 * n_rows * SMALLEST * radius))
+    most = up(length + up(off + underflow))
     return _Bound(down(point.entropies - up(0.5 * up(most * most))), off * most)
 
 
@@ -208,14 +256,16 @@ def _dual_by_columns(problem: LogisticProblem, point: _DualPoint, reach: float) 
     products = np.abs(columns.combination(point.beta))
     # |beta_i| <= C c_i, and a mean of sizes is at most their root mean square.
     most = up(problem.loss_factor * sum_at_most(problem.weights)) * (1.0 + 4.0 * gamma(n_rows + 16))
-    off = up(gamma(n_rows + 8) + point.share) * most * columns.sizes * (1.0 + 8.0 * UNIT) + n_rows * SMALLEST
+    off = up(gamma(n_rows + 8) + point.share) * most * columns.sizes * (1.0 + 8.0 * UNIT)
+    # Products that underflow: beta_i (x_ij - offset_j), and beta_i = C c_i p_i.
+    off += up(n_rows * SMALLEST * up(8.0 * longest_row_at_most(problem.points) + 4.0))
     # The squares of smaller columns may have underflowed.
     off = np.where(columns.sizes >= SMALLEST_SIZE, off, math.inf)
-    entries = np.where(columns.constant, 0.0, (products + off) * (1.0 + 2.0 * UNIT))
+    entries = np.where(columns.constant, 0.0, (products + off) * (1.0 + 4.0 * UNIT))
     if problem.is_penalised:
         length = length_at_most(entries)
         return _Bound(down(point.entropies - up(0.5 * up(length * length))), 0.0)
-    entries = np.where(columns.constant, 0.0, entries / columns.deviations * (1.0 + 2.0 * UNIT))
+    entries = np.where(columns.constant, 0.0, entries / columns.deviations * (1.0 + 2.0 * UNIT) + SMALLEST)
     return _Bound(down(point.entropies - up(reach * length_at_most(entries))), 0.0)
 
 

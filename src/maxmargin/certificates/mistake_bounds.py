@@ -10,7 +10,7 @@ import numpy as np
 from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.geometry import Geometry, linear_geometry
 from maxmargin.certificates.margin_bracket import MarginBracket, bracket_margin
-from maxmargin.certificates.rounding import sum_at_most, up
+from maxmargin.certificates.rounding import sum_at_most, up, upper_bound
 from maxmargin.data import validate_two_classes
 from maxmargin.problems import PerceptronProblem
 from maxmargin.problems.margins import validate_coefficients
@@ -131,14 +131,19 @@ def bound_mistakes(
     geometry: Geometry, rule: UpdateRule, mistakes: int | None = None, gamma: float | None = None
 ) -> MistakeBound:
     """Bound the mistakes of any run of ``rule`` on the geometry's points by its hyperplane."""
-    start = geometry.start_length / rule.largest_step
+    start = up(geometry.start_length / rule.largest_step) if geometry.start_length else 0.0
     ratio = rule.largest_step / rule.smallest_step
     n_rows = geometry.margins.size
-    if n_rows == 0 or not math.isfinite(geometry.radius):
+    chosen = 0.0
+    if n_rows and math.isfinite(geometry.radius):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            chosen = _best_gamma(geometry, rule, start) if gamma is None else gamma
+    if not 0.0 < chosen < math.inf:
+        # No hyperplane, or numbers that overflow: nothing is proven.
         chosen, deficit, bound = 0.0, math.inf, math.inf
     else:
-        chosen = _best_gamma(geometry, rule, start) if gamma is None else gamma
-        deficit = rule.passes * sum_at_most(np.maximum(0.0, chosen - geometry.margins)) if n_rows else 0.0
+        lacking = np.maximum(0.0, chosen - geometry.margins)
+        deficit = up(rule.passes * sum_at_most(lacking)) if lacking.any() else 0.0
         quotient = up(geometry.radius / chosen)
         quadratic = up(rule.rows_at_once * up(quotient * quotient))
         linear = up(up(2.0 * up(deficit + start)) / chosen)
@@ -190,7 +195,7 @@ def _best_gamma(geometry: Geometry, rule: UpdateRule, start: float) -> float:
 
     def bound(inverse: float) -> float:
         deficit = rule.passes * float(np.maximum(0.0, 1.0 - inverse * margins).sum())
-        return quadratic * (inverse * inverse) + 2.0 * deficit + 2.0 * start * inverse
+        return upper_bound(quadratic * (inverse * inverse) + 2.0 * deficit + 2.0 * start * inverse)
 
     return unit * float(1.0 / min(candidates, key=bound))
 

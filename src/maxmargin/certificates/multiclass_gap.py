@@ -10,6 +10,7 @@ from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
     down,
+    exact_sum,
     gamma,
     length_at_most,
     lower_bound,
@@ -54,7 +55,8 @@ def measure_multiclass_gap(problem: CrammerSingerProblem, W: np.ndarray, b: np.n
     with np.errstate(over="ignore", invalid="ignore"):
         scores = problem.scores(W, b)
         primal = _primal_at_most(problem, W, b, scores)
-        dual = _dual_at_least(problem, B, primal)
+        dual = _dual_at_least(problem, B, upper_bound(primal))
+        violation = _kkt_violation(problem, scores, B)
     counted = problem.weights > 0.0
     limits, alpha = problem.box_bounds()[counted], _unscaled_alpha(problem, B)[counted]
     at_zero = alpha <= AT_BOUND * limits
@@ -64,7 +66,7 @@ def measure_multiclass_gap(problem: CrammerSingerProblem, W: np.ndarray, b: np.n
     return MulticlassGap(
         upper_bound(primal),
         lower_bound(dual),
-        _kkt_violation(problem, scores, B),
+        violation,
         outside=n_outside,
         on_margin=alpha.size - n_outside - n_bound,
         inside=n_bound - n_wrong,
@@ -98,10 +100,11 @@ def _kkt_violation(problem: CrammerSingerProblem, scores: np.ndarray, B: np.ndar
     counted = problem.weights > 0.0
     heights = scores.copy()
     heights[problem.own] -= 1.0
-    shares = -B[counted] / problem.box_bounds()[counted, None]
+    bounds = np.broadcast_to(problem.box_bounds()[counted, None], (int(np.count_nonzero(counted)), problem.n_classes))
+    shares = np.divide(-B[counted], bounds, out=np.zeros(bounds.shape), where=bounds > 0.0)
     shares[np.arange(len(shares)), problem.codes[counted]] += 1.0
     lacking = heights[counted].max(axis=1, keepdims=True) - heights[counted]
-    return float((shares * lacking).sum(axis=1).max(initial=0.0))
+    return upper_bound(float((shares * lacking).sum(axis=1).max(initial=0.0)))
 
 
 def _primal_at_most(problem: CrammerSingerProblem, W: np.ndarray, b: np.ndarray, scores: np.ndarray) -> float:
@@ -110,11 +113,13 @@ def _primal_at_most(problem: CrammerSingerProblem, W: np.ndarray, b: np.ndarray,
     longest = max(length_at_most(w) for w in W)
     largest = up(up(longest_row_at_most(problem.points) * longest) + float(np.abs(b).max(initial=0.0)))
     error = up(gamma(n_terms) * up(2.0 * largest + 1.0)) + 2 * n_terms * SMALLEST
-    losses = problem.losses(scores, error) * (1.0 + 8.0 * UNIT)
+    # C times a weight may underflow.
+    losses = (problem.box_bounds() + SMALLEST) * problem.slack(scores, error) * (1.0 + 8.0 * UNIT) + SMALLEST
     length, length_of_intercepts = length_at_most(W.ravel()), length_at_most(b)
     of_intercepts = 0.0
     if length_of_intercepts > 0.0:
-        of_intercepts = up(0.5 * up(problem.intercept_penalty * up(length_of_intercepts * length_of_intercepts)))
+        squared = up(length_of_intercepts * length_of_intercepts)
+        of_intercepts = up(up(0.5 * up(problem.intercept_penalty * squared)) * (1.0 + 4.0 * UNIT))
     return up(up(up(0.5 * up(length * length)) + of_intercepts) + sum_at_most(losses))
 
 
@@ -129,17 +134,19 @@ def _dual_at_least(problem: CrammerSingerProblem, B: np.ndarray, primal: float) 
     of_class = np.array([sum_at_most(np.abs(duals)) for duals in B.T])
     errors = of_class * [gamma(int(np.count_nonzero(duals)) + 4) + 2.0 * rounded for duals in B.T]
     lengths = np.array([length_at_most(w) for w in problem.coefficients(B)])
-    length = length_at_most((lengths + longest_row_at_most(problem.points) * errors) * (1.0 + 16.0 * UNIT))
-    at_least = terms - up(0.5 * up(length * length)) * (1.0 + 4.0 * UNIT)
+    underflow = (B.shape[0] * problem.points.n_columns + 2) * SMALLEST
+    lengths = lengths + longest_row_at_most(problem.points) * errors + underflow
+    length = length_at_most(lengths * (1.0 + 16.0 * UNIT))
+    at_least = down(terms - up(0.5 * up(length * length)) * (1.0 + 4.0 * UNIT))
     if problem.has_intercept:
         own_of_class = np.bincount(problem.codes, own, problem.n_classes) * (1.0 + 2.0 * gamma(own.size))
-        at_least -= _cost_of_imbalance(problem, _imbalances(B) + 2.0 * rounded * own_of_class, primal)
+        at_least -= _cost_of_imbalance(problem, _imbalances(B) + 2.0 * rounded * own_of_class + SMALLEST, primal)
     return down(at_least)
 
 
 def _imbalances(B: np.ndarray) -> np.ndarray:
     """|sum_i B_im| of each class m, at most."""
-    return np.array([abs(math.fsum(duals[duals != 0.0])) for duals in B.T]) * (1.0 + 4.0 * UNIT)
+    return np.array([abs(exact_sum(duals)) for duals in B.T]) * (1.0 + 4.0 * UNIT)
 
 
 def _cost_of_imbalance(problem: CrammerSingerProblem, imbalances: np.ndarray, primal: float) -> float:
@@ -156,11 +163,13 @@ def _cost_of_imbalance(problem: CrammerSingerProblem, imbalances: np.ndarray, pr
         length = length_at_most(imbalances)
         return up(up(0.5 * up(length * length)) / problem.intercept_penalty) * (1.0 + 4.0 * UNIT)
     total = sum_at_most(imbalances)
-    if total == 0.0:
-        return 0.0
-    heaviest = np.zeros(problem.n_classes)
-    np.maximum.at(heaviest, problem.codes, problem.box_bounds())
-    slack = primal / float(heaviest[heaviest > 0.0].min(initial=math.inf))
-    widest = slack + 2.0 * longest_row_at_most(problem.points) * math.sqrt(primal)
+    heaviest = np.full(problem.n_classes, -math.inf)
+    counted = problem.weights > 0.0
+    # C times a weight may have been rounded up in the subnormal range.
+    np.maximum.at(heaviest, problem.codes[counted], problem.box_bounds()[counted] - SMALLEST)
+    least = float(heaviest[heaviest > -math.inf].min(initial=math.inf))
+    if not least > 0.0:
+        return math.inf
+    widest = up(primal / least) + 2.0 * longest_row_at_most(problem.points) * math.sqrt(primal)
     # Positive and negative imbalances have the same sum, half of the total.
     return up(0.5 * total * widest) * (1.0 + 16.0 * UNIT)

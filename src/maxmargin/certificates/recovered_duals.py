@@ -22,6 +22,7 @@ WIDTHS = (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
 MOST_ENTRIES = 1 << 24
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def recovered_duals(problem: LinearSVMProblem, w: np.ndarray, b: float) -> np.ndarray:
     """Signed dual feasible beta for a hyperplane near the optimum.
 
@@ -62,6 +63,7 @@ def _best_on_ray(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[np.ndarra
     return share * beta, share * (linear - 0.5 * share * quadratic)
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def recovered_multiclass_duals(problem: CrammerSingerProblem, W: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Dual feasible B of Crammer and Singer's problem, for hyperplanes near the optimum.
 
@@ -106,13 +108,9 @@ def _fitted_multiclass(problem: CrammerSingerProblem, W: np.ndarray, b: np.ndarr
     columns = np.zeros((problem.n_classes, x.shape[1], rows.size))
     columns[problem.codes[rows], :, np.arange(rows.size)] = x
     columns[classes, :, np.arange(rows.size)] = -x
-    # Imported here: scipy.optimize takes a quarter of a second, and few programs need it.
-    from scipy.optimize import lsq_linear
-
-    fit = lsq_linear(
-        columns.reshape(-1, rows.size), target.ravel(), bounds=(0.0, bounds[rows]), tol=1e-14, max_iter=200
-    )
-    B[rows, classes] = -fit.x
+    fitted = _bounded_least_squares(columns.reshape(-1, rows.size), target.ravel(), 0.0, bounds[rows])
+    if fitted is not None:
+        B[rows, classes] = -fitted
     return B
 
 
@@ -166,8 +164,24 @@ def _fitted(
         rho, scale = _intercept_equation(problem)
         columns = np.vstack([columns, np.full(free.size, scale)])
         target = np.append(target, scale * (rho * b - float(beta.sum())))
+    fitted = _bounded_least_squares(columns, target, lowers[free], uppers[free])
+    if fitted is not None:
+        beta[free] = fitted
+    return beta
+
+
+def _bounded_least_squares(
+    columns: np.ndarray, target: np.ndarray, lowers: np.ndarray | float, uppers: np.ndarray
+) -> np.ndarray | None:
+    """Fit the target within bounds; None where values overflow or the decomposition fails."""
     # Imported here: scipy.optimize takes a quarter of a second, and few programs need it.
     from scipy.optimize import lsq_linear
 
-    beta[free] = lsq_linear(columns, target, bounds=(lowers[free], uppers[free]), tol=1e-14, max_iter=200).x
-    return beta
+    if not (np.isfinite(columns).all() and np.isfinite(target).all()):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            fitted = lsq_linear(columns, target, bounds=(lowers, uppers), tol=1e-14, max_iter=200).x
+    except (np.linalg.LinAlgError, ValueError):
+        return None
+    return np.asarray(fitted) if np.isfinite(fitted).all() else None

@@ -7,7 +7,7 @@ import numpy as np
 
 from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.duality_gap import DualityGap
-from maxmargin.certificates.rounding import UNIT, down, length_at_most, lower_bound, up, upper_bound
+from maxmargin.certificates.rounding import SMALLEST, UNIT, down, length_at_most, lower_bound, up, upper_bound
 from maxmargin.certificates.squared_errors import (
     NEGLIGIBLE,
     dual_of,
@@ -60,7 +60,7 @@ def measure_ridge_gap(problem: RidgeProblem, w: np.ndarray, b: float) -> RidgeGa
     length, radius = length_at_most(w), math.inf
     with np.errstate(over="ignore", invalid="ignore"):
         residuals = errors.residuals(w, b)
-        penalty = up(lam * up(length * length))
+        penalty = up(up(lam * length) * length)
         primal = up(squares_at_most(errors, w, b, residuals, penalty) + penalty)
         point = dual_of(errors, residuals)
         gain, curvature = point.gain, point.squares
@@ -69,10 +69,12 @@ def measure_ridge_gap(problem: RidgeProblem, w: np.ndarray, b: float) -> RidgeGa
                 curvature + up(squared_combination_at_most(errors, point, NEGLIGIBLE * lam * curvature) / lam)
             )
         else:
-            spreads = np.maximum(spreads_between(errors)[0], NO_SPREAD)
+            spreads = spreads_between(errors)[0]
+            too_small = _too_small(errors, spreads)
+            spreads = np.maximum(spreads, NO_SPREAD)
             radius = _radius(errors, spreads * w)
-            products = products_at_most(errors, point, errors.points.combination(point.alpha)) / spreads
-            products[_too_small(errors)] = math.inf
+            products = products_at_most(errors, point, errors.points.combination(point.alpha)) / spreads + SMALLEST
+            products[too_small] = math.inf
             gain = down(gain - up(radius * length_at_most(products * (1.0 + 2.0 * UNIT))))
         dual = _best_on_ray(gain, curvature)
     return RidgeGap(
@@ -83,16 +85,18 @@ def measure_ridge_gap(problem: RidgeProblem, w: np.ndarray, b: float) -> RidgeGa
     )
 
 
-def _too_small(errors: SquaredErrors) -> np.ndarray:
-    """Columns that vary although their squares underflow: nothing is proven of their coefficients."""
-    suspects = np.flatnonzero(errors.squares_of_columns < NO_SPREAD**2)
+def _too_small(errors: SquaredErrors, spreads: np.ndarray) -> np.ndarray:
+    """Columns that are not zero although their spread may be: nothing is proven of their coefficients."""
+    suspects = np.flatnonzero(~(spreads >= NO_SPREAD))
     return suspects[np.asarray(abs(errors.points.matrix[:, suspects]).sum(axis=0)).ravel() > 0.0]
 
 
 def _radius(errors: SquaredErrors, standardised: np.ndarray) -> float:
     """The norm of standardised coefficients up to which the bound holds: that of w and of y, times NORMS."""
     around = float(errors.weighted(np.square(errors.targets - errors.target_mean)).sum())
-    return NORMS * (float(np.linalg.norm(standardised)) + math.sqrt(around))
+    radius = NORMS * (float(np.linalg.norm(standardised)) + math.sqrt(around))
+    # Where it overflows, nothing is stated.
+    return radius if math.isfinite(radius) else 0.0
 
 
 def _best_on_ray(gain: float, curvature: float) -> float:
@@ -101,4 +105,4 @@ def _best_on_ray(gain: float, curvature: float) -> float:
         return 0.0
     share = gain / curvature
     # The computed share is itself an exact number: the value is bounded at it.
-    return down(down(2.0 * share * gain) - up(up(share * share) * curvature) * (1.0 + 2.0 * UNIT))
+    return down(down(2.0 * share * gain) - up(share * up(share * curvature)))

@@ -2,7 +2,9 @@
 
 The bounds are those of N. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, section 3.1: a sum of
 k products, in any order, with or without fused operations, is off by at most gamma_k times the sum of the products'
-absolute values, gamma_k = k u / (1 - k u), u = 2^-53.
+absolute values, gamma_k = k u / (1 - k u), u = 2^-53. Each product or quotient that underflows loses at most SMALLEST
+more (times what it is multiplied with afterwards); sums and differences lose nothing to underflow. Overflow leaves
+infinity or NaN, which become bounds that claim nothing.
 """
 
 import math
@@ -43,6 +45,14 @@ def lower_bound(value: float) -> float:
     return -math.inf if math.isnan(value) else value
 
 
+def exact_sum(values: np.ndarray) -> float:
+    """The sum, rounded once; NaN where it, or a part of it, overflows."""
+    try:
+        return math.fsum(values[values != 0.0])
+    except (OverflowError, ValueError):
+        return math.nan
+
+
 def sum_at_least(values: np.ndarray) -> float:
     """A lower bound on the exact sum of nonnegative numbers."""
     return max(0.0, down(float(np.sum(values)) * (1.0 - 2.0 * gamma(values.size))))
@@ -68,4 +78,6 @@ def length_at_most(vector: np.ndarray, *more: float) -> float:
 
 def length_at_least(vector: np.ndarray, *more: float) -> float:
     """A lower bound on the Euclidean norm of a vector (with more entries appended)."""
-    return max(0.0, down(length_at_most(vector, *more) * (1.0 - 4.0 * gamma(vector.size + len(more) + 4))))
+    longest = length_at_most(vector, *more)
+    # The bound from above may have been rounded up by more than its relative error where it is subnormal.
+    return max(0.0, down(longest * (1.0 - 4.0 * gamma(vector.size + len(more) + 4)) - 2.0 * SMALLEST))

@@ -11,7 +11,16 @@ from maxmargin.certificates.bounds import (
     longest_row_at_most,
     row_lengths_at_most,
 )
-from maxmargin.certificates.rounding import SMALLEST, UNIT, gamma, length_at_most, sum_at_most, up
+from maxmargin.certificates.rounding import (
+    SMALLEST,
+    UNIT,
+    exact_sum,
+    gamma,
+    length_at_most,
+    sum_at_most,
+    up,
+    upper_bound,
+)
 from maxmargin.problems.squared_errors import SquaredErrors
 
 # Share of the value below which the rounding error is not bounded more finely, which would take another pass.
@@ -58,9 +67,9 @@ def squares_at_most(errors: SquaredErrors, w: np.ndarray, b: float, residuals: n
 def _squares_given_sizes(errors: SquaredErrors, b: float, residuals: np.ndarray, sizes: np.ndarray) -> float:
     """The same, given a bound on sum_j |x_ij w_j| of every row."""
     terms = errors.points.longest_row + 8
-    off = gamma(terms) * (sizes + (abs(b) + np.abs(errors.targets))) + terms * SMALLEST
-    squares = np.square(np.abs(residuals) + off) * (1.0 + 8.0 * UNIT) + SMALLEST
-    return sum_at_most(errors.weighted(squares) * (1.0 + 2.0 * UNIT) + SMALLEST)
+    largest = np.abs(residuals) + (gamma(terms) * (sizes + (abs(b) + np.abs(errors.targets))) + terms * SMALLEST)
+    # The weight comes first: the square of a residual underflows before its product with a large weight does.
+    return sum_at_most((errors.weighted(largest) + SMALLEST) * largest * (1.0 + 16.0 * UNIT) + SMALLEST)
 
 
 def dual_of(errors: SquaredErrors, residuals: np.ndarray) -> Dual:
@@ -70,7 +79,7 @@ def dual_of(errors: SquaredErrors, residuals: np.ndarray) -> Dual:
     alpha = errors.weighted(residuals)
     centre = errors.target_mean
     targets = errors.targets - centre
-    imbalance = _size_of_sum_at_most(alpha) if errors.has_intercept else 0.0
+    imbalance = upper_bound(_size_of_sum_at_most(alpha)) if errors.has_intercept else 0.0
     # With a sum of zero, alpha·y is alpha·(y - c) for every c.
     products = np.abs(alpha) * np.abs(targets)
     off = up(gamma(alpha.size + 4) * sum_at_most(products)) + alpha.size * SMALLEST
@@ -85,7 +94,7 @@ def _size_of_sum_at_most(values: np.ndarray) -> float:
     """|sum of all values|, at most: short pieces are summed in float64, their sums exactly."""
     pieces = np.add.reduceat(values, np.arange(0, values.size, PIECE))
     off = gamma(PIECE) * sum_at_most(np.abs(values))
-    return up(up(abs(math.fsum(pieces)) * (1.0 + 4.0 * UNIT)) + up(off))
+    return up(up(abs(exact_sum(pieces)) * (1.0 + 4.0 * UNIT)) + up(off))
 
 
 def products_at_most(errors: SquaredErrors, dual: Dual, combination: np.ndarray) -> np.ndarray:
@@ -95,11 +104,11 @@ def products_at_most(errors: SquaredErrors, dual: Dual, combination: np.ndarray)
     """
     n_rows = errors.points.n_rows
     # Cauchy–Schwarz with weights m_i: sum |x_ij alpha_i| <= (sum m_i x_ij²)^½ (sum alpha_i²/m_i)^½.
-    lengths = np.sqrt(errors.squares_of_columns * (1.0 + 2.0 * gamma(n_rows + 4)) + n_rows * SMALLEST)
-    off = gamma(n_rows + 8) * up(math.sqrt(dual.squares)) + n_rows * SMALLEST
+    lengths = np.sqrt(errors.squares_of_columns * (1.0 + 2.0 * gamma(n_rows + 4)) + _underflow_of_squares(errors))
+    off = up(gamma(n_rows + 8) * up(math.sqrt(dual.squares)))
     if errors.has_intercept:
         off = up(off + up(dual.imbalance / math.sqrt(errors.total_weight)) * (1.0 + gamma(n_rows + 8)))
-    return (np.abs(combination) + lengths * off + n_rows * SMALLEST) * (1.0 + 8.0 * UNIT)
+    return (np.abs(combination) + lengths * off + 2.0 * n_rows * SMALLEST) * (1.0 + 8.0 * UNIT)
 
 
 def spreads_between(errors: SquaredErrors) -> tuple[np.ndarray, np.ndarray]:
@@ -108,14 +117,22 @@ def spreads_between(errors: SquaredErrors) -> tuple[np.ndarray, np.ndarray]:
     They are far apart where the spread is small beside the mean, and most digits cancel.
     """
     terms = errors.points.n_rows + 8
-    rounded = 8.0 * gamma(terms) * errors.squares_of_columns + terms * SMALLEST
+    # Weights times squares that underflow, and the same of the mean.
+    of_means = 4.0 * (terms + errors.total_weight) * SMALLEST * np.abs(errors.column_means)
+    rounded = 8.0 * gamma(terms) * errors.squares_of_columns + 4.0 * _underflow_of_squares(errors) + of_means
     least = np.sqrt(np.maximum(0.0, errors.squared_deviations - rounded)) * (1.0 - 4.0 * UNIT)
     return least, np.sqrt(errors.squared_deviations + rounded) * (1.0 + 4.0 * UNIT)
+
+
+def _underflow_of_squares(errors: SquaredErrors) -> float:
+    """What sum_i m_i x_ij² loses to underflow, at most: SMALLEST in a square, times the weight, and in a product."""
+    return up(2.0 * (errors.total_weight + errors.points.n_rows) * SMALLEST)
 
 
 def squared_combination_at_most(errors: SquaredErrors, dual: Dual, negligible: float) -> float:
     """||X^T alpha||², at most; bounded column by column where the rounding error may exceed ``negligible``."""
     off = up(gamma(dual.alpha.size + 8) * up(frobenius_norm_at_most(errors.points) * length_at_most(dual.alpha)))
+    off = up(off + dual.alpha.size * errors.points.n_columns * SMALLEST)
     if errors.has_intercept:
         off = up(off + up(dual.imbalance * longest_row_at_most(errors.points)))
     combination = errors.points.combination(dual.alpha)

@@ -1,16 +1,21 @@
 """The duality gap of support vector machines, and the KKT classes of their training points."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from typing import NamedTuple
 
 import numpy as np
 
 from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.bounds import OF_BOUNDS, longest_row_at_most, score_error_at_most
 from maxmargin.certificates.duality_gap import DualityGap
+from maxmargin.certificates.passes import combination, scores, total_at_most
 from maxmargin.certificates.rounding import (
+    SMALLEST,
     UNIT,
     down,
+    exact_sum,
     gamma,
     length_at_most,
     lower_bound,
@@ -18,6 +23,7 @@ from maxmargin.certificates.rounding import (
     up,
     upper_bound,
 )
+from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.problems.linear_svm import LinearSVMProblem, sums_of_sides
 
 # A dual within this share of its box of an end of the box is at that end: a few thousand roundings.
@@ -119,7 +125,7 @@ class RegressionGap(SVMGap):
         )
 
 
-def measure_gap(problem: LinearSVMProblem, w: np.ndarray, b: float, beta: np.ndarray) -> SVMGap:
+def measure_gap(problem: LinearSVMProblem, w: np.ndarray, b: float, beta: np.ndarray, n_threads: int = 1) -> SVMGap:
     """Measure the duality gap of a hyperplane and signed duals.
 
     Parameters
@@ -129,39 +135,66 @@ def measure_gap(problem: LinearSVMProblem, w: np.ndarray, b: float, beta: np.nda
     b : float
     beta : ndarray of shape (n,)
         Signed duals y_i alpha_i. They need not be feasible: they are projected.
+    n_threads : int, default=1
+        The number of threads that share the passes over the rows.
 
     Returns
     -------
     ClassificationGap or RegressionGap
     """
-    beta = problem.feasible(beta)
-    with np.errstate(over="ignore", invalid="ignore"):
-        scores = problem.scores(w, b)
-        primal = _primal_at_most(problem, w, b, scores)
-        dual = _dual_at_least(problem, beta)
-    return gap_with_classes(problem, primal, dual, scores, beta)
+    with np.errstate(over="ignore", invalid="ignore"), Threads(n_threads) as threads:
+        engine = MemoryEngine(problem, threads)
+        engine["beta"] = problem.feasible(beta)
+        scores(engine, "scores", w, b)
+        primal = _primal_at_most(engine, w, b)
+        dual = _dual_at_least(engine)
+        return _with_classes(primal, dual, problem, engine.map(_classes, _bound_factors(engine.map(_ratios))))
 
 
 def gap_with_classes(
     problem: LinearSVMProblem, primal: float, dual: float, scores: np.ndarray, beta: np.ndarray
 ) -> SVMGap:
     """Combine the two values with the KKT classes that follow from feasible duals and scores."""
-    violation, n_zero, n_bound, n_slack = 0.0, 0, 0, 0
-    factors = _bound_factors(problem, beta)
-    for rows, part in problem.parts():
-        ends = _Ends(part, beta[rows], *factors)
-        violation = max(violation, _kkt_violation(part, scores[rows], ends))
-        counted = part.loss.weights > 0.0
-        n_zero += int(np.count_nonzero(counted & ends.at_zero))
-        at_bound = counted & ends.at_bound
-        n_bound += int(np.count_nonzero(at_bound))
-        n_slack += int(np.count_nonzero(at_bound & (part.loss.targets * scores[rows] <= 0.0)))
-    values = upper_bound(primal), lower_bound(dual), violation
-    n_between = int(np.count_nonzero(problem.loss.weights > 0.0)) - n_zero - n_bound
+    factors = _bound_factors([_largest_ratios(part, beta[rows]) for rows, part in problem.parts()])
+    classes = [_classes_of(part, scores[rows], beta[rows], factors) for rows, part in problem.parts()]
+    return _with_classes(primal, dual, problem, classes)
+
+
+class _Classes(NamedTuple):
+    """The largest violation of the KKT conditions, and the number of duals in each KKT class."""
+
+    violation: float
+    n_zero: int
+    n_between: int
+    n_bound: int
+    n_misclassified: int
+
+
+def _classes(block: Block[LinearSVMProblem], factors: tuple[float, float]) -> _Classes:
+    return _classes_of(block.problem.part(block.rows), block["scores"], block["beta"], factors)
+
+
+def _classes_of(part: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray, factors: tuple[float, float]) -> _Classes:
+    ends, counted = _Ends(part, beta, *factors), part.loss.weights > 0.0
+    at_bound = counted & ends.at_bound
+    n_zero, n_bound = int(np.count_nonzero(counted & ends.at_zero)), int(np.count_nonzero(at_bound))
+    wrong = int(np.count_nonzero(at_bound & (part.loss.targets * scores <= 0.0)))
+    violation = _kkt_violation(part, scores, ends)
+    return _Classes(violation, n_zero, int(np.count_nonzero(counted)) - n_zero - n_bound, n_bound, wrong)
+
+
+def _with_classes(primal: float, dual: float, problem: LinearSVMProblem, classes: Sequence[_Classes]) -> SVMGap:
+    violations, *counts = zip(*classes, strict=True)
+    n_zero, n_between, n_bound, n_misclassified = map(sum, counts)
+    values = upper_bound(primal), lower_bound(dual), max(violations)
     if not problem.loss.one_sided:
         return RegressionGap(*values, within_epsilon=n_zero, on_boundary=n_between, beyond_epsilon=n_bound)
     return ClassificationGap(
-        *values, outside=n_zero, on_margin=n_between, inside=n_bound - n_slack, misclassified=n_slack
+        *values,
+        outside=n_zero,
+        on_margin=n_between,
+        inside=n_bound - n_misclassified,
+        misclassified=n_misclassified,
     )
 
 
@@ -188,23 +221,41 @@ class _Ends:
         self.at_bound = ~self.at_zero & (self.at_upper | self.at_lower)
 
 
-def _bound_factors(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[float, float]:
+def _bound_factors(ratios: Sequence[tuple[list[float], list[float]]]) -> tuple[float, float]:
     """The factors by which balancing has scaled the upper bounds of positive and of negative duals.
 
     Balancing multiplies all duals of the heavier side by one factor below 1, also those at C: they then share the
     largest ratio to their bound, which two free duals do not do. Where at least two rows share it, it is that factor.
+    ``ratios`` are the two largest ratios of every block, above and below zero.
     """
+    above, below = (sorted(ratio for block in side for ratio in block) for side in zip(*ratios, strict=True))
+    return _shared_maximum(above), _shared_maximum(below)
+
+
+def _shared_maximum(ratios: list[float]) -> float:
+    shared = len(ratios) > 1 and ratios[-2] > 0.0 and ratios[-2] >= ratios[-1] * (1.0 - AT_BOUND)
+    return ratios[-1] if shared else 1.0
+
+
+def _ratios(block: Block[LinearSVMProblem]) -> tuple[list[float], list[float]]:
+    return _largest_ratios(block.problem.part(block.rows), block["beta"])
+
+
+def _largest_ratios(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[list[float], list[float]]:
+    """The two largest ratios of a dual to its bound, above and below zero."""
     if not problem.has_free_intercept or math.isinf(problem.loss.box_bound):
-        return 1.0, 1.0
+        return [], []
     bounds = problem.loss.box_bound * problem.loss.weights
     ratios = np.divide(beta, bounds, out=np.zeros_like(beta), where=bounds > 0.0)
-    return _shared_maximum(ratios), _shared_maximum(-ratios)
+    return _two_largest(ratios), _two_largest(-ratios)
 
 
-def _shared_maximum(ratios: np.ndarray) -> float:
-    largest = float(ratios.max(initial=0.0))
-    shared = largest > 0.0 and np.count_nonzero(ratios >= largest * (1.0 - AT_BOUND)) > 1
-    return largest if shared else 1.0
+def _two_largest(values: np.ndarray) -> list[float]:
+    if values.size < 2:
+        return values.tolist()
+    k = int(values.argmax())
+    others = values[:k].max(initial=-math.inf), values[k + 1 :].max(initial=-math.inf)
+    return [float(max(others)), float(values[k])]
 
 
 def _kkt_violation(problem: LinearSVMProblem, scores: np.ndarray, ends: _Ends) -> float:
@@ -218,79 +269,144 @@ def _kkt_violation(problem: LinearSVMProblem, scores: np.ndarray, ends: _Ends) -
     fall = np.where(beta > ends.near, at_least, at_most)
     may_rise = np.where(ends.at_upper, 0.0, np.maximum(0.0, excess - rise))
     may_fall = np.where(ends.at_lower, 0.0, np.maximum(0.0, fall - excess))
-    return float(np.maximum(may_rise, may_fall)[loss.weights > 0.0].max(initial=0.0))
+    return upper_bound(float(np.maximum(may_rise, may_fall)[loss.weights > 0.0].max(initial=0.0)))
 
 
-def _primal_at_most(problem: LinearSVMProblem, w: np.ndarray, b: float, scores: np.ndarray) -> float:
-    length = length_at_most(w)
-    error = score_error_at_most(problem.points, w, b)
-    # The residual is rounded, too; for the signs of a classifier that is within the terms counted above.
-    error += UNIT * float(np.abs(problem.loss.targets).max(initial=0.0))
-    lost = losses_at_most(problem, scores, error)
-    of_intercept = up(up(0.5 * problem.intercept_penalty * up(b * b))) if b != 0.0 else 0.0
+def _primal_at_most(engine: MemoryEngine[LinearSVMProblem], w: np.ndarray, b: float) -> float:
+    problem, length = engine.problem, length_at_most(w)
+    # The residual is rounded, too; for the signs of a classifier that is within the terms counted in the score's error.
+    of_targets = UNIT * float(np.abs(problem.loss.targets).max(initial=0.0)) + SMALLEST
+    error = up(score_error_at_most(problem.points, w, b) + of_targets)
+    lost = total_at_most(engine.map(_losses, error))
+    of_intercept = 0.0
+    if b != 0.0:
+        of_intercept = up(up(0.5 * problem.intercept_penalty * up(b * b)) * (1.0 + 4.0 * UNIT))
     return up(up(up(0.5 * up(length * length)) + of_intercept) + lost)
+
+
+def _losses(block: Block[LinearSVMProblem], error: float) -> float:
+    return _losses_of(block.problem.part(block.rows), block["scores"], error)
 
 
 def losses_at_most(problem: LinearSVMProblem, scores: np.ndarray, error: float) -> float:
     """The sum of all losses, at most, where scores are known up to ``error``."""
-    lost = 0.0
-    for rows, part in problem.parts():
-        lost = up(lost + sum_at_most(part.losses(scores[rows], error) * (1.0 + 8.0 * UNIT)))
-    return lost
+    return total_at_most(_losses_of(part, scores[rows], error) for rows, part in problem.parts())
 
 
-def _dual_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> float:
+def _losses_of(problem: LinearSVMProblem, scores: np.ndarray, error: float) -> float:
+    loss, residuals = problem.loss, problem.loss.targets - scores
+    if math.isinf(loss.curvature):
+        return math.inf
+    # y r = 1 - y f. A row of weight zero has a factor of SMALLEST below, which is an upper bound, too.
+    excess = loss.targets * residuals if loss.one_sided else np.abs(residuals)
+    if loss.epsilon > 0.0:
+        # Before the error is added: epsilon would otherwise cost it its digits.
+        excess -= loss.epsilon
+    excess += error
+    np.maximum(excess, 0.0, out=excess)
+    # C is 0.5 / curvature, rounded twice; of C times the weight a subnormal number may be left.
+    losses = loss.weights * (problem.C * (1.0 + 48.0 * UNIT)) + SMALLEST
+    losses *= excess
+    losses += SMALLEST
+    if loss.curvature > 0.0:
+        losses *= excess
+        losses += SMALLEST
+    return up(sum_at_most(losses) * (1.0 + 8.0 * UNIT))
+
+
+class _DualTerms(NamedTuple):
+    """Sums over some duals.
+
+    ``linear`` is the computed sum of t beta - epsilon|beta|; upper bounds are ``sizes`` on sum |beta|(|t| + epsilon),
+    ``squares`` on sum c_i beta²/2 and ``total`` on sum |beta|.
+    """
+
+    linear: float
+    sizes: float
+    squares: float
+    total: float
+
+
+def _dual_at_least(engine: MemoryEngine[LinearSVMProblem]) -> float:
+    problem, beta = engine.problem, engine["beta"]
+    radius, n_rows = longest_row_at_most(problem.points), beta.size
+    terms = _added(engine.map(_dual_terms))
     used = int(np.count_nonzero(beta))
-    total = sum_at_most(np.abs(beta))
-    error = gamma(used + 4) * longest_row_at_most(problem.points) * total
-    length = up(length_at_most(problem.points.combination(beta)) + error)
-    at_least, sizes = dual_terms_at_least(problem, beta)
+    error = up(up(gamma(used + 4) * radius) * terms.total)
+    # Products that underflow, and bounds C c_i that do.
+    underflow = up(n_rows * SMALLEST * radius) + used * problem.points.n_columns * SMALLEST
+    length = up(up(length_at_most(combination(engine, "beta")) + error) + underflow)
+    at_least = _terms_at_least(problem, terms, n_rows)
     if problem.has_free_intercept:
-        at_least -= cost_of_imbalance(beta, length, sizes, longest_row_at_most(problem.points))
+        at_least = down(at_least - cost_of_imbalance(problem, beta, length, terms.sizes, radius))
     elif problem.has_intercept:
-        total_beta = abs(math.fsum(beta[beta != 0.0])) * (1.0 + 4.0 * UNIT)
-        at_least -= up(up(0.5 * up(total_beta * total_beta)) / problem.intercept_penalty) * (1.0 + 4.0 * UNIT)
+        total_beta = up(abs(exact_sum(beta)) * (1.0 + 4.0 * UNIT))
+        at_least = down(
+            at_least - up(up(up(0.5 * up(total_beta * total_beta)) / problem.intercept_penalty) * (1.0 + 4.0 * UNIT))
+        )
     return down(at_least - up(0.5 * up(length * length)))
 
 
 def dual_terms_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[float, float]:
     """The sum of the duals' terms before the squared norm, at least, and the sum of their sizes, at most."""
-    terms, sizes = 0.0, 0.0
-    for rows, part in problem.parts():
-        terms += float(part.dual_terms(beta[rows]).sum())
-        sizes = up(sizes + _sizes_of_dual_terms(part, beta[rows]))
-    return terms - gamma(beta.size + 8) * sizes, sizes
+    terms = _added([_dual_terms_of(part, beta[rows]) for rows, part in problem.parts()])
+    return _terms_at_least(problem, terms, beta.size), terms.sizes
 
 
-def _sizes_of_dual_terms(problem: LinearSVMProblem, beta: np.ndarray) -> float:
-    """The sum of the absolute values of the dual terms, at most: their rounding error is relative to it."""
-    loss, sizes = problem.loss, np.abs(beta)
-    terms = sizes * (np.abs(loss.targets) + loss.epsilon)
+def _dual_terms(block: Block[LinearSVMProblem]) -> _DualTerms:
+    return _dual_terms_of(block.problem.part(block.rows), block["beta"])
+
+
+def _dual_terms_of(problem: LinearSVMProblem, beta: np.ndarray) -> _DualTerms:
+    loss, absolute = problem.loss, np.abs(beta)
+    gains = loss.targets * beta
+    squares = 0.0
+    if loss.epsilon > 0.0:
+        gains -= loss.epsilon * absolute
     if loss.curvature > 0.0:
-        terms += 0.5 * problem.curvatures() * np.square(beta)
-    return sum_at_most(terms) * (1.0 + OF_BOUNDS)
+        # A product of curvature and dual, a residual, underflows less often than the square of a dual.
+        residuals = (problem.curvatures() * (1.0 + 32.0 * UNIT) + SMALLEST) * absolute + SMALLEST
+        squares = sum_at_most(0.5 * residuals * absolute * (1.0 + 8.0 * UNIT) + SMALLEST)
+    sizes = absolute * (1.0 if loss.one_sided else np.abs(loss.targets) + loss.epsilon)
+    sizes_at_most = up(sum_at_most(sizes) * (1.0 + OF_BOUNDS) + beta.size * SMALLEST)
+    return _DualTerms(float(gains.sum()), sizes_at_most, squares, sum_at_most(absolute))
 
 
-def cost_of_imbalance(beta: np.ndarray, length: float, sizes: float, radius: float) -> float:
+def _added(parts: Sequence[_DualTerms]) -> _DualTerms:
+    linear, *others = zip(*parts, strict=True)
+    return _DualTerms(sum(linear), *map(total_at_most, others))
+
+
+def _terms_at_least(problem: LinearSVMProblem, terms: _DualTerms, n_rows: int) -> float:
+    """The sum of all dual terms, at least; a dual at C may exceed the exact bound C c_i by its rounding error."""
+    largest = float(np.abs(problem.loss.targets).max(initial=0.0)) + problem.loss.epsilon
+    off = up(up(gamma(n_rows + 8) * terms.sizes) + up(n_rows * SMALLEST * up(largest + 4.0)))
+    return down(down(terms.linear - off) - terms.squares)
+
+
+def cost_of_imbalance(problem: LinearSVMProblem, beta: np.ndarray, length: float, sizes: float, radius: float) -> float:
     """What the dual value loses, at most, when the heavier side is scaled so that sum beta_i is exactly zero.
 
     The dual terms lose at most the share of their sizes by which the side shrinks; w, of norm at most ``length``, moves
     by at most that share times R sum|beta_i|.
     """
-    share, moved = balancing_share(beta, radius)
-    if share == 0.0:
-        return 0.0
-    return up(share * sizes * (1.0 + OF_BOUNDS) + moved * (length + moved))
+    total = sum_at_most(np.abs(beta))
+    # A dual at C may exceed the exact C c_i by a rounding error.
+    rounded = 0.0 if math.isinf(problem.loss.box_bound) else up(2.0 * UNIT * total + beta.size * SMALLEST)
+    share = balancing_share(beta, rounded)
+    moved = up(up(share * radius) * total)
+    return up(up(share * sizes) + up(moved * up(length + moved)))
 
 
-def balancing_share(beta: np.ndarray, radius: float, rounded: float = 0.0) -> tuple[float, float]:
-    """The share by which the heavier side has to shrink so that the sum is exactly zero, and how far w moves then.
+def balancing_share(beta: np.ndarray, rounded: float = 0.0) -> float:
+    """The share by which the heavier side has to shrink, at most, so that the sum is exactly zero.
 
     ``rounded`` bounds the error of the sum, where the duals themselves are rounded.
     """
-    imbalance = abs(math.fsum(beta[beta != 0.0])) * (1.0 + 4.0 * UNIT) + rounded
-    heavier = max(sums_of_sides(beta))
-    if imbalance == 0.0 or heavier == 0.0:
-        return 0.0, 0.0
-    share = imbalance / heavier * (1.0 + OF_BOUNDS)
-    return share, share * radius * sum_at_most(np.abs(beta))
+    imbalance = up(abs(exact_sum(beta)) * (1.0 + 4.0 * UNIT) + rounded)
+    heavier = down(max(sums_of_sides(beta)) * (1.0 - 2.0 * gamma(beta.size)) - rounded)
+    if imbalance <= SMALLEST:
+        # No duals, or an exact sum of zero.
+        return 0.0
+    # A side can only shrink to nothing. NaN stays NaN.
+    return 1.0 if heavier <= imbalance else up(imbalance / heavier * (1.0 + OF_BOUNDS))

@@ -60,6 +60,10 @@ class ColumnStatistics:
         suspects = constant[self.shifted]
         equal = self.shifted_points.matrix[:, suspects][self.counted] == self.offset[self.shifted][suspects]
         matrix = self.points.matrix
+        if not sp.issparse(matrix) and not self.shifted.size:
+            # Without an intercept the offset is zero.
+            places = np.flatnonzero(constant)
+            constant[places] = ~matrix[:, places][self.counted].any(axis=0)
         if sp.issparse(matrix):
             nonzero = (matrix.data != 0.0) & np.repeat(self.counted, np.diff(matrix.indptr))
             constant &= np.bincount(matrix.indices[nonzero], minlength=constant.size) == 0

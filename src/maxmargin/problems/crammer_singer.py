@@ -106,6 +106,8 @@ class CrammerSingerProblem(PenalizedIntercept):
         B[self.own] = 0.0
         given = -B.sum(axis=1)
         most = self.box_bounds() * (1.0 - 2.0 * (self.n_classes + 4) * np.finfo(np.float64).eps)
+        # In the subnormal range every rounding counts by its absolute size.
+        most = np.maximum(0.0, most - (self.n_classes + 4) * np.finfo(np.float64).smallest_subnormal)
         B *= np.divide(most, given, out=np.ones_like(given), where=given > most)[:, None]
         if self.has_free_intercept:
             B *= balancing_shares(self.flows(B))[self.codes]

@@ -191,8 +191,14 @@ class LinearSVMProblem(PenalizedIntercept):
     def parts(self) -> Iterator[tuple[slice, "LinearSVMProblem"]]:
         """Yield blocks of rows, each with the part of the problem that concerns them."""
         for rows in row_blocks(self.loss.targets.size, ENTRIES_OF_LOSSES):
-            loss = self.loss._replace(targets=self.loss.targets[rows], weights=self.loss.weights[rows])
-            yield rows, replace(self, loss=loss)
+            yield rows, self.part(rows)
+
+    def part(self, rows: slice) -> "LinearSVMProblem":
+        """The problem with the targets and weights of some rows alone; ``points`` stay those of all rows."""
+        if rows.start == 0 and rows.stop == self.loss.targets.size:
+            return self
+        loss = self.loss._replace(targets=self.loss.targets[rows], weights=self.loss.weights[rows])
+        return replace(self, loss=loss)
 
 
 def sums_of_sides(beta: np.ndarray) -> tuple[float, float]:

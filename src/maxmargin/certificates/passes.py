@@ -1,0 +1,59 @@
+"""Passes over the rows as tasks of an engine: the blocks of a certificate's sums.
+
+A task reads the rows of its block through :func:`points_of` and returns sums that are rounded outwards; these are added
+with bounds, so that what is stated holds for any blocks and any number of threads.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.certificates.rounding import up
+from maxmargin.data import Points
+from maxmargin.engine import Block, MemoryEngine
+
+
+def points_of(block: Block[Any]) -> Points:
+    """The rows of a block, without a copy."""
+    points: Points = block.problem.points
+    rows = block.rows
+    if rows.stop - rows.start == points.n_rows:
+        return points
+    matrix = points.matrix
+    if not sp.issparse(matrix):
+        return Points(matrix[rows])
+    offsets = matrix.indptr[rows.start : rows.stop + 1]
+    stored = slice(int(offsets[0]), int(offsets[-1]))
+    shape = rows.stop - rows.start, points.n_columns
+    return Points(sp.csr_array((matrix.data[stored], matrix.indices[stored], offsets - offsets[0]), shape=shape))
+
+
+def scores(engine: MemoryEngine[Any], name: str, w: np.ndarray, b: float = 0.0) -> np.ndarray:
+    """f(x_i) = w·x_i + b of all rows, which the engine keeps under ``name``."""
+    engine.allocate(name)
+    engine.map(_scores, name, w, b)
+    return engine[name]
+
+
+def _scores(block: Block[Any], name: str, w: np.ndarray, b: float) -> None:
+    np.add(points_of(block).scores(w), b, out=block[name])
+
+
+def combination(engine: MemoryEngine[Any], name: str) -> np.ndarray:
+    """X^T c of the vector ``name``; each entry is off by at most gamma_n times the sum of its terms' sizes."""
+    total: np.ndarray = engine.sum(_combination, name)
+    return total
+
+
+def _combination(block: Block[Any], name: str) -> np.ndarray:
+    return points_of(block).combination(block[name])
+
+
+def total_at_most(parts: Iterable[float]) -> float:
+    """An upper bound on the sum of the blocks' numbers."""
+    total = 0.0
+    for part in parts:
+        total = up(total + part)
+    return total
