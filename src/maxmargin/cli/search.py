@@ -112,6 +112,8 @@ class Clock:
             yield
         finally:
             machine.set_params(max_time=self._seconds)
+            # The model depends on no time limit: what is saved is the user's.
+            machine._freeze_parameters()
 
 
 def scores_in_folds(

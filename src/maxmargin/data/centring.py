@@ -76,10 +76,10 @@ def centred_and_scaled(points: Points, *, may_move: bool) -> Centring:
     if centre.any():
         matrix = _subtracted(matrix, centre)
         points = Points(matrix)
-    radius = points.largest_norm
     scale = 1.0
-    if radius > 0.0 and not SMALLEST_RADIUS <= radius <= LARGEST_RADIUS:
-        scale = 2.0 ** -math.frexp(radius)[1]
+    if not (SMALLEST_RADIUS <= points.largest_norm <= LARGEST_RADIUS or points.all_zero):
+        # The norms themselves may have underflowed or overflowed: the scale is that of the largest entry.
+        scale = 2.0 ** -max(-1022, min(1022, math.frexp(points.largest_entry)[1]))
         points = Points(matrix.astype(np.float64) * scale)
     return Centring(points, centre, scale)
 

@@ -100,6 +100,11 @@ class Points:
         return bool(self._entries.size == 0 or self._entries.min() >= 0)
 
     @property
+    def largest_entry(self) -> float:
+        """max |x_ij|"""
+        return float(np.abs(self._entries).max(initial=0.0))
+
+    @property
     def all_zero(self) -> bool:
         """Whether all entries are zero; a norm of zero may also come from squares that underflow."""
         return not self._entries.any()

@@ -83,7 +83,11 @@ def solve(
             part = _run(sample, coarse, monitor.quiet(), initial_point(sample))
             first = initial_point_from_subsample(problem, part.best.w, part.best.intercept, part.width)
             best = Result(first.w, first.b, first.beta, n_iter=part.best.n_iter)
-        return _run(problem, options, monitor, first, best).best
+        best = _run(problem, options, monitor, first, best).best
+        if not math.isfinite(best.primal):
+            # The losses overflow at every iterate, and scores may: w = 0 is no worse.
+            best.w, best.intercept = np.zeros_like(best.w), 0.0
+        return best
 
 
 def _run(

@@ -9,11 +9,11 @@ import math
 import numpy as np
 
 from maxmargin.data import Dataset, centred_and_scaled
-from maxmargin.problems.exact_arithmetic import hulls_meet
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers.core import Monitor, Options, Status
 from maxmargin.solvers.core.hessian import LARGEST_DIRECT
 from maxmargin.solvers.linear import hard_margin
+from maxmargin.solvers.separability import decision
 
 # Epochs of the perceptron that take at least as long as the reading of the rows in a Newton step (measured).
 EPOCHS_TO_READ = 2.0
@@ -58,7 +58,7 @@ class SeparabilityTest:
         self.witness: np.ndarray | None = None
 
     def check(self, n_epochs: int, monitor: Monitor) -> Status | None:
-        """NOT_SEPARABLE where the hulls are now known to meet, by ``witness``; else None."""
+        """NOT_SEPARABLE where the hulls are known to meet, by ``witness``; STALLED where they are too near to tell."""
         if n_epochs < self.next_epoch:
             return None
         self.next_epoch = NEXT_TEST * n_epochs
@@ -66,19 +66,20 @@ class SeparabilityTest:
         found = hard_margin.solve(self._problem, options, monitor.quiet())
         if found.status is Status.SOLVED:
             self.next_epoch = math.inf
-        if found.status is not Status.NOT_SEPARABLE:
+        if found.status is not Status.NOT_SEPARABLE or not self._hulls_are_near(found.beta):
             return None
-        weights = self._problem.hull_weights(found.beta)
-        if not self._hulls_meet(weights):
-            return None
-        self.witness = weights
-        return Status.NOT_SEPARABLE
+        # Hulls that are only near prove nothing: a tiny margin may be between them.
+        found = decision.decide(self._problem, found, options, monitor.quiet())
+        if found.status is Status.NOT_SEPARABLE:
+            self.witness = self._problem.hull_weights(found.beta)
+            return Status.NOT_SEPARABLE
+        # Updates for a margin of this share of R would take longer than anybody waits.
+        return Status.STALLED
 
-    def _hulls_meet(self, weights: np.ndarray) -> bool:
+    def _hulls_are_near(self, beta: np.ndarray) -> bool:
+        weights = self._problem.hull_weights(beta)
         # Distances do not change when all points are moved by the same vector, and near the origin they round less.
         placed = centred_and_scaled(self._problem.dataset.points, may_move=self._problem.fit_intercept)
         difference = placed.points.combination(weights * self._problem.dataset.signs)
         half_distance = (0.5 if self._problem.fit_intercept else 1.0) * float(np.linalg.norm(difference))
-        near = half_distance <= MEETING_SHARE * placed.points.largest_norm
-        # Hulls that are only near prove nothing: a tiny margin may be between them.
-        return near and hulls_meet(self._problem, weights)
+        return half_distance <= MEETING_SHARE * placed.points.largest_norm
