@@ -49,7 +49,7 @@ def test_classes_that_cannot_be_separated_do_not_spoil_the_others():
 def test_a_witness_that_the_certificate_does_not_confirm_is_not_believed(monkeypatch):
     X, y = load("heart_scale")
     monkeypatch.setattr(SeparabilityTest, "_hulls_are_near", lambda *_: True)
-    monkeypatch.setattr(separability_test.decision, "decide", lambda _, found, *more: found)
+    monkeypatch.setattr(separability_test.decision, "decide", lambda *given: given[1])
     hull_weights = HardMarginProblem.hull_weights
     skewed = np.linspace(0.9, 1.1, len(y))
     monkeypatch.setattr(HardMarginProblem, "hull_weights", lambda self, beta: hull_weights(self, beta * skewed))
