@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from maxmargin import SVC, Status
 from maxmargin.data import ClassPairs, Points
-from maxmargin.engine.threads import ThreadEngine
+from maxmargin.engine.threads import RangeThreads
 from maxmargin.loops.smo import Duals, ascend_pairs
 from maxmargin.problems.kernels import Linear, Polynomial, RadialBasis
 from maxmargin.problems.linear_svm import hinge
@@ -42,7 +42,7 @@ def test_shrinking_changes_the_way_and_not_the_end(shrinking):
     pairs = ClassPairs(labelled)
     problem = PairProblems(pairs, model._kernel, model.C).problem(next(pairs.tasks()))
     best, options = Result(np.empty(0), 0.0, np.zeros(6000)), SMOOptions(tol=1e-4)
-    run = smo.SMORun(problem, options, Monitor(), best, ThreadEngine(256.0, 1))
+    run = smo.SMORun(problem, options, Monitor(), best, RangeThreads(256.0, 1))
     for _ in range(60):
         run.select_working_set(*run.gradients())
         run.violation = 1.0
@@ -66,7 +66,7 @@ def test_a_whole_kernel_matrix_and_rows_as_needed_end_at_the_same_value(C):
     options = SMOOptions(tol=1e-6)
     whole = smo.solve(problem, options, Monitor())
     best = initial_result(problem)
-    with ThreadEngine(256.0, 1) as blocks:
+    with RangeThreads(256.0, 1) as blocks:
         smo.SMORun(problem, options, Monitor(), best, blocks).run()
     assert whole.status is best.status is Status.SOLVED
     assert whole.dual == pytest.approx(best.dual, rel=2e-6)

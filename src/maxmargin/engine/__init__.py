@@ -6,6 +6,6 @@ over a fixed binary tree on the block index. The same blocks give the same bits,
 """
 
 from maxmargin.engine.memory import Block, MemoryEngine
-from maxmargin.engine.threads import ThreadEngine, Threads
+from maxmargin.engine.threads import RangeThreads, Threads
 
-__all__ = ["Block", "MemoryEngine", "ThreadEngine", "Threads"]
+__all__ = ["Block", "MemoryEngine", "RangeThreads", "Threads"]

@@ -56,7 +56,7 @@ class Threads:
         return results
 
 
-class ThreadEngine(Threads):
+class RangeThreads(Threads):
     """Runs tasks ``task(first, last)`` on ranges of items, which depend on their number and size alone.
 
     Parameters
@@ -70,7 +70,7 @@ class ThreadEngine(Threads):
         super().__init__(n_threads)
         self._entries_per_item = entries_per_item
 
-    def __enter__(self) -> "ThreadEngine":
+    def __enter__(self) -> "RangeThreads":
         return self
 
     def map(self, task: Callable[[int, int], T], n_items: int, most: int = MOST_BLOCKS) -> list[T]:

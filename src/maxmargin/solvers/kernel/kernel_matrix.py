@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
-from maxmargin.engine.threads import ThreadEngine
+from maxmargin.engine.threads import RangeThreads
 from maxmargin.loops.exponential import store_exponentials
 from maxmargin.loops.smo import add_kernel_rows, store_block
 from maxmargin.problems.kernel_expansion import Scratch, rows_at_once
@@ -45,7 +45,7 @@ class KernelMatrix:
     dtype : float32, which is twice as fast, or float64
     rows : ndarray of int, optional
         The points that the matrix is about, all if None. Other indices count within these.
-    engine : ThreadEngine, optional
+    engine : RangeThreads, optional
         Threads for whole rows of the matrix, with ``ENTRIES_PER_COLUMN``; one if None.
     """
 
@@ -55,9 +55,9 @@ class KernelMatrix:
         kernel: Kernel | None,
         dtype: type,
         rows: np.ndarray | None = None,
-        engine: ThreadEngine | None = None,
+        engine: RangeThreads | None = None,
     ) -> None:
-        self.dtype, self.engine = dtype, engine or ThreadEngine(ENTRIES_PER_COLUMN, 1)
+        self.dtype, self.engine = dtype, engine or RangeThreads(ENTRIES_PER_COLUMN, 1)
         self.n_rows = points.n_rows if rows is None else rows.size
         # A user's function is called by one thread at a time.
         self.in_threads = built_in(kernel)

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 
 from maxmargin.data import ClassPairs
-from maxmargin.engine.threads import ThreadEngine
+from maxmargin.engine.threads import RangeThreads
 from maxmargin.problems.kernel_expansion import Scratch
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.one_vs_one import PairProblems
@@ -84,7 +84,7 @@ class PairMatrices:
         self._scratch = threading.local()
         self._within: list[np.ndarray] = []
         n_threads = options.n_threads if self._matrix.in_threads else 1
-        with ThreadEngine(ENTRIES_PER_CLASS, n_threads) as engine:
+        with RangeThreads(ENTRIES_PER_CLASS, n_threads) as engine:
             for made in engine.map(self._of_classes, len(pairs.rows_of_class)):
                 self._within.extend(made)
 

@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.engine.threads import ThreadEngine
+from maxmargin.engine.threads import RangeThreads
 from maxmargin.loops.exponential import exponentiate
 from maxmargin.loops.smo import Duals, ascend_pairs
 from maxmargin.problems.kernel_expansion import Scratch
@@ -73,7 +73,7 @@ def solve(
     if smo_full_matrix.fits(problem.n_rows, options):
         return smo_full_matrix.solve(problem, options, monitor, start)
     best = initial_result(problem, start)
-    engine = ThreadEngine(ENTRIES_PER_COLUMN, options.n_threads)
+    engine = RangeThreads(ENTRIES_PER_COLUMN, options.n_threads)
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), engine:
         SMORun(problem, options, monitor, best, engine).run(None if start is None else start.beta)
     return best
@@ -86,7 +86,7 @@ class SMORun(SMOBase):
     ----------
     problem, options, monitor, best :
         As for :class:`SMOBase`.
-    engine : ThreadEngine
+    engine : RangeThreads
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class SMORun(SMOBase):
         options: SMOOptions,
         monitor: Monitor,
         best: Result[float],
-        engine: ThreadEngine,
+        engine: RangeThreads,
     ) -> None:
         super().__init__(problem, options, monitor, best)
         self.engine = engine

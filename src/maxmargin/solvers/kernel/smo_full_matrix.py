@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.engine.threads import ThreadEngine
+from maxmargin.engine.threads import RangeThreads
 from maxmargin.loops.smo import Duals, WorkingSets, ascend_working_sets
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.solvers.core import Monitor, Result, StallTest, Status
@@ -79,7 +79,7 @@ def _evaluated(problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor)
     """The kernel matrix; None where the monitor has to stop before it is complete."""
     dtype = options.dtype_for(problem)
     gram: np.ndarray = np.empty((problem.n_rows, problem.n_rows), dtype=dtype)
-    with ThreadEngine(ENTRIES_PER_COLUMN, options.n_threads) as engine:
+    with RangeThreads(ENTRIES_PER_COLUMN, options.n_threads) as engine:
         matrix = KernelMatrix(problem.points, problem.kernel, dtype, problem.rows, engine)
         for first in range(0, problem.n_rows, matrix.rows_per_call):
             if first and monitor.check_limits() is not None:
