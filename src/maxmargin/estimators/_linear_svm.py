@@ -1,7 +1,8 @@
 """What linear support vector classification and regression share."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.data import Tasks
+from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.estimators._base import Solve, one_or_all
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
@@ -92,6 +94,13 @@ class LinearSVM(RegularizedModel):
 
     def _solver(self, problem: Any) -> Solve:
         return SOLVERS_OF_PROBLEMS[type(problem)]
+
+    @contextmanager
+    def _solving(self, problems: Sequence[Any], options: Any) -> Iterator[tuple[Solve, int | None]]:  # noqa: ARG002
+        points = problems[0].points
+        # The steps on few rows are so short that several threads would wait for the interpreter.
+        is_small = points.n_rows * points.entries_per_row < ENTRIES_PER_BLOCK
+        yield self._solver(problems[0]), 1 if is_small else None
 
     def _starts(self, tasks: Tasks) -> Sequence[Result[Any] | None]:
         if not (self.warm_start and hasattr(self, "dual_coef_")):

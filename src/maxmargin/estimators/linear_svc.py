@@ -250,8 +250,7 @@ class LinearSVC(LinearSVM, LinearClassifier):
             self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
 
     def _certify_task(self, k: int, problem: Any) -> Certificate:
-        points = problem.dataset.points if isinstance(problem, HardMarginProblem) else problem.points
-        refuse_other_rows(points.n_rows, self.dual_coef_.shape[1])
+        refuse_other_rows(problem.points.n_rows, self.dual_coef_.shape[1])
         if isinstance(problem, CrammerSingerProblem):
             duals = np.ascontiguousarray(self.dual_coef_.T)
             return measure_multiclass_gap(problem, self.coef_, self.intercept_, duals)

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from maxmargin.data import Dataset
+from maxmargin.data import Dataset, Points
 from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss
 
 
@@ -36,6 +36,11 @@ class HardMarginProblem:
     dataset: Dataset
     fit_intercept: bool = True
     numbers: np.ndarray | None = None
+
+    @property
+    def points(self) -> Points:
+        """The rows."""
+        return self.dataset.points
 
     @cached_property
     def counted(self) -> np.ndarray:
