@@ -5,29 +5,37 @@ last bits of their sums depend on their number.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 _lock = threading.Lock()
 _holders = 0
-_restore: Callable[[], None] | None = None
+_before: list[int | None] = []
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _libraries() -> list[Any]:
+    """The BLAS libraries of the process, found once: that takes longer than a small fit."""
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
-def _take_control() -> None:
-    """Let the calling thread set the number of BLAS threads.
+def _set_threads(numbers: Iterable[int | None]) -> None:
+    """Set the number of threads of every library.
 
     Since threadpoolctl 3.8 the settings of all other threads are ignored while the thread that set it first is alive:
-    the last of several overlapping runs could not restore the number.
+    the last of several overlapping runs could not restore the number. So the calling thread takes over the control, and
+    gives it up again.
     """
     clear = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
+    for library, number in zip(_libraries(), numbers, strict=True):
+        if number is not None:
+            library.set_num_threads(number)
     if clear is not None:
         clear(force=True)
 
@@ -35,11 +43,11 @@ def _take_control() -> None:
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread; where several runs overlap, the last one restores the number of threads."""
-    global _holders, _restore
+    global _holders, _before
     with _lock:
         if _holders == 0:
-            _take_control()
-            _restore = _controller().limit(limits=1, user_api="blas").restore_original_limits
+            _before = [library.get_num_threads() for library in _libraries()]
+            _set_threads([1] * len(_before))
         _holders += 1
     try:
         yield
@@ -47,7 +55,4 @@ def one_blas_thread() -> Iterator[None]:
         with _lock:
             _holders -= 1
             if _holders == 0:
-                _take_control()
-                if _restore is not None:
-                    _restore()
-                _take_control()
+                _set_threads(_before)
