@@ -10,7 +10,6 @@ residuals computed from the coefficients.
 """
 
 import math
-from contextlib import nullcontext
 from functools import cached_property
 
 import numpy as np
@@ -61,8 +60,8 @@ def solve(
     problem: LassoProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
     """Make rounds until the relative gap is at most ``tol``, from the coefficients of ``start`` or by continuation."""
-    run = LassoRun(problem.errors, options, monitor, None if start is None else start.w)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
+        run = LassoRun(problem.errors, options, monitor, None if start is None else start.w)
         for lam in continuation(problem) if start is None else []:
             if run.run(lam, f"lambda = {lam:.3g}, round").status is not Status.SOLVED:
                 break
@@ -183,9 +182,7 @@ class LassoRun:
         if not chosen.size:
             return
         gram, gradient, beta = self.gram.among(chosen), self.gradient[chosen], self.w[chosen]
-        # Systems of some hundred columns are solved before a second thread has started.
-        with one_blas_thread() if chosen.size > FEW_COLUMNS else nullcontext():
-            self._solve_given_gram(gram, gradient, beta)
+        self._solve_given_gram(gram, gradient, beta)
         self.w[chosen] = beta
 
     def _solve_given_gram(self, gram: np.ndarray, gradient: np.ndarray, beta: np.ndarray) -> None:
@@ -296,8 +293,7 @@ def drop_dependent(gram: np.ndarray, beta: np.ndarray, used: np.ndarray) -> bool
 
     The direction is the one in which the 1-norm falls fastest. Returns whether there is one.
     """
-    with one_blas_thread():
-        values, vectors = sl.eigh(gram[np.ix_(used, used)], check_finite=False)
+    values, vectors = sl.eigh(gram[np.ix_(used, used)], check_finite=False)
     null_space = vectors[:, values <= used.size * np.finfo(np.float64).eps * values[-1]]
     signs = np.sign(beta[used])
     step = -null_space @ (null_space.T @ signs)

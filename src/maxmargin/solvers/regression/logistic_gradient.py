@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
+from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.blocks import row_blocks
 from maxmargin.data.points import squared_norms
 from maxmargin.engine import Threads
@@ -54,10 +55,7 @@ def solve(
     """
     step_size = options.step_size if isinstance(options, GradientOptions) else None
     best = initial_result(problem, start)
-    with (
-        np.errstate(over="ignore", invalid="ignore"),
-        Threads(options.n_threads) as threads,
-    ):
+    with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), Threads(options.n_threads) as threads:
         # While the derivative in the intercept is not zero, the gap is an estimate: half of it is required.
         halved = replace(options, tol=0.5 * options.tol)
         run = GradientRun(problem, halved, monitor, threads, best, centres=step_size is None)
