@@ -98,9 +98,13 @@ class LassoRun:
         self.targets = self.errors.targets - self.errors.target_mean
         self.curvatures = self.errors.squared_deviations
         self.distinct = self.distinct_columns()
-        self.gram = GramMatrix(self.errors)
+        self.gram = GramMatrix(self.errors, self.stopped)
         self.largest_size = self.w.size if sp.issparse(self.errors.points.factor) else MAX_COLUMNS
         self.rounds_without_gram = ROUNDS_WITHOUT_GRAM if sp.issparse(self.errors.points.factor) else 0
+
+    def stopped(self) -> bool:
+        """Whether the run has to stop now."""
+        return self.monitor.check_limits() is not None
 
     def distinct_columns(self) -> np.ndarray:
         """The columns that vary, without duplicates, whose coefficients are added to those of the originals."""
@@ -182,6 +186,8 @@ class LassoRun:
         if not chosen.size:
             return
         gram, gradient, beta = self.gram.among(chosen), self.gradient[chosen], self.w[chosen]
+        if self.stopped():
+            return
         self._solve_given_gram(gram, gradient, beta)
         self.w[chosen] = beta
 
@@ -198,7 +204,7 @@ class LassoRun:
             violation = float(violations.max())
             least, idle = (violation, 0) if violation < PROGRESS * least else (least, idle + 1)
             stalled = idle >= ATTEMPTS_WITHOUT_PROGRESS
-            if violation <= goal or stalled or self.monitor.check_limits() is not None:
+            if violation <= goal or stalled or self.stopped():
                 break
 
     def descend(self, chosen: np.ndarray) -> None:
@@ -214,9 +220,9 @@ class LassoRun:
             nonzero = chosen[self.w[chosen] != 0.0]
             for _ in range(EPOCHS_OF_NONZEROS):
                 last_decrease = self.epoch(descent, nonzero)
-                if last_decrease <= NEGLIGIBLE * max(decrease, goal) or self.monitor.check_limits() is not None:
+                if last_decrease <= NEGLIGIBLE * max(decrease, goal) or self.stopped():
                     break
-            if decrease <= goal or self.monitor.check_limits() is not None:
+            if decrease <= goal or self.stopped():
                 break
 
     def epoch(self, descent: Descent, chosen: np.ndarray) -> float:
@@ -227,7 +233,7 @@ class LassoRun:
         decrease = 0.0
         for first in range(0, chosen.size, step):
             decrease += descend(self.columns, descent, chosen, first, min(first + step, chosen.size))
-            if self.monitor.check_limits() is not None:
+            if self.stopped():
                 break
         return decrease
 
