@@ -27,6 +27,7 @@ from maxmargin.data import (
     validate_targets,
     validate_training_data,
 )
+from maxmargin.data.blas import one_blas_thread
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
 from maxmargin.estimators._progress import FitProgress, in_threads, solve_in_time
 from maxmargin.estimators._warnings import warn_user
@@ -87,7 +88,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         model = self._without_fit()
         model._freeze_parameters()
         deadline = None if self.max_time is None else time.perf_counter() + self.max_time
-        with interrupt_handler() as stop_requested:
+        # The bits of BLAS's sums depend on the number of its threads.
+        with one_blas_thread(), interrupt_handler() as stop_requested:
             data = model._validate(X, y, sample_weight)
             model._prepare(data)
             tasks = model._tasks(data)

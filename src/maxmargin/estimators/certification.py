@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, CertificateError, MarginBracket, PerClass
 from maxmargin.certificates.base import AGREEMENT
+from maxmargin.data.blas import one_blas_thread
 from maxmargin.estimators._base import CertifiedModel
 from maxmargin.reconciliation import proven_claims
 from maxmargin.solvers.core import Status
@@ -67,8 +68,10 @@ def certify(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **problem
     if problem:
         raise TypeError(f"{', '.join(problem)}: only a tuple of vectors takes these; a model has its parameters.")
     model = estimator._as_fitted()
-    tasks = model._tasks(model._data_to_certify(X, y, sample_weight))
-    return model._certify(tasks, model._problems(tasks))
+    # As in the fit, so that the same data give the same bits.
+    with one_blas_thread():
+        tasks = model._tasks(model._data_to_certify(X, y, sample_weight))
+        return model._certify(tasks, model._problems(tasks))
 
 
 def _certify_other(model: Any, X: Any, y: Any, sample_weight: Any, problem: dict[str, Any]) -> Certificate | PerClass:

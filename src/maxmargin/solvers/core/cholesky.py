@@ -15,6 +15,8 @@ from maxmargin.engine import Threads
 # Rows of a panel: BLAS is nearly as fast on so many as on a whole matrix, and one step on a matrix of 10,000 rows takes
 # a fraction of a second.
 PANEL = 256
+# Columns of a product's block: with PANEL rows, the block of a matrix of 10,000 rows takes some tenths of a second.
+BLOCK = 2048
 # Rows: matrices up to this size are factorised by LAPACK in one call, of some hundredths of a second.
 ONE_CALL = 1024
 
@@ -31,9 +33,12 @@ def symmetric_product(rows: np.ndarray, threads: Threads, stopped: Callable[[], 
     product = np.empty((len(rows),) * 2)
 
     def fill(part: slice) -> None:
-        if not stopped():
-            np.matmul(rows[part], rows[: part.stop].T, out=product[part, : part.stop])
-            product[: part.start, part] = product[part, : part.start].T
+        for first in range(0, part.stop, BLOCK):
+            if stopped():
+                return
+            others = slice(first, min(first + BLOCK, part.stop))
+            np.matmul(rows[part], rows[others].T, out=product[part, others])
+        product[: part.start, part] = product[part, : part.start].T
 
     threads.run(_dealt([partial(fill, part) for part in panels(len(rows))], threads.n_threads))
     return product
@@ -46,15 +51,19 @@ def positive_inverse(system: np.ndarray, threads: Threads, stopped: Callable[[],
     """
     if len(system) <= ONE_CALL:
         return partial(_solve, cho_factor(system, lower=True, check_finite=False))
-    factor, parts = system.copy(), panels(len(system))
+    # Only the lower triangle is read.
+    factor, parts = np.empty_like(system), panels(len(system))
+    for part in parts:
+        if not stopped():
+            factor[part, : part.stop] = system[part, : part.stop]
     for k, part in enumerate(parts):
         if stopped():
-            break
+            return partial(np.full_like, fill_value=np.nan)
         own = cholesky(factor[part, part], lower=True, check_finite=False)
         factor[part, part] = own
         below = solve_triangular(own, factor[part.stop :, part].T, lower=True, check_finite=False).T
         factor[part.stop :, part] = below
-        jobs = [partial(_subtract, factor, below, part.stop, other) for other in parts[k + 1 :]]
+        jobs = [partial(_subtract, factor, below, part.stop, other, stopped) for other in parts[k + 1 :]]
         threads.run(_dealt(jobs, threads.n_threads))
     # LAPACK reads by columns: the lower triangle is the upper one to it.
     return partial(_solve, (factor.T, False))
@@ -64,8 +73,10 @@ def _solve(factor: tuple[np.ndarray, bool], right: np.ndarray) -> np.ndarray:
     return cho_solve(factor, right, check_finite=False)
 
 
-def _subtract(factor: np.ndarray, below: np.ndarray, first: int, part: slice) -> None:
+def _subtract(factor: np.ndarray, below: np.ndarray, first: int, part: slice, stopped: Callable[[], bool]) -> None:
     """Subtract the product of a panel of columns from a later panel; ``below`` begins with the row ``first``."""
+    if stopped():
+        return
     after = below[part.start - first :]
     factor[part.start :, part] -= after @ after[: part.stop - part.start].T
 

@@ -9,14 +9,22 @@ import scipy.sparse as sp
 from maxmargin.data.blocks import BLOCK_ENTRIES, row_blocks
 from maxmargin.engine import Block, MemoryEngine
 from maxmargin.problems.squared_errors import SquaredErrors
+from maxmargin.solvers.core.cholesky import symmetric_product
 from maxmargin.solvers.core.hessian import combination, gram_matrix
 
 # The Gram matrix of more columns than this takes more time and memory than a descent without it.
 MAX_COLUMNS = 1000
 # Products of sparse entries that a Gram matrix may cost for every stored entry: about the epochs that it saves.
 PRODUCTS_PER_ENTRY = 50
+# Sparse columns that are multiplied at a time.
+SPARSE_COLUMNS = 128
 # Rows that are multiplied at a time at least, where there are as many columns.
 LEAST_ROWS = 512
+# Multiplications between two checks of the limits: some tenths of a second.
+MAX_WORK = 1 << 33
+# Columns from which on, with at most FEW_ROWS times as many rows, the products of panels of columns are computed: there
+# are too few blocks of rows for all threads, and the matrices of blocks would be as large as the data.
+MANY_COLUMNS, FEW_ROWS = 2048, 4
 
 
 def normal_equations(engine: MemoryEngine[SquaredErrors], stopped: Callable[[], bool]) -> tuple[np.ndarray, np.ndarray]:
@@ -27,15 +35,41 @@ def normal_equations(engine: MemoryEngine[SquaredErrors], stopped: Callable[[], 
     errors = engine.problem
     n_columns, means = errors.points.n_columns, errors.column_means
     if not sp.issparse(errors.points.factor):
+        if n_columns > MANY_COLUMNS and engine.n_rows <= FEW_ROWS * n_columns:
+            return _equations_by_columns(engine, stopped)
         # The blocks' matrices have no more entries together than half of the data.
         sums = engine.sum(_dense_equations, stopped, most=max(1, engine.n_rows // max(1, 2 * n_columns)))
-        return sums[:, :-1].copy(), sums[:, -1].copy()
+        return (sums[:, :-1], sums[:, -1]) if stopped() else (sums[:, :-1].copy(), sums[:, -1].copy())
     gram = gram_matrix(engine, "weights")[:-1, :-1]
     gram += np.tril(gram, -1).T
     gram -= errors.total_weight * np.outer(means, means)
     engine["weighted"] = engine["weights"] * engine["targets"]
     right = engine.sum(combination, "weighted") - float(engine["weighted"].sum()) * means
     return gram, right
+
+
+def _equations_by_columns(
+    engine: MemoryEngine[SquaredErrors], stopped: Callable[[], bool]
+) -> tuple[np.ndarray, np.ndarray]:
+    errors = engine.problem
+    rows = centred_rows(errors, stopped)
+    targets = engine["targets"] if errors.weights is None else np.sqrt(engine["weights"]) * engine["targets"]
+    if stopped():
+        return np.zeros((0, 0)), np.zeros(0)
+    return symmetric_product(rows.T, engine.threads, stopped), rows.T @ targets
+
+
+def centred_rows(errors: SquaredErrors, stopped: Callable[[], bool]) -> np.ndarray:
+    """Return dense rows, less the means, times the roots of the weights.
+
+    Where ``stopped()`` becomes true on the way, the rest is undefined.
+    """
+    rows = np.empty(errors.points.factor.shape)
+    for part in row_blocks(*rows.shape):
+        if stopped():
+            break
+        rows[part] = _centred(errors, errors.points.factor, part, slice(None))
+    return rows
 
 
 def _dense_equations(block: Block[SquaredErrors], stopped: Callable[[], bool]) -> np.ndarray:
@@ -45,6 +79,7 @@ def _dense_equations(block: Block[SquaredErrors], stopped: Callable[[], bool]) -
     sums = np.zeros((n_columns, n_columns + 1))
     # Pieces stay in the cache between the two passes over them; adding up their matrices must cost little beside.
     size = max(BLOCK_ENTRIES // (4 * n_columns), min(n_columns, LEAST_ROWS))
+    size = min(size, max(1, MAX_WORK // n_columns**2))
     for start in range(0, block.index.size, size):
         if stopped():
             break
@@ -63,10 +98,12 @@ class GramMatrix:
     Parameters
     ----------
     errors : SquaredErrors
+    stopped : callable
+        Where it becomes true on the way, the products are undefined.
     """
 
-    def __init__(self, errors: SquaredErrors) -> None:
-        self.errors = errors
+    def __init__(self, errors: SquaredErrors, stopped: Callable[[], bool]) -> None:
+        self.errors, self.stopped = errors, stopped
         self._matrix = errors.points.factor
         self._is_sparse = sp.issparse(self._matrix)
         self._position = np.full(errors.points.n_columns, -1)
@@ -107,19 +144,26 @@ class GramMatrix:
 
     def _between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         if not self._is_sparse:
-            return _dense_products(self.errors, self._matrix, left, right)
+            return self._dense_products(left, right)
         means, columns = self.errors.column_means, self.errors.sparse_columns
-        widened = columns[:, right].astype(np.float64)
-        products = (columns[:, left].astype(np.float64).T @ _times_weights(self.errors, widened)).toarray()
+        transposed = columns[:, left].astype(np.float64).T
+        products = np.zeros((left.size, right.size))
+        for first in range(0, right.size, SPARSE_COLUMNS):
+            if self.stopped():
+                break
+            piece = slice(first, first + SPARSE_COLUMNS)
+            widened = columns[:, right[piece]].astype(np.float64)
+            products[:, piece] = (transposed @ _times_weights(self.errors, widened)).toarray()
         return products - self.errors.total_weight * np.outer(means[left], means[right])
 
-
-def _dense_products(errors: SquaredErrors, matrix: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    total = np.zeros((left.size, right.size))
-    for part, rows in _centred_blocks(errors, matrix, left):
-        others = rows if left is right else _centred(errors, matrix, part, right)
-        total += rows.T @ others
-    return total
+    def _dense_products(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        total = np.zeros((left.size, right.size))
+        for part, rows in _centred_blocks(self.errors, self._matrix, left):
+            if self.stopped():
+                break
+            others = rows if left is right else _centred(self.errors, self._matrix, part, right)
+            total += rows.T @ others
+        return total
 
 
 def _centred_blocks(errors: SquaredErrors, matrix: np.ndarray, chosen: Any) -> Iterator[tuple[slice, np.ndarray]]:

@@ -10,7 +10,6 @@ residuals computed from the coefficients.
 """
 
 import math
-from contextlib import nullcontext
 from functools import cached_property
 
 import numpy as np
@@ -61,8 +60,8 @@ def solve(
     problem: LassoProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
     """Make rounds until the relative gap is at most ``tol``, from the coefficients of ``start`` or by continuation."""
-    run = LassoRun(problem.errors, options, monitor, None if start is None else start.w)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
+        run = LassoRun(problem.errors, options, monitor, None if start is None else start.w)
         for lam in continuation(problem) if start is None else []:
             if run.run(lam, f"lambda = {lam:.3g}, round").status is not Status.SOLVED:
                 break
@@ -99,9 +98,13 @@ class LassoRun:
         self.targets = self.errors.targets - self.errors.target_mean
         self.curvatures = self.errors.squared_deviations
         self.distinct = self.distinct_columns()
-        self.gram = GramMatrix(self.errors)
+        self.gram = GramMatrix(self.errors, self.stopped)
         self.largest_size = self.w.size if sp.issparse(self.errors.points.factor) else MAX_COLUMNS
         self.rounds_without_gram = ROUNDS_WITHOUT_GRAM if sp.issparse(self.errors.points.factor) else 0
+
+    def stopped(self) -> bool:
+        """Whether the run has to stop now."""
+        return self.monitor.check_limits() is not None
 
     def distinct_columns(self) -> np.ndarray:
         """The columns that vary, without duplicates, whose coefficients are added to those of the originals."""
@@ -183,9 +186,9 @@ class LassoRun:
         if not chosen.size:
             return
         gram, gradient, beta = self.gram.among(chosen), self.gradient[chosen], self.w[chosen]
-        # Systems of some hundred columns are solved before a second thread has started.
-        with one_blas_thread() if chosen.size > FEW_COLUMNS else nullcontext():
-            self._solve_given_gram(gram, gradient, beta)
+        if self.stopped():
+            return
+        self._solve_given_gram(gram, gradient, beta)
         self.w[chosen] = beta
 
     def _solve_given_gram(self, gram: np.ndarray, gradient: np.ndarray, beta: np.ndarray) -> None:
@@ -201,7 +204,7 @@ class LassoRun:
             violation = float(violations.max())
             least, idle = (violation, 0) if violation < PROGRESS * least else (least, idle + 1)
             stalled = idle >= ATTEMPTS_WITHOUT_PROGRESS
-            if violation <= goal or stalled or self.monitor.check_limits() is not None:
+            if violation <= goal or stalled or self.stopped():
                 break
 
     def descend(self, chosen: np.ndarray) -> None:
@@ -217,9 +220,9 @@ class LassoRun:
             nonzero = chosen[self.w[chosen] != 0.0]
             for _ in range(EPOCHS_OF_NONZEROS):
                 last_decrease = self.epoch(descent, nonzero)
-                if last_decrease <= NEGLIGIBLE * max(decrease, goal) or self.monitor.check_limits() is not None:
+                if last_decrease <= NEGLIGIBLE * max(decrease, goal) or self.stopped():
                     break
-            if decrease <= goal or self.monitor.check_limits() is not None:
+            if decrease <= goal or self.stopped():
                 break
 
     def epoch(self, descent: Descent, chosen: np.ndarray) -> float:
@@ -230,7 +233,7 @@ class LassoRun:
         decrease = 0.0
         for first in range(0, chosen.size, step):
             decrease += descend(self.columns, descent, chosen, first, min(first + step, chosen.size))
-            if self.monitor.check_limits() is not None:
+            if self.stopped():
                 break
         return decrease
 
@@ -296,8 +299,7 @@ def drop_dependent(gram: np.ndarray, beta: np.ndarray, used: np.ndarray) -> bool
 
     The direction is the one in which the 1-norm falls fastest. Returns whether there is one.
     """
-    with one_blas_thread():
-        values, vectors = sl.eigh(gram[np.ix_(used, used)], check_finite=False)
+    values, vectors = sl.eigh(gram[np.ix_(used, used)], check_finite=False)
     null_space = vectors[:, values <= used.size * np.finfo(np.float64).eps * values[-1]]
     signs = np.sign(beta[used])
     step = -null_space @ (null_space.T @ signs)

@@ -1,10 +1,11 @@
 """The state of a run of logistic regression, and its duality gap; the base of Newton's method and gradient descent."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from maxmargin.data import centred, estimate_offsets
 from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.loops.logistic import evaluate_losses, intercept_derivatives
 from maxmargin.problems.logistic import LogisticProblem, certified_radius, falling_root
@@ -13,6 +14,8 @@ from maxmargin.solvers.core.hessian import combination, fill_scores
 
 # An objective that is lower in its last digits only, or a gap that is hardly smaller, is no progress.
 LAST_DIGITS, GAP_FACTOR = 1e-13, 0.99
+# An iterate with a larger gap than the incumbent's is better where its objective is lower by this share of the gap.
+GAP_SHARE = 1e-2
 # A standard deviation of less than this share of the mean is a rounding error.
 ROUNDING = 1e-12
 
@@ -44,8 +47,9 @@ class LogisticRun:
     dual point, and the gap is half the squared norm of the gradient. Without a penalty on w the gap holds for all
     coefficients up to a radius: the loss is at least sum c_i H(p_i) - ||w|| ||gradient||, in standardised columns.
 
-    With an intercept, gradients are those of w·(x - offset) + b: else the rest of the derivative in the intercept would
-    be multiplied by the means of columns far from zero.
+    With an intercept, columns very far from zero are centred, which changes nothing but the intercept: else the
+    rounding errors of scores would be larger than what the last steps gain. Gradients are those of w·(x - offset) + b:
+    else the rest of the derivative in the intercept would be multiplied by the means of columns far from zero.
 
     Parameters
     ----------
@@ -55,11 +59,23 @@ class LogisticRun:
     threads : Threads
     best : LogisticResult
         The initial point, and the incumbent later.
-    offset : ndarray of shape (d,), optional
+    centres : bool, default=True
+        Whether columns are centred where there is an intercept; a given step size is that of the columns as they are.
+
+    Attributes
+    ----------
+    problem : LogisticProblem
+        The problem of the centred columns.
+    b : float
+        The intercept of this problem.
+    offset : ndarray of shape (d,), or None where it is zero
     """
 
-    # Steps in a row without progress after which the run has stalled.
+    # Steps in a row whose gap or objective is no smaller, after which the run has stalled.
     patience = 4
+    # Steps after which the run has stalled, too, unless the gap has shrunk to a tenth less, or the objective has fallen
+    # by a share of the gap.
+    slow_patience, slow_share = 10, 1e-2
 
     def __init__(
         self,
@@ -68,21 +84,33 @@ class LogisticRun:
         monitor: Monitor,
         threads: Threads,
         best: LogisticResult,
-        offset: np.ndarray | None = None,
+        *,
+        centres: bool = True,
     ) -> None:
-        self.problem, self.options, self.monitor, self.best = problem, options, monitor, best
-        self.offset = offset
-        self.w, self.b = best.w.copy(), best.intercept
+        self.original, self.options, self.monitor, self.best = problem, options, monitor, best
+        centres &= problem.fit_intercept
+        self.centring = centred(problem.points, may_move=centres, weights=problem.weights)
+        if self.centring.points is not problem.points:
+            problem = replace(problem, points=self.centring.points)
+        self.problem = problem
+        self.offset = estimate_offsets(problem.points) if centres else None
+        self.w, self.b = best.w.copy(), self.centring.intercept_here(best.w, best.intercept)
         # The scores are those without the intercept.
         self.engine = MemoryEngine(problem, threads)
         self.engine["signs"], self.engine["weights"] = problem.signs, problem.weights
         self.engine.allocate("scores", "changes", "derivatives", "curvatures")
         self.gradient, self.gradient_b = np.empty(0), 0.0
         self.smallest_margin = -math.inf
-        self.stall = StallTest(
-            self.patience - 1, gap_factor=GAP_FACTOR, dual_factor=math.inf, primal_factor=1.0 - LAST_DIGITS
+        self.stall_tests: tuple[StallTest, ...] = (
+            StallTest(self.patience - 1, gap_factor=GAP_FACTOR, dual_factor=math.inf, primal_factor=1.0 - LAST_DIGITS),
+            StallTest(self.slow_patience - 1, dual_factor=math.inf, gap_share=self.slow_share),
         )
         self.engine.map(fill_scores, self.w, 0.0, "scores")
+
+    @property
+    def intercept(self) -> float:
+        """The intercept of the columns as they were given."""
+        return self.centring.intercept_there(self.w, self.b)
 
     def minimise_intercept(self) -> None:
         """Move the intercept to its minimum for w."""
@@ -115,7 +143,9 @@ class LogisticRun:
             gap = self._gap_within_radius(combined)
         dual = max(0.0, primal - gap - self._intercept_gap())
         self._update_incumbent(primal, dual)
-        stalled = self.stall.update(self.best, self.best.n_iter)
+        iterate = Result(self.w, self.b, self.best.beta, primal, dual)
+        # Every test takes all iterates.
+        stalled = sum(test.update(iterate, self.best.n_iter) for test in self.stall_tests) > 0
         if not (np.isfinite(self.w).all() and math.isfinite(self.b)):
             # Steps of a given size may be far too long.
             return Status.STALLED
@@ -125,7 +155,7 @@ class LogisticRun:
         """Check whether to stop; a separating hyperplane ends the run where w is not penalised."""
         best = self.best
         if self.separates():
-            best.w, best.intercept = self.w.copy(), self.b
+            best.w, best.intercept = self.w.copy(), self.intercept
             best.separating = best.w, best.intercept
             self.monitor.record(best)
             return Status.SEPARABLE
@@ -145,15 +175,14 @@ class LogisticRun:
         return bool((self.problem.points.squared_norms[counted][on_it] == 0.0).all() and not on_it.all())
 
     def _update_incumbent(self, primal: float, dual: float) -> None:
+        """Keep the iterate with both its values: the certificate computes the duals from the coefficients."""
         best = self.best
+        gap, best_gap = primal - dual, best.primal - best.dual
         # Of iterates whose objectives differ in the last digits only, the one with the smaller gap is better.
-        if primal - dual < best.primal - best.dual and primal <= best.primal * (1.0 + LAST_DIGITS):
-            best.primal = primal
-        if self.problem.is_penalised:
-            best.dual = max(best.dual, dual)
-        elif primal <= best.primal:
-            best.dual = dual
-        best.update_incumbent(primal, self.w, self.b)
+        smaller_gap = gap < best_gap and primal <= best.primal * (1.0 + LAST_DIGITS)
+        is_first = math.isinf(best_gap) and primal <= best.primal
+        if smaller_gap or is_first or primal < best.primal - GAP_SHARE * best_gap:
+            best.primal, best.dual, best.w, best.intercept = primal, dual, self.w.copy(), self.intercept
 
     def _gap_within_radius(self, combined: np.ndarray) -> float:
         columns = self.problem.columns

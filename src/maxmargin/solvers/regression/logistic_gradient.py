@@ -14,18 +14,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data import Points, estimate_offsets
+from maxmargin.data import Points
+from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.blocks import row_blocks
 from maxmargin.data.points import squared_norms
 from maxmargin.engine import Threads
 from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.solvers.core import Monitor, Options, Result, Status
 from maxmargin.solvers.core.hessian import fill_scores
+from maxmargin.solvers.regression import logistic_newton
 from maxmargin.solvers.regression.logistic import LogisticResult, LogisticRun, initial_result
 from maxmargin.solvers.separability.quasi_complete_separation import quasi_separation_by_linear_program
 
-# Steps after which a run without limits is checked once for quasi-complete separation, on which it would never end.
-STEPS_BEFORE_PROGRAM = 1000
+# Steps after which a run without limits is checked once for quasi-complete separation, on which it would end late, and
+# the most steps of Newton's method that this takes.
+STEPS_BEFORE_CHECK, NEWTON_STEPS = 1000, 100
 
 
 @dataclass(frozen=True)
@@ -52,20 +55,19 @@ def solve(
     """
     step_size = options.step_size if isinstance(options, GradientOptions) else None
     best = initial_result(problem, start)
-    with (
-        np.errstate(over="ignore", invalid="ignore"),
-        Threads(options.n_threads) as threads,
-    ):
+    with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), Threads(options.n_threads) as threads:
         # While the derivative in the intercept is not zero, the gap is an estimate: half of it is required.
         halved = replace(options, tol=0.5 * options.tol)
-        offset = estimate_offsets(problem.points) if problem.fit_intercept and step_size is None else None
-        run = GradientRun(problem, halved, monitor, threads, best, offset)
+        run = GradientRun(problem, halved, monitor, threads, best, centres=step_size is None)
         run.minimises_intercept = step_size is None
-        run.step_size = safe_step_size(problem, offset) if step_size is None else step_size
+        run.step_size = safe_step_size(run.problem, run.offset) if step_size is None else step_size
+        if run.is_limited:
+            # The run is to show as many steps as were asked for, however little they gain.
+            run.stall_tests = run.stall_tests[:1]
         best.status = run.run()
         if math.isfinite(run.separating_value) and best.separating is not None:
             best.w, best.intercept = best.separating
-        elif not problem.is_penalised and best.separating is None and best.status is not Status.INTERRUPTED:
+        elif not problem.is_penalised and best.separating is None and run.monitor.check_limits() is None:
             best.separating = quasi_separation_by_linear_program(problem)
         if best.separating is not None and best.status is not Status.INTERRUPTED:
             best.status = Status.SEPARABLE
@@ -77,6 +79,8 @@ class GradientRun(LogisticRun):
 
     # With a given step size the objective may rise for some steps before it falls again.
     patience = 20
+    # On ill-conditioned data every step gains little: about the inverse of the condition number, as a share of the gap.
+    slow_patience, slow_share = 500, 1e-2
     step_size: float
     # Whether the intercept is minimised after every step, and makes no gradient step.
     minimises_intercept: bool
@@ -100,25 +104,30 @@ class GradientRun(LogisticRun):
     def check_termination(self, primal: float, dual: float, step: str, *, stalled: bool) -> Status | None:
         """Check whether to stop, and record the objective of the iterate, not that of the incumbent."""
         best = self.best
-        dual = best.dual if self.problem.is_penalised else dual
-        iterate = Result(self.w, self.b, best.beta, primal, dual, best.n_iter, history=best.history)
+        iterate = Result(self.w, self.intercept, best.beta, primal, dual, best.n_iter, history=best.history)
         status = self.monitor.check_termination(iterate, self.options, step, stalled=stalled)
         if status is Status.SOLVED:
-            best.w, best.intercept, best.primal, best.dual = self.w.copy(), self.b, primal, dual
+            best.w, best.intercept, best.primal, best.dual = self.w.copy(), iterate.intercept, primal, dual
         if self.separates() and primal < self.separating_value:
             self.separating_value = primal
-            best.separating = self.w.copy(), self.b
-        elif self._is_unlimited and best.n_iter == STEPS_BEFORE_PROGRAM:
-            best.separating = quasi_separation_by_linear_program(self.problem)
-        if status in (None, Status.STALLED) and best.separating is not None and self._is_unlimited:
+            best.separating = self.w.copy(), iterate.intercept
+        elif best.n_iter == STEPS_BEFORE_CHECK and not (self.is_limited or self.problem.is_penalised):
+            best.separating = self._quasi_separation()
+        if status in (None, Status.STALLED) and best.separating is not None and not self.is_limited:
             return Status.SEPARABLE
         return status
 
+    def _quasi_separation(self) -> tuple[np.ndarray, float] | None:
+        """Search for a quasi-completely separating hyperplane, along which Newton steps diverge in a few steps."""
+        newton = logistic_newton.solve(
+            self.original, replace(self.options, max_iter=NEWTON_STEPS), self.monitor.quiet()
+        )
+        return newton.separating
+
     @property
-    def _is_unlimited(self) -> bool:
-        """Whether neither a number of steps nor a time ends the run."""
-        unlimited = math.isinf(self.options.max_iter) and self.monitor.max_time is None
-        return unlimited and not self.problem.is_penalised
+    def is_limited(self) -> bool:
+        """Whether a number of steps or a time ends the run."""
+        return math.isfinite(self.options.max_iter) or self.monitor.max_time is not None
 
 
 def safe_step_size(problem: LogisticProblem, offset: np.ndarray | None) -> float:

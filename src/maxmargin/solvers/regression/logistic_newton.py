@@ -13,7 +13,7 @@ from itertools import count
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data import Points, estimate_offsets
+from maxmargin.data import Points
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Block, Threads
 from maxmargin.loops.logistic import derivatives_along
@@ -82,9 +82,7 @@ def subsample(problem: LogisticProblem) -> LogisticProblem | None:
 
 def _run(problem: LogisticProblem, options: Options, monitor: Monitor, best: LogisticResult) -> LogisticResult:
     with Threads(options.n_threads) as threads:
-        offset = estimate_offsets(problem.points) if problem.fit_intercept else None
-        run = NewtonRun(problem, options, monitor, threads, best, offset)
-        best.status = run.run()
+        best.status = NewtonRun(problem, options, monitor, threads, best).run()
     return best
 
 
@@ -101,9 +99,11 @@ class NewtonRun(LogisticRun):
             self.minimise_intercept()
             status = self.evaluate("step")
             if self._may_diverge(n_steps, status):
-                self.best.separating = quasi_separation_near(self.problem, step, step_b)
-                if self.best.separating is None and status is not None:
-                    self.best.separating = quasi_separation_by_linear_program(self.problem)
+                # Numbers as they were given are more often multiples of each other than centred ones.
+                step_b = self.centring.intercept_there(step, step_b)
+                self.best.separating = quasi_separation_near(self.original, step, step_b)
+                if self.best.separating is None and status is not None and self.monitor.check_limits() is None:
+                    self.best.separating = quasi_separation_by_linear_program(self.original)
                 status = status if self.best.separating is None else Status.SEPARABLE
             if status is not None:
                 return status

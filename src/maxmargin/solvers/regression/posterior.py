@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from maxmargin.data.blas import one_blas_thread
 from maxmargin.problems.squared_errors import SquaredErrors
 from maxmargin.solvers.core import Monitor, Options, Result, Status
 from maxmargin.solvers.regression.least_squares import ScaledSVD, weighted_rows
@@ -38,6 +39,11 @@ def solve(
     start: Result[float] | None = None,  # noqa: ARG001
 ) -> PosteriorResult:
     """Solve in closed form, or raise ValueError where the minimiser of least squares is not unique."""
+    with one_blas_thread():
+        return _solve(problem)
+
+
+def _solve(problem: SquaredErrors) -> PosteriorResult:
     rows, targets = weighted_rows(problem)
     if problem.has_intercept:
         # The mean of a column far from zero is rounded itself: the rest would make columns appear independent.

@@ -23,7 +23,7 @@ from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
 from maxmargin.solvers.core.cholesky import Inverse, positive_inverse, symmetric_product
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
 from maxmargin.solvers.core.hessian import combination, fill_scores
-from maxmargin.solvers.regression.gram_matrix import normal_equations
+from maxmargin.solvers.regression.gram_matrix import centred_rows, normal_equations
 from maxmargin.solvers.regression.least_squares import least_squares
 
 # Rows or columns of the largest systems that are solved directly.
@@ -132,7 +132,7 @@ class RidgeRun:
         points = self.errors.points
         by_columns = points.n_columns <= points.n_rows
         system = self.solve_by_columns() if by_columns else self.solve_by_rows()
-        if self.stopped():
+        if system is None:
             # Coefficients of zero, with the mean of the targets as intercept, are what the run began with.
             self.best.status = self.monitor.check_limits() or Status.STALLED
             return
@@ -226,22 +226,28 @@ class RidgeRun:
         best.intercept = self.problem.errors.centring.intercept_there(w, self.errors.best_intercept(w))
         return True
 
-    def solve_by_columns(self) -> FactorisedSystem:
-        """Solve (X'MX + lam) w = X'M y.
+    def solve_by_columns(self) -> FactorisedSystem | None:
+        """Solve (X'MX + lam) w = X'M y; None where the run has to stop before.
 
         With r = X'M y - (X'MX + lam) w, the objective is y'My - w·X'My - w·r, and its gap r·(X'MX + lam)^-1 r.
         """
         system, right = normal_equations(self.engine, self.stopped)
+        if self.stopped():
+            return None
         system.flat[:: system.shape[0] + 1] += self.lam
         inverse = inverse_of(system, self.engine.threads, self.stopped)
+        if self.stopped():
+            return None
         w = inverse(right)
         residual = right - system @ w
         squares = float((self.engine["weights"] * self.engine["targets"]) @ self.engine["targets"])
         primal = squares - float(w @ right) - float(w @ residual)
         return FactorisedSystem(w, inverse, primal, primal - abs(float(residual @ inverse(residual))))
 
-    def solve_by_rows(self) -> FactorisedSystem:
+    def solve_by_rows(self) -> FactorisedSystem | None:
         """Solve w = Z'(ZZ' + lam)^-1 y, for the rows Z of X, centred, times the roots of their weights; y likewise.
+
+        None where the run has to stop before.
 
         With a = (ZZ' + lam)^-1 y and r = y - (ZZ' + lam) a, the dual value of lam a is lam (a·y + a·r), and the gap
         r·r.
@@ -254,12 +260,14 @@ class RidgeRun:
             system = (rows @ rows.T).toarray() - np.outer(at_means, roots) - np.outer(roots, at_means)
             system += float(means @ means) * np.outer(roots, roots)
         else:
-            rows = matrix - means if errors.has_intercept else matrix.astype(np.float64)
-            if errors.weights is not None:
-                rows = rows * roots[:, None]
+            rows = centred_rows(errors, self.stopped)
             system = symmetric_product(rows, self.engine.threads, self.stopped)
+        if self.stopped():
+            return None
         system.flat[:: system.shape[0] + 1] += lam
         inverse = inverse_of(system, self.engine.threads, self.stopped)
+        if self.stopped():
+            return None
 
         def transposed_product(z: np.ndarray) -> np.ndarray:
             return rows.T @ z - means * float(roots @ z) if sp.issparse(rows) else rows.T @ z
