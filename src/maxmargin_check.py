@@ -52,8 +52,7 @@ def read_model(file):  # section 1: the content and the tensors of a model file,
     start, tensors, end = 8 + int.from_bytes(file[:8], "little"), {}, 0
     header = json.loads(file[8:start].decode(), **strict)
     model = json.loads(header.pop("__metadata__")["maxmargin"], **strict)
-    known = set(model) == CONTENT and (model["format"], model["version"]) == ("maxmargin model", 2)
-    need(known, "not a model file of version 2")
+    need(set(model) == CONTENT and model["format"] == "maxmargin model" and model["version"] == 2, "not of version 2")
     digits = model["sha256"].encode()
     found = hashlib.sha256(file.replace(digits, b"0" * 64, 1)).hexdigest().encode()
     need(file[:start].count(digits) == 1 and found == digits, "the checksum is not that of the file")
@@ -78,8 +77,7 @@ def read_rows(path, names, target, first):  # section 2: label, columns and valu
     if ".csv" in Path(path).suffixes:
         table = csv.DictReader(lines_of(path), strict=True)
         others = [target] if target else [name for name in table.fieldnames or () if name not in names]
-        single = len(others) == 1 and len({*table.fieldnames}) == len(table.fieldnames)
-        need(single, "which column is the target? Name it by --target")
+        need(len(others) == 1 and len({*table.fieldnames}) == len(table.fieldnames), "name the target by --target")
         yield from ((row[others[0]], range(len(names)), [float(row[name]) for name in names]) for row in table)
         return
     for words in filter(None, (line.partition("#")[0].split() for line in lines_of(path))):
@@ -140,10 +138,8 @@ class Expansion:  # the same for w = sum_j beta_j phi(x_j); K: columns of the ke
         for j in beta.keys() - K.keys():
             z, r = dict(zip(*data.X[j])) | {data.d: 0}, L[j]
             dots = (sum(map(mul, v, map(z.get, columns, repeat(0)))) for columns, v in data.X)
-            K[j] = [
-                rounded(EXP, scale * (2 * u - s - r), unit) if rbf else (scale * u + shift) ** power
-                for u, s in zip(dots, L)
-            ]
+            terms = ((scale * u + shift, scale * (2 * u - s - r)) for u, s in zip(dots, L))
+            K[j] = [rounded(EXP, exponent, unit) if rbf else product**power for product, exponent in terms]
         self.K, self.b, self.definite, self.unit = K, b, min(gamma, coef0) >= 0, 1 << BITS if rbf else unit**power
         columns, (B, Db) = zip(*(K[j] for j in beta)) if beta else repeat((), data.n), integers(beta.values())
         self.F = [Fraction(sum(map(mul, B, row)), Db * self.unit) + b for row in columns]
@@ -167,17 +163,15 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         codes = {label: code for code, label in enumerate(self.attributes.get("classes_", ()))}
         for label, j, v in rows:
             fits = not j or (j[0] >= 0 and j[-1] < self.d and all(map(int.__lt__, j, j[1:])))
-            need(
-                fits and all(map(math.isfinite, v)), f"row {len(self.y) + 1}: nan, or columns not ascending to {self.d}"
-            )
+            need(fits and all(map(math.isfinite, v)), f"row {len(self.y) + 1}: nan, or columns out of order or range")
             if not (textual and label in codes):
                 label = int(label) if label.lstrip("+-").isdigit() else float(label) + 0.0
             self.y.append(codes[str(label) if textual and label not in codes else label] if codes else float(label))
             self.columns.append(array("Q", [a for a, b in zip(j, v) if b] if 0.0 in v else j))
             self.values.append(array("d", [b for b in v if b] if 0.0 in v else v))
         self.n, self.k, self.s = len(self.y), len(codes), array("d", map(float, weights))
-        need(len(self.s) in (0, self.n), "as many weights as rows are needed")
-        need(all(0 <= x < INF for x in chain(self.s, map(abs, self.y))), "a negative weight, or an infinite target")
+        known = all(0 <= x < INF for x in chain(self.s, map(abs, self.y)))
+        need(known and len(self.s) in (0, self.n), "weights: one a row, not negative; targets: finite")
 
     def combination(self, factors, power=1):  # the sums over i of factors_i (x_ij, 1)**power
         (B, D), sums = integers(factors.values()), [0] * (self.d + 1)
@@ -214,24 +208,19 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
 
     def svm_gap(self, claim, f, rows, t, beta, *_):  # hinge and epsilon-insensitive losses and their squares
         squared, regression = "squared" in self.problem["loss"], "epsilon" in self.problem["loss"]
-        C, old, epsilon = (
-            [self.C[i] for i in rows],
-            [beta.get(i, 0) for i in rows],
-            Fraction(self.problem.get("epsilon", 0)),
-        )
+        C, old = [self.C[i] for i in rows], [beta.get(i, 0) for i in rows]
+        epsilon, most = Fraction(self.problem.get("epsilon", 0)), max(map(abs, old))
         losses = (max(0, abs(y - f.F[i]) - epsilon if regression else 1 - y * f.F[i]) for i, y in zip(rows, t))
         box = ((1 if regression or y > 0 else -1, INF if squared else c) for y, c in zip(t, C))
         new = [s * min(max(s * b, -end if regression else 0), end) for b, (s, end) in zip(old, box)]
-        most = max(map(abs, old))
         wrong = any(abs(a - b) * 2**40 > (most if squared else c) for a, b, c in zip(old, new, C))
         new = new if self.problem.get("intercept_penalty") else balanced(new)
         square = f.square(dict(zip(rows, new)))
         cost = total(b * b / (4 * c) for b, c in zip(new, C)) if squared else (0, 0)
         primal = f.norm / 2 + sum(c * e ** (1 + squared) for c, e in zip(C, losses))
         dual = sum(y * b - epsilon * abs(b) for y, b in zip(t, new)) - cost[0] - square[0] / 2
-        error = square[1] + cost[1] if f.definite else INF
-        error = f.norm_error + f.error * sum(C), -INF if wrong else dual, error
-        self.gap(claim, primal, *error, [f.b], [sum(new)])
+        errors = f.norm_error + f.error * sum(C), square[1] + cost[1] if f.definite else INF
+        self.gap(claim, primal, errors[0], -INF if wrong else dual, errors[1], [f.b], [sum(new)])
 
     def multiclass_gap(self, claim, _, rows, *others):  # Crammer and Singer's problem; B: the duals of every class
         fs, B = [f for _, f, _ in others[-1]], [duals for _, _, duals in others[-1]]
@@ -257,12 +246,8 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
 
     def margins(self, claim, f, rows, t, beta, k, _):  # margin bracket of a hard margin or a perceptron
         hard, ones, best = self.problem["loss"] == "hard_margin", self.problem.get("intercept", False), (INF, 0)
-        norm, error, lengths, inner = (
-            f.norm + ones * f.b**2,
-            f.error,
-            [Fraction(1)] * len(rows),
-            claim.get("bracket", claim),
-        )
+        norm, error, inner = f.norm + ones * f.b**2, f.error, claim.get("bracket", claim)
+        lengths, hulls = [Fraction(1)] * len(rows), self.tensors.get("hull_weights_", ())
         points, q = [f.squares[i] + ones for i in rows], [y * f.F[i] for i, y in zip(rows, t)]
         if "proof.centre" in self.tensors:
             c = Linear(self, self.tensors["proof.centre"][0], 0)
@@ -272,10 +257,9 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
             bits = 2 * BITS + f.norm.denominator.bit_length()
             error, lengths, R = Fraction(1, 1 << bits), [root(p)[0] or 1 for p in points], (Fraction(any(points)), 0)
             q = [Fraction(int((s * 2**bits) / x), 1 << bits) for s, x in zip(q, lengths)]
-        margin = (-INF if hard else -R[0], R[1])
-        if length:
-            margin = min(q) / length, 2 * (error + abs(min(q) / length) * e) / length
-        for weights in (beta, *(dict(enumerate(map(Fraction, row))) for row in self.tensors.get("hull_weights_", ()))):
+        low, slack = (min(q), error) if length else (-INF if hard else -R[0], R[1])
+        margin = low / (length or 1), 2 * (slack + abs(low / length) * e) / length if length else slack
+        for weights in (beta, *(dict(enumerate(map(Fraction, row))) for row in hulls)):
             a = [abs(b) * y * (not hard or b * y > 0) for b, y in zip(map(weights.get, rows, repeat(0)), t)]
             a = balanced(a) if hard and not self.problem.get("intercept_penalty") else a
             if weight := sum(abs(x) * length for x, length in zip(a, lengths)):
@@ -315,7 +299,7 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         primal = sum(map(mul, c, losses)) / unit + (f.norm / 2 if finite else 0) if free or not f.b else INF
         high = 800.0 + max(map(abs, scores)) if free else 0.0
         low, weights = -high, [float(x) * y for x, y in zip(c, t)]
-        for _ in range(100):  # bisection for the intercept at which the probabilities balance
+        for _ in range(64):  # bisection for the intercept at which the probabilities balance
             b = (low + high) / 2
             p = [0.0 if (m := y * (x + b)) > 430 else 1 / (1 + math.exp(max(m, -700.0))) for x, y in zip(scores, t)]
             low, high = (b, high) if sum(map(mul, weights, p)) > 0 else (low, b)
@@ -368,11 +352,8 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
             stored = [zip(columns[a:b], data[a:b]) for a, b in pairwise(ends)]
             stored = stored or map(enumerate, tensors.get("support_vectors_", ()))
             rows = [list(zip(self.columns[i], self.values[i])) for i in tensors["support_"][0]]
-            self.say(
-                "support vectors",
-                [[(j, v) for j, v in row if v] for row in stored] == rows,
-                "they are rows of the data",
-            )
+            stored = [[(j, v) for j, v in row if v] for row in stored]
+            self.say("support vectors", stored == rows, "they are rows of the data")
         for task, t in enumerate(signs or [list(map(Fraction, self.y))]):
             if "kernel" not in self.problem:
                 duals = tensors["dual_coef_"][task] if "dual_coef_" in tensors else ()
@@ -407,13 +388,8 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         return [f for _, f, _ in tasks]
 
     def run(self):  # all claims; those that were not decided are named at the end
-        attributes, tensors, data, fs, reason = (
-            self.attributes,
-            self.tensors,
-            self.model["data"] or {},
-            (),
-            "not decided",
-        )
+        attributes, tensors, data = self.attributes, self.tensors, self.model["data"] or {}
+        fs, reason = (), "this program does not decide them"
         sizes, y = array("Q", [self.n, self.d, *map(len, self.columns)]), array("Q" if self.k else "d", self.y)
         parts = [sizes, *self.columns, *self.values], [y], [self.s] * bool(self.s)
         found = [hashlib.sha256(b"".join(map(bytes, part))).hexdigest() if part else None for part in parts]
@@ -444,10 +420,8 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
             error = abs(Fraction(claimed) - sum(map(mul, h, f.F)))
             self.holds(f"sum of scores {k}", error, sum(map(mul, h, f.sizes)) / 2**36, f.error * sum(h))
         said = {part for name, _, _ in self for part in (name.partition("task ")[2] or name).split(", ")}
-        names = [
-            (f"{k}: " * (len(claims) > 1), name) for k, (name, value) in fields if value is not False and value != ""
-        ]
-        names += [("", name) for name in FILE_CLAIMS if name in attributes or name in tensors]
+        fields = [(f"{k}: " * (len(claims) > 1), name) for k, (name, v) in fields if v is not False and v != ""]
+        names = fields + [("", name) for name in FILE_CLAIMS if name in attributes or name in tensors]
         missing = dict.fromkeys(name for task, name in names if name not in INFORMATION and task + name not in said)
         if missing:
             self.say(", ".join(missing), None, reason)
