@@ -24,10 +24,10 @@ from itertools import chain, combinations, islice, pairwise, repeat
 from operator import mul
 from pathlib import Path
 
-Unreadable, INF, DECIMAL = ValueError, math.inf, Context(prec=40)
-EXP, LOG = DECIMAL.exp, DECIMAL.ln  # rounded correctly to 40 digits
+Unreadable, INF, DECIMAL = ValueError, math.inf, Context(prec=42)
+EXP, LOG = DECIMAL.exp, DECIMAL.ln  # rounded correctly to 42 digits
 BITS = 128  # fraction bits of square roots, exp and log; a claim has 53
-ERROR = Fraction(1 << 6, 1 << BITS)  # of exp and log: 440 units of the 40th digit, twice, and one of 2**-BITS
+ERROR = Fraction(1 << 6, 1 << BITS)  # of exp and log, whose size is below 440: rounded thrice
 KERNEL_LIMIT = 4_000_000  # kernel values: about a minute
 CONTENT = {"sha256", "format", "version", "class", "parameters", "problem", "data", "attributes", "column_major"}
 POSTERIOR = "total_weight_", "degrees_of_freedom_", "column_means_", "s2_", "coef_factor_"
@@ -98,7 +98,7 @@ def total(values):  # a sum of fractions and a bound on its error: exact unless 
 
 def root(square, error=0):  # the square root of a fraction and a bound on its error, zero where it is rational
     n, d = max(square, 0).as_integer_ratio()
-    shift = max(0, 2 * BITS + 4 - (n * d).bit_length()) // 2 + 1
+    shift = max(0, 6 * BITS - (n * d).bit_length()) // 2 + 1  # a root of 3 BITS bits
     r = math.isqrt(n * d << 2 * shift)
     value, rounding = Fraction(r, d << shift), Fraction(r * r != n * d << 2 * shift, d << shift)
     return value, rounding + (2 * error / value if value else 2 * error and root(error)[0])

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 import maxmargin as mm
 import maxmargin_check
-from checker_cases import forge, unpack, verdicts, write_data
+from checker_cases import forge, unpack, verdicts, write_data, write_model
 from real_data import load
 
 HEART = load("heart_scale")
@@ -260,6 +260,40 @@ def test_damaged_files_with_a_true_checksum_are_refused(saved, how):
     assert "checksum" not in str(error.value)
 
 
+def polynomial(folder, dual, coef0):
+    """A polynomial kernel machine on two points, and a claim on its dual."""
+    certificate = {"kind": "ClassificationGap", "primal": 9.0, "dual": dual, "assumption": ""}
+    attributes = {"n_features_in_": 1, "classes_": [-1, 1], "classes_.type": "int64", "certificate_": certificate}
+    kernel = {"name": "poly", "gamma": 1.0, "coef0": coef0, "degree": 2.0}
+    rows = np.array([[1.0], [-2.0]])
+    arrays = {"support_": np.array([0, 1]), "support_vectors_": rows, "_duals": np.array([[0.5, -0.5]])}
+    numbers = {"loss": "hinge", "C": 1.0, "kernel": kernel}
+    write_model(folder / "m", "SVC", numbers, attributes, {**arrays, "intercept_": np.zeros(1)})
+    write_data(folder / "d", rows, [1, -1])
+    return verdicts(folder / "m", folder / "d")
+
+
+def test_duals_of_indefinite_kernels_are_not_checked(tmp_path):
+    assert polynomial(tmp_path, -3.0, 1.0)["dual"] == "TRUE"
+    assert polynomial(tmp_path, 0.0, 1.0)["dual"] == "FALSE"
+    found = polynomial(tmp_path, 0.0, -1.0)
+    assert (found["primal"], found["dual"]) == ("TRUE", "NOT CHECKED")
+    assert polynomial(tmp_path, -math.inf, -1.0)["dual"] == "TRUE"
+    assert polynomial(tmp_path, 10.0, -1.0)["dual <= primal"] == "FALSE"
+
+
+def test_arithmetic_errors_are_not_unreadable_files(saved):
+    path, data = saved("hinge")
+
+    def overflow(content, _):
+        content["problem"]["C"] = {"float": (1e308).hex()}
+        content["data"]["class_factors"] = [{"float": (1e308).hex()}] * 2
+
+    forge(path, overflow)
+    found = verdicts(path, data)
+    assert any("primal" in claim.split(", ") and verdict == "NOT CHECKED" for claim, verdict in found.items())
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_nan_and_infinity_are_refused(saved, value):
     path, data = saved("hinge")
@@ -278,8 +312,11 @@ def test_tables_are_read(tmp_path):
     assert set(decided(verdicts(tmp_path / "m", tmp_path / "d.csv")).values()) == {"TRUE"}
 
 
-def test_the_checker_needs_nothing_but_python():
-    lines = Path(maxmargin_check.__file__).read_text().splitlines()
+def test_the_checker_is_short_and_needs_nothing_but_python():
+    text = Path(maxmargin_check.__file__).read_text()
+    lines = text.splitlines()
+    code = text.replace(maxmargin_check.__doc__, "").splitlines()
+    assert sum(bool(line.strip()) for line in code) < 400
     modules = {line.split()[1].partition(".")[0] for line in lines if line.startswith(("import ", "from "))}
     assert modules <= sys.stdlib_module_names
 
