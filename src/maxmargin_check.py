@@ -5,7 +5,7 @@
 The file format, the problems and the claims are those of docs/proof-format.md; nothing else of the package is used.
 Every float64 is an integer times a power of two: points are integers over one denominator D, and objectives, duals,
 margins and hull points are exact fractions. Only square roots, exp and log are rounded, with a bound on the error near
-2**-120. Every claim is TRUE, FALSE with the two numbers, or NOT CHECKED with the reason. Exit code: 0 if no claim is
+2**-100. Every claim is TRUE, FALSE with the two numbers, or NOT CHECKED with the reason. Exit code: 0 if no claim is
 false, 1 if one is, 2 if a file cannot be read or its checksum is wrong.
 """
 
@@ -24,9 +24,9 @@ from itertools import chain, combinations, islice, pairwise, repeat
 from operator import mul
 from pathlib import Path
 
-Unreadable, INF, DECIMAL = ValueError, math.inf, Context(prec=42)
-EXP, LOG = DECIMAL.exp, DECIMAL.ln  # rounded correctly to 42 digits
-BITS = 128  # fraction bits of square roots, exp and log; a claim has 53
+Unreadable, INF, DECIMAL = ValueError, math.inf, Context(prec=38)
+EXP, LOG = DECIMAL.exp, DECIMAL.ln  # rounded correctly to 38 digits
+BITS = 112  # fraction bits of square roots, exp and log; a claim has 53
 ERROR = Fraction(1 << 6, 1 << BITS)  # of exp and log, whose size is below 440: rounded thrice
 KERNEL_LIMIT = 4_000_000  # kernel values: about a minute
 CONTENT = {"sha256", "format", "version", "class", "parameters", "problem", "data", "attributes", "column_major"}
@@ -98,7 +98,7 @@ def total(values):  # a sum of fractions and a bound on its error: exact unless 
 
 def root(square, error=0):  # the square root of a fraction and a bound on its error, zero where it is rational
     n, d = max(square, 0).as_integer_ratio()
-    shift = max(0, 6 * BITS - (n * d).bit_length()) // 2 + 1  # a root of 3 BITS bits
+    shift = max(0, 7 * BITS - (n * d).bit_length()) // 2 + 1  # a root of more than 3 BITS bits
     r = math.isqrt(n * d << 2 * shift)
     value, rounding = Fraction(r, d << shift), Fraction(r * r != n * d << 2 * shift, d << shift)
     return value, rounding + (2 * error / value if value else 2 * error and root(error)[0])
@@ -294,9 +294,11 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
     def logistic(self, claim, f, rows, t, *_):  # the duals are the model's probabilities, made feasible by one factor
         finite, free, c, unit = self.problem["C"] < INF, self.problem["intercept"], [self.C[i] for i in rows], 1 << BITS
         s, scores = [f.F[i] * y for i, y in zip(rows, t)], [float(f.F[i] - f.b) for i in rows]
-        exps = (rounded(EXP, -abs(x).numerator, x.denominator) for x in s)
-        losses = (rounded(LOG, unit + e, unit) - min(0, int(x * unit)) for x, e in zip(s, exps))
-        primal = sum(map(mul, c, losses)) / unit + (f.norm / 2 if finite else 0) if free or not f.b else INF
+        products = dict.fromkeys(c, unit)  # one logarithm for each C_i
+        for a, x in zip(c, s):
+            products[a] = products[a] * (unit + rounded(EXP, -abs(x).numerator, x.denominator)) >> BITS
+        primal = sum(a * Fraction(rounded(LOG, x, unit), unit) for a, x in products.items()) + finite * f.norm / 2
+        primal = primal - sum(a * x for a, x in zip(c, s) if x < 0) if free or not f.b else INF
         high = 800.0 + max(map(abs, scores)) if free else 0.0
         low, weights = -high, [float(x) * y for x, y in zip(c, t)]
         for _ in range(64):  # bisection for the intercept at which the probabilities balance
