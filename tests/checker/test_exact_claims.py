@@ -18,7 +18,7 @@ VALUES = st.one_of(
     st.floats(-3, 3, allow_nan=False, allow_subnormal=False),
     st.sampled_from([1e-30, -3e20, 2.0**-70, 1e8 + 1]),
 )
-SETTINGS = settings(max_examples=60, deadline=None)
+SETTINGS = settings(max_examples=40, deadline=None)
 
 
 def exact(values):
@@ -220,14 +220,14 @@ def test_hard_margin(tmp_path_factory, problem):
         assert found["lower"] == answer or not norm
 
 
-@given(st.fractions(0, 200), st.fractions(Fraction(1, 10**40), 10**40))
-@settings(max_examples=300, deadline=None)
+@given(st.fractions(0, 200), st.fractions(Fraction(1, 10**190), 10**190))
+@settings(max_examples=150, deadline=None)
 def test_exp_and_log_within_their_error_bounds(t, a):
     with localcontext() as context:
         context.prec = 150
         unit = Decimal(2) ** maxmargin_check.BITS
-        found = maxmargin_check.exp_negative(t.numerator, t.denominator)
-        assert abs((-Decimal(t.numerator) / t.denominator).exp() * unit - found) <= maxmargin_check.EXP_ERROR
-        found = maxmargin_check.logarithm(a.numerator, a.denominator)
-        error = maxmargin_check.LOG_ERROR * (1 + abs(math.log2(a)))
-        assert abs((Decimal(a.numerator) / a.denominator).ln() * unit - found) <= Decimal(error)
+        error = int(maxmargin_check.ERROR * 2**maxmargin_check.BITS)
+        found = maxmargin_check.rounded(maxmargin_check.EXP, -t.numerator, t.denominator)
+        assert abs((-Decimal(t.numerator) / t.denominator).exp() * unit - found) <= error
+        found = maxmargin_check.rounded(maxmargin_check.LOG, a.numerator, a.denominator)
+        assert abs((Decimal(a.numerator) / a.denominator).ln() * unit - found) <= error

@@ -231,3 +231,29 @@ def test_other_data_are_refused(cancer, iris, tmp_path):
     swapped.write_text("".join([lines[1], lines[0], *lines[2:]]))
     assert "other rows" in refusal(path, swapped)
     assert "are not among the classes" in error_of("verify", path, iris)
+
+
+@pytest.mark.parametrize("model", ["linear-svc", "svc", "ridge"])
+def test_the_independent_checker_runs_too(cancer, tmp_path, model):
+    path = tmp_path / "model"
+    run("train", cancer, "-o", path, "--model", model)
+    answer = told("verify", path, cancer)
+    assert answer["true"] is True
+    assert " TRUE" in answer["maxmargin-check"]
+    assert "FALSE" not in answer["maxmargin-check"]
+
+
+def test_what_the_independent_checker_finds_false_is_refused(cancer, tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    run("train", cancer, "-o", path, "--model", "linear-svc")
+    monkeypatch.setattr("maxmargin_check.check_model", lambda *_: [("primal", "FALSE", "2 <= 1")])
+    assert refusal(path, cancer) == "in exact arithmetic: primal: 2 <= 1"
+
+
+def test_large_data_are_not_checked_in_exact_arithmetic(cancer, tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    run("train", cancer, "-o", path, "--model", "linear-svc")
+    monkeypatch.setattr("maxmargin.cli.verify.CHECKED_ENTRIES", 10)
+    answer = told("verify", path, cancer)
+    assert answer["true"] is True
+    assert answer["maxmargin-check"].startswith("not run: ")
