@@ -82,7 +82,8 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     with ``status_`` "stalled" and the advice to take a smaller one. ``coef_`` is the incumbent, the iterate with the
     smallest objective, and not the last one. With C = inf the descent does not end at the first iterate that separates
     the classes, but at ``max_iter`` or ``max_time``, and then ``coef_`` is the separating iterate with the smallest
-    loss. Without either limit it would never end, so that it then ends at the first separating iterate.
+    loss. Without either limit it would never end, so that it then ends at the first separating iterate, and with status
+    "stalled" where 500 steps in a row lower the objective by less than a hundredth of the gap.
 
     References
     ----------

@@ -39,7 +39,7 @@ class Ridge(LinearRegression):
     max_iter : int, optional
         The largest number of iterations.
     max_time : float, optional
-        The time limit in seconds.
+        The time limit in seconds. With ``lam=0`` the decomposition of X is one call that cannot be stopped.
     verbose : int, default=0
 
     Attributes
