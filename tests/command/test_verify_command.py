@@ -14,6 +14,7 @@ from maxmargin import (
     LinearSVC,
     MarginPerceptron,
     Perceptron,
+    Ridge,
     Status,
     certify,
     load,
@@ -257,3 +258,15 @@ def test_large_data_are_not_checked_in_exact_arithmetic(cancer, tmp_path, monkey
     answer = told("verify", path, cancer)
     assert answer["true"] is True
     assert answer["maxmargin-check"].startswith("not run: ")
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+def test_regressions_on_badly_scaled_columns_are_true(tmp_path):
+    """Files of ridge regressions hold no dual point; that of the rounded coefficients proves less than is claimed."""
+    rng, rows, path = np.random.default_rng(5), tmp_path / "rows.svm", tmp_path / "model"
+    for _ in range(6):
+        X = rng.standard_normal((20, 4)) * 10.0 ** rng.integers(-8, 8, 4)
+        y = X @ rng.standard_normal(4) + rng.standard_normal(20)
+        write_svmlight(rows, X, y)
+        save(Ridge(0.1).fit(X, y), path, X, y)
+        assert told("verify", path, rows)["true"] is True
