@@ -3,6 +3,8 @@
 import math
 import warnings
 from dataclasses import replace
+from fractions import Fraction
+from operator import mul
 
 import numpy as np
 import pytest
@@ -77,3 +79,28 @@ def test_no_hard_margin_is_told_with_its_proof_and_leaves_the_model():
         SVC(C=math.inf, kernel="sigmoid").fit(X, y)
     with pytest.raises(ValueError, match="C must be between"):
         SVR(C=math.inf).fit(X, y)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.0 + 2.0**-50, 1.01, 1.2])
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+def test_the_primal_value_is_that_of_the_models_own_duals(kernel, factor):
+    """Predictions come from the duals as they are, which need not be feasible."""
+    X, y = random_set(5, n=30, d=3)
+    X = X * np.array([1e-3, 1.0, 1e4])
+    model = SVC(kernel=kernel, degree=2, gamma=1.0, coef0=1.0, C=1e-3, max_iter=300).fit(X, y)
+    signs = np.where(y == model.classes_[1], 1, -1)
+    model.dual_coef_ = np.where(model.dual_coef_ > 0.0, factor, 1.0) * model.dual_coef_
+    rows = [[Fraction(float(entry)) for entry in row] for row in X]
+    support, duals = model.support_.tolist(), [Fraction(float(beta)) for beta in model.dual_coef_[0]]
+
+    def value(i, j):
+        inner = sum(map(mul, rows[i], rows[j]))
+        return inner if kernel == "linear" else (inner + 1) ** 2
+
+    scores = [sum(beta * value(i, j) for j, beta in zip(support, duals, strict=True)) for i in range(len(y))]
+    squared_norm = sum(beta * scores[j] for j, beta in zip(support, duals, strict=True))
+    b = Fraction(float(model.intercept_[0]))
+    slacks = [max(Fraction(0), 1 - int(sign) * (score + b)) for sign, score in zip(signs, scores, strict=True)]
+    primal = squared_norm / 2 + Fraction(1e-3) * sum(slacks)
+    gap = certify(model, X, y)
+    assert gap.dual <= primal <= gap.primal

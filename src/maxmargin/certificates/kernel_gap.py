@@ -35,10 +35,11 @@ def measure_kernel_gap(problem: KernelSVMProblem, beta: np.ndarray, b: float) ->
     -------
     SVMGap, or MarginBracket where C = inf
     """
-    beta = problem.losses.feasible(beta)
+    given, beta = beta, problem.losses.feasible(beta)
     support = np.flatnonzero(beta)
     with np.errstate(over="ignore", invalid="ignore"):
-        return _from_scores(problem, beta, b, problem.scores_of(slice(None), support, beta[support]))
+        scores = problem.scores_of(slice(None), support, beta[support])
+        return _from_scores(problem, beta, b, scores, _moved(given, beta))
 
 
 def measure_pair_gaps(problems: PairProblems, betas: Sequence[np.ndarray], intercepts: np.ndarray) -> list[Certificate]:
@@ -47,37 +48,63 @@ def measure_pair_gaps(problems: PairProblems, betas: Sequence[np.ndarray], inter
     feasible = [problem.losses.feasible(beta) for problem, beta in zip(each, betas, strict=True)]
     with np.errstate(over="ignore", invalid="ignore"):
         return [
-            _from_scores(problem, beta, float(b), scores)
-            for problem, beta, b, scores in zip(each, feasible, intercepts, problems.scores(feasible), strict=True)
+            _from_scores(problem, beta, float(b), scores, _moved(given, beta))
+            for problem, given, beta, b, scores in zip(
+                each, betas, feasible, intercepts, problems.scores(feasible), strict=True
+            )
         ]
 
 
-def _from_scores(problem: KernelSVMProblem, beta: np.ndarray, b: float, scores: np.ndarray) -> Certificate:
+def _moved(given: np.ndarray, feasible: np.ndarray) -> float:
+    """sum |beta_j| by which the projection has moved the duals, at most."""
+    return sum_at_most(np.abs(given - feasible) * (1.0 + 2.0 * UNIT)) if (given != feasible).any() else 0.0
+
+
+def _from_scores(
+    problem: KernelSVMProblem, beta: np.ndarray, b: float, scores: np.ndarray, moved: float
+) -> Certificate:
+    """The certificate of feasible duals and their scores; the model's own duals differ from them by ``moved``."""
     support = np.flatnonzero(beta)
     w = feature_vector(problem.diagonal, problem.entry_error, beta[support], scores[support])
     w = w._replace(semidefinite=w.semidefinite and not problem.may_be_indefinite)
+    # The model's coefficients are those of its own duals.
+    own = w if moved == 0.0 else _moved_by(w, moved)
     if problem.hard:
-        return _bracket(problem, beta, scores + b, w)
+        return _bracket(problem, beta, scores + b, w, own)
     targets = float(np.abs(problem.loss.targets).max(initial=0.0))
     of_intercept = 3.0 * UNIT * (abs(b) + float(np.abs(scores).max(initial=0.0)) + targets)
-    lost = losses_at_most(problem.losses, scores + b, up(w.score_error + of_intercept))
-    primal = up(up(0.5 * w.squared_norm) + lost)
+    lost = losses_at_most(problem.losses, scores + b, up(own.score_error + of_intercept))
+    primal = up(up(0.5 * own.squared_norm) + lost)
     terms, sizes = dual_terms_at_least(problem.losses, beta)
     dual = down(terms - cost_of_imbalance(problem.losses, beta, w.longest, sizes, w.radius) - up(0.5 * w.squared_norm))
     gap = gap_with_classes(problem.losses, primal, dual if w.semidefinite else -math.inf, scores + b, beta)
     return replace(gap, assumption=problem.kernel_facts.assumption) if w.semidefinite else gap
 
 
-def _bracket(problem: KernelSVMProblem, beta: np.ndarray, scores: np.ndarray, w: FeatureVector) -> MarginBracket:
-    """Bracket the hard margin in feature space: the hyperplane's own from below, the hulls' distance from above."""
+def _moved_by(w: FeatureVector, moved: float) -> FeatureVector:
+    """Bounds on w + sum_j d_j phi(x_j) with sum |d_j| at most ``moved``."""
+    length = up(moved * w.radius)
+    longest = up(w.longest + length)
+    return w._replace(
+        score_error=up(w.score_error + up(length * w.radius)),
+        squared_norm=up(longest * longest),
+        shortest=max(0.0, down(w.shortest - length)),
+        longest=longest,
+    )
+
+
+def _bracket(
+    problem: KernelSVMProblem, beta: np.ndarray, scores: np.ndarray, w: FeatureVector, own: FeatureVector
+) -> MarginBracket:
+    """Bracket the hard margin in feature space: the model's own from below, the hulls' distance from above."""
     if not w.semidefinite:
         return MarginBracket(-math.inf, math.inf, math.inf, "phi(x)")
     lower, upper = -math.inf, w.radius
-    if w.shortest > 0.0:
+    if own.shortest > 0.0:
         counted = problem.loss.weights > 0.0
-        error = up(w.score_error + 2.0 * UNIT * float(np.abs(scores).max(initial=0.0)))
+        error = up(own.score_error + 2.0 * UNIT * float(np.abs(scores).max(initial=0.0)))
         smallest = float((problem.loss.targets * scores).min(where=counted, initial=math.inf)) - error
-        lower = float(distances_at_least(smallest, w.shortest, w.longest))
+        lower = float(distances_at_least(smallest, own.shortest, own.longest))
     sides = [side[side > 0.0] for side in (beta, -beta)]
     least, most = min(map(sum_at_least, sides)), max(map(sum_at_most, sides))
     if least > 0.0:
