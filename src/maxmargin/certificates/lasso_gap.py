@@ -8,7 +8,16 @@ import numpy as np
 from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.rounding import SMALLEST, UNIT, down, sum_at_most, up, upper_bound
-from maxmargin.certificates.squared_errors import Dual, dual_of, products_at_most, spreads_between, squares_at_most
+from maxmargin.certificates.squared_errors import (
+    Dual,
+    combination_of,
+    dual_of,
+    products_at_most,
+    residuals_of,
+    spreads_between,
+    squares_at_most,
+)
+from maxmargin.engine import MemoryEngine, Threads
 from maxmargin.problems.squared_errors import LassoProblem
 
 
@@ -39,16 +48,17 @@ class LassoGap(DualityGap):
         self._check_lower_bounds(proven, "unused", scale=0.0)
 
 
-def measure_lasso_gap(problem: LassoProblem, w: np.ndarray, b: float) -> LassoGap:
+def measure_lasso_gap(problem: LassoProblem, w: np.ndarray, b: float, n_threads: int = 1) -> LassoGap:
     """Measure the duality gap of coefficients and an intercept; the dual point is made from their residuals."""
     errors, lam = problem.errors.centred, problem.lam
     b = problem.errors.centring.intercept_here(w, b)
-    with np.errstate(over="ignore", invalid="ignore"):
-        residuals = errors.residuals(w, b)
+    with np.errstate(over="ignore", invalid="ignore"), Threads(n_threads) as threads:
+        engine = MemoryEngine(errors, threads)
+        residuals = residuals_of(engine, w, b)
         penalty = up(lam * sum_at_most(np.abs(w)))
         primal = up(0.5 * squares_at_most(errors, w, b, residuals, 2.0 * penalty) + penalty)
         point = dual_of(errors, residuals)
-        products = products_at_most(errors, point, errors.points.combination(point.alpha))
+        products = products_at_most(errors, point, combination_of(engine, point))
         share = _best_share(point, lam, float(products.max(initial=0.0)))
         # The dual point zero is feasible and has the value zero.
         dual = max(0.0, down(down(share * point.gain) - up(0.5 * up(share * up(share * point.squares)))))

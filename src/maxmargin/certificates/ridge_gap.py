@@ -10,12 +10,15 @@ from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.rounding import SMALLEST, UNIT, down, length_at_most, lower_bound, up, upper_bound
 from maxmargin.certificates.squared_errors import (
     NEGLIGIBLE,
+    combination_of,
     dual_of,
     products_at_most,
+    residuals_of,
     spreads_between,
     squared_combination_at_most,
     squares_at_most,
 )
+from maxmargin.engine import MemoryEngine, Threads
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
 
 # Least squares: the bound holds for coefficients up to this many times the norm of those of a fit, enough to contain
@@ -53,27 +56,28 @@ class RidgeGap(DualityGap):
         self._check_lower_bounds(proven, "radius", scale=proven.radius)
 
 
-def measure_ridge_gap(problem: RidgeProblem, w: np.ndarray, b: float) -> RidgeGap:
+def measure_ridge_gap(problem: RidgeProblem, w: np.ndarray, b: float, n_threads: int = 1) -> RidgeGap:
     """Measure the duality gap of coefficients and an intercept; the dual point is made from their residuals."""
     errors, lam = problem.errors.centred, problem.lam
     b = problem.errors.centring.intercept_here(w, b)
     length, radius = length_at_most(w), math.inf
-    with np.errstate(over="ignore", invalid="ignore"):
-        residuals = errors.residuals(w, b)
+    with np.errstate(over="ignore", invalid="ignore"), Threads(n_threads) as threads:
+        engine = MemoryEngine(errors, threads)
+        residuals = residuals_of(engine, w, b)
         penalty = up(up(lam * length) * length)
         primal = up(squares_at_most(errors, w, b, residuals, penalty) + penalty)
         point = dual_of(errors, residuals)
         gain, curvature = point.gain, point.squares
         if lam > 0.0:
             curvature = up(
-                curvature + up(squared_combination_at_most(errors, point, NEGLIGIBLE * lam * curvature) / lam)
+                curvature + up(squared_combination_at_most(engine, point, NEGLIGIBLE * lam * curvature) / lam)
             )
         else:
             spreads = spreads_between(errors)[0]
             too_small = _too_small(errors, spreads)
             spreads = np.maximum(spreads, NO_SPREAD)
             radius = _radius(errors, spreads * w)
-            products = products_at_most(errors, point, errors.points.combination(point.alpha)) / spreads + SMALLEST
+            products = products_at_most(errors, point, combination_of(engine, point)) / spreads + SMALLEST
             products[too_small] = math.inf
             gain = down(gain - up(radius * length_at_most(products * (1.0 + 2.0 * UNIT))))
         dual = _best_on_ray(gain, curvature)

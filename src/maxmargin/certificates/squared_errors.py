@@ -11,6 +11,7 @@ from maxmargin.certificates.bounds import (
     longest_row_at_most,
     row_lengths_at_most,
 )
+from maxmargin.certificates.passes import combination, scores
 from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
@@ -21,6 +22,7 @@ from maxmargin.certificates.rounding import (
     up,
     upper_bound,
 )
+from maxmargin.engine import MemoryEngine
 from maxmargin.problems.squared_errors import SquaredErrors
 
 # Share of the value below which the rounding error is not bounded more finely, which would take another pass.
@@ -129,15 +131,27 @@ def _underflow_of_squares(errors: SquaredErrors) -> float:
     return up(2.0 * (errors.total_weight + errors.points.n_rows) * SMALLEST)
 
 
-def squared_combination_at_most(errors: SquaredErrors, dual: Dual, negligible: float) -> float:
+def residuals_of(engine: MemoryEngine[SquaredErrors], w: np.ndarray, b: float) -> np.ndarray:
+    """y_i - w·x_i - b of all rows."""
+    return engine.problem.targets - scores(engine, "scores", w, b)
+
+
+def combination_of(engine: MemoryEngine[SquaredErrors], dual: Dual) -> np.ndarray:
+    """X^T alpha, as computed."""
+    engine["alpha"] = dual.alpha
+    return combination(engine, "alpha")
+
+
+def squared_combination_at_most(engine: MemoryEngine[SquaredErrors], dual: Dual, negligible: float) -> float:
     """||X^T alpha||², at most; bounded column by column where the rounding error may exceed ``negligible``."""
+    errors = engine.problem
     off = up(gamma(dual.alpha.size + 8) * up(frobenius_norm_at_most(errors.points) * length_at_most(dual.alpha)))
     off = up(off + dual.alpha.size * errors.points.n_columns * SMALLEST)
     if errors.has_intercept:
         off = up(off + up(dual.imbalance * longest_row_at_most(errors.points)))
-    combination = errors.points.combination(dual.alpha)
-    computed = length_at_most(combination)
+    combined = combination_of(engine, dual)
+    computed = length_at_most(combined)
     if not off * (2.0 * computed + off) <= negligible:
-        computed, off = length_at_most(products_at_most(errors, dual, combination)), 0.0
+        computed, off = length_at_most(products_at_most(errors, dual, combined)), 0.0
     length = up(computed + off)
     return up(length * length)
