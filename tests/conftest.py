@@ -7,6 +7,11 @@ import os
 import tempfile
 from pathlib import Path
 
+# Every machine tests the same examples; HYPOTHESIS_PROFILE=explore looks for new ones.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("explore", derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
 # Editing one file does not invalidate loops that were compiled from another: the cache is keyed by the code, without
 # docstrings and comments, of all loops and of the modules whose NamedTuples they take.
 _PACKAGE = Path(__file__).parents[1] / "src" / "maxmargin"
