@@ -7,6 +7,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from hypothesis import settings
+
 # Every machine tests the same examples; HYPOTHESIS_PROFILE=explore looks for new ones.
 settings.register_profile("same", derandomize=True)
 settings.register_profile("explore", derandomize=False)
