@@ -177,7 +177,9 @@ def test_hard_margin(tmp_path_factory, problem):
 
     def below_root(square):
         """The largest float that is not above the square root."""
-        guess = float(np.sqrt(square.numerator / square.denominator))
+        # Squares of floats overflow and underflow: the root is taken in integers.
+        root = math.isqrt((square.numerator << 4800) // square.denominator)
+        guess = float(Fraction(root, 1 << 2400))
         while Fraction(guess) ** 2 > square:
             guess = math.nextafter(guess, 0.0)
         while Fraction(math.nextafter(guess, math.inf)) ** 2 <= square:
