@@ -213,6 +213,10 @@ def test_a_dual_outside_of_its_box_is_refused(iris, tmp_path):
         model.certificate_.check(proven)
     write_svmlight(tmp_path / "rows.svm", data.X, (data.y == 1).astype(int))
     assert refusal(path, tmp_path / "rows.svm").startswith("ClassificationGap: primal")
+    # A certificate that belongs to these duals does not hide that they are outside of their box.
+    model.certificate_, model.status_, model.fit_status_ = proven, Status.STALLED, 1
+    save(model, path)
+    assert refusal(path, tmp_path / "rows.svm") == "dual_coef_ has a dual outside of its box"
 
 
 def test_weights_are_given_as_a_file(cancer, tmp_path):

@@ -26,7 +26,7 @@ COPY_BYTES = 96 << 20
 # Entries that one column counts for when columns are distributed to threads: a block of some dozen rows is read or
 # written for each.
 ENTRIES_PER_COLUMN = 64.0
-# Multiplications in the kernel values that are evaluated between two looks at the limits: some tenths of a second. An
+# Multiplications in the kernel values that are evaluated between two checks of the limits: some tenths of a second. An
 # exponential takes as long as this many.
 PRODUCTS_PER_CALL = 1 << 32
 PRODUCTS_PER_EXPONENTIAL = 32
@@ -66,7 +66,7 @@ class KernelMatrix:
         self._rows_at_once = rows_at_once(self._matrix)
         length = self._matrix.shape[1] if self._dense else points.entries_per_row
         products = (length + PRODUCTS_PER_EXPONENTIAL) * max(1, self.n_rows)
-        # Rows of the matrix that are evaluated between two looks at the limits.
+        # Rows of the matrix that are evaluated between two checks of the limits.
         self.rows_per_call = max(1, int(PRODUCTS_PER_CALL / products))
         squares = points.squared_norms if rows is None else points.squared_norms[rows]
         self._squares: np.ndarray = squares.astype(dtype)
