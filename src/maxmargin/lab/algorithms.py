@@ -60,11 +60,11 @@ class Parameter:
 
 CLICK = "click"
 PARAMETERS = {
-    "order": Parameter("order of the rows", "cyclic", ("cyclic", "shuffled", CLICK), hint="click: click the next point"),
-    "search_order": Parameter("order of the rows", "cyclic", ("cyclic", "shuffled")),
+    "order": Parameter("order", "cyclic", ("cyclic", "shuffled", CLICK), hint="click: click the next point"),
+    "search_order": Parameter("order", "cyclic", ("cyclic", "shuffled"), hint="of the rows"),
     "dual_order": Parameter(
-        "order of the duals", "round robin", ("round robin", "random", "greatest improvement", CLICK),
-        hint="click: click the point whose dual is next",
+        "order", "round robin", ("round robin", "random", "greatest improvement", CLICK),
+        hint="of the duals; click: click the point whose dual is next",
     ),
     "pair": Parameter(
         "pair", "maximal violating", ("maximal violating", "random", CLICK), hint="click: click the two points"
@@ -126,6 +126,15 @@ class Algorithm:
 
 _KERNEL = ("kernel", "gamma", "degree", "coef0")
 _UPDATES = "α: updates × η"
+_MISTAKES = (
+    ("mistakes, and updates against their bound", ("mistakes", "updates", "bound")),
+    ("perceptron criterion J", ("J",)),
+)
+_LENGTH = ("length of w, and its bound", ("length", "length bound"))
+_VIOLATIONS = (
+    ("mistakes and violations", ("mistakes", "violations")),
+    ("margin, and half the guess", ("margin", "half guess")),
+)
 _DUAL = (("primal and dual objective", ("primal", "dual")), ("duality gap", ("gap",)))
 ALGORITHMS = {
     "online": Algorithm(
@@ -134,8 +143,7 @@ ALGORITHMS = {
         ("w = 0, b = 0", "while some y_i f(x_i) <= 0:", "    i = next row", "    if y_i f(x_i) <= 0:   # a mistake",
          "        w = w + eta y_i x_i,  b = b + eta y_i", "no mistake is left"),
         {"start": 0, "correct": 3, "mistake": 4, "no mistake": 5},
-        (("mistakes, and updates against their bound", ("mistakes", "updates", "bound")), ("perceptron criterion J", ("J",)),
-         ("length of w, and its bound", ("length", "length bound"))),
+        (*_MISTAKES, _LENGTH),
         _UPDATES, "Novikoff's bound: few mistakes, because w gets close to u",
     ),
     "batch": Algorithm(
@@ -143,8 +151,7 @@ ALGORITHMS = {
         ("w = 0, b = 0", "while some y_i f(x_i) <= 0:", "    M = all rows with y_i f(x_i) <= 0",
          "    w = w + eta sum_M y_i x_i,  b = b + eta sum_M y_i", "no mistake is left"),
         {"start": 0, "mistakes": 3, "no mistake": 4},
-        (("mistakes, and updates against their bound", ("mistakes", "updates", "bound")), ("perceptron criterion J", ("J",)),
-         ("length of w, and its bound", ("length", "length bound"))),
+        (*_MISTAKES, _LENGTH),
         _UPDATES, "the bound of the batch rule, n times as large",
     ),
     "margin": Algorithm(
@@ -154,8 +161,7 @@ ALGORITHMS = {
          "    elif y_i f(x_i) < g/2 ||w||:   # too close", "        w = w + y_i x_i,  b = b + y_i",
          "every point is at least g/2 away"),
         {"start": 0, "mistake": 4, "too close": 6, "no violation": 7},
-        (("mistakes and violations", ("mistakes", "violations")), ("margin, and half the guess", ("margin", "half guess")),
-         ("length of w", ("length",))),
+        (*_VIOLATIONS, ("length of w", ("length",))),
         _UPDATES, "claims 1 to 5: w grows by at least γ and at most about 3/4 γ an update",
     ),
     "search": Algorithm(
@@ -165,8 +171,7 @@ ALGORITHMS = {
          "        if it is too close:  w = w + y_i x_i,  b = b + y_i",
          "        after 12 R²/g² updates stop:  g = g/2, again", "the margin is at least γ_opt/4"),
         {"start": 0, "mistake": 4, "too close": 5, "forced stop": 6, "no violation": 7},
-        (("mistakes and violations", ("mistakes", "violations")), ("margin, and half the guess", ("margin", "half guess")),
-         ("updates in all", ("updates in all",))),
+        (*_VIOLATIONS, ("updates in all", ("updates in all",))),
         _UPDATES, "a forced stop proves that the guess was too large",
     ),
     "kernel": Algorithm(
@@ -175,33 +180,32 @@ ALGORITHMS = {
         ("alpha = 0,  f(x) = sum_j alpha_j y_j (k(x_j, x) + 1)", "while some y_i f(x_i) <= 0:", "    i = next row",
          "    if y_i f(x_i) <= 0:   # a mistake", "        alpha_i = alpha_i + eta", "no mistake is left"),
         {"start": 0, "mistake": 4, "no mistake": 5},
-        (("mistakes, and updates against their bound", ("mistakes", "updates", "bound")), ("perceptron criterion J", ("J",)),
-         ("length of w in the feature space", ("length", "length bound"))),
+        (*_MISTAKES, _LENGTH),
         _UPDATES, "Novikoff's bound in the feature space",
     ),
     "ascent": Algorithm(
         "coordinate ascent", "coordinate_ascent", ("C", "dual_order", *_KERNEL, "seed"),
         ("alpha = 0,  f(x) = sum_j alpha_j y_j k(x_j, x)", "while the KKT conditions do not hold:", "    i = next row",
-         "    alpha_i = alpha_i + (1 - y_i f(x_i)) / k(x_i, x_i)", "    clip alpha_i to [0, C]", "optimal: primal = dual",
-         "unbounded: no hyperplane separates the points"),
+         "    alpha_i = alpha_i + (1 - y_i f(x_i)) / k(x_i, x_i)", "    clip alpha_i to [0, C]",
+         "optimal: primal = dual", "unbounded: no hyperplane exists"),
         {"start": 0, "coordinate": 3, "optimal": 5, "unbounded": 6}, _DUAL, "α in [0, C]",
         "weak duality: every dual value is below every primal value",
     ),
     "smo": Algorithm(
         "SMO", "smo", ("C", "pair", *_KERNEL, "seed"),
         ("alpha = 0", "while the KKT conditions do not hold:", "    i, j = next pair",
-         "    t = ((y_i - f(x_i)) - (y_j - f(x_j))) / (k_ii + k_jj - 2 k_ij)", "    clip t, so that both stay in [0, C]",
+         "    t = (y_i - f(x_i) - y_j + f(x_j)) / (k_ii + k_jj - 2 k_ij)", "    clip t, so that both stay in [0, C]",
          "    alpha_i = alpha_i + y_i t,  alpha_j = alpha_j - y_j t", "optimal: primal = dual",
-         "unbounded: no hyperplane separates the points"),
+         "unbounded: no hyperplane exists"),
         {"start": 0, "pair": 5, "optimal": 6, "unbounded": 7}, _DUAL, "α in [0, C]",
         "weak duality: every dual value is below every primal value",
     ),
     "hulls": Algorithm(
         "nearest points of the hulls", "nearest_hull_points", ("intercept",),
         ("c = 1 for the first row of each class", "x+ = sum c_i x_i,  x- = sum c_j x_j,  w = x+ - x-",
-         "while margin < ||x+ - x-|| / 2:", "    in one class: j = farthest out, i = farthest in",
-         "    move weight from j to i, until the points are nearest", "optimal: margin = half the distance",
-         "the hulls meet: no hyperplane separates the points"),
+         "while margin < ||x+ - x-|| / 2:", "    in one class: j = farthest out, i = nearest",
+         "    move weight from j to i", "optimal: margin = half the distance",
+         "the hulls meet: no hyperplane exists"),
         {"start": 0, "pair": 4, "optimal": 5, "hulls meet": 6},
         (("bracket of the largest margin", ("lower", "upper")), ("distance of the hull points", ("distance",))),
         "c: weights in the hulls", "margin <= γ_opt <= half the distance",

@@ -1,5 +1,6 @@
 """What is true of the points, whatever algorithm runs on them; the hyperplanes that proofs refer to."""
 
+from collections import deque
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -114,9 +115,48 @@ def _kernel_reference(points: tuple, labels: tuple, options: tuple) -> tuple | N
     X, y = np.array(points, dtype=float), np.array(labels)
     K = lectures.kernel_matrix(X, **chosen) + float(intercept)
     passes = max(1, MAX_ASCENT // len(y))
-    step = None
-    for step in lectures.coordinate_ascent(K, y, np.inf, kernel="precomputed", tol=0.1, max_passes=passes):
-        pass
-    if step is None or step.margins.min() <= 0:
+    steps = lectures.coordinate_ascent(K, y, np.inf, kernel="precomputed", tol=0.1, max_passes=passes)
+    last = deque(steps, maxlen=1)
+    if not last or last[0].margins.min() <= 0:
         return None
-    return ([float(value) for value in step.alpha],)
+    return ([float(value) for value in last[0].alpha],)
+
+
+@dataclass(frozen=True)
+class BoundFacts:
+    """The numbers in the mistake bounds: R and the margin of u.
+
+    Attributes
+    ----------
+    R, gamma : float
+    space : str
+        The points that they are about: "x" or "(x, 1)", or those in the feature space.
+    separates : bool
+        Whether u separates the points with margin gamma.
+    """
+
+    R: float
+    gamma: float
+    space: str
+    separates: bool
+
+
+def bound_facts(state: State, options: dict[str, Any] | None = None) -> BoundFacts | None:
+    """R and gamma of a perceptron on these points; None for other algorithms, and without a reference."""
+    X, y = arrays(state)
+    if state.algorithm == "kernel" and options is not None:
+        if (found := kernel_reference(state, options)) is None:
+            return None
+        chosen = {name: value for name, value in options.items() if name != "intercept"}
+        K, signed = lectures.kernel_matrix(X, **chosen) + float(options["intercept"]), np.array(found[0]) * y
+        gamma = float((y * (K @ signed)).min() / np.sqrt(signed @ K @ signed))
+        return BoundFacts(float(np.sqrt(K.diagonal().max())), gamma, "the feature space", True)
+    if state.algorithm not in ("online", "batch", "margin", "search") or (u := reference(state)) is None:
+        return None
+    Z = np.column_stack([X, np.full(len(X), float(state["intercept"]))])
+    Z = Z / np.linalg.norm(Z, axis=1)[:, None] if state["unit_length"] else Z
+    w = np.append(*u[:2])
+    separates = len(u) == 2
+    gamma = float((y * (Z @ w)).min() / np.linalg.norm(w)) if separates else float(u[2])
+    space = ("(x, 1)" if state["intercept"] else "x") + (" of unit length" if state["unit_length"] else "")
+    return BoundFacts(float(np.linalg.norm(Z, axis=1).max()), gamma, f"the points {space}", separates)

@@ -40,7 +40,7 @@ def first_frame(state: State, step: lectures.Step | None) -> dict[str, Any]:
         groups = [y > 0, y < 0] if state["intercept"] else [np.full(len(y), True)]
         alpha[[int(np.argmax(group)) for group in groups if group.any()]] = 1.0
     w, b = (np.zeros(2), 0.0) if step is None else (step.w_before, step.b_before)
-    frame = {
+    frame: dict[str, Any] = {
         "number": 0, "updates": 0, "reason": "start", "rows": [], "w": w, "b": b, "wBefore": w, "bBefore": b,
         "alpha": alpha, "margins": y * (b if w is None else X @ w + b), "values": {}, "claims": [], "conditions": [],
         "classes": "0" * len(y), "line": 0,
@@ -70,7 +70,7 @@ def frame_of(state: State, step: lectures.Step) -> dict[str, Any]:
         "conditions": [_claim(claim) for claim in step.conditions],
         "classes": kkt_classes(state, step.alpha, step.margins),
         "line": algorithm.lines.get(step.reason, 0),
-        "text": text_of(state, step),
+        "text": text_of(step),
     }
     if isinstance(step, lectures.GuessStep):
         frame |= {"guess": step.guess, "round": step.round}
@@ -131,7 +131,11 @@ _DONE = {
 }
 
 
-def text_of(state: State, step: lectures.Step) -> str:
+def _all_hold(count: int) -> str:
+    return "The claim holds." if count == 1 else f"All {count} claims hold."
+
+
+def text_of(step: lectures.Step) -> str:
     """One step in words, for everybody and for screen readers; points are counted from 1."""
     rows = [row + 1 for row in step.rows]
     parts = [f"Step {step.number}."]
@@ -164,8 +168,8 @@ def text_of(state: State, step: lectures.Step) -> str:
     names = ("mistakes", "violations", "J", "margin", "primal", "dual", "gap", "lower", "upper", "loss")
     known = [f"{name} {step.values[name]:.5g}" for name in names if name in step.values]
     if known:
-        parts.append(f"{', '.join(known)}.".replace("mistakes", "Mistakes", 1))
+        parts.append(f"{known[0][0].upper()}{', '.join(known)[1:]}.")
     if step.claims:
         false = [claim.name for claim in step.claims if not claim.holds]
-        parts.append(f"Does not hold: {', '.join(false)}." if false else f"All {len(step.claims)} claims hold.")
+        parts.append(f"Does not hold: {', '.join(false)}." if false else _all_hold(len(step.claims)))
     return " ".join(parts)

@@ -65,7 +65,7 @@ LESSONS = (
         "What if no hyperplane exists?",
         "On inseparable data the perceptron never stops, and its mistakes obey another bound, with the deficits of u.",
         "Will it come back to a hyperplane that it had before? What does the marked point of both hulls prove?",
-        "It oscillates for ever. The hulls of the two classes share a point, and no hyperplane can have it on both sides.",
+        "It oscillates for ever. The two hulls share a point, and no hyperplane can have it on both sides.",
         "both labels", "online",
     ),
     Lesson(

@@ -14,7 +14,7 @@ import numpy as np
 
 from maxmargin.lab.algorithms import ALGORITHMS, PARAMETERS
 from maxmargin.lab.export import csv_of, python_of
-from maxmargin.lab.facts import facts
+from maxmargin.lab.facts import bound_facts, facts
 from maxmargin.lab.frames import first_frame, frame_of, jsonable
 from maxmargin.lab.lessons import LESSONS
 from maxmargin.lab.presets import PRESETS, TABLES, Table, table_of
@@ -153,10 +153,10 @@ class Page:
         labels[row] = -labels[row]
         return self._edited(list(self.state.points), labels)
 
-    def _clear(self, event: dict[str, Any]) -> list[Message]:
+    def _clear(self, _: dict[str, Any]) -> list[Message]:
         return self._edited([], [])
 
-    def _undo(self, event: dict[str, Any]) -> list[Message]:
+    def _undo(self, _: dict[str, Any]) -> list[Message]:
         if not self.undone:
             raise ValueError("there is nothing to undo.")
         last = self.undone.pop()
@@ -285,6 +285,7 @@ class Page:
         """Everything but the frames."""
         algorithm, known = ALGORITHMS[self.state.algorithm], facts(self.state) if self.state.points else None
         kernel = kernel_options(self.state) if algorithm.is_svm or self.state.algorithm == "kernel" else None
+        bound = bound_facts(self.state, {**(kernel or {}), "intercept": self.state["intercept"]}) if known else None
         hidden = {"gamma", "degree", "coef0"} - set(kernel or ())
         table = None
         if self.table is not None:
@@ -309,6 +310,7 @@ class Page:
             "picks": PICKS.get(self.state.algorithm, 0),
             "waits": waits_for_click(self.state),
             "facts": None if known is None else asdict(known),
+            "bound": None if bound is None else asdict(bound),
             "canUndo": bool(self.undone),
             "lesson": self.lesson,
         })  # fmt: skip

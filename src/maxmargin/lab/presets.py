@@ -83,7 +83,7 @@ def _tiny_margin() -> Points:
     along, y = np.linspace(-3, 3, 16), np.where(np.arange(16) % 2, -1, 1)
     across = y * (0.06 + np.abs(generator.standard_normal(16)))
     across[6:10] = y[6:10] * 0.06
-    return _of(np.column_stack([along + 0.3 * across, 0.5 * along - across]) + [0.4, 0.2], y)
+    return _of(np.column_stack([along + 0.3 * across + 0.4, 0.5 * along - across + 0.2]), y)
 
 
 def _both_labels() -> Points:

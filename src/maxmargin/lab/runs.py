@@ -24,7 +24,7 @@ def arguments(state: State) -> dict[str, Any]:
 
     Pairs that were clicked stand under "pairs"; `started` makes a function of them.
     """
-    X, y = arrays(state)
+    X, _ = arrays(state)
     name = state.algorithm
     if name in ("ascent", "smo"):
         given: dict[str, Any] = {"C": state["C"], **kernel_options(state)}
@@ -101,7 +101,7 @@ def started(state: State) -> Iterator[lectures.Step]:
         return iter(())
     if "pairs" in given:
         pairs = iter([tuple(pair) for pair in given.pop("pairs")])
-        given["pair"] = lambda alpha, margins: next(pairs, None)
+        given["pair"] = lambda *_: next(pairs, None)
     return getattr(lectures, ALGORITHMS[state.algorithm].function)(X, y, **given)
 
 

@@ -180,5 +180,3 @@ def check_step(step: Any) -> int:
     if type(step) is not int or not 0 <= step <= 10**9:
         raise ValueError(f"there is no step {step!r:.50}.")
     return step
-
-

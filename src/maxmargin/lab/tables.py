@@ -61,20 +61,24 @@ def _svmlight(lines: list[str]) -> Table:
     width = max(2, *(max(row, default=0) for row in rows))
     X = np.zeros((len(rows), width))
     for i, row in enumerate(rows):
-        for index, value in row.items():
-            X[i, index - 1] = value
+        for column, entry in row.items():
+            X[i, column - 1] = entry
     return Table(X, tuple(labels), tuple(f"column {index + 1}" for index in range(width)))
 
 
 def _csv(lines: list[str]) -> Table:
     delimiter = max(",;\t", key=lines[0].count)
     try:
-        rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter)]
+        rows = [
+            [cell.strip() for cell in row] for row in csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter)
+        ]
     except csv.Error as error:
         raise ValueError(f"the text is no CSV: {error}.") from error
     width = len(rows[0])
     if not 3 <= width <= MAX_COLUMNS + 1:
-        raise ValueError(f"line 1: a row of CSV needs two numbers and a label, up to {MAX_COLUMNS} numbers, got {width}.")
+        raise ValueError(
+            f"line 1: a row of CSV needs two numbers and a label, up to {MAX_COLUMNS} numbers, got {width}."
+        )
     names, rows = (rows[0], rows[1:]) if not any(map(_is_number, rows[0])) else (None, rows)
     if not rows:
         raise ValueError("the text has names of columns, but no rows.")

@@ -51,5 +51,3 @@ def _two_columns(X: Any, y: Any) -> tuple[list[tuple[float, float]], list[int]]:
     if X.shape[1] != 2:
         raise ValueError(f"X must have two columns, got {X.shape[1]}: choose two, or two principal components.")
     return [(float(a), float(b)) for a, b in X], [int(sign) for sign in signs]
-
-

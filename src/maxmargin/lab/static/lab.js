@@ -9,7 +9,7 @@ text { font: 12px system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif; 
 .grid { stroke: #eaeef2; stroke-width: 1; } .axis { stroke: #c3ccd5; stroke-width: 1.2; }
 .band { fill: #009e73; fill-opacity: .09; } .edge { stroke: #009e73; stroke-width: 1.5; stroke-dasharray: 6 4; }
 .line { stroke: #17212b; stroke-width: 2.6; } .before { stroke: #7b8794; stroke-width: 1.6; stroke-dasharray: 2 5; }
-.plus { fill: #0072b2; } .minus { fill: #d55e00; }
+.label { paint-order: stroke; stroke: #fff; stroke-width: 4; } .side { fill-opacity: .055; } .plus { fill: #0072b2; } .minus { fill: #d55e00; }
 .point { stroke: #fff; stroke-width: 1.2; cursor: grab; } .point.used { stroke: #17212b; stroke-width: 2.2; }
 .point.faint { opacity: .5; }
 .wrong { stroke: #fff; stroke-width: 1.8; pointer-events: none; } .halo { fill: none; stroke: #e0a800; stroke-width: 4; }
@@ -35,9 +35,9 @@ const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;"
 // Formulas as people write them.
 const pretty = (text) =>
   [
-    [/\|\|/g, "‖"], [/<=/g, "≤"], [/>=/g, "≥"], [/gamma_opt/g, "γₒₚₜ"], [/gamma/g, "γ"], [/alpha/g, "α"], [/\beta\b/g, "η"],
-    [/\bxi_/g, "ξ_"], [/\bmu_/g, "μ_"], [/\bsum\b/g, "Σ"], [/sqrt\(([^)]*)\)/g, "√($1)"], [/_k-1/g, "ₖ₋₁"],
-    [/_i/g, "ᵢ"], [/_j/g, "ⱼ"], [/_k/g, "ₖ"], [/_0|(?<=w)0/g, "₀"], [/ - /g, " − "], [/gradient/g, "∇ℓ"],
+    [/\|\|/g, "‖"], [/<=/g, "≤"], [/>=/g, "≥"], [/(gamma|γ)_opt/g, "γₒₚₜ"], [/gamma/g, "γ"], [/alpha/g, "α"], [/\beta\b/g, "η"],
+    [/\bxi_/g, "ξ_"], [/\bmu_/g, "μ_"], [/\bsum(?=\b|_)/g, "Σ"], [/sqrt\(([^)]*)\)/g, "√($1)"], [/_k-1/g, "ₖ₋₁"], [/_ii/g, "ᵢᵢ"], [/_ij/g, "ᵢⱼ"], [/_jj/g, "ⱼⱼ"],
+    [/_i/g, "ᵢ"], [/_j/g, "ⱼ"], [/_k/g, "ₖ"], [/_0|(?<=w)0/g, "₀"], [/ - /g, " − "], [/‖gradient‖/g, "‖∇ℓ‖"],
   ].reduce((result, [from, to]) => result.replace(from, to), text);
 
 function make(tag, attributes = {}, ...children) {
@@ -117,8 +117,8 @@ function render({ model, el }) {
   const say = make("p", { class: "mm-say" });
   const live = make("div", { class: "mm-hidden", "aria-live": "polite", role: "status" });
   const play = button("▶ play", "play or pause (space)", () => setPlaying(!playing), { class: "mm-play" });
-  const first = button("⏮", "to the start (Home)", () => go(0)), back = button("◀", "one step back (←)", () => go(cursor - 1));
-  const next = button("▶", "one step (→)", () => go(cursor + 1)), last = button("⏭", "to the end (End)", () => { setPlaying(false); toEnd = true; go(frames.length - 1); }, { "data-name": "end" });
+  const first = button("|◀", "to the start (Home)", () => go(0)), back = button("◀", "one step back (←)", () => go(cursor - 1));
+  const next = button("▶", "one step (→)", () => go(cursor + 1)), last = button("▶|", "to the end (End)", () => { setPlaying(false); toEnd = true; go(frames.length - 1); }, { "data-name": "end" });
   next.dataset.name = "step"; back.dataset.name = "back"; first.dataset.name = "start"; play.dataset.name = "play";
   const speed = make("input", { type: "range", min: 0, max: 6, step: 0.1, value: 2, "aria-label": "speed, steps a second", title: "speed" });
   const speedText = make("output");
@@ -170,10 +170,11 @@ function render({ model, el }) {
           make("div", { class: "mm-tools", role: "group", "aria-label": "tools" }, ...Object.values(tools), classButton, make("span", { class: "mm-gap" }), undo, clear),
           svg, say,
           make("div", { class: "mm-transport", role: "group", "aria-label": "steps" }, first, back, play, next, last, make("label", { class: "mm-hidden" }, "speed"), speed, speedText),
-          make("div", { class: "mm-position" }, position, positionText), controls, tableControls)),
+          make("div", { class: "mm-position" }, position, positionText), controls, tableControls),
+        card("trace", heading("Trace", make("small", {}, "click a step to go there")), trace)),
       make("div", { class: "mm-column" }, card("proof", heading("Proof", proofTitle), proof), card("code", heading("Algorithm"), listing)),
       make("div", { class: "mm-column" }, card("duals", heading("Duals", dualsTitle), make("div", { class: "mm-bars" }, bars, box), legend),
-        card("curves", heading("Curves"), charts), card("trace", heading("Trace", make("small", {}, "click a step to go there")), trace))),
+        card("curves", heading("Curves"), charts))),
     live, dialog);
   el.replaceChildren(root);
 
@@ -231,6 +232,7 @@ function render({ model, el }) {
     else if (cursor >= frames.length && !ended) ask(cursor);
     else if (cursor >= frames.length) cursor = frames.length - 1;
     show();
+    if (tool === "plane" && !mine && message.from === 0) setTool("plane");
   }
   function ask(to) {
     if (waiting || ended) return;
@@ -338,13 +340,14 @@ function render({ model, el }) {
       return dot;
     });
     const hullOf = (sign) => convexHull(state.points.filter((_, row) => state.labels[row] === sign));
-    if (state.algorithm === "hulls" || state.facts?.meeting) {
+    if (state.algorithm === "hulls" || (state.facts?.meeting && (state.kernel?.kernel ?? "linear") === "linear")) {
       for (const [sign, name] of [[1, "plus"], [-1, "minus"]]) {
         const hull = hullOf(sign);
         if (hull.length) draw(layers.hulls, "polygon", { points: hull.map(([x, y]) => `${px(x)},${py(y)}`).join(" "), class: `hull ${name}` });
       }
     }
     layers.marked = state;
+    layers.corner = undefined;
   }
   // The part of the line w·x + b = level that is inside the picture, in pixels.
   function clipped(w, b, level) {
@@ -377,6 +380,11 @@ function render({ model, el }) {
         draw(layers.planes, "polygon", { points: `${s.x1},${s.y1} ${s.x2},${s.y2} ${t.x2},${t.y2} ${t.x1},${t.y1}`, class: "band" });
       }
       edges.filter(Boolean).forEach((line) => draw(layers.planes, "line", { ...line, class: "edge" }));
+      const side = clipped(w, b, 0), far = (W + H) / Math.hypot(...w);
+      if (side) for (const [sign, name] of [[1, "plus"], [-1, "minus"]]) {
+        const [dx, dy] = [sign * w[0] * far, -sign * w[1] * far];
+        draw(layers.region, "polygon", { points: `${side.x1},${side.y1} ${side.x2},${side.y2} ${side.x2 + dx},${side.y2 + dy} ${side.x1 + dx},${side.y1 + dy}`, class: `side ${name}` });
+      }
       const before = f.wBefore && f.number ? clipped(f.wBefore.map(number), number(f.bBefore), 0) : null;
       const now = clipped(w, b, 0);
       if (before && f.rows.length) draw(layers.planes, "line", { ...before, class: "before" });
@@ -391,7 +399,7 @@ function render({ model, el }) {
       const [x, y] = state.facts.meeting;
       draw(layers.marks, "path", { d: `M${px(x)},${py(y) - 8} l8,8 l-8,8 l-8,-8 z`, class: "meet" }).append(document.createElementNS(SVG, "title"));
       layers.marks.lastChild.firstChild.textContent = "Both hulls contain this point: no hyperplane separates the classes.";
-      draw(layers.marks, "text", { x: px(x) + 11, y: py(y) + 4 }, "in both hulls");
+      draw(layers.marks, "text", { x: px(x) + 11, y: py(y) + 4, class: "label" }, "in both hulls");
     }
     const bold = state.points.length > 0 && f.number > 0;
     layers.dots.forEach((dot, row) => {
@@ -407,10 +415,15 @@ function render({ model, el }) {
   // w before, the change, and w after, as arrows from one origin; parallel to what they are in the plane.
   function drawArrows(f, w) {
     const before = f.wBefore ? f.wBefore.map(number) : [0, 0];
-    const size = Math.min(132, W * 0.26), left = W - size - 8, top = 8, mid = [left + size / 2, top + size / 2 + 6];
+    const size = Math.min(128, W * 0.26);
+    // In the corner with the fewest points.
+    const corners = [[W - size - 8, 8], [8, 8], [W - size - 8, H - size - 24], [8, H - size - 24]];
+    const inside = ([left, top]) => state.points.filter(([x, y]) => px(x) > left - 8 && px(x) < left + size + 8 && py(y) > top - 8 && py(y) < top + size + 8).length;
+    const [left, top] = layers.corner ?? (layers.corner = corners.reduce((best, corner) => (inside(corner) < inside(best) ? corner : best)));
+    const mid = [left + size / 2, top + size / 2 + 6];
     const longest = Math.max(Math.hypot(...w), Math.hypot(...before), 1e-300), scale = (size / 2 - 20) / longest;
     draw(layers.inset, "rect", { x: left, y: top, width: size, height: size, rx: 6, class: "inset" });
-    draw(layers.inset, "text", { x: left + 7, y: top + 16 }, f.rows.length === 1 ? "w before, + change, = w" : "w before and after");
+    draw(layers.inset, "text", { x: left + 7, y: top + 16 }, "w: before, after");
     const tip = (v) => [mid[0] + v[0] * scale, mid[1] - v[1] * scale];
     const arrow = (from, to, colour, width) => {
       const length = Math.hypot(to[0] - from[0], to[1] - from[1]);
@@ -617,6 +630,8 @@ function render({ model, el }) {
     if (!known) return state.points.length ? ["", "There is one class only."] : ["", "There are no points."];
     if (known.separable) return ["", `<b>Separable.</b> The largest margin γₒₚₜ is between <b>${fmt(known.lower, 5)}</b> and <b>${fmt(known.upper, 5)}</b>: a hyperplane and two hull points prove it.`];
     if (known.separable === false) {
+      if (state.kernel && state.kernel.kernel !== "linear") return ["", "No line separates these points; a hyperplane in the feature space may."];
+      if (!known.meeting) return ["no", "<b>Not separable</b> by a hyperplane through the origin, as weights of the points y·x with the sum 0 prove."];
       const where = known.meeting ? ` at (${known.meeting.map((v) => fmt(v)).join(", ")})` : "";
       const count = known.hull_weights.filter((weight) => weight > 0).length;
       return ["no", `<b>Not separable.</b> The convex hulls of the classes meet${where}, as the weights of ${count} points prove: no hyperplane has that point on both sides.`];
@@ -629,6 +644,10 @@ function render({ model, el }) {
     proofTitle.textContent = pretty(catalog.algorithms[state.algorithm].theory);
     const [kind, words] = factText();
     let html = `<p class="mm-fact ${kind}">${words}</p>`;
+    if (state.bound) {
+      const { R, gamma, space, separates } = state.bound;
+      html += `<p class="mm-fact">For ${escaped(space)}: R = <b>${fmt(R)}</b>, ${separates ? `u has margin γ = <b>${fmt(gamma)}</b>, so that (R/γ)² = <b>${fmt((R / gamma) ** 2)}</b>` : `γ = <b>${fmt(gamma)}</b>, which no u has: T is what points lack of it`}.</p>`;
+    }
     if (measured) html += `<p class="mm-fact try">${escaped(measuredText())}</p><table><tbody>${measured.claims.map((claim) => claimRow(claim)).join("")}</tbody></table>`;
     if (f.claims.length) html += `<h3>true of every step</h3><table><tbody>${f.claims.map((claim) => claimRow(claim)).join("")}</tbody></table>`;
     if (f.conditions.length) html += `<h3>true at the optimum</h3><table><tbody>${f.conditions.map((claim) => claimRow(claim, true)).join("")}</tbody></table>`;
@@ -653,10 +672,10 @@ function render({ model, el }) {
     const f = frame(), n = state.points.length, width = Math.max(200, bars.clientWidth || 320), height = 116, base = height - 14, top = 12;
     const alpha = (measured?.alpha ?? f.alpha ?? []).map(number), svm = catalog.algorithms[state.algorithm].svm, C = number(state.values.C);
     const most = svm && Number.isFinite(C) ? C : Math.max(...alpha, state.algorithm === "hulls" ? 1 : 0) || 1;
-    dualsTitle.textContent = `${catalog.algorithms[state.algorithm].duals}${measured?.alpha ? " (yours)" : ""}`;
+    dualsTitle.textContent = `${pretty(catalog.algorithms[state.algorithm].duals)}${measured?.alpha ? " (yours)" : ""}`;
     layers.most = most;
     const left = 38, wide = (width - left - 4) / Math.max(1, n), parts = [`<line x1="${left}" x2="${width}" y1="${base}" y2="${base}" stroke="#c3ccd5"/><line x1="${left}" x2="${width}" y1="${top}" y2="${top}" stroke="#c3ccd5" stroke-dasharray="3 3"/>`,
-      `<text x="${left - 5}" y="${top + 4}" text-anchor="end" font-size="11.5" fill="#52606d">${svm && Number.isFinite(C) ? `C=${fmt(C, 3)}` : fmt(most, 3)}</text><text x="${left - 5}" y="${base + 4}" text-anchor="end" font-size="11.5" fill="#52606d">0</text>`];
+      `<text x="${left - 5}" y="${top + 4}" text-anchor="end" font-size="11.5" fill="#52606d">${svm && Number.isFinite(C) ? `C=${fmt(C, 3)}` : fmt(most, 2)}</text><text x="${left - 5}" y="${base + 4}" text-anchor="end" font-size="11.5" fill="#52606d">0</text>`];
     const rows = new Set(f.rows.length < n ? f.rows : []);
     for (let row = 0; row < n; row += 1) {
       const tall = Math.max(alpha[row] > 0 ? 2 : 0, (Math.min(alpha[row], most) / most) * (base - top)), violated = svm && Number(f.classes[row]) > 2 && !measured?.alpha;
@@ -678,7 +697,7 @@ function render({ model, el }) {
   function drawBox(f, C) {
     box.style.display = state.algorithm === "smo" ? "" : "none";
     if (state.algorithm !== "smo") return;
-    const size = 150, height = 116, left = 24, base = 96, wide = 84;
+    const size = 150, height = 116, left = 38, base = 96, wide = 84;
     box.setAttribute("viewBox", `0 0 ${size} ${height}`);
     if (!f.pair) { box.innerHTML = `<text x="10" y="60" font-size="11.5" fill="#52606d">the pair's box and line</text>`; return; }
     const values = [f.pair.before, ...f.pair.segment, f.pair.clipped, f.pair.unclipped].flat().map(number).filter(Number.isFinite);
@@ -753,7 +772,7 @@ function render({ model, el }) {
       if (scaled(high) - scaled(low) < 1e-12 * Math.max(1, Math.abs(high))) { if (logarithmic && !keys.includes("bound")) { low /= 2; high *= 2; } else { high += Math.max(0.5, 0.1 * Math.abs(high)); low = Math.min(low, 0); } }
       const x = (k) => left + ((k - 1) / Math.max(1, until - 1)) * (right - left), y = (v) => base - ((scaled(v) - scaled(low)) / (scaled(high) - scaled(low))) * (base - top);
       const names = keys.map((key, k) => { const now = series[k].at(-1); return `<tspan fill="${SERIES[k]}" font-weight="600">${k ? "  " : ""}${key === "updates" ? "updates" : escaped(key)} ${now ? fmt(now[1]) : "–"}</tspan>`; }).join("");
-      const marks = [low, high].map((v) => `<text x="${left - 5}" y="${y(v) + (v === low ? 0 : 8)}" text-anchor="end" font-size="11" fill="#52606d">${fmt(v, 2)}</text>`).join("");
+      const marks = [low, high].map((v) => `<text x="${left - 5}" y="${y(v) + (v === low ? 0 : 8)}" text-anchor="end" font-size="11" fill="#52606d">${fmt(v, 3)}</text>`).join("");
       const lines = series.map((found, k) => (found.length > 1 ? `<polyline fill="none" stroke="${SERIES[k]}" stroke-width="2" stroke-dasharray="${DASHES[k]}" points="${found.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join(" ")}"/>` : "") + (found.length ? `<circle cx="${x(found.at(-1)[0])}" cy="${y(found.at(-1)[1])}" r="3" fill="${SERIES[k]}"/>` : "")).join("");
       const chart = charts.children[which];
       chart.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -765,11 +784,11 @@ function render({ model, el }) {
 
   // The trace.
   function drawTrace() {
-    const keys = [...new Set(catalog.algorithms[state.algorithm].charts.flatMap(([, names]) => names))].filter((key) => !["updates", "bound", "length bound", "half guess"].includes(key)).slice(0, 3);
+    const keys = [...new Set(catalog.algorithms[state.algorithm].charts.flatMap(([, names]) => names))].filter((key) => !["updates", "bound", "length bound", "half guess"].includes(key)).slice(0, 4);
     const from = Math.max(0, Math.min(cursor - 20, frames.length - 41)), to = Math.min(frames.length, from + 41), parts = [];
     for (let k = from; k < to; k += 1) {
       const f = frames[k], points = f.rows.length > 3 ? `${f.rows.length} points` : f.rows.map((row) => row + 1).join(", ");
-      const w = f.w ? `(${f.w.map((v) => fmt(v, 3)).join(", ")})` : "–";
+      const w = f.w ? `(${f.w.map((v) => fmt(v, 2)).join(", ")})` : "–";
       parts.push(`<tr data-step="${k}" class="${k > cursor ? "later" : ""}${hot >= 0 && f.rows.includes(hot) && f.rows.length < 4 ? " hot" : ""}"${k === cursor ? ' aria-current="step"' : ""}><td><button type="button" aria-label="go to step ${k}">${k}</button></td><td>${escaped(f.reason)}</td><td>${points}</td><td>${w}</td><td>${fmt(f.b, 3)}</td>${keys.map((key) => `<td>${fmt(f.values[key], 4)}</td>`).join("")}</tr>`);
     }
     trace.innerHTML = `<table><thead><tr><th>#</th><th>why</th><th>points</th><th>w</th><th>b</th>${keys.map((key) => `<th>${escaped(key)}</th>`).join("")}</tr></thead><tbody>${parts.join("")}</tbody></table>`;
