@@ -62,7 +62,10 @@ def _facts(points: tuple, labels: tuple, intercept: bool) -> Facts | None:
     if len(set(labels)) < 2:
         return None
     X, y = np.array(points, dtype=float), np.array(labels)
-    found = separate(X, y, fit_intercept=intercept, max_time=2.0)
+    try:
+        found = separate(X, y, fit_intercept=intercept)
+    except ValueError:  # numbers of so different a size that their squares overflow or vanish
+        return None
     weights = found.hull_weights
     meeting = tuple(map(float, weights[y > 0] @ X[y > 0])) if intercept and found.separable is False else None
     return Facts(
@@ -89,7 +92,10 @@ def _reference(points: tuple, labels: tuple, intercept: bool, unit_length: bool)
     if unit_length and not lengths.all():
         return None
     Z = Z / lengths[:, None] if unit_length else Z
-    found = separate(Z, y, fit_intercept=False, max_time=2.0)
+    try:
+        found = separate(Z, y, fit_intercept=False)
+    except ValueError:
+        return None
     if found.separable and found.margin > 0:
         b = float(found.coef[2]) if intercept else 0.0
         return [float(value) for value in found.coef[:2]], b

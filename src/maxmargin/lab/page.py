@@ -129,7 +129,10 @@ class Page:
         else:
             picks = tuple(step.rows for step in self.run.steps[:shown] if step.rows)
         parameters = {**self.state.parameters, _ORDER_OF[name]: "click"}
-        return self._changed(replace(self.state, parameters=parameters, picks=(*picks, rows), step=shown + 1))
+        state, frames = self._changed(replace(self.state, parameters=parameters, picks=(*picks, rows), step=shown + 1))
+        if len(self.run.steps) <= shown and not self.run.problem:
+            state["notice"] = "These points change nothing: there is no violation, or nothing to gain."
+        return [state, frames]
 
     def _add(self, event: dict[str, Any]) -> list[Message]:
         point, label = (event.get("x"), event.get("y")), event.get("label")

@@ -7,6 +7,7 @@ bounded in size and number, the tabs share nothing, and what belongs to a tab is
 import asyncio
 import json
 import secrets
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,10 @@ def new_token() -> str:
     return secrets.token_urlsafe(16)
 
 
+def _prepare() -> None:
+    Page().handle({"type": "open"})
+
+
 class Server:
     """The page's server on one port of this machine.
 
@@ -149,6 +154,8 @@ class Server:
         except OSError as error:
             self._socket.close()
             raise OSError(f"--port {port} is not free ({error.strerror}): name another one, or none.") from error
+        # From here on requests wait; `run` answers them.
+        self._socket.listen()
         port, token = self._socket.getsockname()[1], new_token()
         self.address = f"http://127.0.0.1:{port}/{token}/"
         self.app = lab_app(token, port, new_page)
@@ -161,6 +168,8 @@ class Server:
 
     def run(self) -> None:
         """Serve until Ctrl-C, or until `stop` is called from another thread."""
+        # The first proof of separability compiles loops, once an installation: meanwhile the page is loaded.
+        threading.Thread(target=_prepare, daemon=True).start()
         self._uvicorn.run(sockets=[self._socket])
 
     def stop(self) -> None:

@@ -13,7 +13,7 @@ from maxmargin.lab.presets import PRESETS, preset
 
 # More points make a picture that nobody can read; steps take up to n² operations.
 MAX_POINTS = 1000
-# Coordinates beyond this have squares whose sums would overflow.
+# Coordinates beyond this have squares whose sums would overflow; those below its inverse count as zero.
 LARGEST = 1e100
 # Characters of the state's text, and bytes of what it decompresses to.
 MAX_CODE, MAX_JSON = 100_000, 1_000_000
@@ -91,7 +91,7 @@ def _pair(point: Any) -> Any:
 def _coordinate(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= LARGEST:
         raise ValueError(f"a coordinate must be a finite number up to {LARGEST:g} in size, got {value!r:.50}.")
-    return float(value)
+    return float(value) if abs(value) >= 1 / LARGEST else 0.0
 
 
 def from_preset(name: str, algorithm: str = "online", **parameters: Any) -> State:

@@ -177,6 +177,7 @@ function render({ model, el }) {
         card("curves", heading("Curves"), charts))),
     live, dialog);
   el.replaceChildren(root);
+  say.textContent = "Starting: after an installation this takes a few seconds.";
 
   // Messages.
   function receive(message) {
@@ -292,7 +293,7 @@ function render({ model, el }) {
     drawPlane(); drawProof(); drawLine(); drawBars(); drawCharts(); drawTrace();
     if (model.address) {
       clearTimeout(addressLater);
-      addressLater = setTimeout(() => model.address(state.code, Math.min(cursor, frames.length - 1)), playing ? 600 : 120);
+      addressLater = setTimeout(() => frames.length && model.address(state.code, Math.min(cursor, frames.length - 1)), playing ? 600 : 120);
     }
     if (done && state.lesson !== null && !answerShown && cursor > 0) { answerShown = true; drawLesson(); }
   }

@@ -34,7 +34,7 @@ class SocketModel {
     const lesson = /^lesson-(\d+)$/.exec(hash);
     if (lesson) return { lesson: Number(lesson[1]) - 1 };
     const [code, step] = hash.split("~");
-    return code ? { code, step: Number.parseInt(step, 10) || 0 } : {};
+    return code ? { code, step: Math.max(0, Number.parseInt(step, 10) || 0) } : {};
   }
   address(code, step) {
     this.shown = `#${code}~${step}`;
