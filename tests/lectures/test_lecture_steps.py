@@ -182,8 +182,8 @@ def test_coordinate_ascent_reaches_the_certified_optimum(order):
     last = steps[-1]
     assert last.reason == "optimal"
     certificate = model.certificate_
-    assert last.values["dual"] <= certificate.primal
-    assert last.values["primal"] >= certificate.dual
+    assert last.values["dual"] == pytest.approx(certificate.dual, rel=1e-3)
+    assert last.values["primal"] == pytest.approx(certificate.primal, rel=1e-3)
     assert last.values["primal"] == pytest.approx(primal(X, y, last.w, 0.0, 0.1), rel=1e-12)
     assert last.values["dual"] == pytest.approx(dual(X, y, last.alpha, 0.1, intercept=False), rel=1e-12)
     assert all(claim.holds for claim in kkt_conditions(X, y, last.w, 0.0, last.alpha, 0.1, intercept=False, tol=1e-3))
@@ -201,8 +201,8 @@ def test_smo_reaches_the_certified_optimum(kernel, C):
     last, pairs = steps[-1], [step for step in steps if isinstance(step, PairStep)]
     assert last.reason == "optimal"
     certificate = model.certificate_
-    assert last.values["dual"] <= certificate.primal
-    assert last.values["primal"] >= certificate.dual
+    assert last.values["dual"] == pytest.approx(certificate.dual, rel=1e-2)
+    assert last.values["primal"] == pytest.approx(certificate.primal, rel=1e-2)
     assert (last.w is None) == (kernel == "rbf")
     for step in pairs:
         i, j = step.rows
@@ -215,7 +215,7 @@ def test_smo_reaches_the_certified_optimum(kernel, C):
         assert box.min() >= 0
         assert box.max() <= C
         assert tuple(step.alpha[[i, j]]) == step.clipped
-    assert any(step.unclipped == step.clipped for step in pairs)
+    assert C < 1 or any(step.unclipped == step.clipped for step in pairs)
     assert any(step.unclipped != step.clipped for step in pairs)
 
 
