@@ -28,7 +28,7 @@ from maxmargin.solvers.linear.newton import NewtonRun
 ENTRIES_TO_POLISH = 1 << 22
 # Many rows per column are solved on a growing working set: it begins with so many rows per column, and pays where there
 # are this many times as many.
-ROWS_PER_COLUMN = 20
+FIRST_ROWS_PER_COLUMN = 20
 PARTS_TO_PAY = 4
 # The gap to which working sets are solved, first and at last, and by how much a row must violate y f >= 1 to join.
 ROUGH_GAP = 0.2
@@ -116,7 +116,7 @@ def _solve_growing_parts(
     """
     points, signs = problem.dataset.points, problem.dataset.signs
     counted = np.flatnonzero(problem.counted)
-    size = ROWS_PER_COLUMN * (points.n_columns + 1)
+    size = FIRST_ROWS_PER_COLUMN * (points.n_columns + 1)
     if counted.size < PARTS_TO_PAY * size:
         return None
     in_part = np.zeros(points.n_rows, dtype=bool)

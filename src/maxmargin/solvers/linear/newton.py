@@ -138,7 +138,7 @@ class NewtonRun:
 
     def run(self) -> None:
         """Outer steps until the gap is small, the run has stalled, or a limit is reached."""
-        stall = StallTest(PATIENCE - 1, dual_factor=1.2)
+        stall = StallTest(PATIENCE, dual_factor=1.2)
         n_outer, stalled = 0, False
         while True:
             inner, status = self._proximal_step(stalled=stalled)
@@ -271,9 +271,7 @@ class ProximalProblem:
                 break
             if excluded is not None and max(self.engine.map(_largest_change)) > SURPRISE * run.radius:
                 break
-            status = run.monitor.check_limits()
-            if status is None and run.best.n_iter >= run.options.max_iter:
-                status = Status.ITERATION_LIMIT
+            status = run.monitor.check_work(run.best.n_iter, run.options)
             if status is not None:
                 return inner, status, sums
             step, step_b = run.system.solve(factor, gradient, gradient_b)
