@@ -7,7 +7,7 @@ from itertools import pairwise
 from types import TracebackType
 from typing import Any, TypeVar
 
-# Matrix entries of the smallest block that is worth waking a thread for.
+# Matrix entries of the smallest block that is worth a thread.
 ENTRIES_PER_BLOCK = 1 << 17
 MOST_BLOCKS = 64
 
