@@ -75,7 +75,8 @@ class TimeToQuality(Part):
             f"A run is ended after {races[0].cap:g} s, and with it the tool's ladder; a tool that did not come within "
             f"{power_text(COARSE)} in that time is not tried with larger C on the same data. Once a rival is within "
             f"{power_text(FINE)}, no run of another one is waited for that takes more than "
-            f"{WORTH_WAITING_FOR:g} times as long, or {SHORTEST_WAIT:g} s. Beforehand every tool has to reach our objective to {power_text(MOST)} on small "
+            f"{WORTH_WAITING_FOR:g} times as long, or {SHORTEST_WAIT:g} s. "
+            f"Beforehand every tool has to reach our objective to {power_text(MOST)} on small "
             "data."
         )
         pieces.append(" ".join(remarks))

@@ -15,9 +15,9 @@ class Decision(Part):
     title = "decision: is there a hyperplane?"
     text = (
         "`separate(X, y, tol=1.0)`, which ends with the first hyperplane that separates the classes or with hull "
-        "weights that prove that none does, beside HiGHS on the linear program (its constraints are made before the clock "
-        "starts). `margin below` is the largest margin that any hyperplane could still have, relative to R, where the "
-        "answer is no. Wanted: a ratio, HiGHS's time divided by ours, of at least 1 on every set."
+        "weights that prove that none does, beside HiGHS on the linear program (its constraints are made before the "
+        "clock starts). `margin below` is the largest margin that any hyperplane could still have, relative to R, "
+        "where the answer is no. Wanted: a ratio, HiGHS's time divided by ours, of at least 1 on every set."
     )
 
     def measure(self, dataset, solvers, options):

@@ -20,7 +20,7 @@ from maxmargin.loops.exponential import exponentiate
 from maxmargin.loops.smo import Duals, ascend_pairs
 from maxmargin.problems.kernel_expansion import Scratch
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.solvers.core import Monitor, Result
+from maxmargin.solvers.core import Monitor, Result, solver
 from maxmargin.solvers.kernel import smo_full_matrix
 from maxmargin.solvers.kernel.base import VIOLATION_SHARE, SMOBase, SMOOptions, initial_result, stall_test
 from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelCache, KernelMatrix
@@ -50,6 +50,7 @@ PATIENCE = 60
 EPOCHS_OF_PATIENCE = 20.0
 
 
+@solver()
 def solve(
     problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:

@@ -8,7 +8,7 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine.threads import RangeThreads
 from maxmargin.loops.smo import Duals, WorkingSets, ascend_working_sets
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.solvers.core import Monitor, Result, StallTest, Status
+from maxmargin.solvers.core import Monitor, Result, StallTest, Status, solver
 from maxmargin.solvers.kernel.base import VIOLATION_SHARE, SMOBase, SMOOptions, initial_result, stall_test
 from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelMatrix
 
@@ -39,6 +39,7 @@ def fits(problem: KernelSVMProblem, options: SMOOptions) -> bool:
     )
 
 
+@solver()
 def solve(
     problem: KernelSVMProblem,
     options: SMOOptions,

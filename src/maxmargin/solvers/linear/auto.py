@@ -7,7 +7,7 @@ import numpy as np
 from maxmargin.data import Points
 from maxmargin.data.points import DENSE_SHARE
 from maxmargin.problems.linear_svm import LinearSVMProblem
-from maxmargin.solvers.core import Monitor, Result, Status
+from maxmargin.solvers.core import Monitor, Result, Status, solver
 from maxmargin.solvers.core.hessian import LARGEST_DIRECT
 from maxmargin.solvers.linear import coordinate_ascent, newton
 from maxmargin.solvers.linear.options import LinearOptions
@@ -21,6 +21,7 @@ FEW_ENTRIES = 1 << 18
 PARALLEL_SHARE = 0.99
 
 
+@solver()
 def solve(
     problem: LinearSVMProblem, options: LinearOptions, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:

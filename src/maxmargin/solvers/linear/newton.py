@@ -39,7 +39,7 @@ from maxmargin.loops.newton import (
     mark_active,
 )
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
-from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
+from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver
 from maxmargin.solvers.core.hessian import fill_scores
 from maxmargin.solvers.linear.initial_point import InitialPoint, initial_point
 from maxmargin.solvers.linear.newton_system import NewtonSystem
@@ -62,6 +62,7 @@ NEAR = 4.0
 LEAST_EXCLUDED = 0.2
 
 
+@solver({"a finite C": lambda problem, _: math.isfinite(problem.C)})
 def solve(
     problem: LinearSVMProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:

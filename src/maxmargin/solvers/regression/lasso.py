@@ -20,7 +20,7 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.rows import Rows, rows_of
 from maxmargin.loops.lasso import Descent, descend, descend_with_gram
 from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
-from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Options, Result, StallTest, Status
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Options, Result, StallTest, Status, solver
 from maxmargin.solvers.regression.duplicate_columns import duplicates_among
 from maxmargin.solvers.regression.gram_matrix import MAX_COLUMNS, GramMatrix
 
@@ -56,6 +56,7 @@ PATIENCE, SAME_SET = 30, 6
 GAP_FACTOR, GAP_SHARE = 0.999, 1e-3
 
 
+@solver()
 def solve(
     problem: LassoProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:

@@ -18,7 +18,7 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Block, Threads
 from maxmargin.loops.logistic import derivatives_along
 from maxmargin.problems.logistic import LogisticProblem
-from maxmargin.solvers.core import Monitor, Options, Result, Status
+from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
 from maxmargin.solvers.core.hessian import BLAS_SPEEDUP, LARGEST_DIRECT, HessianOperator, fill_scores
 from maxmargin.solvers.core.subsample import subsample_rows
 from maxmargin.solvers.regression.logistic import LogisticResult, LogisticRun, initial_result
@@ -48,6 +48,7 @@ STEPS_PER_SEPARATION_TEST = 8
 LARGE_CHANGE = 0.02
 
 
+@solver()
 def solve(
     problem: LogisticProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
 ) -> LogisticResult:

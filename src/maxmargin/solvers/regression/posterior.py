@@ -6,7 +6,7 @@ import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.problems.squared_errors import SquaredErrors
-from maxmargin.solvers.core import Monitor, Options, Result, Status
+from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
 from maxmargin.solvers.regression.least_squares import ScaledSVD, weighted_rows
 
 EPS = float(np.finfo(np.float64).eps)
@@ -32,6 +32,7 @@ class PosteriorResult(Result[float]):
     squares: float = 0.0
 
 
+@solver()
 def solve(
     problem: SquaredErrors,
     options: Options,  # noqa: ARG001
