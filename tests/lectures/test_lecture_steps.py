@@ -390,6 +390,9 @@ def test_claims_hold_for_every_hyperplane_and_every_gamma(seed, intercept, unit_
         (lambda X, y: nearest_hull_points(X, y, start=np.ones(len(y))), "sum 1"),
         (lambda X, y: gradient_descent(X, y, max_steps=0), "max_steps"),
         (lambda X, _: kernel_matrix(X, gamma=-1.0), "gamma must be a positive"),
+        (lambda X, _: kernel_matrix(X[0]), "X must be a matrix"),
+        (lambda X, y: dual(X, y, np.zeros(3)), "alpha must hold"),
+        (lambda X, y: primal(X, y, X[0], C=-1.0), "C must be a positive"),
     ],
 )
 def test_bad_input_is_refused_at_the_call(call, message):

@@ -48,7 +48,7 @@ def kernel_matrix(
     """
     if not callable(kernel) and kernel not in KERNELS:
         raise ValueError(f"kernel must be one of {KERNELS} or a function, got {kernel!r}.")
-    X = np.array(X, dtype=np.float64)
+    X, _ = check_rows(X, np.ones(len(X) if hasattr(X, "__len__") else 0))
     if gamma is None:
         gamma = 1.0 / (X.shape[1] * X.var()) if X.var() > 0 else 1.0
     gamma = check_positive("gamma", gamma)
