@@ -405,6 +405,8 @@ def test_sparse_rows_are_refused_and_labels_of_any_name_taken():
     X, y = load("heart_scale")
     with pytest.raises(TypeError, match=r"X\.toarray"):
         online_perceptron(X, y)
+    with pytest.raises(TypeError, match=r"X\.toarray"):
+        kernel_matrix(X)
     names = np.where(signs_of(y) > 0, "yes", "no")
     named, signed = (next(online_perceptron(X.toarray(), labels)) for labels in (names, y))
     np.testing.assert_array_equal(named.w, signed.w)
