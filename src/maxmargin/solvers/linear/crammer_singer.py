@@ -15,7 +15,7 @@ import numpy as np
 
 from maxmargin.loops.crammer_singer import ClassCoefficients, ClassRows, Schedule, ascend, combine, row_work, total_loss
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
-from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest, solver
 from maxmargin.solvers.linear.options import LinearOptions
 
 SELECTIONS = ("random", "cyclic")
@@ -38,6 +38,7 @@ GAP_FACTOR, GAP_SHARE = 0.99, 1e-2
 NEVER = np.iinfo(np.int64).max
 
 
+@solver({f"selection from {SELECTIONS}": lambda _, options: options.selection in SELECTIONS})
 def solve(
     problem: CrammerSingerProblem, options: LinearOptions, monitor: Monitor, start: Result[np.ndarray] | None = None
 ) -> Result[np.ndarray]:
@@ -57,8 +58,6 @@ def solve(
     Result
         With w of shape (n_classes, d), intercept of shape (n_classes,), and beta of shape (n, n_classes).
     """
-    if options.selection not in SELECTIONS:
-        raise ValueError(f"selection must be one of {SELECTIONS}; it is {options.selection!r}.")
     with np.errstate(over="ignore", invalid="ignore"):
         run = _DualAscent(problem, options, monitor, start)
         run.run()
