@@ -44,7 +44,7 @@ GAP_FACTOR, GAP_SHARE = 0.99, 1e-2
 NEVER = np.iinfo(np.int64).max
 # Newton steps take over after as much work as so many of them would be.
 STEPS_TO_SWITCH = 40
-# Operations that take as long as what the step on a row costs apart from its products, and an epoch apart from its steps.
+# Operations that take as long as the step on a row apart from its products, and as an epoch apart from its steps.
 ROW_OVERHEAD, EPOCH_OVERHEAD = 100.0, 3e4
 
 
