@@ -96,7 +96,7 @@ class _NewtonRun:
 
     def run(self) -> None:
         """Outer steps until the gap is small, the run has stalled, or a limit is reached."""
-        stall = StallTest(PATIENCE - 1, dual_factor=math.inf)
+        stall = StallTest(PATIENCE, dual_factor=math.inf)
         n_outer, stalled = 0, False
         while True:
             status = self.monitor.check_termination(self.best, self.options, "outer step", stalled=stalled)
