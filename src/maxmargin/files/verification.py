@@ -124,7 +124,7 @@ def check_model(model: Any, data: Any, proof: Certificate | PerClass) -> None:
     proof : Certificate or PerClass
         What ``certify`` computed for them.
     """
-    check_claims(model, proof)
+    check_claims(model, proof, model._problems(model._tasks(data)))
     if hasattr(model, "class_weight_"):
         weights = compute_class_weight(model.class_weight, classes=data.classes, y=data.labels())
         if not _within(model.class_weight_ - weights, MEAN_AGREEMENT * weights):
