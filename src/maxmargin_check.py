@@ -291,7 +291,7 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         theorem = ratio * (kappa * (radius / gamma) ** 2 + 2 * (deficit + a) / gamma)
         return self.holds("bound", theorem, bound, ratio * 2 * e / gamma)
 
-    def logistic(self, claim, f, rows, t, *_):  # the duals are the model's probabilities, made feasible by one factor
+    def logistic(self, claim, f, rows, t, _, k, *__):  # the duals are the model's probabilities, made feasible by one factor
         finite, free, c, unit = self.problem["C"] < INF, self.problem["intercept"], [self.C[i] for i in rows], 1 << BITS
         s, scores = [f.F[i] * y for i, y in zip(rows, t)], [float(f.F[i] - f.b) for i in rows]
         products = dict.fromkeys(c, unit)  # one logarithm for each C_i
@@ -316,7 +316,7 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         (length, e), margin, signs = root(0 if finite else f.norm), abs(Fraction(claim["margin"])), [0]
         self.holds("margin", margin * (length or 1), min(s) if length and margin else 0, margin * e)
         if claim["freed"] and not finite:
-            g = Linear(self, self.tensors["separating_coef_"][0], self.tensors["separating_intercept_"][0][0])
+            g = Linear(self, self.tensors["separating_coef_"][k], self.tensors["separating_intercept_"][0][k])
             signs = [g.F[i] * y for i, y in zip(rows, t)]
         self.say("freed", min(signs) >= 0 and sum(x > 0 for x in signs) >= claim["freed"], f"{claim['freed']} rows")
 

@@ -214,11 +214,11 @@ def run(
             )
             worker.start()
             theirs.close()
-            why = "did not answer in time"
+            ready, why = False, "did not answer in time"
             try:
                 # Compilation comes before the first answer.
-                answered = ours.poll(600) and ours.recv() == "ready"
-                while following < numbers.stop and answered and ours.poll(10 * CPU_LIMIT):
+                ready = ours.poll(600) and ours.recv() == "ready"
+                while following < numbers.stop and ours.poll(10 * CPU_LIMIT):
                     number, outcome, fault, seconds = ours.recv()
                     count(figures, number, outcome, fault, seconds)
                     following = number + 1
@@ -227,6 +227,8 @@ def run(
             except EOFError:
                 worker.join()
                 why = f"the process ended with code {worker.exitcode}"
+            if not ready:
+                raise RuntimeError(f"{name}: the target cannot be prepared: {why}")
             if following < numbers.stop:
                 figures.add(following, (f"Crash: {why}", why, None), 0.0)
                 following += 1

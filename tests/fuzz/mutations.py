@@ -34,7 +34,7 @@ def set_byte(data: bytearray, random: Random, _: list[bytes]) -> None:
 def truncate(data: bytearray, random: Random, _: list[bytes]) -> None:
     """The end or the beginning is lost."""
     at = random.randrange(len(data))
-    del data[at:] if random.random() < 0.8 else data[:at]
+    data[:] = data[:at] if random.random() < 0.8 else data[at:]
 
 
 def remove(data: bytearray, random: Random, _: list[bytes]) -> None:

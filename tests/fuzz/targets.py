@@ -2,9 +2,20 @@
 
 from collections.abc import Callable
 
+from fuzz.commands import Commands
 from fuzz.estimators import Estimators
+from fuzz.files import Liblinear, Libsvm, Parquet, Stores, Svmlight, Tables
 from fuzz.harness import Target
+from fuzz.models import Models
 
 TARGETS: dict[str, Callable[[], Target]] = {
     "estimators": Estimators,
+    "svmlight": Svmlight,
+    "csv": Tables,
+    "parquet": Parquet,
+    "models": Models,
+    "stores": Stores,
+    "libsvm": Libsvm,
+    "liblinear": Liblinear,
+    "command": Commands,
 }
