@@ -1,7 +1,7 @@
 """Forged model files: bytes, values and tensors are changed, mostly with a checksum that belongs to the change.
 
 The reader refuses a file or makes a model that predicts; the checker refuses it or answers. A file that predicts
-something else than before, is not verified.
+something else than before is not verified.
 """
 
 import struct
