@@ -435,7 +435,7 @@ def check_model(model, data, weights=None, target=None, zero_based=False):  # th
         rows = read_rows(data, content["attributes"].get("feature_names_in_", ()), target, 0 if zero_based else 1)
         check = Checker(content, tensors, rows, lines_of(weights) if weights else ())
         check.run()
-    except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+    except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise Unreadable(f"{type(error).__name__}: {error}") from error
     return check
 

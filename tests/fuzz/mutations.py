@@ -67,6 +67,12 @@ def insert_sign(data: bytearray, random: Random, _: list[bytes]) -> None:
     data[at:at] = random.choice(SIGNS)
 
 
+def nest(data: bytearray, random: Random, _: list[bytes]) -> None:
+    """Brackets far deeper than a parser of JSON goes."""
+    at = random.randrange(len(data) + 1)
+    data[at:at] = random.choice((b"[", b'{"a":', b"(")) * random.choice((3, 3000, 100_000))
+
+
 def change_number(data: bytearray, random: Random, _: list[bytes]) -> None:
     """A number of a text is another one."""
     _replace(data, random, NUMBER, random.choice(NUMBERS).encode())
@@ -94,7 +100,7 @@ def change_lines(data: bytearray, random: Random, others: list[bytes]) -> None:
 
 
 Change = Callable[[bytearray, Random, list[bytes]], None]
-BYTES: tuple[Change, ...] = (flip_bit, set_byte, truncate, remove, repeat, splice, insert_sign)
+BYTES: tuple[Change, ...] = (flip_bit, set_byte, truncate, remove, repeat, splice, insert_sign, nest)
 TEXT: tuple[Change, ...] = (*BYTES, *[change_number] * 6, *[change_lines] * 3, change_word)
 
 
@@ -127,6 +133,11 @@ def json_value(random: Random) -> Any:
         return random.choice(simple)
     if kind < 0.8:
         return {"float": random.choice(floats)}
+    if kind < 0.81:
+        deep: Any = []
+        for _ in range(500):
+            deep = [deep]
+        return deep
     return random.choice(([], {}, [[]], [None], {"pairs": []}, {"pairs": [[1]]}, {"pairs": [["a", 1], ["a", 2]]}, [0] * 9))
 
 
