@@ -263,8 +263,9 @@ def test_damaged_files_with_a_true_checksum_are_refused(saved, how):
 def polynomial(folder, dual, coef0):
     """A polynomial kernel machine on two points, and a claim on its dual."""
     certificate = {"kind": "ClassificationGap", "primal": 9.0, "dual": dual, "assumption": ""}
-    attributes = {"n_features_in_": 1, "classes_": [-1, 1], "classes_.type": "int64", "certificate_": certificate}
     kernel = {"name": "poly", "gamma": 1.0, "coef0": coef0, "degree": 2.0}
+    attributes = {"n_features_in_": 1, "classes_": [-1, 1], "classes_.type": "int64", "certificate_": certificate}
+    attributes["_kernel"] = kernel
     rows = np.array([[1.0], [-2.0]])
     arrays = {"support_": np.array([0, 1]), "support_vectors_": rows, "_duals": np.array([[0.5, -0.5]])}
     numbers = {"loss": "hinge", "C": 1.0, "kernel": kernel}

@@ -298,7 +298,7 @@ class KernelPerceptron(OnlineClassifier):
         if not (np.abs(self.intercept_ - of_duals) <= SAME_INTERCEPT * sizes).all():
             raise CertificateError("intercept_ is not the sum of the duals: the model was changed after its fit.")
         scores = feature_space_scores(problems[0], self.support_, self.dual_coef_)
-        rule = UpdateRule(passes=self.n_iter_, smallest_step=self.eta0, largest_step=self.eta0)
+        rule = UpdateRule(tasks.points.n_rows, self.n_iter_, smallest_step=self.eta0, largest_step=self.eta0)
         updates = np.atleast_1d(self.n_updates_)
         proofs = {}
         for task, (label, problem) in enumerate(zip(tasks.classes[-len(problems) :], problems, strict=True)):
