@@ -58,6 +58,7 @@ def read_model(file):  # section 1: the content and the tensors of a model file,
         (begin, stop), shape = entry["data_offsets"], entry["shape"]
         values = array(dict(F64="d", F32="f", I64="q", I32="i")[entry["dtype"]], file[start + begin : start + stop])
         fits = begin == end and len(values) == math.prod(shape) and len(entry) == 3 and len(shape) in (1, 2)
+        fits &= max(shape) <= len(file)
         need(fits, f"tensor {name}: an overlap, a gap or a wrong length")
         values = values.tolist() if entry["dtype"][0] == "I" else list(map(Fraction, values))  # nan is an error
         end, width = stop, shape[-1]
@@ -67,7 +68,7 @@ def read_model(file):  # section 1: the content and the tensors of a model file,
 
 
 def read_rows(path, names, target, first):  # section 2: label, columns and values of every row of CSV or svmlight text
-    with {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)(path, "rt", encoding="utf-8") as file:
+    with {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)(path, "rt", encoding="utf-8", newline="\n") as file:
         if ".csv" in Path(path).suffixes:
             table = csv.DictReader(file, strict=True)
             others = [target] if target else [name for name in table.fieldnames or () if name not in names]
@@ -343,7 +344,8 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         stored = [[(j, v) for j, v in row if v] for row in stored or map(enumerate, tensors.get("support_vectors_", ()))]
         self.say("support vectors", stored == [list(zip(self.columns[i], self.values[i])) for i in support], "rows of X")
         order, counts = (tensors.get(name, [()])[0] for name in ("_vote_order", "_n_support"))
-        ordered = [self.y[i] for i in support] == [c for c, n in enumerate(counts) for _ in range(n)] or not counts
+        limit = len(support) + 1  # a forged count may be huge
+        ordered = [c for c, n in enumerate(counts) for _ in range(min(n, limit))] == [self.y[i] for i in support] or not counts
         self.say("order", ordered and order in ((), [*range(self.k)]), "support vectors and votes: by class")
 
     def all_tasks(self):  # section 4: for every task its signs or targets, scores and duals

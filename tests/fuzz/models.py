@@ -83,7 +83,7 @@ class Models:
         """Forge a file, read it, check it, verify it."""
         number = random.randrange(len(self.sound))
         file, data, X, y, before = self.sound[number]
-        forged = forge(file, random) if random.random() < 0.85 else mutated(random, [file, self.sound[0][0]], BYTES)
+        forged = forge(file, random) if random.random() < 0.85 else mutated(random, [file], BYTES)
         self.last, path = forged, folder / "forged"
         path.write_bytes(forged)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
