@@ -7,9 +7,11 @@ from fuzz.estimators import Estimators
 from fuzz.files import Liblinear, Libsvm, Parquet, Stores, Svmlight, Tables
 from fuzz.harness import Target
 from fuzz.models import Models
+from fuzz.separability import Separability
 
 TARGETS: dict[str, Callable[[], Target]] = {
     "estimators": Estimators,
+    "separability": Separability,
     "svmlight": Svmlight,
     "csv": Tables,
     "parquet": Parquet,
