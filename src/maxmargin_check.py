@@ -2,8 +2,9 @@
 
     python maxmargin_check.py MODEL DATA [--weights FILE] [--target COLUMN] [--zero-based]
 
-Sections are those of docs/proof-format.md. Every float64 is an integer times a power of two, so that sums of products are
-exact; only square roots, exp and log are rounded, with a bound. Exit code: 1 if a claim is FALSE, 2 for bad files, else 0.
+Sections are those of docs/proof-format.md. Every float64 is an integer times a power of two, so that sums of products
+are exact; only square roots, exp and log are rounded, with a bound. Exit code: 1 if a claim is FALSE, 2 if a file cannot
+be read, else 0.
 """
 
 import argparse
@@ -28,9 +29,10 @@ ERROR = Fraction(1 << 6, 1 << BITS)  # of exp and log, whose size is below 800: 
 KERNEL_LIMIT = 4_000_000  # kernel values: about a minute
 CONTENT = {"sha256", "format", "version", "class", "parameters", "problem", "data", "attributes", "column_major"}
 CHECKS = {"crammer_singer": "multiclass", "logistic": "logistic", "squared_error": "squared_errors"}
-CHECKS |= {"absolute_penalty": "squared_errors", "hard_margin": "margins", "margin": "margins"}
-UNDECIDED = """outside on_margin inside misclassified within_epsilon on_boundary beyond_epsilon hulls_meet objective_ margin_
-    status_ fit_status_ class_weight_ total_weight_ degrees_of_freedom_ column_means_ s2_ coef_factor_""".split()
+CHECKS |= {"absolute_penalty": "squared_errors", "hard_margin": "margins", "margin": "margins", "perceptron": "margins"}
+COUNTS = "outside", "on_margin", "inside", "misclassified", "within_epsilon", "on_boundary", "beyond_epsilon"
+POSTERIOR = "total_weight_", "degrees_of_freedom_", "column_means_", "s2_", "coef_factor_"
+UNDECIDED = *COUNTS, "hulls_meet", "objective_", "margin_", "status_", "fit_status_", "class_weight_", *POSTERIOR
 
 
 def need(true, message):
@@ -203,7 +205,7 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
 
     def svm(self, claim, f, _):  # hinge and epsilon-insensitive losses and their squares
         squared, regression = "squared" in self.problem["loss"], "epsilon" in self.problem["loss"]
-        old, epsilon, sizes = self.beta, Fraction(self.problem.get("epsilon", 0)), self.C
+        old, epsilon = self.beta, Fraction(self.problem.get("epsilon", 0))
         losses = (max(0, abs(y - s) - epsilon if regression else 1 - y * s) for y, s in zip(self.t, self.F))
         box = ((1 if regression or y > 0 else -1, INF if squared else c) for y, c in zip(self.t, self.C))
         new = [s * min(max(s * b, -end if regression else 0), end) for b, (s, end) in zip(old, box)]
@@ -214,12 +216,12 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         cost, rounding = total(b * b / (4 * c) for b, c in zip(new, self.C)) if squared else (0, 0)
         primal = f.norm / 2 + sum(c * e ** (1 + squared) for c, e in zip(self.C, losses))
         dual = sum(y * b - epsilon * abs(b) for y, b in zip(self.t, new)) - cost - square / 2 if not wrong else -INF
-        error = error + rounding if f.definite else INF
-        self.gap(claim, primal, f.norm_error + f.error * sum(self.C), dual, error, [f.b], [sum(new)])
+        errors = f.norm_error + f.error * sum(self.C), error + rounding if f.definite else INF
+        self.gap(claim, primal, errors[0], dual, errors[1], [f.b], [sum(new)])
 
     def multiclass(self, claim, *_):  # Crammer and Singer's problem; B: the duals of every class
-        fs, B, y, rows, wrong = [f for _, f, _ in self.tasks], [duals for *_, duals in self.tasks], self.y, self.rows, False
-        used, Z, free = {y[i] for i in rows}, [dict.fromkeys(rows, 0) for _ in fs], not self.problem["intercept_penalty"]
+        y, rows, free, (_, fs, B) = self.y, self.rows, not self.problem["intercept_penalty"], zip(*self.tasks)
+        used, Z, wrong = {y[i] for i in rows}, [dict.fromkeys(rows, 0) for _ in fs], False
         for i, c in zip(rows, self.C):
             for m in (used if free else {*range(self.k)}) - {y[i]}:  # intercepts without rows have no bound
                 wrong |= B[m][i] * 2**40 > c
@@ -256,10 +258,8 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
             if weight := sum(abs(x) * y for x, y in zip(a, lengths)):
                 u, u_error = root(*f.square(dict(zip(self.rows, a)), ones))
                 best = min(best, (u / weight, (u_error + (u / 2 ** (BITS - 2) if error else 0)) / weight))
-        margin = (-INF if hard else -R, R_error)
-        if length:
-            q, e, error = [s / length for s in q], e / length, error / length
-            margin = min(q), 2 * (error + abs(min(q)) * e)
+        q, e, error = [s / (length or 1) for s in q], e / (length or 1), error / (length or 1)
+        margin = (min(q), 2 * (error + abs(min(q)) * e)) if length else (-INF if hard else -R, R_error)
         if not f.definite:  # w and the points of hulls have no length
             margin, best, error = (0, INF), (0, INF), INF
         true = self.holds("radius", R, min(claim["radius"], inner["radius"]), R_error)
@@ -302,7 +302,7 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
             entropy -= a * sum(x * rounded(LOG, x, d) for x in (n, d - n)) // d
         v, error = self.combination(dict(zip(self.rows, beta)))[:-1], ERROR * (len(p) + 3 * sum(c))
         cost, rounding = (sum(x * x for x in v) / 2, 0) if finite else self.scaled_norm(v, claim["reach"])
-        dual = max(0, Fraction(entropy, unit) - cost) if 0 <= min(p) and max(p) <= 1 else 0
+        dual = max(0, Fraction(entropy, unit) - cost) if min(p) >= 0 and max(p) <= 1 else 0
         self.gap(claim, primal, error, dual, error + rounding if claim["dual"] > 0 else 0)
         (length, e), margin, signs = root(0 if finite else f.norm), abs(Fraction(claim["margin"])), [0]
         self.holds("margin", margin * (length or 1), min(s) if length and margin else 0, margin * e)
@@ -320,12 +320,15 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         a, spreads = zip(*((x - mean * u, v - (u * u / W if free else 0)) for x, u, v in zip(*sums)))
         primal = sum(b * (t - s) ** 2 for b, t, s in zip(m, y, self.F))
         if self.problem["loss"] == "absolute_penalty":
-            h = max(0, min([g / q] * bool(q) + [lam / abs(x) for x in a if x], default=0))
+            h = max(0, min((g / q, *(lam / abs(x) for x in a if x)))) if q else 0
             primal = primal / 2 + lam * sum(map(abs, self.tensors["coef_"][0]))
             self.gap(claim, primal, 0, h * g - h * h * q / 2, h * h * error)
-            (u, e), gap = root(g * g - 2 * q * Fraction(claim["dual"])), Fraction(claim["primal"]) - Fraction(claim["dual"])
+            top, value = Fraction(claim["primal"]), Fraction(claim["dual"])
+            u, e = root(g * g - 2 * q * value)
             h = min(h, (g - u + e) / q) if q else 0  # the smallest one with the claimed value
-            unused = sum(lam > h * abs(x) and (lam - h * abs(x)) ** 2 > 2 * gap * v for x, v in zip(a, spreads))
+            unused = sum(
+                lam > h * abs(x) and (lam - h * abs(x)) ** 2 > 2 * (top - value) * v for x, v in zip(a, spreads)
+            )
             return self.holds("unused", claim["unused"], unused)
         norm, e = (0, 0) if lam else self.scaled_norm(a, claim["radius"])
         g, q = g - norm, q + (sum(x * x for x in a) / lam if lam else 0)
@@ -334,15 +337,17 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         dual, e = (g * g / q, 2 * g * e / q + (g / q) ** 2 * error) if g > 0 else (0, 0)
         return self.gap(claim, primal + lam * f.norm, 0, dual, e)
 
-    def support(self):  # what predictions use besides the duals: the kernel, and rows of the data in the classes' order
+    def support(self):  # what predictions use besides the duals: the kernel, and rows of the data, class by class
         tensors, support, kernel = self.tensors, self.tensors["support_"][0], self.problem["kernel"]
         self.say("kernel", self.attributes["_kernel"] == kernel, "that of the problem")
         if kernel is None or kernel["name"] == "sigmoid" or len(support) * self.n > KERNEL_LIMIT:
             raise ArithmeticError(f"a precomputed or sigmoid kernel, or more than {KERNEL_LIMIT} kernel values")
         data, columns, ends = (tensors.get(f"support_vectors_.{x}", [()])[0] for x in ("data", "indices", "indptr"))
         stored = [zip(columns[a:b], data[a:b]) for a, b in pairwise(ends)]
-        stored = [[(j, v) for j, v in row if v] for row in stored or map(enumerate, tensors.get("support_vectors_", ()))]
-        self.say("support vectors", stored == [list(zip(self.columns[i], self.values[i])) for i in support], "rows of X")
+        stored = stored or map(enumerate, tensors.get("support_vectors_", ()))
+        stored = [[(j, v) for j, v in row if v] for row in stored]
+        rows = [list(zip(self.columns[i], self.values[i])) for i in support]
+        self.say("support vectors", stored == rows, "they are rows of the data")
         order, counts = (tensors.get(name, [()])[0] for name in ("_vote_order", "_n_support"))
         limit = len(support) + 1  # a forged count may be huge
         ordered = [c for c, n in enumerate(counts) for _ in range(min(n, limit))] == [self.y[i] for i in support] or not counts
@@ -377,8 +382,7 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         self.squares = [Fraction(sum(map(mul, v[:-1], v)), self.D**2) for _, v in self.X]
         if "kernel" in self.problem:
             self.support()
-        name = "margins" if "step" in self.problem else CHECKS.get(self.problem["loss"], "svm")
-        self.tasks = list(self.all_tasks())
+        name, self.tasks = CHECKS.get(self.problem["loss"], "svm"), list(self.all_tasks())
         for k, (claim, (t, f, beta)) in enumerate(zip(claims, self.tasks)):
             self.prefix = f"task {k}: " if len(claims) > 1 else ""
             self.reason = "the bound on the error is too large" if f.definite else "the kernel is not definite"
@@ -398,8 +402,9 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         same = found == [data[name] for name in ("X", "y", "weights")] if data else None
         self.say("data", same, "hashes of X, y and weights" if data else "the file has no hashes")
         certificate = attributes.get("certificate_", {"of": ()})
-        claims = [c for _, c in certificate["of"]] if "of" in certificate else [certificate]
-        need(all(x == x for c in claims for x in (*c.values(), *c.get("bracket", {}).values())), "nan in the certificate")
+        claims = [c for _, c in certificate.get("of", [(0, certificate)])]
+        fields = [*claims, *(c["bracket"] for c in claims if "bracket" in c)]
+        need(all(x == x for c in fields for x in c.values()), "nan in the certificate")
         if same is False or not claims:
             return
         try:
@@ -420,8 +425,8 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
             h = [1 + i % 3 for i in range(scores["rows"])]
             error = abs(Fraction(claimed) - sum(map(mul, h, f.F)))
             self.holds(f"sum of scores {k}", error, sum(map(mul, h, f.sizes)) / 2**36, f.error * sum(h))
-        present = {name for part in (*claims, attributes, self.tensors) for name in part} - {name for name, _, _ in self}
-        if rest := [name for name in UNDECIDED if name in present]:
+        said, present = {name for name, _, _ in self}, {*chain(*fields, attributes, self.tensors)}
+        if rest := [name for name in UNDECIDED if name in present - said]:
             self.say(", ".join(rest), None, "this program does not decide them")
 
 

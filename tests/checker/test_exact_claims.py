@@ -155,7 +155,9 @@ def test_ridge_and_lasso(tmp_path_factory, lasso, problem, targets, intercept):
         certificate |= {"unused": 0} if lasso else {"radius": math.inf}
         attributes = {"n_features_in_": X.shape[1], "certificate_": certificate, "intercept_": [b]}
         numbers = {"loss": "absolute_penalty" if lasso else "squared_error", "lam": lam, "intercept": intercept}
-        write_model(folder / "m", "Lasso" if lasso else "Ridge", numbers, attributes, {"coef_": w, "_dual_point": point})
+        write_model(
+            folder / "m", "Lasso" if lasso else "Ridge", numbers, attributes, {"coef_": w, "_dual_point": point}
+        )
         found = verdicts(folder / "m", folder / "d")
         assert (found["primal"], found["dual"]) == (answer, answer)
 

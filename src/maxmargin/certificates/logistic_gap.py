@@ -43,7 +43,7 @@ SMALLEST_SIZE = 1e-140
 # The smallest normal float64: what an exponential that underflows loses at most, also where it is flushed to zero.
 SMALLEST_NORMAL = 2.0**-1022
 # Probabilities below this are set to zero, so that their products do not underflow.
-NOTHING = 1e-190
+SMALLEST_PROBABILITY = 1e-190
 # The largest number of scores that are computed in rational arithmetic: about a second.
 MOST_EXACT = 20_000
 
@@ -231,7 +231,7 @@ def _dual_terms(block: Block[LogisticProblem]) -> tuple[float, float, float]:
     problem, rows = block.problem, block.rows
     others = sigmoid(-problem.signs[rows] * block["centred"])
     # All probabilities are feasible, also zero in place of those whose products could underflow.
-    others[others < NOTHING] = 0.0
+    others[others < SMALLEST_PROBABILITY] = 0.0
     block["others"][:] = others
     counts = problem.loss_factor * problem.weights[rows]
     terms = counts * entropy(others)

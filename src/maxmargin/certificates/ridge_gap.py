@@ -9,7 +9,7 @@ from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.rounding import SMALLEST, UNIT, down, length_at_most, lower_bound, up, upper_bound
 from maxmargin.certificates.squared_errors import (
-    NEGLIGIBLE,
+    NEGLIGIBLE_ERROR,
     combination_of,
     dual_of,
     products_at_most,
@@ -75,7 +75,7 @@ def measure_ridge_gap(
         gain, curvature = point.gain, point.squares
         if lam > 0.0:
             curvature = up(
-                curvature + up(squared_combination_at_most(engine, point, NEGLIGIBLE * lam * curvature) / lam)
+                curvature + up(squared_combination_at_most(engine, point, NEGLIGIBLE_ERROR * lam * curvature) / lam)
             )
         else:
             spreads = spreads_between(errors)[0]

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from functools import cache, partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -28,8 +29,9 @@ from maxmargin.data import (
     validate_training_data,
 )
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.engine import Threads
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
-from maxmargin.estimators._progress import FitProgress, in_threads, solve_in_time
+from maxmargin.estimators._progress import FitProgress, solve_in_time
 from maxmargin.estimators._warnings import warn_user
 from maxmargin.reconciliation import Goal, reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, interrupt_handler
@@ -126,7 +128,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         starts, options = attempt
         progress = FitProgress(self, tasks, self._most_steps(), model)
         with model._solving(problems, options) as (solve, at_once):
-            at_once = min(tasks.n_tasks, at_once or self._n_threads())
+            at_once = self._at_once(tasks.n_tasks) if at_once is None else min(tasks.n_tasks, at_once)
             began = time.perf_counter()
 
             def run(k: int, start: Any, share: float | None) -> Any:
@@ -150,7 +152,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _without_fit(self) -> Self:
         """A copy without the attributes of a fit."""
-        model = copy(self)
+        model = type(self).__new__(type(self))
         model.__dict__ = {name: value for name, value in vars(self).items() if not self._is_fitted_attribute(name)}
         return model
 
@@ -190,9 +192,11 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         new |= {name: value for name, value in vars(model).items() if self._is_fitted_attribute(name)}
         self.__dict__ = new
 
-    def _is_fitted_attribute(self, name: str) -> bool:
+    @classmethod
+    @cache
+    def _is_fitted_attribute(cls, name: str) -> bool:
         fitted = name.endswith("_") and not name.endswith("__")
-        return fitted or name == "_fit_params" or name in self._private_attributes
+        return fitted or name == "_fit_params" or name in cls._private_attributes
 
     # What an estimator fills in.
 
@@ -253,7 +257,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:
         """Compute the certificate from data and fitted attributes alone."""
-        proofs = in_threads(self._n_threads(), lambda k: self._certify_task(k, problems[k]), len(problems))
+        jobs = [partial(self._certify_task, k, problem) for k, problem in enumerate(problems)]
+        with Threads(self._at_once(len(jobs))) as threads:
+            proofs = threads.run(jobs, alike=False)
         if len(proofs) == 1:
             return proofs[0]
         return PerClass({plain(label): proof for label, proof in zip(tasks.classes, proofs, strict=True)})
@@ -278,6 +284,10 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _n_threads(self) -> int:
         return effective_n_jobs(getattr(self, "n_jobs", None))
+
+    def _at_once(self, n_tasks: int) -> int:
+        """How many of so many tasks run at a time; one task asks for no threads, which costs a small fit much."""
+        return 1 if n_tasks == 1 else min(n_tasks, self._n_threads())
 
     def _most_steps(self) -> int | None:
         """The largest number of iterations, if there is one."""

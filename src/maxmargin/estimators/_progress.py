@@ -3,12 +3,13 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from sklearn.callback import CallbackContext
 
 from maxmargin.data import Tasks
+from maxmargin.engine import Threads
 from maxmargin.solvers.core import Status, StepReport, step_listener
 
 
@@ -141,16 +142,10 @@ def solve_in_time(
         def run_one(k: int, tasks: list[int] = tasks, budget: TimeBudget = budget) -> Any:
             return run(tasks[k], results[tasks[k]], budget.share())
 
-        for task, result in zip(tasks, in_threads(n_threads, run_one, len(tasks)), strict=True):
-            results[task] = result
+        jobs = [partial(run_one, k) for k in range(len(tasks))]
+        with Threads(n_threads) as threads:
+            for task, result in zip(tasks, threads.run(jobs, alike=False), strict=True):
+                results[task] = result
         tasks = [k for k in tasks if results[k].status is Status.TIME_LIMIT and results[k].can_continue]
         if not tasks or ends is None or time.perf_counter() >= ends:
             return results
-
-
-def in_threads(n_threads: int, run: Callable[[int], Any], n_tasks: int) -> list[Any]:
-    """Call ``run`` for every task, in threads where there are several."""
-    if min(n_threads, n_tasks) <= 1:
-        return [run(task) for task in range(n_tasks)]
-    with ThreadPoolExecutor(min(n_threads, n_tasks)) as pool:
-        return list(pool.map(run, range(n_tasks)))

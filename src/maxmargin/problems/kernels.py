@@ -13,10 +13,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.data.exact_numbers import UNIT
 from maxmargin.data.points import squared_norms
 
-# The unit roundoff of float64.
-UNIT = 2.0**-53
 # The relative error of NumPy's exp, tanh and power: at most 4 units in the last place on all processors, each of at
 # most two roundoffs.
 FUNCTION_ERROR = 8.0 * UNIT

@@ -10,8 +10,8 @@ class StallTest:
     """Whether a run still makes progress.
 
     Progress is a relative gap below ``gap_factor`` times the last one that counted, or a dual value above
-    ``dual_factor`` times it, or a primal value below ``primal_factor`` times the least one. A run has stalled once its
-    work exceeds that at the last progress by more than ``patience``. The unit of work is the solver's: epochs, Newton
+    ``dual_factor`` times it, or a primal value below ``primal_factor`` times the least one. A run has stalled once
+    its work exceeds that at the last progress by ``patience``. The unit of work is the solver's: epochs, Newton
     steps, blocks.
 
     A solver whose gap is not monotone takes smaller steps of one of its values as progress, too: ``gap_share`` is the
@@ -77,4 +77,4 @@ class StallTest:
             self._work, self.idle = work, 0
             return False
         self.idle += 1
-        return work > self._work + self.patience
+        return work >= self._work + self.patience

@@ -27,7 +27,7 @@ from maxmargin.loops.coordinate import (
 )
 from maxmargin.problems.best_intercept import best_intercept
 from maxmargin.problems.linear_svm import LinearSVMProblem
-from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest, Status
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest, Status, solver
 from maxmargin.solvers.core.hessian import fill_scores
 from maxmargin.solvers.linear.initial_point import initial_point
 from maxmargin.solvers.linear.options import LinearOptions
@@ -55,6 +55,7 @@ AFFORDED = 8.0
 AFFORDED_PER_DECADE = 4.0
 
 
+@solver({"a finite C": lambda problem, _: math.isfinite(problem.C)})
 def solve(
     problem: LinearSVMProblem,
     options: LinearOptions,

@@ -15,7 +15,7 @@ import numpy as np
 
 from maxmargin.loops.crammer_singer import ClassCoefficients, ClassRows, Schedule, ascend, combine, row_work, total_loss
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
-from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest, Status
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest, Status, solver
 from maxmargin.solvers.core.result import SMALLEST_GAP
 from maxmargin.solvers.linear import crammer_singer_newton
 from maxmargin.solvers.linear.options import LinearOptions
@@ -44,10 +44,11 @@ GAP_FACTOR, GAP_SHARE = 0.99, 1e-2
 NEVER = np.iinfo(np.int64).max
 # Newton steps take over after as much work as so many of them would be.
 STEPS_TO_SWITCH = 40
-# Operations that take as long as what the step on a row costs apart from its products, and an epoch apart from its steps.
+# Operations that take as long as the step on a row apart from its products, and as an epoch apart from its steps.
 ROW_OVERHEAD, EPOCH_OVERHEAD = 100.0, 3e4
 
 
+@solver({f"selection from {SELECTIONS}": lambda _, options: options.selection in SELECTIONS})
 def solve(
     problem: CrammerSingerProblem, options: LinearOptions, monitor: Monitor, start: Result[np.ndarray] | None = None
 ) -> Result[np.ndarray]:
@@ -67,8 +68,6 @@ def solve(
     Result
         With w of shape (n_classes, d), intercept of shape (n_classes,), and beta of shape (n, n_classes).
     """
-    if options.selection not in SELECTIONS:
-        raise ValueError(f"selection must be one of {SELECTIONS}; it is {options.selection!r}.")
     with np.errstate(over="ignore", invalid="ignore"):
         best = _ascend(problem, options, monitor, start)
         if best.status is Status.RUNNING:

@@ -15,7 +15,7 @@ import numpy as np
 
 from maxmargin.loops.kernel_perceptron import kernel_block_epoch
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
-from maxmargin.solvers.core import Monitor, Result
+from maxmargin.solvers.core import Monitor, Result, solver
 from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix
 from maxmargin.solvers.perceptron.epochs import Epoch, EpochRun, run_epochs
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start, start_of
@@ -53,6 +53,7 @@ class KernelOptions(EpochOptions):
     columns: KernelColumns | None = None
 
 
+@solver()
 def solve(
     problem: KernelPerceptronProblem,
     options: KernelOptions,

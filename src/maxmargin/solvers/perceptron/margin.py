@@ -22,7 +22,7 @@ import numpy as np
 
 from maxmargin.loops.perceptron import MarginViolations
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core import Monitor, Options, Status
+from maxmargin.solvers.core import Monitor, Options, Status, solver
 from maxmargin.solvers.perceptron.epochs import Epoch, EpochHistory, result_of
 from maxmargin.solvers.perceptron.online import OnlineRun
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
@@ -54,6 +54,7 @@ class MarginResult(PerceptronResult):
     updates_per_round: tuple[int, ...] = ()
 
 
+@solver()
 def solve(
     problem: PerceptronProblem,
     options: MarginOptions,

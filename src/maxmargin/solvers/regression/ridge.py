@@ -19,7 +19,7 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.loops.products import scores_and_rows
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
-from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
+from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver
 from maxmargin.solvers.core.cholesky import Inverse, positive_inverse, symmetric_product
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
 from maxmargin.solvers.core.hessian import combination, fill_scores
@@ -66,6 +66,7 @@ class FactorisedSystem(NamedTuple):
     dual: float
 
 
+@solver()
 def solve(problem: RidgeProblem, options: Options, monitor: Monitor, start: Result[float] | None = None) -> RidgeResult:
     """Solve directly where one side of X is short enough, else until the relative gap is at most ``tol``.
 

@@ -12,12 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.solvers.core import Monitor, Options, Result, Status
+from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
 
 # SciPy's status of a linear program that ended at a limit.
 ITERATION_OR_TIME_LIMIT = 1
 
 
+@solver()
 def solve(
     problem: HardMarginProblem,
     options: Options,
