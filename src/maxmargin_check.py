@@ -70,7 +70,9 @@ def read_model(file):  # section 1: the content and the tensors of a model file,
 
 
 def read_rows(path, names, target, first):  # section 2: label, columns and values of every row of CSV or svmlight text
-    with {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)(path, "rt", encoding="utf-8", newline="\n") as file:
+    with {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)(
+        path, "rt", encoding="utf-8", newline="\n"
+    ) as file:
         if ".csv" in Path(path).suffixes:
             table = csv.DictReader(file, strict=True)
             others = [target] if target else [name for name in table.fieldnames or () if name not in names]
@@ -350,7 +352,9 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         self.say("support vectors", stored == rows, "they are rows of the data")
         order, counts = (tensors.get(name, [()])[0] for name in ("_vote_order", "_n_support"))
         limit = len(support) + 1  # a forged count may be huge
-        ordered = [c for c, n in enumerate(counts) for _ in range(min(n, limit))] == [self.y[i] for i in support] or not counts
+        ordered = [c for c, n in enumerate(counts) for _ in range(min(n, limit))] == [
+            self.y[i] for i in support
+        ] or not counts
         self.say("order", ordered and order in ((), [*range(self.k)]), "support vectors and votes: by class")
 
     def all_tasks(self):  # section 4: for every task its signs or targets, scores and duals
@@ -436,7 +440,16 @@ def check_model(model, data, weights=None, target=None, zero_based=False):  # th
         rows = read_rows(data, content["attributes"].get("feature_names_in_", ()), target, 0 if zero_based else 1)
         check = Checker(content, tensors, rows, Path(weights).read_text().split() if weights else ())
         check.run()
-    except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
         raise Unreadable(f"{type(error).__name__}: {error}") from error
     return check
 

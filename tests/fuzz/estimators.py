@@ -17,7 +17,7 @@ import scipy.sparse as sp
 import maxmargin as mm
 import maxmargin_check
 from checker_cases import write_data
-from fuzz.harness import REFUSED, Fault, FalseClaim, Outcome, Refusal, generator_of, refusals
+from fuzz.harness import REFUSED, FalseClaim, Fault, Outcome, Refusal, generator_of, refusals
 from maxmargin.certificates import CertificateError
 from maxmargin.estimators._finite import MAY_BE_INFINITE, is_finite
 from maxmargin.files.model import read_model_file
