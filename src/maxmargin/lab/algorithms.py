@@ -156,7 +156,7 @@ ALGORITHMS = {
     ),
     "margin": Algorithm(
         "margin perceptron", "margin_perceptron", ("guess", "order", "start", "intercept", "unit_length", "seed"),
-        ("w = 0, b = 0", "while some y_i f(x_i) < g/2 ||w||, or a mistake:", "    i = next row",
+        ("w = 0, b = 0", "while some y_i f(x_i) < g/2 ||w||:", "    i = next row",
          "    if y_i f(x_i) <= 0:   # a mistake", "        w = w + y_i x_i,  b = b + y_i",
          "    elif y_i f(x_i) < g/2 ||w||:   # too close", "        w = w + y_i x_i,  b = b + y_i",
          "every point is at least g/2 away"),
@@ -166,10 +166,10 @@ ALGORITHMS = {
     ),
     "search": Algorithm(
         "incremental search", "incremental_search", ("search_order", "intercept", "unit_length", "seed"),
-        ("g = R", "repeat:", "    w = 0, b = 0", "    while some point is a mistake, or nearer than g/2:",
-         "        if it is a mistake:  w = w + y_i x_i,  b = b + y_i",
-         "        if it is too close:  w = w + y_i x_i,  b = b + y_i",
-         "        after 12 R²/g² updates stop:  g = g/2, again", "the margin is at least γ_opt/4"),
+        ("g = R", "repeat:", "    w = 0, b = 0", "    while some point is nearer than g/2:",
+         "        mistake:    w = w + y_i x_i, b = b + y_i",
+         "        too close:  w = w + y_i x_i, b = b + y_i",
+         "        12 R²/g² updates:  g = g/2, again", "the margin is at least γ_opt/4"),
         {"start": 0, "mistake": 4, "too close": 5, "forced stop": 6, "no violation": 7},
         (*_VIOLATIONS, ("updates in all", ("updates in all",))),
         _UPDATES, "a forced stop proves that the guess was too large",
@@ -194,10 +194,11 @@ ALGORITHMS = {
     "smo": Algorithm(
         "SMO", "smo", ("C", "pair", *_KERNEL, "seed"),
         ("alpha = 0", "while the KKT conditions do not hold:", "    i, j = next pair",
-         "    t = (y_i - f(x_i) - y_j + f(x_j)) / (k_ii + k_jj - 2 k_ij)", "    clip t, so that both stay in [0, C]",
+         "    t = ((y_i - f(x_i)) - (y_j - f(x_j)))", "        / (k_ii + k_jj - 2 k_ij)",
+         "    clip t, so that both stay in [0, C]",
          "    alpha_i = alpha_i + y_i t,  alpha_j = alpha_j - y_j t", "optimal: primal = dual",
          "unbounded: no hyperplane exists"),
-        {"start": 0, "pair": 5, "optimal": 6, "unbounded": 7}, _DUAL, "α in [0, C]",
+        {"start": 0, "pair": 6, "optimal": 7, "unbounded": 8}, _DUAL, "α in [0, C]",
         "weak duality: every dual value is below every primal value",
     ),
     "hulls": Algorithm(

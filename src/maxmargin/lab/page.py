@@ -67,7 +67,7 @@ class Page:
 
     def handle(self, event: Any) -> list[Message]:
         """Answer one event. A bad event changes nothing, and its answer says why."""
-        before = self.state
+        before = vars(self).copy()
         try:
             if not isinstance(event, dict) or not isinstance(event.get("type"), str):
                 raise ValueError("an event must be an object with a type.")
@@ -78,8 +78,11 @@ class Page:
                 self.state = replace(self.state, step=check_step(event["step"]))
             return handler(event)
         except (ValueError, TypeError, OverflowError) as error:
-            self.state = before
-            return [{"type": "error", "message": str(error)[:500]}]
+            message = str(error)[:500]
+        except Exception as error:  # a fault of the page: the tab goes on where it was, and says so
+            message = f"unexpected {type(error).__name__}: {error}"[:500]
+        vars(self).update(before)
+        return [{"type": "error", "message": message}]
 
     # Events.
 
@@ -162,7 +165,7 @@ class Page:
     def _undo(self, _: dict[str, Any]) -> list[Message]:
         if not self.undone:
             raise ValueError("there is nothing to undo.")
-        last = self.undone.pop()
+        *self.undone, last = self.undone
         self._show(self.state.with_points(last.points, last.labels, last.data))
         return self._changed()
 

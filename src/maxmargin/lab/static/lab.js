@@ -172,9 +172,9 @@ function render({ model, el }) {
           make("div", { class: "mm-transport", role: "group", "aria-label": "steps" }, first, back, play, next, last, make("label", { class: "mm-hidden" }, "speed"), speed, speedText),
           make("div", { class: "mm-position" }, position, positionText), controls, tableControls),
         card("trace", heading("Trace", make("small", {}, "click a step to go there")), trace)),
-      make("div", { class: "mm-column" }, card("proof", heading("Proof", proofTitle), proof), card("code", heading("Algorithm"), listing)),
+      make("div", { class: "mm-column" }, card("proof", heading("Proof", proofTitle), proof)),
       make("div", { class: "mm-column" }, card("duals", heading("Duals", dualsTitle), make("div", { class: "mm-bars" }, bars, box), legend),
-        card("curves", heading("Curves"), charts))),
+        card("curves", heading("Curves"), charts), card("code", heading("Algorithm"), listing))),
     live, dialog);
   el.replaceChildren(root);
   say.textContent = "Starting: after an installation this takes a few seconds.";
@@ -300,6 +300,7 @@ function render({ model, el }) {
 
   // The plane.
   let W = 560, H = 440;
+  const widths = { bars: 320, charts: 320 };
   const layers = {};
   function fitView() {
     const xs = state.points.map((p) => p[0]), ys = state.points.map((p) => p[1]);
@@ -341,7 +342,10 @@ function render({ model, el }) {
       return dot;
     });
     const hullOf = (sign) => convexHull(state.points.filter((_, row) => state.labels[row] === sign));
-    if (state.algorithm === "hulls" || (state.facts?.meeting && (state.kernel?.kernel ?? "linear") === "linear")) {
+    // The point of both hulls is of use where the algorithm looks for a separating hyperplane.
+    const seeks = state.algorithm !== "gradient" && (!state.kernel || (state.kernel.kernel === "linear" && (state.algorithm === "kernel" || number(state.values.C) === Infinity)));
+    layers.meeting = seeks ? state.facts?.meeting : null;
+    if (state.algorithm === "hulls" || layers.meeting) {
       for (const [sign, name] of [[1, "plus"], [-1, "minus"]]) {
         const hull = hullOf(sign);
         if (hull.length) draw(layers.hulls, "polygon", { points: hull.map(([x, y]) => `${px(x)},${py(y)}`).join(" "), class: `hull ${name}` });
@@ -396,20 +400,23 @@ function render({ model, el }) {
       const [p, q] = [f.hull.positive, f.hull.negative].map((point) => point.map(number));
       draw(layers.marks, "line", { x1: px(p[0]), y1: py(p[1]), x2: px(q[0]), y2: py(q[1]), class: "segment" });
       for (const point of [p, q]) draw(layers.marks, "circle", { cx: px(point[0]), cy: py(point[1]), r: 6, class: "near" });
-    } else if (state.facts?.meeting && linear) {
-      const [x, y] = state.facts.meeting;
+    } else if (layers.meeting) {
+      const [x, y] = layers.meeting;
       draw(layers.marks, "path", { d: `M${px(x)},${py(y) - 8} l8,8 l-8,8 l-8,-8 z`, class: "meet" }).append(document.createElementNS(SVG, "title"));
       layers.marks.lastChild.firstChild.textContent = "Both hulls contain this point: no hyperplane separates the classes.";
       draw(layers.marks, "text", { x: px(x) + 11, y: py(y) + 4, class: "label" }, "in both hulls");
     }
     const bold = state.points.length > 0 && f.number > 0;
+    let wrong = "";
     layers.dots.forEach((dot, row) => {
       const taken = number(f.alpha?.[row]) > 0, positive = state.labels[row] > 0;
-      dot.setAttribute("class", `point ${positive ? "plus" : "minus"}${taken ? " used" : bold && state.algorithm !== "gradient" ? " faint" : ""}${row === hot || picked.includes(row) ? " hot" : ""}`);
+      const look = `point ${positive ? "plus" : "minus"}${taken ? " used" : bold && state.algorithm !== "gradient" ? " faint" : ""}${row === hot || picked.includes(row) ? " hot" : ""}`;
+      if (dot.look !== look) { dot.look = look; dot.setAttribute("class", look); }
       const [x, y] = [px(state.points[row][0]), py(state.points[row][1])];
-      if (number(f.margins[row]) <= 0 && f.number > 0) draw(layers.marks, "path", { d: `M${x - 3},${y - 3} l6,6 m0,-6 l-6,6`, class: "wrong" });
+      if (number(f.margins[row]) <= 0 && f.number > 0) wrong += `M${x - 3},${y - 3}l6,6m0,-6l-6,6`;
       if (used.has(row) && f.rows.length < state.points.length) draw(layers.marks, "circle", { cx: x, cy: y, r: 12, class: "halo" });
     });
+    if (wrong) draw(layers.marks, "path", { d: wrong, class: "wrong" });
     drawMine();
     if (cross && document.activeElement === svg && tool !== "plane") draw(layers.marks, "path", { d: `M${px(cross[0]) - 10},${py(cross[1])} h20 m-10,-10 v20`, class: "cross" });
   }
@@ -670,26 +677,34 @@ function render({ model, el }) {
     return [COLOURS.zero, COLOURS.free, COLOURS.inside][Number(digit) % 3];
   };
   function drawBars() {
-    const f = frame(), n = state.points.length, width = Math.max(200, bars.clientWidth || 320), height = 116, base = height - 14, top = 12;
+    const f = frame(), n = state.points.length, width = widths.bars, height = 116, base = height - 14, top = 12;
     const alpha = (measured?.alpha ?? f.alpha ?? []).map(number), svm = catalog.algorithms[state.algorithm].svm, C = number(state.values.C);
     const most = svm && Number.isFinite(C) ? C : Math.max(...alpha, state.algorithm === "hulls" ? 1 : 0) || 1;
     dualsTitle.textContent = `${pretty(catalog.algorithms[state.algorithm].duals)}${measured?.alpha ? " (yours)" : ""}`;
     layers.most = most;
-    const left = 38, wide = (width - left - 4) / Math.max(1, n), parts = [`<line x1="${left}" x2="${width}" y1="${base}" y2="${base}" stroke="#c3ccd5"/><line x1="${left}" x2="${width}" y1="${top}" y2="${top}" stroke="#c3ccd5" stroke-dasharray="3 3"/>`,
+    const left = 46, wide = (width - left - 4) / Math.max(1, n), parts = [`<line x1="${left}" x2="${width}" y1="${base}" y2="${base}" stroke="#c3ccd5"/><line x1="${left}" x2="${width}" y1="${top}" y2="${top}" stroke="#c3ccd5" stroke-dasharray="3 3"/>`,
       `<text x="${left - 5}" y="${top + 4}" text-anchor="end" font-size="11.5" fill="#52606d">${svm && Number.isFinite(C) ? `C=${fmt(C, 3)}` : fmt(most, 2)}</text><text x="${left - 5}" y="${base + 4}" text-anchor="end" font-size="11.5" fill="#52606d">0</text>`];
-    const rows = new Set(f.rows.length < n ? f.rows : []);
+    const rows = new Set(f.rows.length < n ? f.rows : []), shapes = {}, gap = wide > 4 ? 1.5 : 0.2;
     for (let row = 0; row < n; row += 1) {
       const tall = Math.max(alpha[row] > 0 ? 2 : 0, (Math.min(alpha[row], most) / most) * (base - top)), violated = svm && Number(f.classes[row]) > 2 && !measured?.alpha;
-      const x = left + row * wide, gap = wide > 4 ? 1.5 : 0.2, colour = barColour(f.classes[row], row);
+      const x = left + row * wide, colour = barColour(f.classes[row], row);
       if (row === hot || rows.has(row)) parts.push(`<rect x="${x}" y="${top}" width="${wide}" height="${base - top + 6}" fill="${row === hot ? "#dbe9f4" : "#fff3c4"}"/>`);
-      parts.push(`<rect x="${x + gap / 2}" y="${base - tall}" width="${Math.max(0.8, wide - gap)}" height="${tall}" fill="${colour}"/>`);
-      if (violated) parts.push(`<path d="M${x + wide / 2},${base + 3} l${Math.min(4, wide / 2)},6 h-${Math.min(8, wide)} z" fill="${COLOURS.ink}"/>`);
-      parts.push(`<rect x="${x}" y="${top - 6}" width="${wide}" height="${height - top + 6}" fill="transparent" data-row="${row}"><title>point ${row + 1}: ${fmt(alpha[row])}, y f = ${fmt(f.margins[row])}</title></rect>`);
-      if (document.activeElement === bars && row === barFocus) parts.push(`<rect x="${x}" y="${top - 6}" width="${wide}" height="${height - top + 4}" fill="none" stroke="#e0a800" stroke-width="2"/>`);
+      if (tall) shapes[colour] = `${shapes[colour] ?? ""}M${(x + gap / 2).toFixed(1)},${base}v${(-tall).toFixed(1)}h${Math.max(0.8, wide - gap).toFixed(2)}V${base}z`;
+      if (violated) shapes[COLOURS.ink] = `${shapes[COLOURS.ink] ?? ""}M${x + wide / 2},${base + 3}l${Math.min(4, wide / 2)},6h-${Math.min(8, wide)}z`;
     }
-    bars.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    bars.setAttribute("height", height);
-    bars.innerHTML = parts.join("");
+    for (const [colour, shape] of Object.entries(shapes)) parts.push(`<path d="${shape}" fill="${colour}"/>`);
+    if (document.activeElement === bars && n) parts.push(`<rect x="${left + barFocus * wide}" y="${top - 6}" width="${wide}" height="${height - top + 4}" fill="none" stroke="#e0a800" stroke-width="2"/>`);
+    // Below the bars are areas to point at, which stay as long as the points do.
+    if (layers.barsOf !== state || layers.barsWide !== width) {
+      layers.barsOf = state; layers.barsWide = width;
+      bars.setAttribute("viewBox", `0 0 ${width} ${height}`);
+      bars.setAttribute("height", height);
+      bars.replaceChildren();
+      layers.barShapes = draw(bars, "g");
+      for (let row = 0; row < n; row += 1) draw(bars, "rect", { x: left + row * wide, y: top - 6, width: wide, height: height - top + 6, fill: "transparent", "data-row": row });
+    }
+    if (hot >= 0 && hot < n) parts.push(`<text x="${width - 4}" y="9" text-anchor="end" font-size="11.5" fill="#17212b">point ${hot + 1}: ${fmt(alpha[hot])}, y f = ${fmt(f.margins[hot])}</text>`);
+    layers.barShapes.innerHTML = parts.join("");
     drawBox(f, C);
     const entries = svm ? [[COLOURS.zero, "α = 0: outside"], [COLOURS.free, "0 < α < C: on the margin"], [COLOURS.inside, "α = C: inside"], [COLOURS.ink, "▲ violates KKT"]] : [[COLOURS.plus, "class +1"], [COLOURS.minus, "class −1"]];
     const html = entries.map(([colour, title]) => `<span><i style="background:${colour}"></i>${title}</span>`).join("") + (svm && !model.recorded ? "<span>drag a bar: weak duality</span>" : "");
@@ -755,7 +770,7 @@ function render({ model, el }) {
   const SERIES = ["#0072b2", "#d55e00", "#009e73", "#a3457c"], DASHES = ["", "6 3", "2 3", "8 2 2 2"];
   function drawCharts() {
     const specs = catalog.algorithms[state.algorithm].charts, until = Math.min(cursor, frames.length - 1);
-    const width = Math.max(200, charts.clientWidth || 320), height = 92, left = 46, right = width - 8, top = 20, base = height - 6;
+    const width = widths.charts, height = 92, left = 46, right = width - 8, top = 20, base = height - 6;
     while (charts.children.length < specs.length) { const chart = document.createElementNS(SVG, "svg"); chart.setAttribute("role", "img"); charts.append(chart); }
     while (charts.children.length > specs.length) charts.lastChild.remove();
     const every = Math.max(1, Math.ceil(until / 240));
@@ -786,14 +801,15 @@ function render({ model, el }) {
   // The trace.
   function drawTrace() {
     const keys = [...new Set(catalog.algorithms[state.algorithm].charts.flatMap(([, names]) => names))].filter((key) => !["updates", "bound", "length bound", "half guess"].includes(key)).slice(0, 4);
-    const from = Math.max(0, Math.min(cursor - 20, frames.length - 41)), to = Math.min(frames.length, from + 41), parts = [];
+    const shown = playing ? 9 : 41, from = Math.max(0, Math.min(cursor - (shown >> 1), frames.length - shown)), to = Math.min(frames.length, from + shown), parts = [];
     for (let k = from; k < to; k += 1) {
       const f = frames[k], points = f.rows.length > 3 ? `${f.rows.length} points` : f.rows.map((row) => row + 1).join(", ");
       const w = f.w ? `(${f.w.map((v) => fmt(v, 2)).join(", ")})` : "–";
       parts.push(`<tr data-step="${k}" class="${k > cursor ? "later" : ""}${hot >= 0 && f.rows.includes(hot) && f.rows.length < 4 ? " hot" : ""}"${k === cursor ? ' aria-current="step"' : ""}><td><button type="button" aria-label="go to step ${k}">${k}</button></td><td>${escaped(f.reason)}</td><td>${points}</td><td>${w}</td><td>${fmt(f.b, 3)}</td>${keys.map((key) => `<td>${fmt(f.values[key], 4)}</td>`).join("")}</tr>`);
     }
     trace.innerHTML = `<table><thead><tr><th>#</th><th>why</th><th>points</th><th>w</th><th>b</th>${keys.map((key) => `<th>${escaped(key)}</th>`).join("")}</tr></thead><tbody>${parts.join("")}</tbody></table>`;
-    const row = trace.querySelector("[aria-current]");
+    // While it plays, all rows are visible; asking for their places would cost a layout a frame.
+    const row = playing ? null : trace.querySelector("[aria-current]");
     if (row) trace.scrollTop = Math.max(0, row.offsetTop - trace.clientHeight / 2);
   }
   trace.addEventListener("click", (event) => {
@@ -899,7 +915,9 @@ function render({ model, el }) {
     else if (event.key === " " && !own) { event.preventDefault(); setPlaying(!playing); }
   };
   document.addEventListener("keydown", keys);
-  const observer = new ResizeObserver(() => {
+  const observer = new ResizeObserver((entries) => {
+    for (const { target, contentRect } of entries) if (target !== svg) widths[target === bars ? "bars" : "charts"] = Math.max(200, Math.round(contentRect.width));
+    if (frames.length && entries.some(({ target }) => target !== svg)) { drawBars(); drawCharts(); }
     const width = Math.round(svg.clientWidth);
     if (!width || width === W) return;
     W = width;
@@ -907,7 +925,7 @@ function render({ model, el }) {
     view = null; kernelGrid = null;
     if (frames.length) show();
   });
-  observer.observe(svg);
+  for (const target of [svg, bars, charts]) observer.observe(target);
   model.on("msg:custom", receive);
   model.send({ type: "open", ...(model.opening ?? {}) });
   return () => {
