@@ -1,6 +1,8 @@
 """The page in a real browser: Chromium, driven by Playwright; skipped with the reason where one of them is missing."""
 
 import json
+import math
+import re
 import shutil
 import subprocess
 import sys
@@ -14,8 +16,9 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 if CHROMIUM is None:
     pytest.skip("needs Chromium: apt-get install chromium", allow_module_level=True)
 
+from maxmargin.lab.replay import recorded_html  # noqa: E402
 from maxmargin.lab.server import Server  # noqa: E402
-from maxmargin.lab.state import decode, from_preset  # noqa: E402
+from maxmargin.lab.state import decode, encode, from_preset  # noqa: E402
 
 ARGUMENTS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
@@ -180,8 +183,6 @@ def test_upload_export_and_run(page, tmp_path):
 
 
 def test_a_replay_needs_no_server(page, tmp_path):
-    from maxmargin.lab.replay import recorded_html
-
     replay = tmp_path / "replay.html"
     replay.write_text(recorded_html(from_preset("separable", "hulls")), encoding="utf-8")
     page.set_content(replay.read_text(encoding="utf-8"))
@@ -311,3 +312,44 @@ def test_frames_a_second_with_200_points(page, record_property):
     record_property("frames a second", rate)
     print(json.dumps({"frames a second": rate}))
     assert rate > 2
+
+
+def test_a_claim_that_does_not_hold_is_crossed_out(page):
+    html = recorded_html(from_preset("separable"))
+    recorded = re.search(r"replayed\((\[.*\])\), el", html).group(1)
+    messages = json.loads(recorded)
+    messages[2]["frames"][2]["claims"][-1][-1] = False
+    page.set_content(html.replace(recorded, json.dumps(messages).replace("<", "\\u003c")))
+    page.wait_for_selector(".mm-trace tbody tr")
+    for step, crosses in ((1, 0), (2, 1), (3, 0)):
+        page.click("[data-name=step]")
+        wait_for_step(page, step)
+        assert page.locator(".mm-proof tr.bad").count() == crosses
+    assert page.locator(".mm-proof tr.bad").count() == 0
+
+
+@pytest.mark.parametrize("kernel", [{"kernel": "rbf", "gamma": 0.5}, {"kernel": "poly", "degree": 2}])
+def test_regions_of_a_kernel_have_the_sign_of_f(page, kernel):
+    state = from_preset("circles", "smo", C=math.inf, **kernel)
+    page.opened(f"#{encode(state)}~0")
+    page.click("[data-name=end]")
+    page.wait_for_function("() => document.querySelector('.mm-say').textContent.includes('Optimal')")
+    signs = page.evaluate(
+        """async () => {
+          const svg = document.querySelector('.mm-plane svg'), picture = svg.querySelector('image');
+          const image = new Image();
+          image.src = picture.getAttribute('href');
+          await image.decode();
+          const canvas = document.createElement('canvas'), context = canvas.getContext('2d');
+          canvas.width = image.width; canvas.height = image.height;
+          context.drawImage(image, 0, 0);
+          const [wide, high] = ['width', 'height'].map((name) => Number(picture.getAttribute(name)));
+          return [...svg.querySelectorAll('.point')].map((dot) => {
+            const box = dot.getBBox(), x = box.x + box.width / 2, y = box.y + box.height / 2;
+            const column = Math.floor(x / wide * image.width), row = Math.floor(y / high * image.height);
+            const [red, , blue] = context.getImageData(column, row, 1, 1).data;
+            return blue > red ? 1 : -1;
+          });
+        }"""
+    )
+    assert signs == list(state.labels)

@@ -11,8 +11,10 @@ import urllib.request
 import numpy as np
 import pytest
 
+from maxmargin.lab.data_file import page_maker
 from maxmargin.lab.replay import recorded_html
 from maxmargin.lab.state import from_preset
+from real_data import BUNDLED
 
 
 def test_importing_the_package_loads_no_server():
@@ -57,6 +59,18 @@ def test_bad_arguments_are_one_line(arguments, message, tmp_path):
     assert found.returncode == 2
     assert message in found.stderr
     assert found.stderr.startswith("error:")
+
+
+@pytest.mark.parametrize(("name", "rows", "columns"), [("heart_scale", 270, 13), ("mushrooms", 1000, 112)])
+def test_real_files_are_shown_by_their_principal_components(name, rows, columns):
+    path = next(BUNDLED.glob(f"{name}.svm.*"))
+    page = page_maker(str(path), target=None, zero_based=False)()
+    _, state, frames = page.handle({"type": "open"})
+    assert len(state["points"]) == rows
+    assert len(state["table"]["columns"]) == columns
+    points = np.array(state["points"])
+    assert abs(np.corrcoef(points.T)[0, 1]) < 1e-4
+    assert all(claim[-1] for frame in frames["frames"] for claim in frame["claims"])
 
 
 def test_a_recording_holds_the_frames_and_escapes_them():

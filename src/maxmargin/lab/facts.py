@@ -55,7 +55,7 @@ def facts(state: State) -> Facts | None:
     return _facts(state.points, state.labels, intercept)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _facts(points: tuple, labels: tuple, intercept: bool) -> Facts | None:
     from maxmargin.separability import separate
 
@@ -79,7 +79,7 @@ def reference(state: State) -> tuple | None:
     return _reference(state.points, state.labels, state["intercept"], state["unit_length"])
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _reference(points: tuple, labels: tuple, intercept: bool, unit_length: bool) -> tuple | None:
     """The largest margin of the points (x, 1), or else the u and gamma of the smallest bound for one pass."""
     from maxmargin.separability import separate
@@ -112,7 +112,7 @@ def kernel_reference(state: State, options: dict[str, Any]) -> tuple | None:
     return _kernel_reference(state.points, state.labels, tuple(options.items()))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _kernel_reference(points: tuple, labels: tuple, options: tuple) -> tuple | None:
     chosen = dict(options)
     intercept = chosen.pop("intercept")

@@ -798,6 +798,14 @@ function render({ model, el }) {
     });
   }
 
+  charts.addEventListener("click", (event) => {
+    const chart = event.target.closest("svg");
+    if (!chart || cursor < 2) return;
+    const area = chart.getBoundingClientRect(), x = ((event.clientX - area.left) / area.width) * widths.charts;
+    setPlaying(false);
+    go(Math.max(1, Math.min(cursor, Math.round(1 + ((x - 46) / (widths.charts - 54)) * (cursor - 1)))));
+  });
+
   // The trace.
   function drawTrace() {
     const keys = [...new Set(catalog.algorithms[state.algorithm].charts.flatMap(([, names]) => names))].filter((key) => !["updates", "bound", "length bound", "half guess"].includes(key)).slice(0, 4);
@@ -812,6 +820,13 @@ function render({ model, el }) {
     const row = playing ? null : trace.querySelector("[aria-current]");
     if (row) trace.scrollTop = Math.max(0, row.offsetTop - trace.clientHeight / 2);
   }
+  // Pointing at a step shows its point; the table itself stays as it is under the pointer.
+  const point = (row) => { if (row !== hot) { hot = row; if (frames.length) { drawPlane(); drawBars(); } } };
+  trace.addEventListener("pointerover", (event) => {
+    const row = event.target.closest("tr[data-step]"), rows = row ? frames[Number(row.dataset.step)]?.rows : [];
+    point(rows?.length === 1 || rows?.length === 2 ? rows[0] : -1);
+  });
+  trace.addEventListener("pointerleave", () => point(-1));
   trace.addEventListener("click", (event) => {
     const row = event.target.closest("tr[data-step]");
     if (row) { setPlaying(false); go(Number(row.dataset.step)); }
