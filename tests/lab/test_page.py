@@ -4,8 +4,10 @@ import csv
 import io
 import json
 import math
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -234,7 +236,8 @@ def test_every_lesson_has_a_run_with_claims(number):
 def test_there_are_twelve_lessons_with_questions():
     assert len(LESSONS) == 12
     assert all("?" in lesson.question and lesson.answer and lesson.idea for lesson in LESSONS)
-    assert len({lesson.title for lesson in LESSONS}) == 12
+    document = (Path(__file__).parents[2] / "docs" / "lab.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\d+\. (.+)$", document, re.MULTILINE) == [lesson.title for lesson in LESSONS]
 
 
 def test_nobody_beats_the_margin():

@@ -15,7 +15,7 @@ import numpy as np
 from maxmargin.lab.algorithms import ALGORITHMS, PARAMETERS
 from maxmargin.lab.export import csv_of, python_of
 from maxmargin.lab.facts import bound_facts, facts
-from maxmargin.lab.frames import first_frame, frame_of, jsonable
+from maxmargin.lab.frames import claim_row, first_frame, frame_of, jsonable
 from maxmargin.lab.lessons import LESSONS
 from maxmargin.lab.presets import PRESETS, TABLES, Table, table_of
 from maxmargin.lab.runs import Run, kernel_options, waits_for_click
@@ -326,8 +326,7 @@ class Page:
         return self.state["intercept"] if self.state.algorithm == "kernel" else self.state.algorithm == "smo"
 
     def _measured(self, what: str, values: dict[str, float], claims: list[Any]) -> Message:
-        listed = [[claim.name, claim.formula, claim.left, claim.relation, claim.right, claim.holds] for claim in claims]
-        return jsonable({"type": "measured", "what": what, "values": values, "claims": listed})
+        return jsonable({"type": "measured", "what": what, "values": values, "claims": [*map(claim_row, claims)]})
 
     @staticmethod
     def catalog() -> Message:
