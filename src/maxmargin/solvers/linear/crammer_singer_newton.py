@@ -33,7 +33,7 @@ from maxmargin.solvers.linear.newton import root_along
 INNER_STEPS = 40
 # Outer steps without progress after which the run has stalled.
 PATIENCE = 8
-# sigma grows by this factor after an outer step of fewer than so many Newton steps, and is halved after one of them all.
+# sigma grows by this factor after an outer step of fewer than so many Newton steps, and is halved after one of most.
 GROWTH, FEW_STEPS = 4.0, 15
 # The share of the mean diagonal that is added to the Hessian: it is singular where all intercepts move together.
 SHIFT = 1e-13
@@ -96,7 +96,7 @@ class _NewtonRun:
 
     def run(self) -> None:
         """Outer steps until the gap is small, the run has stalled, or a limit is reached."""
-        stall = StallTest(PATIENCE - 1, dual_factor=math.inf)
+        stall = StallTest(PATIENCE, dual_factor=math.inf)
         n_outer, stalled = 0, False
         while True:
             status = self.monitor.check_termination(self.best, self.options, "outer step", stalled=stalled)
@@ -172,10 +172,14 @@ class _NewtonRun:
         diagonal = np.einsum("ii->i", hessian)
         diagonal += np.tile(self._penalties, problem.n_classes)
         # Where the intercepts have no curvature of their own, all of them can move together.
-        diagonal += SHIFT * np.tile(np.append(np.zeros(width - 1), diagonal[width - 1 :: width].max()), problem.n_classes)
+        diagonal += SHIFT * np.tile(
+            np.append(np.zeros(width - 1), diagonal[width - 1 :: width].max()), problem.n_classes
+        )
         return hessian
 
-    def _add_products(self, hessian: np.ndarray, m: int, rows: np.ndarray, free: np.ndarray, n_free: np.ndarray) -> None:
+    def _add_products(
+        self, hessian: np.ndarray, m: int, rows: np.ndarray, free: np.ndarray, n_free: np.ndarray
+    ) -> None:
         """Add, for class m and those before it, what rows with a free dual of class m give; the lower triangle only."""
         width = rows.shape[1]
         scaled = rows / n_free[:, None]
