@@ -60,8 +60,7 @@ def read_model(file):  # section 1: the content and the tensors of a model file,
         (begin, stop), shape = entry["data_offsets"], entry["shape"]
         values = array(dict(F64="d", F32="f", I64="q", I32="i")[entry["dtype"]], file[start + begin : start + stop])
         fits = begin == end and len(values) == math.prod(shape) and len(entry) == 3 and len(shape) in (1, 2)
-        fits &= max(shape) <= len(file)
-        need(fits, f"tensor {name}: an overlap, a gap or a wrong length")
+        need(fits and max(shape) <= len(file), f"tensor {name}: an overlap, a gap or a wrong length")
         values = values.tolist() if entry["dtype"][0] == "I" else list(map(Fraction, values))  # nan is an error
         end, width = stop, shape[-1]
         tensors[name] = [values[k * width : (k + 1) * width] for k in range(shape[0] if len(shape) > 1 else 1)]
@@ -70,7 +69,8 @@ def read_model(file):  # section 1: the content and the tensors of a model file,
 
 
 def read_rows(path, names, target, first):  # section 2: label, columns and values of every row of CSV or svmlight text
-    with {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)(path, "rt", encoding="utf-8", newline="\n") as file:
+    opened = {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)
+    with opened(path, "rt", encoding="utf-8", newline="\n") as file:  # a lone carriage return ends no line
         if ".csv" in Path(path).suffixes:
             table = csv.DictReader(file, strict=True)
             others = [target] if target else [name for name in table.fieldnames or () if name not in names]
@@ -349,8 +349,8 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         rows = [list(zip(self.columns[i], self.values[i])) for i in support]
         self.say("support vectors", stored == rows, "they are rows of the data")
         order, counts = (tensors.get(name, [()])[0] for name in ("_vote_order", "_n_support"))
-        limit = len(support) + 1  # a forged count may be huge
-        ordered = [c for c, n in enumerate(counts) for _ in range(min(n, limit))] == [self.y[i] for i in support] or not counts
+        y = [self.y[i] for i in support]
+        ordered = not counts or (y == sorted(y) and counts == [y.count(c) for c in range(self.k)])
         self.say("order", ordered and order in ((), [*range(self.k)]), "support vectors and votes: by class")
 
     def all_tasks(self):  # section 4: for every task its signs or targets, scores and duals
@@ -436,8 +436,8 @@ def check_model(model, data, weights=None, target=None, zero_based=False):  # th
         rows = read_rows(data, content["attributes"].get("feature_names_in_", ()), target, 0 if zero_based else 1)
         check = Checker(content, tensors, rows, Path(weights).read_text().split() if weights else ())
         check.run()
-    except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise Unreadable(f"{type(error).__name__}: {error}") from error
+    except (OSError, EOFError, RuntimeError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as e:
+        raise Unreadable(f"{type(e).__name__}: {e}") from e
     return check
 
 

@@ -85,7 +85,10 @@ class Bytes:
 class Svmlight(Bytes):
     """svmlight text: whole, in blocks and by the checker's own reader; written again and read again."""
 
-    compressed: ClassVar[dict[str, Callable[[bytes], bytes]]] = {".gz": lambda text: gzip.compress(text, mtime=0), ".xz": lzma.compress}
+    compressed: ClassVar[dict[str, Callable[[bytes], bytes]]] = {
+        ".gz": lambda text: gzip.compress(text, mtime=0),
+        ".xz": lzma.compress,
+    }
 
     def prepare(self, folder: Path) -> None:
         """Texts with comments, query numbers, empty rows and every spelling of numbers."""
@@ -152,7 +155,7 @@ class Svmlight(Bytes):
 def same_rows(X: Any, y: Any, other: Any, labels: Any) -> None:
     """Raise where rows were read in two ways with different results."""
     X, other = sp.csr_array(X), sp.csr_array(other)
-    same = X.shape == other.shape and (X != other).nnz == 0 and np.array_equal(y, labels, equal_nan=True)
+    same = X.shape == other.shape and (other != X).nnz == 0 and np.array_equal(y, labels, equal_nan=True)
     if not same:
         raise Fault("the same rows read in two ways are different")
 
@@ -320,5 +323,3 @@ class Liblinear(OtherModels):
 
     write, read_file = staticmethod(write_liblinear_model), staticmethod(read_liblinear_model)
     models = (LinearSVC(), LinearSVR(), LinearSVC(fit_intercept=False), LinearSVC(multi_class="crammer_singer"))
-
-

@@ -10,14 +10,14 @@ import numpy as np
 from fuzz.estimators import ARGUMENTS, hostile_rows, in_a_container
 from fuzz.harness import REFUSED, Fault, Outcome, Refusal, generator_of, refusals
 from hostile_sets import hostile_set, is_separable
-from maxmargin import hull_distance, separate
+from maxmargin import separate
 
 # Entries above which the oracle takes long.
 LARGEST = 60
 
 
 class Separability:
-    """Decisions with and without intercept; claims are the decision and the bracket of the hulls' distance."""
+    """Decisions with and without intercept; the claim is the decision."""
 
     def __init__(self) -> None:
         self.last: Any = None
