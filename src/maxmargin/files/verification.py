@@ -15,7 +15,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from maxmargin.certificates import Certificate, CertificateError, PerClass
 from maxmargin.data import Points
 from maxmargin.estimators.certification import certify, check_claims
-from maxmargin.files.fingerprint import ScoreSums, fingerprint_of, proof_tensors, sum_tolerances
+from maxmargin.files.fingerprint import UNDERFLOW, ScoreSums, fingerprint_of, proof_tensors, sum_tolerances
 from maxmargin.files.model import StoredModel
 from maxmargin.problems.squared_errors import SquaredErrors
 
@@ -222,7 +222,7 @@ def _check_posterior(model: Any, errors: SquaredErrors) -> None:
     nothing = model.s2_ == 0.0 and squares <= NO_RESIDUAL * d * terms
     # The intercept is rounded, which shows in the residuals where targets are far from zero.
     rounding = RESIDUAL_ROUNDING * ((d + 1) * terms) ** 0.5
-    allowed = SQUARES_AGREEMENT * squares + 2.0 * squares**0.5 * rounding + rounding * rounding
+    allowed = SQUARES_AGREEMENT * squares + 2.0 * squares**0.5 * rounding + rounding * rounding + UNDERFLOW
     if not nothing and not _within(claimed - squares, allowed):
         raise CertificateError(f"s2_ {model.s2_!r} is not {squares / freedom!r}")
     dense = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64)
