@@ -424,7 +424,7 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
             used = [i for i, column in enumerate(zip(*self.tensors["dual_coef_"])) if any(column)]
             self.say("support_", sorted(self.tensors["support_"][0]) == used, "rows with a dual that is not zero")
         for k, (f, claimed) in enumerate(zip(fs, scores["sums"] if scores else ())):
-            h = [1 + i % 3 for i in range(scores["rows"])]
+            h = [1 + i % 3 for i in range(min(scores["rows"], self.n))]
             error = abs(Fraction(claimed) - sum(map(mul, h, f.F)))
             self.holds(f"sum of scores {k}", error, sum(map(mul, h, f.sizes)) / 2**36 + TINY, f.error * sum(h))
         said, present = {name for name, _, _ in self}, {*chain(*fields, attributes, self.tensors)}
