@@ -268,7 +268,8 @@ def hostile_targets(X: np.ndarray, random: Random) -> np.ndarray:
             )
         )()
     if random.random() < 0.3:
-        y = y * random.choice(SCALES)
+        with np.errstate(all="ignore"):
+            y = y * random.choice(SCALES)
     return y + random.choice((0.0, 0.0, 0.0, 1e6, 1e13))
 
 
