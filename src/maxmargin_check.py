@@ -35,6 +35,7 @@ CHECKS = {"crammer_singer": "multiclass", "logistic": "logistic", "squared_error
 CHECKS |= {"absolute_penalty": "squared_errors", "hard_margin": "margins", "margin": "margins", "perceptron": "margins"}
 COUNTS = "outside", "on_margin", "inside", "misclassified", "within_epsilon", "on_boundary", "beyond_epsilon"
 POSTERIOR = "total_weight_", "degrees_of_freedom_", "column_means_", "s2_", "coef_factor_"
+BAD_FILE = OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError
 UNDECIDED = *COUNTS, "hulls_meet", "objective_", "margin_", "status_", "fit_status_", "class_weight_", *POSTERIOR
 
 
@@ -73,7 +74,7 @@ def read_model(file):  # section 1: the content and the tensors of a model file,
 
 def read_rows(path, names, target, first):  # section 2: label, columns and values of every row of CSV or svmlight text
     opened = {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)
-    with opened(path, "rt", encoding="utf-8", newline="\n") as file:  # a lone carriage return ends no line
+    with opened(path, "rt", encoding="utf-8", newline="\n") as file:
         if ".csv" in Path(path).suffixes:
             table = csv.DictReader(file, strict=True)
             others = [target] if target else [name for name in table.fieldnames or () if name not in names]
@@ -329,9 +330,8 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
             top, value = Fraction(claim["primal"]), Fraction(claim["dual"])
             u, e = root(g * g - 2 * q * value)
             h = min(h, (g - u + e) / q) if q else 0  # the smallest one with the claimed value
-            unused = sum(
-                lam > h * abs(x) and (lam - h * abs(x)) ** 2 > 2 * (top - value) * v for x, v in zip(a, spreads)
-            )
+            slacks = ((lam - h * abs(x), v) for x, v in zip(a, spreads))
+            unused = sum(s > 0 and s * s > 2 * (top - value) * v for s, v in slacks)
             return self.holds("unused", claim["unused"], unused)
         norm, e = (0, 0) if lam else self.scaled_norm(a, claim["radius"])
         g, q = g - norm, q + (sum(x * x for x in a) / lam if lam else 0)
@@ -346,13 +346,13 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         if kernel is None or kernel["name"] == "sigmoid" or len(support) * self.n > KERNEL_LIMIT:
             raise ArithmeticError(f"a precomputed or sigmoid kernel, or more than {KERNEL_LIMIT} kernel values")
         data, columns, ends = (tensors.get(f"support_vectors_.{x}", [()])[0] for x in ("data", "indices", "indptr"))
-        stored = [zip(columns[a:b], data[a:b]) for a, b in pairwise(ends)]
-        stored = stored or map(enumerate, tensors.get("support_vectors_", ()))
-        stored = [[(j, v) for j, v in row if v] for row in stored]
-        rows, y = [list(zip(self.columns[i], self.values[i])) for i in support], [self.y[i] for i in support]
+        sparse, dense = [zip(columns[a:b], data[a:b]) for a, b in pairwise(ends)], tensors.get("support_vectors_", ())
+        stored = [[(j, v) for j, v in row if v] for row in sparse or map(enumerate, dense)]
+        rows = [list(zip(self.columns[i], self.values[i])) for i in support]
         self.say("support vectors", stored == rows, "they are rows of the data")
         order, counts = (tensors.get(name, [()])[0] for name in ("_vote_order", "_n_support"))
-        ordered = not counts or (y == sorted(y) and counts == [y.count(c) for c in range(self.k)])
+        expected = [c for c, n in enumerate(counts) for _ in range(min(n, len(support) + 1))]  # or forged
+        ordered = not counts or expected == [self.y[i] for i in support]
         self.say("order", ordered and order in ((), [*range(self.k)]), "support vectors and votes: by class")
 
     def all_tasks(self):  # section 4: for every task its signs or targets, scores and duals
@@ -438,8 +438,8 @@ def check_model(model, data, weights=None, target=None, zero_based=False):  # th
         rows = read_rows(data, content["attributes"].get("feature_names_in_", ()), target, 0 if zero_based else 1)
         check = Checker(content, tensors, rows, Path(weights).read_text().split() if weights else ())
         check.run()
-    except (OSError, EOFError, RuntimeError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as e:
-        raise Unreadable(f"{type(e).__name__}: {e}") from e
+    except BAD_FILE as error:
+        raise Unreadable(f"{type(error).__name__}: {error}") from error
     return check
 
 

@@ -20,7 +20,7 @@ from maxmargin.solvers.core.status import Status
 ENTRIES_PER_CALL = 1 << 26
 # Operations of a library's function that take some tenths of a second.
 OPERATIONS_PER_CALL = 1e9
-# Seconds between two looks at the limits while a library's function runs.
+# Seconds between two checks of the limits while a library's function runs.
 CALL_INTERVAL = 0.05
 
 ReturnT = TypeVar("ReturnT")
