@@ -24,11 +24,8 @@ from pathlib import Path
 
 Unreadable, INF, DECIMAL = ValueError, math.inf, Context(prec=38)
 EXP, LOG = DECIMAL.exp, DECIMAL.ln  # rounded correctly to 38 digits
-BITS = 112  # fraction bits of square roots, exp and log; a claim has 53
-TINY, ERROR = (
-    Fraction(1, 2**1000),
-    Fraction(1 << 6, 1 << BITS),
-)  # of exp and log, whose size is below 800: rounded thrice
+BITS, TINY = 112, Fraction(1, 2**1000)  # fraction bits of square roots, exp and log; a claim has 53
+ERROR = Fraction(1 << 6, 1 << BITS)  # of exp and log, whose size is below 800: rounded thrice
 KERNEL_LIMIT = 4_000_000  # kernel values: about a minute
 CONTENT = {"sha256", "format", "version", "class", "parameters", "problem", "data", "attributes", "column_major"}
 CHECKS = {"crammer_singer": "multiclass", "logistic": "logistic", "squared_error": "squared_errors"}

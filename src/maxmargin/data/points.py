@@ -223,7 +223,7 @@ def row_lengths(rows: Matrix) -> np.ndarray:
     """||x|| of every row, also where the squares overflow or underflow: rows are scaled by powers of two first."""
     dense = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64)
     powers = np.frexp(np.abs(dense).max(axis=1, initial=0.0))[1]
-    return np.ldexp(np.sqrt(squared_norms(np.ldexp(dense, -powers[:, None]))), powers)
+    return np.asarray(np.ldexp(np.sqrt(squared_norms(np.ldexp(dense, -powers[:, None]))), powers))
 
 
 def _sums_of_squares(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
