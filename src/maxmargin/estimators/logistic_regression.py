@@ -202,12 +202,6 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         if self.step_size is not None and self.solver != "gradient":
             raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
 
-    def _prepare(self, data: LabelledPoints) -> None:
-        super()._prepare(data)
-        if self.fit_intercept and math.isfinite(self.C):
-            # The loss falls for ever as the intercept goes to infinity. For C = inf that is a separating hyperplane.
-            self._refuse_classes_without_weight(data, "the intercept, which has no best value else,")
-
     def _problem(self, data: Dataset) -> LogisticProblem:
         weights = weights_of(data.points, data.weights)
         return LogisticProblem(data.points, data.signs, weights, float(self.C), self.fit_intercept)
