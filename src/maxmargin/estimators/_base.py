@@ -1,23 +1,29 @@
 """The fit template of all estimators, and what classifiers share."""
 
 import math
+import sys
 import threading
 import time
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import cache, partial
 from numbers import Integral
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import joblib
 import numpy as np
+import sklearn
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+import maxmargin
 from maxmargin.certificates import Certificate, MarginBracket, NotSeparableError, PerClass
 from maxmargin.data import (
     LabelledPoints,
@@ -32,7 +38,6 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Threads
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
 from maxmargin.estimators._progress import FitProgress, solve_in_time
-from maxmargin.estimators._warnings import warn_user
 from maxmargin.reconciliation import Goal, reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, interrupt_handler
 
@@ -40,6 +45,9 @@ from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, inter
 Solve = Callable[..., Any]
 # The starts of all tasks, and the options of their solver.
 Attempt = tuple[Sequence[Any], Any]
+
+# Frames of these packages are not the user's.
+_PACKAGES = tuple(str(Path(str(package.__file__)).parent) for package in (maxmargin, sklearn, joblib))
 
 
 class CertifiedModel(CallbackSupportMixin, BaseEstimator):
@@ -308,6 +316,14 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         if advice is not None:
             name = type(self).__name__
             warn_user(f"{name}: {advice}. The model is usable as it is. Proven: {self.certificate_}", LimitWarning)
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Issue a warning at the innermost frame outside this package, scikit-learn and joblib."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGES):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 def certificates_of(certificate: Certificate | PerClass, n_tasks: int) -> list[Certificate]:

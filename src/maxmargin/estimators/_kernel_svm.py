@@ -14,13 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.data import Points, Tasks
 from maxmargin.data.points import only_columns
 from maxmargin.estimators._base import Attempt, certificates_of, one_or_all
-from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram
+from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, kernel_scores, make_kernel, refuse_bad_gram
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel, Linear
 from maxmargin.solvers.core import Result, Status
 from maxmargin.solvers.kernel.base import SMOOptions
-from maxmargin.solvers.kernel.expansion import kernel_scores
 from maxmargin.solvers.linear.hard_margin import gap_of_width
 
 # The share of ``tol`` at which the solver stops: the rest is for kernel values of single precision, which the

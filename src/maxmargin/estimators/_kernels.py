@@ -1,4 +1,4 @@
-"""What all estimators with a kernel share: the parameters of the kernel."""
+"""What all estimators with a kernel share: the parameters of the kernel, and its expansions."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -7,6 +7,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.data import Points
+from maxmargin.loops.exponential import exponentiate
+from maxmargin.problems.kernel_expansion import expansion_scores
 from maxmargin.problems.kernels import Kernel, kernel_by_name
 from maxmargin.problems.semidefinite import is_symmetric
 
@@ -56,3 +58,15 @@ def variance_of(points: Points) -> float:
     size = points.n_rows * points.n_columns
     mean = float(points.narrow.matrix.sum(dtype=np.float64)) / size
     return max(0.0, float(points.squared_norms.sum()) / size - mean**2)
+
+
+def kernel_scores(
+    kernel: Kernel | None, points: Points, support: Any, coefficients: np.ndarray, n_threads: int | None = None
+) -> np.ndarray:
+    """Kernel expansions at all points, without intercept, for predictions.
+
+    The exponentials are compiled; certificates use NumPy's. Parameters and result are as for :func:`expansion_scores`.
+    """
+    return expansion_scores(
+        kernel, points.matrix, support, coefficients, n_threads=n_threads, exponentiate=exponentiate
+    )

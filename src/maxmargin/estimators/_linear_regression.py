@@ -1,6 +1,7 @@
 """What linear regressions with squared errors share."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -20,6 +21,8 @@ from maxmargin.solvers.core import Result
 ROUNDING_AROUND_MEAN, ROUNDING_OF_TARGETS, UNDERFLOW = 1e-20, 1e-27, 1e-300
 # Without the targets, a gap of at most this counts as a rounding error where the optimum may be zero.
 NEGLIGIBLE_GAP = 1e-9
+# Outside of this range of lambda products with squared entries underflow or overflow.
+SMALLEST_PENALTY, LARGEST_PENALTY = 1e-100, 1e200
 
 
 class LinearRegression(LinearRegressor):
@@ -95,3 +98,26 @@ class LinearRegression(LinearRegressor):
                 (squares.max(), around.max(), whole.max()),
             )
         )
+
+
+def penalty_from_prior(model: Any, first: str, second: str, combine: Callable[[float, float], float]) -> float:
+    """Return ``model.lam``, or the penalty that two parameters of the prior determine; one where none is given."""
+    given = {name: getattr(model, name) for name in (first, second) if getattr(model, name) is not None}
+    if model.lam is not None:
+        if given:
+            raise ValueError(f"lam is given, and so is {' and '.join(given)}: set lam, or {first} and {second}.")
+        penalty = float(model.lam)
+    elif not given:
+        penalty = 1.0
+    elif len(given) == 1:
+        (name,) = given
+        missing = second if name == first else first
+        raise ValueError(f"{name} is given without {missing}: set both, or lam.")
+    else:
+        penalty = combine(float(given[first]), float(given[second]))
+    if (penalty != 0.0 and not SMALLEST_PENALTY <= penalty <= LARGEST_PENALTY) or math.isnan(penalty):
+        raise ValueError(
+            f"lam, or what {first} and {second} make of it, must be between {SMALLEST_PENALTY:g} and "
+            f"{LARGEST_PENALTY:g}; it is {penalty!r}."
+        )
+    return penalty

@@ -14,15 +14,14 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 
 from maxmargin.certificates import Certificate, CertificateError, PerClass, UpdateRule, bound_mistakes
-from maxmargin.certificates.kernel_geometry import feature_space_scores, kernel_geometry
+from maxmargin.certificates.geometry import feature_space_scores, kernel_geometry
 from maxmargin.data import Dataset, LabelledPoints, Points, Tasks, validate_points
 from maxmargin.estimators._base import Solve, one_or_all, plain, refuse_other_rows
-from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram
+from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, kernel_scores, make_kernel, refuse_bad_gram
 from maxmargin.estimators._perceptrons import STALLED_ADVICE, OnlineClassifier, set_passes
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import built_in
 from maxmargin.reconciliation import Goal
-from maxmargin.solvers.kernel.expansion import kernel_scores
 from maxmargin.solvers.perceptron import kernel as kernel_perceptron
 from maxmargin.solvers.perceptron.kernel import KernelColumns, KernelOptions
 from maxmargin.solvers.perceptron.result import PerceptronResult, Start
@@ -288,11 +287,10 @@ class KernelPerceptron(OnlineClassifier):
         scores = kernel_scores(self._kernel, points, support, self.dual_coef_.T)
         return scores + self.intercept_
 
-    def _certify(self, tasks: Any, problems: Sequence[Any] | None = None) -> Certificate | PerClass:
+    def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:
         if not self._one_run:
             raise ValueError("estimator went on from a fit by partial_fit: there is no one sequence to certify.")
         refuse_other_rows(tasks.points.n_rows, self._n_seen)
-        problems = self._problems(tasks) if problems is None else problems
         of_duals = self.dual_coef_.sum(axis=1) * problems[0].intercept_step
         sizes = 1.0 + np.abs(self.dual_coef_).sum(axis=1)
         if not (np.abs(self.intercept_ - of_duals) <= SAME_INTERCEPT * sizes).all():

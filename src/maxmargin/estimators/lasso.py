@@ -10,8 +10,7 @@ from sklearn.utils._param_validation import Interval
 from maxmargin.certificates.lasso_gap import LassoGap, measure_lasso_gap
 from maxmargin.data import TargetPoints
 from maxmargin.estimators._base import Solve
-from maxmargin.estimators._linear_regression import LinearRegression
-from maxmargin.estimators._penalty import penalty_from_prior
+from maxmargin.estimators._linear_regression import LinearRegression, penalty_from_prior
 from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
 from maxmargin.solvers.core import Result
 from maxmargin.solvers.regression import lasso

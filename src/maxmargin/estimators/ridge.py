@@ -9,8 +9,7 @@ from sklearn.utils._param_validation import Interval
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.data import TargetPoints
 from maxmargin.estimators._base import Attempt, Solve
-from maxmargin.estimators._linear_regression import LinearRegression
-from maxmargin.estimators._penalty import penalty_from_prior
+from maxmargin.estimators._linear_regression import LinearRegression, penalty_from_prior
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
 from maxmargin.solvers.core import Status
 from maxmargin.solvers.regression import ridge

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maxmargin.loops.kernel_perceptron import kernel_block_epoch
+from maxmargin.loops.perceptron import kernel_block_epoch
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.solvers.core import Monitor, Result, solver
 from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix
