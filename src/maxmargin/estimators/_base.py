@@ -58,8 +58,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         fit ─ validate ─ tasks ─ problems (built once) ─ solve(problem, options, monitor, start) -> Result
             ─ attributes ─ certify(problem) ─ reconcile(status, certificate) ─ report
 
-    An estimator is its parameters, its documentation, and the methods that the template calls: ``_validate``,
-    ``_tasks``, ``_problem``, ``_starts``, ``_options``, ``_solver``, ``_set_attributes``, ``_certify_task``, ``_goal``.
+    An estimator is its parameters (the fields of a dataclass; ``init=False`` marks attributes of a fit), its
+    documentation, and the methods that the template calls: ``_validate``, ``_tasks``, ``_problem``, ``_starts``,
+    ``_options``, ``_solver``, ``_set_attributes``, ``_certify_task``, ``_goal``.
     The fit works on a copy without the attributes of the last fit, and the model takes over the copy's attributes in
     one assignment at the end: a fit that fails leaves the last model whole. With them it takes over the parameters of
     the fit: whatever a fitted model computes later is about these (``_as_fitted``).

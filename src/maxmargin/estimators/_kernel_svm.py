@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -27,25 +27,34 @@ from maxmargin.solvers.linear.hard_margin import gap_of_width
 SHARE_OF_TOL = 0.9
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelSVM(RegularizedModel):
     """Parameters, options and attributes that kernel support vector classification and regression share."""
+
+    C: float = 1.0
+    kernel: str | Callable[..., Any] = "rbf"
+    degree: int = 3
+    gamma: str | float = "scale"
+    coef0: float = 0.0
+    shrinking: bool = True
+    tol: float = 1e-3
+    cache_size: float = 200
+    max_iter: int = -1
+    max_time: float | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     _private_attributes: ClassVar[tuple[str, ...]] = ("_kernel", "_duals", "_n_rows")
     # Nothing is random.
     random_state = 0
 
-    kernel: str | Callable[..., Any]
-    cache_size: float
-    shrinking: bool
-    max_iter: int
+    support_: np.ndarray = field(init=False)
+    support_vectors_: Any = field(init=False)
+    _duals: np.ndarray = field(init=False)
+    intercept_: np.ndarray = field(init=False)
+    _kernel: Kernel | None = field(init=False)
 
-    support_: np.ndarray
-    support_vectors_: Any
-    _duals: np.ndarray
-    intercept_: np.ndarray
-    _kernel: Kernel | None
-
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         **KERNEL_CONSTRAINTS,
         "C": [Interval(Real, 0.0, None, closed="right")],
         "shrinking": ["boolean"],

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -25,20 +26,24 @@ NEGLIGIBLE_GAP = 1e-9
 SMALLEST_PENALTY, LARGEST_PENALTY = 1e-100, 1e200
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearRegression(LinearRegressor):
     """Validation, prediction, attributes and reconciliation of linear regressions with squared errors."""
 
-    fit_intercept: bool
+    fit_intercept: bool = True
+    max_iter: int | None = None
+    max_time: float | None = None
+    verbose: int = 0
     tol: float
-    max_iter: int | None
-    certificate_: DualityGap
-    coef_: np.ndarray
-    intercept_: float
+
+    certificate_: DualityGap = field(init=False)
+    coef_: np.ndarray = field(init=False)
+    intercept_: float = field(init=False)
 
     # Nothing is random.
     random_state = 0
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -98,7 +98,7 @@ class BayesianRegression(LinearRegression):
     True
     """
 
-    _parameter_constraints: dict = {"fit_intercept": ["boolean"]}
+    _parameter_constraints: ClassVar[dict] = {"fit_intercept": ["boolean"]}
 
     # A closed form has no limits.
     max_iter = None

@@ -1,11 +1,11 @@
 """The kernel perceptron as a scikit-learn classifier."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,6 +30,7 @@ from maxmargin.solvers.perceptron.result import PerceptronResult, Start
 SAME_INTERCEPT = 1e-9
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelPerceptron(OnlineClassifier):
     r"""The perceptron in the feature space of a kernel, with its mistake bound as certificate.
 
@@ -99,18 +100,33 @@ class KernelPerceptron(OnlineClassifier):
     (1.0, 'solved')
     """
 
-    support_: np.ndarray
-    support_vectors_: Any
-    dual_coef_: np.ndarray
-    intercept_: np.ndarray
-    n_iter_: int
-    _one_run: bool
+    kernel: str | Callable[..., Any] = field(default="rbf", kw_only=False)
+    degree: int = 3
+    gamma: str | float = "scale"
+    coef0: float = 0.0
+    fit_intercept: bool = True
+    eta0: float = 1.0
+    shuffle: bool = True
+    max_iter: int = 1000
+    tol: float | None = None
+    n_iter_no_change: int = 5
+    max_time: float | None = None
+    cache_size: float = 200
+    random_state: Any = 0
+    verbose: int = 0
+
+    support_: np.ndarray = field(init=False)
+    support_vectors_: Any = field(init=False)
+    dual_coef_: np.ndarray = field(init=False)
+    intercept_: np.ndarray = field(init=False)
+    n_iter_: int = field(init=False)
+    _one_run: bool = field(init=False)
 
     _advice_when_stalled = STALLED_ADVICE
     _private_attributes = ("_kernel", "_n_seen", "_one_run")
     _rule_of_model = ("kernel", "degree", "gamma", "coef0", "fit_intercept")
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         **KERNEL_CONSTRAINTS,
         "fit_intercept": ["boolean"],
         "eta0": [Interval(Real, 1e-100, 1e100, closed="both")],
@@ -122,39 +138,6 @@ class KernelPerceptron(OnlineClassifier):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-
-    def __init__(
-        self,
-        kernel="rbf",
-        *,
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        fit_intercept=True,
-        eta0=1.0,
-        shuffle=True,
-        max_iter=1000,
-        tol=None,
-        n_iter_no_change=5,
-        max_time=None,
-        cache_size=200,
-        random_state=0,
-        verbose=0,
-    ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.eta0 = eta0
-        self.shuffle = shuffle
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.max_time = max_time
-        self.cache_size = cache_size
-        self.random_state = random_state
-        self.verbose = verbose
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
