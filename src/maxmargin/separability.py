@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from joblib import cpu_count, effective_n_jobs
 
 from maxmargin.certificates import MarginBracket, bracket_hard_margin, has_no_margin
-from maxmargin.data import Points, centred_and_scaled, exact_numbers, validate_two_classes
+from maxmargin.data import Points, as_dense, centred_and_scaled, exact_numbers, validate_two_classes
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.reconciliation import reconcile
 from maxmargin.solvers.core import Monitor, Options, Result, Status, interrupt_handler
@@ -437,7 +437,7 @@ def _caratheodory_reduction(points: Points, weights: np.ndarray) -> np.ndarray:
     if used.size <= points.n_columns + 1 or used.size * (points.n_columns + 1) > LARGEST_REDUCED:
         return weights
     rows = points.matrix[used]
-    dense = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64)
+    dense = as_dense(rows).astype(np.float64)
     scale = float(np.abs(dense).max()) or 1.0
     system = np.vstack([dense.T / scale, np.ones(used.size)])
     # Imported here: scipy.optimize takes a quarter of a second, and few runs need it.

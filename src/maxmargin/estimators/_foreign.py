@@ -37,6 +37,7 @@ from maxmargin.data import (
     LabelledPoints,
     Points,
     TargetPoints,
+    as_dense,
     validate_labels,
     validate_targets,
     validate_training_data,
@@ -194,7 +195,7 @@ def _per_task(labelled: LabelledPoints, measure: MeasureTask) -> Certificate | P
 
 def _hyperplanes(model: Any) -> tuple[np.ndarray, np.ndarray]:
     """One row of coefficients and one intercept per task, in double precision."""
-    coef = model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_
+    coef = as_dense(model.coef_)
     coef = np.atleast_2d(np.asarray(coef, dtype=np.float64))
     return coef, np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64).ravel(), (coef.shape[0],))
 
@@ -280,7 +281,7 @@ def _on_all_rows(model: Any, n_rows: int) -> np.ndarray:
     n_fitted = model.shape_fit_[0]
     if n_rows != n_fitted:
         raise ValueError(f"X has {n_rows} rows; the model was fitted to {n_fitted}.")
-    dual_coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
+    dual_coef = as_dense(model.dual_coef_)
     duals = np.zeros((dual_coef.shape[0], n_rows))
     duals[:, model.support_] = dual_coef
     return duals

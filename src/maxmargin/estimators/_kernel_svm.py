@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.data import Points, Tasks
+from maxmargin.data import Points, Tasks, as_dense
 from maxmargin.data.points import only_columns
 from maxmargin.estimators._base import Attempt, certificates_of, one_or_all
 from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, kernel_scores, make_kernel, refuse_bad_gram
@@ -74,7 +74,7 @@ class KernelSVM(RegularizedModel):
 
     @dual_coef_.setter
     def dual_coef_(self, duals: Any) -> None:
-        self._duals = duals.toarray() if sp.issparse(duals) else duals
+        self._duals = as_dense(duals)
 
     @property
     def objective_(self) -> Any:

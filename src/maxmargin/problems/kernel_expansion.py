@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import cpu_count
 
+from maxmargin.data import as_dense
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.points import WIDE, few_columns, only_columns, squared_norms
 from maxmargin.problems.kernels import Kernel, RadialBasis, built_in, pays_dense
@@ -72,7 +72,7 @@ class RowBlock:
     @cached_property
     def dense(self) -> np.ndarray:
         """The rows as an array."""
-        return self.rows.toarray() if sp.issparse(self.rows) else self.rows
+        return as_dense(self.rows)
 
     @cached_property
     def in_single(self) -> np.ndarray | None:

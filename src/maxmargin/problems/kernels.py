@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.data import as_dense
 from maxmargin.data.exact_numbers import UNIT
 from maxmargin.data.points import squared_norms
 
@@ -181,7 +182,7 @@ def kernel_by_name(
 def inner_products(rows: Any, others: Any) -> np.ndarray:
     """x·z for every row x and every other row z, as a new dense array."""
     if not sp.issparse(rows):
-        return np.asarray(rows @ (others.toarray() if sp.issparse(others) else others).T)
+        return np.asarray(rows @ as_dense(others).T)
     if not pays_dense(others):
         return (rows @ others.T.tocsr()).toarray()
     result = np.empty((rows.shape[0], others.shape[0]))
