@@ -6,7 +6,7 @@ import threading
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import cache, partial
@@ -269,9 +269,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         jobs = [partial(self._certify_task, k, problem) for k, problem in enumerate(problems)]
         with Threads(self._at_once(len(jobs))) as threads:
             proofs = threads.run(jobs, alike=False)
-        if len(proofs) == 1:
-            return proofs[0]
-        return PerClass({plain(label): proof for label, proof in zip(tasks.classes, proofs, strict=True)})
+        return proof_or_per_class(getattr(tasks, "classes", ()), proofs)
 
     @abstractmethod
     def _certify_task(self, k: int, problem: Any) -> Certificate:
@@ -325,6 +323,13 @@ def warn_user(message: str, category: type[Warning]) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGES):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+def proof_or_per_class(classes: Iterable[Any], proofs: Sequence[Certificate]) -> Certificate | PerClass:
+    """The one certificate of two classes, or one for each class."""
+    if len(proofs) == 1:
+        return proofs[0]
+    return PerClass({plain(label): proof for label, proof in zip(classes, proofs, strict=True)})
 
 
 def certificates_of(certificate: Certificate | PerClass, n_tasks: int) -> list[Certificate]:

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from maxmargin.certificates import Certificate, CertificateError, PerClass, UpdateRule, bound_mistakes
 from maxmargin.certificates.geometry import feature_space_scores, kernel_geometry
 from maxmargin.data import Dataset, LabelledPoints, Points, Tasks, validate_points
-from maxmargin.estimators._base import Solve, one_or_all, plain, refuse_other_rows
+from maxmargin.estimators._base import Solve, one_or_all, proof_or_per_class, refuse_other_rows
 from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, kernel_scores, make_kernel, refuse_bad_gram
 from maxmargin.estimators._perceptrons import STALLED_ADVICE, OnlineClassifier, set_passes
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
@@ -281,13 +281,13 @@ class KernelPerceptron(OnlineClassifier):
         scores = feature_space_scores(problems[0], self.support_, self.dual_coef_)
         rule = UpdateRule(passes=self.n_iter_, smallest_step=self.eta0, largest_step=self.eta0)
         updates = np.atleast_1d(self.n_updates_)
-        proofs = {}
-        for task, (label, problem) in enumerate(zip(tasks.classes[-len(problems) :], problems, strict=True)):
+        proofs: list[Certificate] = []
+        for task, problem in enumerate(problems):
             geometry = kernel_geometry(
                 problem, scores[:, task], self.support_, self.dual_coef_[task], problems[0].kernel_facts
             )
-            proofs[plain(label)] = bound_mistakes(geometry, rule, int(updates[task]))
-        return PerClass(proofs) if len(proofs) > 1 else next(iter(proofs.values()))
+            proofs.append(bound_mistakes(geometry, rule, int(updates[task])))
+        return proof_or_per_class(tasks.classes, proofs)
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         return Goal(None)
