@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import cpu_count, effective_n_jobs
 
 from maxmargin.certificates import MarginBracket, bracket_hard_margin, has_no_margin
 from maxmargin.data import Points, as_dense, centred_and_scaled, exact_numbers, validate_two_classes
+from maxmargin.data.validation import n_threads_of
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.reconciliation import reconcile
 from maxmargin.solvers.core import Monitor, Options, Result, Status, interrupt_handler
@@ -374,10 +374,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _options(tol: float, n_jobs: int | None) -> Options:
-    if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0):
-        raise ValueError(f"n_jobs must be None or an integer other than 0; it is {n_jobs!r}.")
-    n_threads = cpu_count() if n_jobs is None else effective_n_jobs(n_jobs)
-    return Options(tol=hard_margin.gap_of_width(tol), n_threads=n_threads)
+    return Options(tol=hard_margin.gap_of_width(tol), n_threads=n_threads_of(n_jobs))
 
 
 def _separation(problem: HardMarginProblem, found: Result[float], tol: float) -> Separation:

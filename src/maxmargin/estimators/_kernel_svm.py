@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.data import Points, Tasks, as_dense
 from maxmargin.data.points import only_columns
 from maxmargin.estimators._base import Attempt, certificates_of, one_or_all
-from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, kernel_scores, make_kernel, refuse_bad_gram
+from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, KernelModel, kernel_scores, make_kernel, refuse_bad_gram
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel, Linear
@@ -28,7 +28,7 @@ SHARE_OF_TOL = 0.9
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class KernelSVM(RegularizedModel):
+class KernelSVM(KernelModel, RegularizedModel):
     """Parameters, options and attributes that kernel support vector classification and regression share."""
 
     C: float = 1.0
@@ -85,12 +85,6 @@ class KernelSVM(RegularizedModel):
         """The certificates of all tasks; a model that was read from a file of LIBSVM has none."""
         check_is_fitted(self)
         return certificates_of(self.certificate_, self.intercept_.size)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        return tags
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -21,6 +21,16 @@ KERNEL_CONSTRAINTS: dict = {
 }
 
 
+class KernelModel:
+    """An estimator with a kernel: a precomputed one makes X a square matrix."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        return tags
+
+
 def make_kernel(model: Any, points: Points) -> Kernel | None:
     """The kernel that a model's parameters name, or None where X is the Gram matrix."""
     if model.kernel == "precomputed":

@@ -17,7 +17,7 @@ from maxmargin.certificates import Certificate, CertificateError, PerClass, Upda
 from maxmargin.certificates.geometry import feature_space_scores, kernel_geometry
 from maxmargin.data import Dataset, LabelledPoints, Points, Tasks, validate_points
 from maxmargin.estimators._base import Solve, one_or_all, proof_or_per_class, refuse_other_rows
-from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, kernel_scores, make_kernel, refuse_bad_gram
+from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, KernelModel, kernel_scores, make_kernel, refuse_bad_gram
 from maxmargin.estimators._perceptrons import STALLED_ADVICE, OnlineClassifier, set_passes
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import built_in
@@ -31,7 +31,7 @@ SAME_INTERCEPT = 1e-9
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class KernelPerceptron(OnlineClassifier):
+class KernelPerceptron(KernelModel, OnlineClassifier):
     r"""The perceptron in the feature space of a kernel, with its mistake bound as certificate.
 
     .. math:: f(x) = \sum_j \alpha_j y_j\, k(x_j, x) + b
@@ -138,12 +138,6 @@ class KernelPerceptron(OnlineClassifier):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> "KernelPerceptron":

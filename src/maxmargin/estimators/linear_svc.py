@@ -171,11 +171,6 @@ class LinearSVC(LinearSVM, LinearClassifier):
                         f"{getattr(self, name)!r}."
                     )
 
-    def _prepare(self, data: LabelledPoints) -> None:
-        super()._prepare(data)
-        if math.isinf(self.C):
-            self._refuse_classes_without_weight(data, "C=inf, the hard margin,")
-
     def _learns_jointly(self, labelled: LabelledPoints) -> bool:
         return self.multi_class == "crammer_singer" and len(labelled.classes) > 2
 

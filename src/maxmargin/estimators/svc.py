@@ -280,11 +280,6 @@ class SVC(KernelSVM, CertifiedClassifier):
                 place += 1
         return columns
 
-    def _prepare(self, data: LabelledPoints) -> None:
-        super()._prepare(data)
-        if math.isinf(self.C):
-            self._refuse_classes_without_weight(data, "C=inf, the hard margin,")
-
     def _tasks(self, data: LabelledPoints) -> ClassPairs:
         return ClassPairs(data)
 

@@ -197,10 +197,8 @@ class _Named(_Readable):
     def readinto(self, buffer: Any) -> int:
         try:
             return self._stream.readinto(buffer)
-        except (EOFError, zlib.error, lzma.LZMAError) as error:
-            raise ValueError(f"{self._name} is not a whole compressed file: {error}") from error
-        except OSError as error:
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
             # Errors of the system have a number, those of the decompressors have none.
-            if error.errno is not None:
+            if getattr(error, "errno", None) is not None:
                 raise
             raise ValueError(f"{self._name} is not a whole compressed file: {error}") from error

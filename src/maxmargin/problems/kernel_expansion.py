@@ -3,6 +3,7 @@
 Certificates evaluate it with NumPy's exponential function. Solvers and predictions pass a faster, compiled one in.
 """
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -82,8 +83,8 @@ class RowBlock:
         return self.dense.astype(np.float32) if np.array_equal(self.dense, np.rint(self.dense)) else None
 
 
-class Scratch:
-    """Arrays that are used again for block after block: fresh memory would cost as much as the kernel values."""
+class Scratch(threading.local):
+    """Arrays of each thread that are used again for block after block: fresh memory costs as much as kernel values."""
 
     def __init__(self) -> None:
         self._arrays: dict[Any, np.ndarray] = {}

@@ -47,6 +47,12 @@ class Kernel(Protocol):
         """
 
 
+def refuse_unless_finite(finite: bool) -> None:
+    """Refuse kernel values that are not all finite."""
+    if not finite:
+        raise ValueError("kernel gives values that are not finite: rescale X, or lower gamma, degree or coef0.")
+
+
 class _OfInnerProducts:
     """A kernel that is a function of inner products and squared norms."""
 
@@ -59,8 +65,7 @@ class _OfInnerProducts:
         with np.errstate(over="ignore", invalid="ignore"):
             values = self.of_inner(inner_products(rows, others), squares)
             finite = math.isfinite(values.sum())
-        if not finite:
-            raise ValueError("kernel gives values that are not finite: rescale X, or lower gamma, degree or coef0.")
+        refuse_unless_finite(finite)
         return values
 
     def diagonal(self, rows: Any, squares: np.ndarray) -> np.ndarray:
