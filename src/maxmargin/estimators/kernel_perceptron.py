@@ -16,8 +16,15 @@ from sklearn.utils.metaestimators import available_if
 from maxmargin.certificates import Certificate, CertificateError, PerClass, UpdateRule, bound_mistakes
 from maxmargin.certificates.geometry import feature_space_scores, kernel_geometry
 from maxmargin.data import Dataset, LabelledPoints, Points, Tasks, validate_points
-from maxmargin.estimators._base import Solve, one_or_all, proof_or_per_class, refuse_other_rows
-from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, KernelModel, kernel_scores, make_kernel, refuse_bad_gram
+from maxmargin.estimators._base import SECONDS_PER_TASK, Solve, one_or_all, proof_or_per_class, refuse_other_rows
+from maxmargin.estimators._kernels import (
+    KERNEL_CONSTRAINTS,
+    KernelModel,
+    kernel_scores,
+    make_kernel,
+    refuse_bad_gram,
+    seconds_per_entry,
+)
 from maxmargin.estimators._perceptrons import STALLED_ADVICE, OnlineClassifier, set_passes
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import built_in
@@ -273,7 +280,7 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
         if not (np.abs(self.intercept_ - of_duals) <= SAME_INTERCEPT * sizes).all():
             raise CertificateError("intercept_ is not the sum of the duals: the model was changed after its fit.")
         scores = feature_space_scores(problems[0], self.support_, self.dual_coef_)
-        rule = UpdateRule(passes=self.n_iter_, smallest_step=self.eta0, largest_step=self.eta0)
+        rule = UpdateRule(tasks.points.n_rows, self.n_iter_, smallest_step=self.eta0, largest_step=self.eta0)
         updates = np.atleast_1d(self.n_updates_)
         proofs: list[Certificate] = []
         for task, problem in enumerate(problems):
@@ -282,6 +289,9 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
             )
             proofs.append(bound_mistakes(geometry, rule, int(updates[task])))
         return proof_or_per_class(tasks.classes, proofs)
+
+    def _certificate_seconds(self, tasks: Tasks) -> tuple[float, float]:
+        return SECONDS_PER_TASK * tasks.n_tasks, seconds_per_entry(self._kernel, tasks.points.narrow, self._n_threads())
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         return Goal(None)

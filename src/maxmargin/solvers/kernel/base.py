@@ -126,6 +126,7 @@ class SMOBase:
         if better:
             best.primal, best.dual, best.intercept = current.primal, current.dual, current.intercept
             best.beta = self.beta.copy()
+        self.monitor.reserve_for(self.problem.n_rows, int(np.count_nonzero(best.beta)))
         stalled = stall.update(current, work) or not can_move
         return self.monitor.check_termination(best, self.options, "block", stalled=stalled)
 

@@ -11,7 +11,7 @@ from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.solvers.core import Monitor, Result, Status
 from maxmargin.solvers.kernel import smo, smo_full_matrix
-from maxmargin.solvers.kernel.base import SMOOptions
+from maxmargin.solvers.kernel.base import SMOOptions, initial_result
 from maxmargin.solvers.kernel.kernel_matrix import KernelMatrix
 
 # Shares of the cache: what the matrices of all classes may take together, and what that of a single pair may take.
@@ -50,6 +50,12 @@ class PairSolver:
         """
         if start is not None and start.status is Status.SOLVED:
             return start
+        limit = monitor.check_limits()
+        if limit is not None:
+            # One of many pairs: even a kernel matrix would take longer than there is.
+            result = start or initial_result(problem)
+            result.status = limit
+            return result
         return smo.solve(problem, replace(options, gram=self._gram), monitor, start)
 
 

@@ -91,6 +91,7 @@ class KernelRun(EpochRun):
             block = order[position : position + BLOCK_ROWS]
             more, block_loss = self._block(block)
             updates, loss, position = updates + more, loss + block_loss, position + block.size
+            monitor.reserve_for(order.size, int(np.count_nonzero(self.alpha)))
             cut_short = monitor.check_limits() if position < order.size else None
         criterion = float(np.maximum(0.0, -signs[order] * self.scores[order]).sum())
         return Epoch(updates, loss / self.problem.step, order.size, criterion, cut_short)

@@ -76,6 +76,8 @@ class LogisticRun:
     # Steps after which the run has stalled, too, unless the gap has shrunk to a tenth less, or the objective has fallen
     # by a share of the gap.
     slow_patience, slow_share = 10, 1e-2
+    # Steps in which the gap must be halved.
+    halving_patience = 300
 
     def __init__(
         self,
@@ -103,7 +105,12 @@ class LogisticRun:
         self.smallest_margin = -math.inf
         self.stall_tests: tuple[StallTest, ...] = (
             StallTest(self.patience, gap_factor=GAP_FACTOR, dual_factor=math.inf, primal_factor=1.0 - LAST_DIGITS),
-            StallTest(self.slow_patience, dual_factor=math.inf, gap_share=self.slow_share),
+            StallTest(
+                self.slow_patience,
+                dual_factor=math.inf,
+                gap_share=self.slow_share,
+                halving_patience=self.halving_patience,
+            ),
         )
         self.engine.map(fill_scores, self.w, 0.0, "scores")
 

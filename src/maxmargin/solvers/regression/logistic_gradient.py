@@ -82,6 +82,7 @@ class GradientRun(LogisticRun):
     patience = 20
     # On ill-conditioned data every step gains little: about the inverse of the condition number, as a share of the gap.
     slow_patience, slow_share = 500, 1e-2
+    halving_patience = 20_000
     step_size: float
     # Whether the intercept is minimised after every step, and makes no gradient step.
     minimises_intercept: bool

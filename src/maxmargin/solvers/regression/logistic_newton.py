@@ -128,6 +128,7 @@ class NewtonRun(LogisticRun):
             problem.is_penalised,
             problem.fit_intercept,
             offset=self.offset,
+            stopped=lambda: self.monitor.check_limits() is not None,
         )
         if self._matrix_pays():
             step, step_b = hessian.solve_schur_direct(self.gradient, self.gradient_b)

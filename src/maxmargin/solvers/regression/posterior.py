@@ -7,7 +7,7 @@ import numpy as np
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.problems.squared_errors import SquaredErrors
 from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
-from maxmargin.solvers.regression.least_squares import ScaledSVD, weighted_rows
+from maxmargin.solvers.regression.least_squares import ScaledSVD, weighted_rows, work_of_least_squares
 
 EPS = float(np.finfo(np.float64).eps)
 # A column whose centred length is no more than this share of its length is constant, up to rounding.
@@ -36,12 +36,18 @@ class PosteriorResult(Result[float]):
 def solve(
     problem: SquaredErrors,
     options: Options,  # noqa: ARG001
-    monitor: Monitor,  # noqa: ARG001
+    monitor: Monitor,
     start: Result[float] | None = None,  # noqa: ARG001
 ) -> PosteriorResult:
-    """Solve in closed form, or raise ValueError where the minimiser of least squares is not unique."""
+    """Solve in closed form, or raise ValueError where the minimiser of least squares is not unique.
+
+    There is no posterior of a run that is stopped: KeyboardInterrupt is raised.
+    """
     with one_blas_thread():
-        return _solve(problem)
+        result = monitor.call(lambda: _solve(problem), work_of_least_squares(problem))
+    if result is None:
+        raise KeyboardInterrupt
+    return result
 
 
 def _solve(problem: SquaredErrors) -> PosteriorResult:
