@@ -65,7 +65,7 @@ class RegularizedModel(CertifiedModel):
         if not math.isinf(self.C):
             validate_factors("C", self.C, data.weights)
         elif self._advice_without_solution is not None:
-            self._refuse_classes_without_weight(data)
+            self._refuse_classes_without_weight(data, "C=inf, the hard margin,")
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         negligible = NEGLIGIBLE_LOSS * self.C if math.isfinite(self.C) else 0.0
@@ -84,16 +84,16 @@ class RegularizedModel(CertifiedModel):
                     f"{getattr(self, name)!r}."
                 )
 
-    def _refuse_classes_without_weight(self, data: LabelledPoints) -> None:
-        """Refuse a class whose rows all have weight zero: the hard margin has no solution without it."""
+    def _refuse_classes_without_weight(self, data: LabelledPoints, problem: str) -> None:
+        """Refuse a class whose rows all have weight zero, where the problem has no solution without it."""
         if data.weights is None:
             return
         totals = np.bincount(data.codes, data.weights, minlength=len(data.classes))
         if not totals.all():
             name = plain(data.classes[int(np.argmin(totals))])
             raise ValueError(
-                f"sample_weight is zero for all rows of class {name!r}, or class_weight is, and C=inf, the hard "
-                "margin, needs rows of every class: leave the class out, or give it a positive weight."
+                f"sample_weight is zero for all rows of class {name!r}, or class_weight is, and {problem} needs "
+                "rows of every class: leave the class out, or give it a positive weight."
             )
 
 
