@@ -209,7 +209,7 @@ def n_threads_of(n_jobs: Any) -> int:
     """The threads that ``n_jobs`` asks for, one a core for None; ValueError where it is no such number."""
     if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0):
         raise ValueError(f"n_jobs must be None or an integer other than 0; it is {n_jobs!r}.")
-    return cpu_count() if n_jobs is None else effective_n_jobs(n_jobs)
+    return int(cpu_count() if n_jobs is None else effective_n_jobs(n_jobs))
 
 
 def validate_factors(name: str, value: float, weights: np.ndarray | None) -> None:

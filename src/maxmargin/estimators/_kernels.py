@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.data import Points
+from maxmargin.estimators._base import CertifiedModel
 from maxmargin.loops.exponential import exponentiate
 from maxmargin.problems.kernel_expansion import expansion_scores
 from maxmargin.problems.kernels import Kernel, kernel_by_name
@@ -39,8 +40,10 @@ def seconds_per_entry(kernel: Kernel | None, points: Points, n_threads: int) -> 
     return min(seconds) / (rows.shape[0] * support.shape[0])
 
 
-class KernelModel:
+class KernelModel(CertifiedModel):
     """An estimator with a kernel: a precomputed one makes X a square matrix."""
+
+    kernel: Any
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
