@@ -82,7 +82,7 @@ def verify_file(stored: StoredModel, X: Any, y: Any, sample_weight: Any = None) 
     return Verdict(proof, None)
 
 
-def check_identity(stored: StoredModel, data: Any, sample_weight: Any = None) -> None:
+def check_identity(stored: StoredModel, data: Any, sample_weight: Any) -> None:
     """Raise CertificateError where data are not those that a file identifies.
 
     Parameters
