@@ -1,12 +1,13 @@
 """The base class of all displays: axes, colours, markers, points and hyperplanes."""
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from maxmargin.plots._matplotlib import Axes, GridSpecFromSubplotSpec, plt
+from maxmargin.plots._matplotlib import Axes, GridSpecFromSubplotSpec, ScaledTranslation, plt
 
 # The palette of Okabe and Ito ("Color universal design", 2008), which people with any kind of colour vision can tell
 # apart. The first two differ most in grey, too: the second class of two is dark, the first one light.
@@ -52,7 +53,7 @@ class Display:
         self
             With ``ax_`` and ``figure_``.
         """
-        axes = make_panels(ax, self._shape(), self._size)
+        axes = make_panels(ax, self._shape(), self._panel_size())
         self._draw(axes)
         self.ax_ = axes[0] if len(axes) == 1 else np.array(axes, dtype=object)
         self.figure_ = axes[0].figure
@@ -61,6 +62,10 @@ class Display:
     def _shape(self) -> tuple[int, int]:
         """Rows and columns of panels."""
         return 1, 1
+
+    def _panel_size(self) -> tuple[float, float]:
+        """Width and height of a panel in inches."""
+        return self._size
 
     def _draw(self, axes: Sequence[Any]) -> None:
         raise NotImplementedError
@@ -177,26 +182,46 @@ def draw_arrow(ax: Any, start: Any, vector: Any, colour: str, label: str, **styl
     ax.quiver(*start, *vector, angles="xy", scale_units="xy", scale=1.0, color=colour, label=label, **options)
 
 
-def add_legend(ax: Any, *, inside: bool = False, **options: Any) -> None:
-    """Put the legend beside the axes, so that it covers no point, where the figure makes room for it."""
+def add_legend(ax: Any, place: str = "beside", **options: Any) -> None:
+    """Put the legend where it covers nothing: beside or below the axes, where the figure makes room for it.
+
+    Parameters
+    ----------
+    ax : Axes
+    place : {"beside", "below", "inside"}
+    **options
+        Of ``ax.legend``.
+    """
     handles, _ = ax.get_legend_handles_labels()
     if not handles:
         return
-    if inside or ax.figure.get_layout_engine() is None:
-        ax.legend(**{"loc": "best", "fontsize": "small", "framealpha": 0.9, **options})
+    style = {"fontsize": "small", "markerscale": 0.75, "handletextpad": 0.7}
+    if place == "inside" or ax.figure.get_layout_engine() is None:
+        style |= {"loc": "best", "framealpha": 0.9}
+    elif place == "beside":
+        style |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0, "frameon": False}
     else:
-        place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
-        ax.legend(**{**place, "fontsize": "small", "frameon": False, **options})
+        # Below the label of the axis, whatever the height of the axes.
+        below = ScaledTranslation(0.0, -0.5, ax.figure.dpi_scale_trans)
+        style |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": ax.transAxes + below}
+        style |= {"borderaxespad": 0.0, "frameon": False, "ncols": 2}
+    ax.legend(**{**style, **options})
 
 
-def set_title(ax: Any, *lines: str, width: int = 62) -> None:
+def set_title(ax: Any, *lines: str, width: int = 50) -> None:
     """Set the title: a line for every text that is not empty, long ones broken."""
-    import textwrap
-
     broken = [part for line in lines if line for part in textwrap.wrap(line, width)]
     ax.set_title("\n".join(broken), fontsize="medium")
 
 
+def size_for(box: Box, n_lines: int = 0) -> tuple[float, float]:
+    """The size of a figure in inches whose axes have the shape of the box, with a legend beside them."""
+    left, right, bottom, top = box
+    ratio = (right - left) / (top - bottom)
+    height = 4.0 / ratio if 1.0 / LARGEST_RATIO <= ratio <= LARGEST_RATIO else 3.4
+    return 5.9, float(np.clip(height, 2.0, 4.4)) + 1.0 + 0.2 * n_lines
+
+
 def number(value: float) -> str:
     """A number as titles show it."""
-    return f"{value:.3g}" if math.isfinite(value) else ("infinite" if value > 0 else "-infinite")
+    return f"{value:.3g}" if math.isfinite(value) else ("inf" if value > 0 else "-inf")

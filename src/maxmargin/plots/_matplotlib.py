@@ -8,6 +8,7 @@ try:
     from matplotlib.gridspec import GridSpecFromSubplotSpec
     from matplotlib.lines import Line2D
     from matplotlib.ticker import MaxNLocator
+    from matplotlib.transforms import ScaledTranslation
 except ImportError as error:
     raise ImportError(
         "maxmargin.plots needs matplotlib, the extra 'plot': pip install 'maxmargin[plot]'."
@@ -22,5 +23,6 @@ __all__ = [
     "Line2D",
     "MaxNLocator",
     "PillowWriter",
+    "ScaledTranslation",
     "plt",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators.bayesian_regression import BayesianRegression
-from maxmargin.plots._display import BLUE, ORANGE, Display, class_name, set_title
+from maxmargin.plots._display import BLUE, ORANGE, Display, add_legend, class_name, set_title
 from maxmargin.plots._view import all_coefficients, names_of
 
 MOST_PANELS = 6
@@ -130,7 +130,8 @@ class CoefficientDisplay(Display):
             left = int(np.count_nonzero(coef)) - len(order)
             zeros = int(coef.size - np.count_nonzero(coef))
             shown = f"the largest {len(order)} of {coef.size:,} coefficients" if left else f"{len(order)} coefficients"
-            set_title(ax, f"{self.name}{': ' + panel if panel else ''}", f"{shown}, {zeros:,} are zero", width=44)
+            shown += f", {zeros:,} are zero" if zeros else ""
+            set_title(ax, f"{self.name}{': ' + panel if panel else ''}", shown, width=44)
 
 
 @dataclass
@@ -214,4 +215,4 @@ class PosteriorDisplay(Display):
         ax.invert_yaxis()
         ax.set_xlabel("coefficient")
         set_title(ax, f"Posterior means and {100.0 * self.level:g} % credible intervals")
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, frameon=False, fontsize="small")
+        add_legend(ax, "below")

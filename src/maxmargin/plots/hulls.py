@@ -17,6 +17,7 @@ from maxmargin.plots._display import (
     number,
     set_box,
     set_title,
+    size_for,
 )
 from maxmargin.plots._view import View, signs_of, view_of
 from maxmargin.separability import HullDistance, hull_distance
@@ -77,6 +78,9 @@ class HullDisplay(Display):
         view = view_of(None, X, columns)
         classes, codes = signs_of(y, len(view.points), cls.__name__)
         return cls(view, codes, classes, hull_distance(view.points, codes)).plot(ax)
+
+    def _panel_size(self) -> tuple[float, float]:
+        return size_for(box_of(self.view.points))
 
     def _draw(self, axes: Sequence[Any]) -> None:
         [ax] = axes

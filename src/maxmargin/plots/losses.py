@@ -121,4 +121,4 @@ class LossDisplay(Display):
         ax.set_xlabel("functional margin m = y f(x)")
         ax.set_ylabel("loss of one point")
         set_title(ax, f"Losses over the margins of {self.name}" if self.name else "Losses of one point")
-        add_legend(ax, inside=True, loc="upper right")
+        add_legend(ax, "inside", loc="upper right")

@@ -28,6 +28,7 @@ from maxmargin.plots._display import (
     point_area,
     set_box,
     set_title,
+    size_for,
 )
 from maxmargin.plots._view import (
     SCORE,
@@ -43,7 +44,7 @@ from maxmargin.plots._view import (
 
 GRID = 240
 # The marker around the points of each KKT class: told apart by shape, in grey, too.
-RINGS = {"on the margin": ("o", 4.2), "inside the margin": ("s", 4.2), "misclassified": ("x", 2.6)}
+RINGS = {"on the margin": ("o", 3.4), "inside the margin": ("s", 3.4), "misclassified": ("x", 2.2)}
 NEAREST = "nearest points"
 # Points whose margins differ from the smallest one by less than this share of it are nearest, too.
 TIE = 1e-9
@@ -165,6 +166,9 @@ class MarginDisplay(Display):
             grid = xx0, xx1, view.evaluate(scores, places).reshape(GRID, GRID)
         return cls(view, codes, classes, levels, hyperplane, grid, marked, title, box)
 
+    def _panel_size(self) -> tuple[float, float]:
+        return size_for(self.box) if self.view.origin is not None else self._size
+
     def _draw(self, axes: Sequence[Any]) -> None:
         [ax] = axes
         draw_points(ax, self.view.points, self.codes, [class_name(label) for label in self.classes])
@@ -180,7 +184,7 @@ class MarginDisplay(Display):
         for name, rows in self.marked.items():
             if not len(rows):
                 continue
-            marker, factor = RINGS.get(name, ("o", 4.2))
+            marker, factor = RINGS.get(name, ("o", 3.4))
             colours = {"color": "black"} if marker == "x" else {"facecolor": "none", "edgecolor": "black"}
             ax.scatter(
                 *self.view.points[rows].T, s=factor * area, marker=marker, linewidth=1.1, zorder=3.5,
@@ -338,6 +342,10 @@ class MarginComparisonDisplay(Display):
     def _shape(self) -> tuple[int, int]:
         return 1, len(self.displays)
 
+    def _panel_size(self) -> tuple[float, float]:
+        width, height = self.displays[0]._panel_size()
+        return width - 1.2, height + 0.7
+
     def _draw(self, axes: Sequence[Any]) -> None:
         for k, (ax, display) in enumerate(zip(axes, self.displays, strict=True)):
             display.plot(ax)
@@ -346,7 +354,7 @@ class MarginComparisonDisplay(Display):
             legend = ax.get_legend()
             if legend is not None:
                 legend.remove()
-            add_legend(ax, inside=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
+            add_legend(ax, "below")
 
 
 @dataclass
@@ -445,6 +453,9 @@ class SeparatorsDisplay(Display):
         for seed in range(n):
             models[f"perceptron, order {seed + 1}"] = Perceptron(init="random", random_state=seed).fit(X, y)
         return cls.from_estimators(models, X, y, columns=columns, fixed=fixed, ax=ax)
+
+    def _panel_size(self) -> tuple[float, float]:
+        return size_for(box_of(self.view.points))
 
     def _draw(self, axes: Sequence[Any]) -> None:
         [ax] = axes
@@ -561,6 +572,9 @@ class UsedPointsDisplay(Display):
             raise ValueError("steps are of other data: alpha of the last one does not have an entry for each row of X.")
         hyperplane = None if last.w is None else view.hyperplane(last.w, last.b)
         return cls(view, codes, classes, last.alpha, hyperplane, f"step {last.number}").plot(ax)
+
+    def _panel_size(self) -> tuple[float, float]:
+        return size_for(box_of(self.view.points))
 
     def _draw(self, axes: Sequence[Any]) -> None:
         [ax] = axes

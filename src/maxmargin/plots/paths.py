@@ -170,7 +170,7 @@ class RegularisationPathDisplay(Display):
         middle.set_yscale("log")
         middle.set_ylabel("margin 1/||w||")
         set_title(middle, "Margin over C")
-        add_legend(middle, inside=True)
+        add_legend(middle, "inside")
         if self.scores is not None:
             self._draw_scores(axes[2])
         for ax in axes:
@@ -191,7 +191,7 @@ class RegularisationPathDisplay(Display):
         ax.set_ylabel("accuracy")
         folds = f" in {self.scores.shape[1]} folds" if self.scores.shape[1] > 1 else ""
         set_title(ax, f"Validation score{folds}", f"best {mean[best]:.4g}", width=40)
-        add_legend(ax, inside=True)
+        add_legend(ax, "inside")
 
 
 def _largest_gap(model: Any) -> float:
@@ -212,7 +212,7 @@ def draw_path(ax: Any, values: np.ndarray, lines: np.ndarray, names: Sequence[st
     if unnamed:
         ax.plot([], [], color="0.75", linewidth=0.8, label=f"{len(unnamed):,} others")
     ax.axhline(0.0, color="black", linewidth=0.6)
-    add_legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+    add_legend(ax, "below")
 
 
 @dataclass

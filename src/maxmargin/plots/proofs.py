@@ -124,7 +124,7 @@ class GapDisplay(Display):
         worst = max(self.certified.values(), default=math.nan)
         proven = f": proven to {worst:.1e}" if math.isfinite(worst) else ""
         set_title(ax, f"{self.name}, gap against time{proven}")
-        add_legend(ax, inside=len(self.curves) <= 3)
+        add_legend(ax, "inside" if len(self.curves) <= 3 else "beside")
 
 
 def _relative_gaps(history: Any) -> np.ndarray:
@@ -258,7 +258,7 @@ class BracketDisplay(Display):
         ax.margins(x=0.22)
         ax.set_xlabel(f"margin of the points {spaces.pop()}" if len(spaces) == 1 else "margin")
         set_title(ax, "Bracket around the largest margin")
-        add_legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2)
+        add_legend(ax, "below")
 
 
 @dataclass
@@ -345,4 +345,4 @@ class MistakeDisplay(Display):
         ax.set_ylabel("mistakes so far")
         gammas = ", ".join(number(bound.gamma) for bound in self.bounds.values())
         set_title(ax, f"{self.name}: mistakes against the bound", f"gamma = {gammas}" if len(self.bounds) == 1 else "")
-        add_legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.16))
+        add_legend(ax, "below", ncols=1)

@@ -6,7 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.plots._display import COLOURS, Box, Display, add_legend, box_of, class_name, draw_points, set_box, set_title
+from maxmargin.plots._display import (
+    COLOURS,
+    Box,
+    Display,
+    add_legend,
+    box_of,
+    class_name,
+    draw_points,
+    set_box,
+    set_title,
+    size_for,
+)
 from maxmargin.plots._view import View, labels_of, matrix_of, scores_of, view_of, without_names
 
 GRID = 240
@@ -126,6 +137,9 @@ class DecisionRegionDisplay(Display):
     def box(self) -> Box:
         """Left, right, bottom and top of the picture."""
         return self.xx0[0, 0], self.xx0[0, -1], self.xx1[0, 0], self.xx1[-1, 0]
+
+    def _panel_size(self) -> tuple[float, float]:
+        return size_for(self.box)
 
     def _draw(self, axes: Sequence[Any]) -> None:
         [ax] = axes
