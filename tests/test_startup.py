@@ -35,7 +35,8 @@ def test_import_is_light():
 
 def test_the_lectures_load_numpy_alone():
     heavy = "numba sklearn scipy matplotlib joblib"
-    result = run(f"import sys, maxmargin; maxmargin.lectures.Step; print([name for name in '{heavy}'.split() if name in sys.modules])")
+    code = "import sys, maxmargin; maxmargin.lectures.Step"
+    result = run(f"{code}; print([name for name in '{heavy}'.split() if name in sys.modules])")
     assert result.stdout.strip() == "[]", result.stderr
 
 

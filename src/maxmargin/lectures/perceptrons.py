@@ -6,7 +6,7 @@ docs/theory.md.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -224,35 +224,75 @@ def perceptron_claims(
     tuple of Claim
     """
     w, w_before, origin = (np.append(*part) for part in ((step.w, step.b), (step.w_before, step.b_before), step.origin))
-    t, R, d, from_zero = step.updates, points.radius, len(w), not origin.any()
-    claims = []
+    d, claims = len(w), []
     if len(step.rows) == 1:
         [i] = step.rows
         x = points.y[i] * np.append(points.X[i], points.one[i])
         error = rounding(4 * d, (np.linalg.norm(w) + np.linalg.norm(w_before)) * points.lengths[i])
         formula = "y w'·x = y w·x + eta ||x||²"
         claims.append(Claim("effect of one update", formula, x @ w, "=", x @ w_before + eta * (x @ x), error))
-    total = float(step.alpha @ u.deficits) / eta if u else 0.0
-    size = eta * (t * R + total) + float(np.linalg.norm(origin))
-    operations = t + 4 * d + len(points.y)
-    if u:
-        along, gained = float((w - origin) @ np.append(u.w, u.b)), eta * (t * u.gamma - total)
-        formula = f"{'w' if from_zero else '(w - w0)'}·u >= {'eta (t gamma - T)' if total else 'eta t gamma'}"
-        claims.append(Claim("progress along u", formula, along, ">=", gained, rounding(operations, size)))
-    longest = float(origin @ origin) + eta**2 * at_once * t * R**2
-    formula = f"||w||² <= {'' if from_zero else '||w0||² + '}eta² {'n ' if at_once > 1 else ''}t R²"
-    claims.append(Claim("length of w", formula, float(w @ w), "<=", longest, rounding(operations, size**2)))
-    if u and from_zero and t:
-        length = float(np.linalg.norm(w))
-        if length and gained >= 0.0:
-            cosine = along / (length * float(np.hypot(np.linalg.norm(u.w), u.b)))
-            progress, root = "(t gamma - T)" if total else "t gamma", "sqrt(n t)" if at_once > 1 else "sqrt(t)"
-            formula = f"cos(w, u) >= {progress} / ({root} R)"
-            error = rounding(operations, size / length)
-            claims.append(Claim("angle to u", formula, cosine, ">=", gained / np.sqrt(longest), error))
-        bound = at_once * (R / u.gamma) ** 2 + 2.0 * total / u.gamma
-        name = "mistake bound for inseparable data" if total else "Novikoff's bound"
-        formula = f"t <= {'n ' if at_once > 1 else ''}(R/gamma)²{' + 2 T/gamma' if total else ''}"
-        error = rounding(operations, bound * (1.0 + R / u.gamma))
-        claims.append(Claim(name if at_once == 1 else "batch perceptron bound", formula, t, "<=", bound, error))
-    return tuple(claims)
+    run = RunSoFar(
+        t=step.updates,
+        R=points.radius,
+        eta=eta,
+        at_once=at_once,
+        squared_length=float(w @ w),
+        origin_squared=float(origin @ origin),
+        operations=step.updates + 4 * d + len(points.y),
+    )
+    if u is None:
+        return (*claims, *run.claims())
+    along, length = float((w - origin) @ np.append(u.w, u.b)), float(np.hypot(np.linalg.norm(u.w), u.b))
+    return (*claims, *run.claims(along, length, u.gamma, float(step.alpha @ u.deficits) / eta))
+
+
+@dataclass(frozen=True)
+class RunSoFar:
+    """The numbers of a run of the perceptron that the proof of Novikoff's bound is about, in any feature space.
+
+    Attributes
+    ----------
+    t : int
+        Mistakes corrected.
+    R : float
+    eta : float
+    at_once : int
+        The most mistakes that one step corrects.
+    squared_length, origin_squared : float
+        ||w||² now and at the start.
+    operations : int
+        Operations behind one of these numbers, for the rounding errors.
+    """
+
+    t: int
+    R: float
+    eta: float
+    at_once: int
+    squared_length: float
+    origin_squared: float
+    operations: int
+
+    def claims(self, along: float = 0.0, length: float = 0.0, gamma: float = 0.0, total: float = 0.0) -> list[Claim]:
+        """The steps of the proof for a reference u: (w - w0)·u, ||u||, gamma, and T; without one, the length of w."""
+        t, R, eta, batch, from_zero = self.t, self.R, self.eta, self.at_once > 1, self.origin_squared == 0.0
+        size = eta * (t * R + total) + np.sqrt(self.origin_squared)
+        longest = self.origin_squared + eta**2 * self.at_once * t * R**2
+        formula = f"||w||² <= {'' if from_zero else '||w0||² + '}eta² {'n ' if batch else ''}t R²"
+        error = rounding(self.operations, size**2)
+        claims = [Claim("length of w", formula, self.squared_length, "<=", longest, error)]
+        if not gamma:
+            return claims
+        gained, progress = eta * (t * gamma - total), "(t gamma - T)" if total else "t gamma"
+        formula, error = f"{'w' if from_zero else '(w - w0)'}·u >= eta {progress}", rounding(self.operations, size)
+        claims.insert(0, Claim("progress along u", formula, along, ">=", gained, error))
+        if t and from_zero and gained >= 0.0 and self.squared_length > 0.0:
+            formula = f"cos(w, u) >= {progress} / ({'sqrt(n t)' if batch else 'sqrt(t)'} R)"
+            norm, error = np.sqrt(self.squared_length), rounding(self.operations, size / np.sqrt(self.squared_length))
+            claims.append(Claim("angle to u", formula, along / (norm * length), ">=", gained / np.sqrt(longest), error))
+        if t and from_zero:
+            bound = self.at_once * (R / gamma) ** 2 + 2.0 * total / gamma
+            name = "mistake bound for inseparable data" if total else "Novikoff's bound"
+            formula = f"t <= {'n ' if batch else ''}(R/gamma)²{' + 2 T/gamma' if total else ''}"
+            error = rounding(self.operations, bound * (1.0 + R / gamma))
+            claims.append(Claim("batch perceptron bound" if batch else name, formula, t, "<=", bound, error))
+        return claims

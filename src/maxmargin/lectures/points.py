@@ -174,8 +174,9 @@ class RowOrder:
 
     Parameters
     ----------
-    order : {"cyclic", "shuffled"}, sequence of rows, or callable
-        Rows as they stand; a new random order in every pass; these rows, once; or a function of the dual variables and
+    order : {"cyclic", "shuffled", "random"}, sequence of rows, or callable
+        Rows as they stand (any other name, too); a new random order in every pass; a random row each time; these rows,
+        once; or a function of the dual variables and
         the functional margins that gives the next row, or None to end the run.
     n : int
         The number of rows.
@@ -183,21 +184,23 @@ class RowOrder:
         The order of pass k depends on the seed and k only, so that a run can be gone on with anywhere.
     max_passes : int
         The run ends after this many times n evaluations (a sequence ends by itself).
+    names : tuple of str
+        The names that are allowed.
     """
 
-    def __init__(self, order: Order, n: int, seed: int, max_passes: int) -> None:
+    def __init__(
+        self, order: Order, n: int, seed: int, max_passes: int, names: tuple[str, ...] = ("cyclic", "shuffled")
+    ) -> None:
         self.n, self.seed, self.rows = n, seed, np.arange(n)
         self.limit = check_count("max_passes", max_passes) * n
         if isinstance(order, str):
-            if order not in ("cyclic", "shuffled"):
-                raise ValueError(
-                    f"order must be 'cyclic', 'shuffled', a sequence of rows or a function, got {order!r}."
-                )
+            if order not in names:
+                raise ValueError(f"order must be one of {names}, a sequence of rows or a function, got {order!r}.")
             np.random.default_rng([seed, 0])
         elif not callable(order):
             self.rows, self.limit = check_indices("order", order, n), len(order)
         self.pick = order if callable(order) else None
-        self.shuffled = isinstance(order, str) and order == "shuffled"
+        self.name = order if isinstance(order, str) else None
         self.shuffled_pass = -1
 
     def next_row(self, position: int, alpha: np.ndarray, margins: np.ndarray) -> int | None:
@@ -207,7 +210,9 @@ class RowOrder:
         if self.pick is not None:
             row = self.pick(alpha, margins)
             return None if row is None else int(check_indices("the row that order returned", [row], self.n)[0])
-        if self.shuffled and position // self.n != self.shuffled_pass:
+        if self.name == "random":
+            return int(np.random.default_rng([self.seed, position]).integers(self.n))
+        if self.name == "shuffled" and position // self.n != self.shuffled_pass:
             self.shuffled_pass = position // self.n
             self.rows = np.random.default_rng([self.seed, self.shuffled_pass]).permutation(self.n)
         return int(self.rows[position % len(self.rows)])

@@ -27,7 +27,7 @@ class Claim:
     formula : str
         What is claimed, as text.
     left : float
-    relation : {"<=", ">=", "="}
+    relation : {"<=", "<", ">=", ">", "="}
     right : float
     tolerance : float
         What rounding errors may take away: the claim holds if ``left`` is on its side of ``right`` up to this number.
@@ -51,9 +51,14 @@ class Claim:
     @property
     def holds(self) -> bool:
         """Whether the relation is true of the two sides, up to the tolerance. NaN holds nothing."""
-        below = self.left <= self.right + self.tolerance
-        above = self.left >= self.right - self.tolerance
-        return {"<=": below, ">=": above, "=": below and above}[self.relation]
+        high, low = self.right + self.tolerance, self.right - self.tolerance
+        return {
+            "<=": self.left <= high,
+            "<": self.left < high,
+            ">=": self.left >= low,
+            ">": self.left > low,
+            "=": low <= self.left <= high,
+        }[self.relation]
 
     def __str__(self) -> str:
         verdict = "holds" if self.holds else "does not hold"
