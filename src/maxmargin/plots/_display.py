@@ -76,7 +76,7 @@ def make_panels(ax: Any, shape: tuple[int, int], size: tuple[float, float]) -> l
     rows, columns = shape
     if ax is None:
         figure, axes = plt.subplots(
-            rows, columns, figsize=(size[0] * columns, size[1] * rows), layout="constrained", squeeze=False
+            rows, columns, figsize=(size[0] * columns, size[1] * rows), layout="compressed", squeeze=False
         )
         return list(axes.ravel())
     if isinstance(ax, Axes):
@@ -180,6 +180,9 @@ def draw_arrow(ax: Any, start: Any, vector: Any, colour: str, label: str, **styl
     """Draw a vector as an arrow in the units of the axes."""
     options = {"zorder": 4.0, "width": 0.012, **style}
     ax.quiver(*start, *vector, angles="xy", scale_units="xy", scale=1.0, color=colour, label=label, **options)
+    middle = np.asarray(start) + 0.55 * np.asarray(vector)
+    white = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
+    ax.annotate(label, middle, ha="center", va="center", fontsize="small", bbox=white, zorder=4.6)
 
 
 def add_legend(ax: Any, place: str = "beside", **options: Any) -> None:
@@ -210,7 +213,7 @@ def add_legend(ax: Any, place: str = "beside", **options: Any) -> None:
 
 def set_title(ax: Any, *lines: str, width: int = 50) -> None:
     """Set the title: a line for every text that is not empty, long ones broken."""
-    broken = [part for line in lines if line for part in textwrap.wrap(line, width)]
+    broken = [part for text in lines for line in text.split("\n") if line for part in textwrap.wrap(line, width)]
     ax.set_title("\n".join(broken), fontsize="medium")
 
 

@@ -10,9 +10,7 @@ try:
     from matplotlib.ticker import MaxNLocator
     from matplotlib.transforms import ScaledTranslation
 except ImportError as error:
-    raise ImportError(
-        "maxmargin.plots needs matplotlib, the extra 'plot': pip install 'maxmargin[plot]'."
-    ) from error
+    raise ImportError("maxmargin.plots needs matplotlib, the extra 'plot': pip install 'maxmargin[plot]'.") from error
 
 __all__ = [
     "Axes",

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier

@@ -94,7 +94,7 @@ def animate(steps: Any, X: Any, y: Any, path: str | os.PathLike[str], *, fps: fl
     scene, run = Scene.of(X, y, "animate"), list_of(steps, most=MOST_FRAMES)
     for step in run:
         refuse_other_data(step, scene)
-    figure = Figure(figsize=(5.0, 5.0), layout="constrained")
+    figure = Figure(figsize=(5.0, 5.0), layout="compressed")
 
     def draw(step: Any) -> None:
         figure.clear()

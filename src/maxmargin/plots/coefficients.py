@@ -107,9 +107,7 @@ class CoefficientDisplay(Display):
             if len(classes) == len(coef):
                 panels = [f"{class_name(label)} against the rest" for label in classes]
             else:
-                panels = [
-                    f"{first} against {second}" for k, first in enumerate(classes) for second in classes[k + 1 :]
-                ]
+                panels = [f"{first} against {second}" for k, first in enumerate(classes) for second in classes[k + 1 :]]
         names = check_names(estimator, feature_names, coef.shape[1])
         return cls(coef, names, panels, check_top(top), type(estimator).__name__).plot(ax)
 

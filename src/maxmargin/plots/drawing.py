@@ -201,7 +201,7 @@ def write_figure(figure: Any, path: str | os.PathLike[str]) -> Path:
 def picture(model: Any, X: Any, y: Any, path: str | os.PathLike[str], *, kind: str | None, columns: Any) -> Display:
     """Draw a model into a file, without a window or an open figure."""
     check_format(path)
-    figure = Figure(figsize=(7.0, 4.8), layout="constrained")
+    figure = Figure(figsize=(7.0, 4.8), layout="compressed")
     display = draw(model, X, y, kind=kind, columns=columns, ax=figure.add_subplot())
     write_figure(display, path)
     return display

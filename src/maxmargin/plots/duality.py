@@ -60,7 +60,9 @@ class LagrangianDisplay(Display):
     C: float
 
     @classmethod
-    def from_data(cls, X: Any, y: Any, *, C: float = math.inf, tol: float = 1e-8, ax: Any = None) -> "LagrangianDisplay":
+    def from_data(
+        cls, X: Any, y: Any, *, C: float = math.inf, tol: float = 1e-8, ax: Any = None
+    ) -> "LagrangianDisplay":
         """Solve the support vector machine, and draw its Lagrangian.
 
         Parameters
@@ -271,7 +273,7 @@ class CoordinateAscentDisplay(Display):
         i, j = _two_rows(_pair_inside(signs[:, None] * K * signs, C) if rows is None else rows, len(signs))
         two = [i, j]
         run = coordinate_ascent(
-            K[np.ix_(two, two)], signs[two], C, kernel="precomputed", order=order, tol=1e-6, max_passes=30
+            K[np.ix_(two, two)], signs[two], C, kernel="precomputed", order=order, tol=1e-6, max_passes=200
         )
         steps = list_of(run)
         path = np.vstack([np.zeros(2), *[step.alpha for step in steps]])
@@ -298,7 +300,7 @@ class CoordinateAscentDisplay(Display):
         ax.plot(*self.path.T, color=RED, marker="o", markersize=3.5, linewidth=1.4, label=f"{len(self.path) - 1} steps")
         ax.plot(*self.path[0], marker="s", color="black", linestyle="none", label="start")
         ax.plot(*self.path[-1], marker="*", color="white", markeredgecolor="black", markersize=14, linestyle="none",
-                label=f"end ({self.reason})")  # fmt: skip
+                label="end: optimal" if self.reason == "optimal" else "end")  # fmt: skip
         for draw_end, k in ((ax.axvline, 0), (ax.axhline, 1)):
             if reach[k] > self.C:
                 draw_end(self.C, color="black", linewidth=1.0, linestyle="--", label="alpha = C" if k == 0 else None)
@@ -336,7 +338,7 @@ def _start_of(first: Any, pair: list[int], signed: np.ndarray, C: float) -> np.n
 def _pair_inside(signed: np.ndarray, C: float) -> tuple[int, int]:
     """Two rows whose variables are both inside the box at the optimum, and not independent of each other.
 
-    Coordinate ascent then takes more than two steps, but not very many: the most correlated such pair below 0.9.
+    Coordinate ascent then takes more than two steps, but not very many: the most correlated such pair below 0.8.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         d = signed.diagonal()
@@ -345,7 +347,7 @@ def _pair_inside(signed: np.ndarray, C: float) -> tuple[int, int]:
         correlation = np.abs(signed) / np.sqrt(np.outer(d, d))
     inside = np.isfinite(first) & (first > 0.0) & (first < C) & (first.T > 0.0) & (first.T < C)
     np.fill_diagonal(inside, False)
-    scores = np.where(inside & (correlation < 0.9), correlation, np.where(inside, 1.0 - correlation, -1.0))
+    scores = np.where(inside & (correlation < 0.8), correlation, np.where(inside, 1.0 - correlation, -1.0))
     if scores.max() < 0.0:
         return 0, 1
     i, j = np.unravel_index(int(scores.argmax()), scores.shape)
@@ -383,6 +385,8 @@ class SMOStepDisplay(Display):
     'pair'
     >>> plt.close(display.figure_)
     """
+
+    _size = (6.6, 4.6)
 
     step: PairStep
     C: float
@@ -491,7 +495,7 @@ class SMOStepDisplay(Display):
         if far:
             towards = np.array(step.clipped) - base
             ax.annotate("", base + 1.15 * towards, base + 0.9 * towards, arrowprops={"arrowstyle": "->", "lw": 1.5})
-            ax.plot([], [], color="black", marker=">", linestyle="none", label="unclipped optimum is outside the picture")
+            ax.plot([], [], color="black", marker=">", linestyle="none", label="unclipped optimum: further out")
         else:
             ax.plot(*step.unclipped, marker="D", color=ORANGE, markeredgecolor="black", linestyle="none", markersize=8,
                     label="unclipped optimum", zorder=4.0)  # fmt: skip

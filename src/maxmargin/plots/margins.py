@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -151,6 +151,13 @@ class MarginDisplay(Display):
             functional = np.where(codes == 1, 1.0, -1.0) * scores(matrix)
         view = view_of(model, X, columns, fixed, default=SCORE, scores=lambda _: functional * np.where(codes, 1, -1))
         levels, marked, title = _margin_of(model, X, y, sample_weight, functional)
+        if view.origin is not None and not view.is_whole:
+            signs = np.where(codes == 1, 1.0, -1.0) * np.sign(functional)
+            other_side = int(np.count_nonzero(np.sign(view.evaluate(scores, view.points)) != signs))
+            n_rows = len(view.points)
+            view = replace(
+                view, note=f"{view.note}; {other_side:,} of {n_rows:,} points are on the other side of f = 0"
+            )
         box = box_of(view.points)
         hyperplane, grid = None, None
         linear = linear_coefficients(model)
@@ -240,7 +247,9 @@ def _margin_of(
         margin = getattr(model, "margin_", math.nan)
         C = model._as_fitted().C
         proof = getattr(model, "certificate_", None)
-        gap = f", proven gap {proof.relative:.1e}" if proof is not None and math.isfinite(proof.relative) else ""
+        gap = (
+            f"\nproven relative gap {proof.relative:.1e}" if proof is not None and math.isfinite(proof.relative) else ""
+        )
         return (-1.0, 0.0, 1.0), marked, f"{name}, C = {number(C)}: margin {number(margin)}{gap}"
     smallest = float(functional.min())
     linear = linear_coefficients(model)
@@ -317,7 +326,14 @@ class MarginComparisonDisplay(Display):
 
     @classmethod
     def from_data(
-        cls, X: Any, y: Any, *, Cs: Sequence[float] = (0.01, 100.0), columns: Any = None, ax: Any = None, **parameters: Any
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        Cs: Sequence[float] = (0.01, 100.0),
+        columns: Any = None,
+        ax: Any = None,
+        **parameters: Any,
     ) -> "MarginComparisonDisplay":
         """Fit a LinearSVC for every C, and draw their margins: a small C allows a wide margin with points inside it.
 
@@ -335,9 +351,7 @@ class MarginComparisonDisplay(Display):
         -------
         MarginComparisonDisplay
         """
-        return cls.from_estimators(
-            [LinearSVC(C=C, **parameters).fit(X, y) for C in Cs], X, y, columns=columns, ax=ax
-        )
+        return cls.from_estimators([LinearSVC(C=C, **parameters).fit(X, y) for C in Cs], X, y, columns=columns, ax=ax)
 
     def _shape(self) -> tuple[int, int]:
         return 1, len(self.displays)

@@ -99,7 +99,15 @@ class RegularisationPathDisplay(Display):
 
     @classmethod
     def from_data(
-        cls, X: Any, y: Any, *, Cs: Any = None, cv: Any = 5, feature_names: Any = None, ax: Any = None, **parameters: Any
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        Cs: Any = None,
+        cv: Any = 5,
+        feature_names: Any = None,
+        ax: Any = None,
+        **parameters: Any,
     ) -> "RegularisationPathDisplay":
         """Fit the path, on all rows and within the folds of a cross-validation.
 

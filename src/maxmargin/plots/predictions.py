@@ -20,7 +20,7 @@ from maxmargin.plots._display import (
     point_area,
     set_title,
 )
-from maxmargin.plots._view import fixed_row, column_position, dense, fixed_words, matrix_of, names_of, without_names
+from maxmargin.plots._view import column_position, dense, fixed_row, fixed_words, matrix_of, names_of, without_names
 
 PLACES = 200
 
@@ -114,7 +114,9 @@ class PredictionDisplay(Display):
         targets = np.asarray(y, dtype=np.float64)
         n_rows, n_columns = matrix.shape
         if targets.shape != (n_rows,):
-            raise ValueError(f"y must have one number for each of the {n_rows} rows of X; its shape is {targets.shape}.")
+            raise ValueError(
+                f"y must have one number for each of the {n_rows} rows of X; its shape is {targets.shape}."
+            )
         names = names_of(estimator, X, n_columns)
         j = _most_correlated(matrix, targets) if column is None else column_position(column, names, "column")
         shown = dense(matrix[:, [j]])[:, 0]

@@ -25,6 +25,8 @@ from maxmargin.plots._matplotlib import MaxNLocator
 
 # The bound is drawn on a logarithmic axis where it is more than this many times as large as the mistakes.
 FAR = 10.0
+# Passes above this number are drawn as a line without markers.
+MOST_MARKERS = 40
 
 
 def by_task(certificate: Any) -> dict[str, Any]:
@@ -96,7 +98,9 @@ class GapDisplay(Display):
         proofs = by_task(estimator.certificate_)
         histories = [history] if len(proofs) == 1 else history
         certified = {
-            name: proof.relative for name, proof in proofs.items() if math.isfinite(getattr(proof, "relative", math.nan))
+            name: proof.relative
+            for name, proof in proofs.items()
+            if math.isfinite(getattr(proof, "relative", math.nan))
         }
         curves = {name: _relative_gaps(one) for name, one in zip(proofs, histories, strict=True)}
         return cls(curves, certified, getattr(estimator, "tol", None), type(estimator).__name__).plot(ax)
@@ -242,8 +246,10 @@ class BracketDisplay(Display):
                 ax.plot(low, k, marker="o", color=BLUE, markeredgecolor="black", linestyle="none")
             if math.isfinite(bracket.upper):
                 ax.plot(high, k, marker="D", color=ORANGE, markeredgecolor="black", linestyle="none")
-            text = f"at least {100.0 * math.floor(1000.0 * bracket.share) / 1000.0:.1f} %" if bracket.separates else (
-                "the hulls meet" if bracket.hulls_meet else "not separating"
+            text = (
+                f"at least {100.0 * math.floor(1000.0 * bracket.share) / 1000.0:.1f} %"
+                if bracket.separates
+                else ("the hulls meet" if bracket.hulls_meet else "not separating")
             )
             ax.annotate(text, (high, k), xytext=(8, 0), textcoords="offset points", va="center", fontsize="small")
         ax.plot([], [], marker="o", color=BLUE, markeredgecolor="black", linestyle="none", label="margin of the model")
@@ -255,7 +261,7 @@ class BracketDisplay(Display):
         labels = names if len(spaces) == 1 else [f"{name}, {self.brackets[name].space}" for name in names]
         ax.set_yticks(range(len(names)), labels)
         ax.set_ylim(len(names) - 0.4, -0.6)
-        ax.margins(x=0.22)
+        ax.margins(x=0.3)
         ax.set_xlabel(f"margin of the points {spaces.pop()}" if len(spaces) == 1 else "margin")
         set_title(ax, "Bracket around the largest margin")
         add_legend(ax, "below")
@@ -325,8 +331,8 @@ class MistakeDisplay(Display):
             bound = self.bounds[name]
             said = f"{name}: " if name else ""
             ax.plot(
-                np.arange(1, len(totals) + 1), totals, color=colour, marker=MARKERS[(k + 1) % len(MARKERS)],
-                markersize=4, drawstyle="steps-post", label=f"{said}{totals[-1]:,.0f} mistakes",
+                np.arange(1, len(totals) + 1), totals, color=colour, markersize=4,
+                marker=MARKERS[(k + 1) % len(MARKERS)] if len(totals) <= MOST_MARKERS else None, drawstyle="steps-post", label=f"{said}{totals[-1]:,.0f} mistakes",
             )  # fmt: skip
             most = max(most, float(totals[-1]))
             if math.isfinite(bound.bound):

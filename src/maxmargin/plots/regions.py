@@ -165,6 +165,8 @@ class DecisionRegionDisplay(Display):
         ax.set_ylabel(self.view.names[1])
         note = self.view.note
         if note:
-            note = f"{note}; {self.n_elsewhere:,} of {len(self.view.points):,} points lie in another region than predicted"
+            note = (
+                f"{note}; {self.n_elsewhere:,} of {len(self.view.points):,} points lie in another region than predicted"
+            )
         set_title(ax, f"{self.name}: predicted classes", note)
         add_legend(ax)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.data.validation import validate_rows
 from maxmargin.lectures import GuessStep, Step, margin_perceptron, online_perceptron
 from maxmargin.plots._display import (
     BLUE,
@@ -21,13 +22,13 @@ from maxmargin.plots._display import (
     draw_arrow,
     draw_line,
     draw_points,
+    line_in_box,
     number,
     set_box,
     set_title,
     size_for,
 )
 from maxmargin.plots._matplotlib import MaxNLocator
-from maxmargin.data.validation import validate_rows
 from maxmargin.plots._view import dense, names_of, signs_of
 from maxmargin.separability import separate
 
@@ -191,7 +192,7 @@ class UpdateDisplay(Display):
     @property
     def factor(self) -> float:
         """By how much the arrows are shortened, so that they fit among the points: a power of ten, or one."""
-        longest = max(np.linalg.norm(self.step.w), np.linalg.norm(self.step.w_before), 1e-300)
+        longest = max(float(np.linalg.norm(self.step.w)), float(np.linalg.norm(self.step.w_before)), 1e-300)
         left, right, bottom, top = box_of(self.scene.points, np.zeros(2))
         reach = max(right - left, top - bottom)
         return float(10.0 ** -np.ceil(max(0.0, np.log10(longest / reach))))
@@ -201,7 +202,8 @@ class UpdateDisplay(Display):
 
     def _box(self) -> Box:
         step, factor = self.step, self.factor
-        return box_of(self.scene.points, np.zeros(2), factor * step.w, factor * step.w_before)
+        moved = step.w - step.w_before
+        return box_of(self.scene.points, np.zeros(2), *(factor * one for one in (step.w, step.w_before, moved)))
 
     def _panel_size(self) -> tuple[float, float]:
         width, height = size_for(self._box())
@@ -223,7 +225,7 @@ class UpdateDisplay(Display):
             if step.w_before.any():
                 draw_arrow(ax, (0.0, 0.0), factor * step.w_before, GREEN, "w before" if when == "after" else "w")
             start = factor * step.w_before if when == "after" else np.zeros(2)
-            draw_arrow(ax, start, moved, PURPLE, "step: y x", width=0.009)
+            draw_arrow(ax, start, moved, PURPLE, "y x", width=0.008)
             if when == "after":
                 draw_arrow(ax, (0.0, 0.0), factor * step.w, RED, "new w")
             margin = _margin(scene, i, w, b)
@@ -459,12 +461,15 @@ class MarginPerceptronDisplay(Display):
         chosen = []
         for code in (1, 0):
             own = [step for step in updates if scene.codes[step.rows[0]] == code]
-            moving = [step for step in own if step.w_before is not None and step.w_before.any()]
-            chosen += (moving or own)[-1:]
+            # Best a point in the band of a hyperplane that is in the picture.
+            visible = [step for step in own if line_in_box(step.w_before, step.b_before, scene.box) is not None]
+            chosen += ([step for step in visible if step.reason == "too close"] or visible or own)[-1:]
         return cls(scene, chosen).plot(ax)
 
     @classmethod
-    def from_data(cls, X: Any, y: Any, *, gamma: float | None = None, ax: Any = None) -> "MarginPerceptronDisplay":
+    def from_data(
+        cls, X: Any, y: Any, *, gamma: float | None = None, seed: int = 0, ax: Any = None
+    ) -> "MarginPerceptronDisplay":
         """Run the margin perceptron of the lectures, and draw two of its updates.
 
         Parameters
@@ -473,6 +478,8 @@ class MarginPerceptronDisplay(Display):
         y : array of two labels, of shape (n,)
         gamma : float, optional
             The guess; by default the largest margin of the points (x, 1), for which the classes must be separable.
+        seed : int, default=0
+            Of the order of the rows.
         ax : sequence of Axes, or Axes, optional
 
         Returns
@@ -486,7 +493,7 @@ class MarginPerceptronDisplay(Display):
             if not found.margin:
                 raise ValueError(f"gamma must be given: {found}")
             gamma = found.margin
-        return cls.from_steps(margin_perceptron(rows, y, gamma), X, y, ax=ax)
+        return cls.from_steps(margin_perceptron(rows, y, gamma, order="shuffled", seed=seed), X, y, ax=ax)
 
     def _shape(self) -> tuple[int, int]:
         return 1, len(self.steps)
@@ -511,5 +518,3 @@ class MarginPerceptronDisplay(Display):
             )  # fmt: skip
             scene.finish(ax, box)
             add_legend(ax, "below")
-
-
