@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import pytest
 from sklearn.datasets import load_iris
 
-from command_runner import run, told
+from command_runner import app, run, runner, told
 
 START = {".png": b"\x89PNG\r\n\x1a\n", ".svg": b"<?xml", ".pdf": b"%PDF-"}
 
@@ -77,25 +77,25 @@ def test_training_draws(files, tmp_path):
         (["-o", "p.png", "--kind", "losses", "--columns", "1,2"], "--columns has no effect"),
     ],
 )
-def test_errors_are_one_line_that_names_the_option(files, tmp_path, options, words):
-    command = [sys.executable, "-m", "maxmargin", "plot", str(files / "two.model"), str(files / "two.csv")]
-    done = subprocess.run(
-        [*command, "--target", "target", *options], capture_output=True, text=True, cwd=tmp_path, check=False
-    )
-    assert done.returncode == 2, done.stderr
-    assert words in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+def test_errors_name_the_option(files, tmp_path, monkeypatch, options, words):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["plot", files / "two.model", files / "two.csv", "--target", "target", *options]
+    result = runner.invoke(app, list(map(str, arguments)))
+    assert isinstance(result.exception, ValueError)
+    assert words in str(result.exception)
     assert not list(tmp_path.iterdir())
 
 
-def test_without_matplotlib_the_extra_is_named(files, tmp_path):
+def test_without_matplotlib_the_extra_is_named_in_one_line(files, tmp_path):
+    arguments = ["plot", files / "two.model", files / "two.csv", "--target", "target", "-o", tmp_path / "p.png"]
     code = f"""
 import sys
 sys.modules["matplotlib"] = None
 from maxmargin.cli.app import main
-sys.argv = ["maxmargin", "plot", {str(files / "two.model")!r}, {str(files / "two.csv")!r}, "--target", "target", "-o", {str(tmp_path / "p.png")!r}]
+sys.argv = {["maxmargin", *map(str, arguments)]!r}
 main()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "pip install 'maxmargin[plot]'" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

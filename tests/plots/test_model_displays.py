@@ -192,10 +192,8 @@ def test_regions_of_any_classifier(model):
 
 KINDS_OF_ROWS = {
     "sparse": sp.csr_array,
-    "csc": sp.csc_matrix,
     "pandas": lambda X: pd.DataFrame(X, columns=["length", "width"]),
     "polars": lambda X: pl.DataFrame(X, schema=["length", "width"]),
-    "float32": lambda X: X.astype(np.float32),
 }
 ROWS = PETALS[::2]
 LABELS = NAMES[TWO[::2]]
@@ -337,12 +335,12 @@ def test_hulls_contain_the_points_and_the_line_halves_their_distance():
     assert "no hyperplane separates" in " ".join(HullDisplay.from_data(PETALS, TWO).ax_.get_title().split())
     line = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [0.0, 3.0]])
     assert HullDisplay.from_data(line, [0, 0, 0, 1]).found.distance.lower > 0.0
-    assert "principal components" in HullDisplay.from_data(IRIS, SPECIES == 0, columns="pca").ax_.get_title()
+    assert "principal" in HullDisplay.from_data(IRIS, SPECIES == 0, columns="pca").ax_.get_title()
 
 
 def test_used_points_are_those_with_a_dual():
-    model = KernelPerceptron().fit(PETALS, TWO)
-    display = UsedPointsDisplay.from_estimator(model, PETALS, TWO)
+    model = KernelPerceptron().fit(IRIS[:, 2:], SPECIES == 0)
+    display = UsedPointsDisplay.from_estimator(model, IRIS[:, 2:], SPECIES == 0)
     assert np.flatnonzero(display.alpha).tolist() == sorted(model.support_.tolist())
     X, y = IRIS[:, 2:], SPECIES == 0
     model = Perceptron().fit(X, y)

@@ -169,7 +169,7 @@ BAD = {
     "no step": (lambda path: RunDisplay.from_steps([1], X, Y), "it has a int"),
     "other rows": (lambda path: RunDisplay.from_steps(online_perceptron(X[:60], Y[:60]), X, Y), "other data"),
     "columns": (lambda path: RunDisplay.from_steps(online_perceptron(IRIS, Y), IRIS, Y), "4 columns"),
-    "classes": (lambda path: RunDisplay.from_data(X, SPECIES), "exactly two"),
+    "classes": (lambda path: RunDisplay.from_steps(online_perceptron(X, Y), X, SPECIES), "exactly two"),
     "kernel": (lambda path: RunDisplay.from_steps(kernel_perceptron(X, Y), X, Y), "kernel"),
     "frames": (lambda path: RunDisplay.from_data(X, Y, frames=0), "frames must be"),
     "no guess": (lambda path: MarginPerceptronDisplay.from_steps(online_perceptron(X, Y), X, Y), "GuessStep"),

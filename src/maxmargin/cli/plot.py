@@ -68,9 +68,7 @@ def draw_picture(
 
     with working("drawing"):
         try:
-            display = rows.quietly(picture)(
-                machine, rows.X, rows.y, output, kind=kind, columns=_columns(columns, machine)
-            )
+            display = picture(machine, rows.X, rows.y, output, kind=kind, columns=_columns(columns, machine))
         except ValueError as error:
             raise ValueError(_named(str(error))) from error
     title = getattr(display.ax_, "get_title", lambda: "")()

@@ -75,7 +75,7 @@ def make_panels(ax: Any, shape: tuple[int, int], size: tuple[float, float]) -> l
     """The axes of all panels: new ones, those given, or a single one divided."""
     rows, columns = shape
     if ax is None:
-        figure, axes = plt.subplots(
+        _, axes = plt.subplots(
             rows, columns, figsize=(size[0] * columns, size[1] * rows), layout="compressed", squeeze=False
         )
         return list(axes.ravel())

@@ -48,7 +48,8 @@ class View:
 
     def rows(self, places: np.ndarray) -> np.ndarray:
         """The rows that places of shape (m, 2) stand for."""
-        assert self.origin is not None and self.basis is not None
+        assert self.origin is not None
+        assert self.basis is not None
         return self.origin + places @ self.basis
 
     def evaluate(self, function: Callable[[np.ndarray], np.ndarray], places: np.ndarray) -> np.ndarray:
@@ -61,7 +62,8 @@ class View:
 
     def hyperplane(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
         """The coefficients and intercept of w·x + b as a function of the place."""
-        assert self.origin is not None and self.basis is not None
+        assert self.origin is not None
+        assert self.basis is not None
         return self.basis @ w, float(self.origin @ w + b)
 
 

@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 from maxmargin.files.atomic import written_atomically
 from maxmargin.plots._display import Display
 from maxmargin.plots._matplotlib import Figure, plt
+from maxmargin.plots._view import without_names
 
 FORMATS = (".png", ".svg", ".pdf")
 DPI = 150
@@ -202,6 +203,8 @@ def picture(model: Any, X: Any, y: Any, path: str | os.PathLike[str], *, kind: s
     """Draw a model into a file, without a window or an open figure."""
     check_format(path)
     figure = Figure(figsize=(7.0, 4.8), layout="compressed")
-    display = draw(model, X, y, kind=kind, columns=columns, ax=figure.add_subplot())
+    # Rows that were read from a file are arrays, whose columns the reader has arranged.
+    with without_names():
+        display = draw(model, X, y, kind=kind, columns=columns, ax=figure.add_subplot())
     write_figure(display, path)
     return display

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import KKTClass
 from maxmargin.estimators._base import CertifiedModel
@@ -215,6 +216,8 @@ class MarginDisplay(Display):
 
 def scores_of_two(model: Any, caller: str) -> Any:
     """The decision function of a classifier of two classes, or an error that names what to use instead."""
+    if hasattr(model, "fit"):
+        check_is_fitted(model)
     scores = scores_of(model)
     if scores is not None:
         return scores
@@ -330,7 +333,7 @@ class MarginComparisonDisplay(Display):
         X: Any,
         y: Any,
         *,
-        Cs: Sequence[float] = (0.01, 100.0),
+        Cs: Any = (0.01, 100.0),
         columns: Any = None,
         ax: Any = None,
         **parameters: Any,

@@ -107,7 +107,7 @@ class RegularisationPathDisplay(Display):
         cv: Any = 5,
         feature_names: Any = None,
         ax: Any = None,
-        **parameters: Any,
+        **others: Any,
     ) -> "RegularisationPathDisplay":
         """Fit the path, on all rows and within the folds of a cross-validation.
 
@@ -121,7 +121,7 @@ class RegularisationPathDisplay(Display):
             As scikit-learn takes it.
         feature_names : sequence of str, optional
         ax : sequence of three Axes, or Axes, optional
-        **parameters
+        **others
             The other parameters of LinearSVC.
 
         Returns
@@ -132,10 +132,10 @@ class RegularisationPathDisplay(Display):
         from sklearn.utils import _safe_indexing
 
         values = np.sort(np.asarray(DEFAULT_CS if Cs is None else Cs, dtype=np.float64))
-        models = svm_path(X, y, values, **parameters)
+        models = svm_path(X, y, values, **others)
         folds = []
         for train, test in check_cv(cv, y, classifier=True).split(X, y):
-            path = svm_path(_safe_indexing(X, train), _safe_indexing(y, train), values, **parameters)
+            path = svm_path(_safe_indexing(X, train), _safe_indexing(y, train), values, **others)
             held_out = _safe_indexing(X, test), _safe_indexing(y, test)
             folds.append([model.score(*held_out) for model in path])
         training = np.array([model.score(X, y) for model in models])
@@ -249,7 +249,7 @@ class LassoPathDisplay(Display):
     >>> from maxmargin.plots import LassoPathDisplay
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> display = LassoPathDisplay.from_data(X, y, n_lams=10)
-    >>> display.coefficients[-1].any(), display.gap <= 1e-4
+    >>> bool(display.coefficients[-1].any()), display.gap <= 1e-4
     (False, True)
     >>> plt.close(display.figure_)
     """
@@ -301,7 +301,7 @@ class LassoPathDisplay(Display):
         values = np.sort(np.asarray(lams, dtype=np.float64))[::-1]
         if values.size < 2:
             raise ValueError("lams has fewer than two values: a path needs at least two.")
-        model = Lasso(**{**parameters, "warm_start": True})
+        model: Any = Lasso(**{**parameters, "warm_start": True})
         coefficients, unused, gaps = [], [], []
         for lam in values:
             model.set_params(lam=float(lam)).fit(X, y)

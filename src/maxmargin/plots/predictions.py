@@ -134,7 +134,10 @@ class PredictionDisplay(Display):
 
     def _draw(self, axes: Sequence[Any]) -> None:
         [ax] = axes
-        styles = ({"color": "0.85", "edgecolor": "0.5"}, {"color": BLUE, "alpha": 0.35, "edgecolor": BLUE})
+        styles: tuple[dict[str, Any], ...] = (
+            {"color": "0.85", "edgecolor": "0.5"},
+            {"color": BLUE, "alpha": 0.35, "edgecolor": BLUE},
+        )
         for (name, band), style in zip(self.bands.items(), styles, strict=False):
             ax.fill_between(self.places, *band.T, label=name, zorder=1.0, **style)
         many = len(self.points) > MOST_VECTOR_POINTS

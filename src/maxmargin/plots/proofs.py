@@ -332,7 +332,8 @@ class MistakeDisplay(Display):
             said = f"{name}: " if name else ""
             ax.plot(
                 np.arange(1, len(totals) + 1), totals, color=colour, markersize=4,
-                marker=MARKERS[(k + 1) % len(MARKERS)] if len(totals) <= MOST_MARKERS else None, drawstyle="steps-post", label=f"{said}{totals[-1]:,.0f} mistakes",
+                marker=MARKERS[(k + 1) % len(MARKERS)] if len(totals) <= MOST_MARKERS else None,
+                drawstyle="steps-post", label=f"{said}{totals[-1]:,.0f} mistakes",
             )  # fmt: skip
             most = max(most, float(totals[-1]))
             if math.isfinite(bound.bound):

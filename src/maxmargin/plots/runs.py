@@ -62,8 +62,8 @@ class Scene:
         matrix = validate_rows(X)
         if matrix.shape[1] != 2:
             raise ValueError(
-                f"X has {matrix.shape[1]} columns; {caller} shows the steps of a run on two: choose two columns and run "
-                "the algorithm on them."
+                f"X has {matrix.shape[1]} columns; {caller} shows the steps of a run on two: choose two of them "
+                "for the run."
             )
         classes, codes = signs_of(y, matrix.shape[0], caller)
         return cls(dense(matrix), codes, tuple(map(class_name, classes)), names_of(None, X, 2))
@@ -393,7 +393,7 @@ class RunDisplay(Display):
 
 
 def draw_band(ax: Any, w: np.ndarray, b: float, guess: float, box: Box, **style: Any) -> None:
-    """Shade where points are nearer to the hyperplane than half the guess, with the intercept as a feature of (x, 1)."""
+    """Shade where points (x, 1) are nearer to the hyperplane than half the guess."""
     half = 0.5 * guess * float(np.hypot(np.linalg.norm(w), b))
     if half == 0.0:
         return
