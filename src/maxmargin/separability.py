@@ -22,7 +22,7 @@ METHODS = ("newton", "linear_program")
 # The default relative width of the bracket of the largest margin.
 DEFAULT_WIDTH = 1e-6
 # By how much a bracket with fewer weights may be wider, relative to its upper end and to R: a few rounding errors.
-ROUNDING = 1e-12
+WIDENING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -335,7 +335,7 @@ def _reduce_weights(
         signed = sp.diags_array(signs) @ points.matrix if sp.issparse(points.matrix) else points.matrix * signs[:, None]
         few = caratheodory_reduction(Points(signed), weights)
     bracket = bracket_hard_margin(problem, found.w, found.intercept, few * signs)
-    allowed = max(certificate.upper * (1.0 + ROUNDING), certificate.upper + ROUNDING * certificate.radius)
+    allowed = max(certificate.upper * (1.0 + WIDENING), certificate.upper + WIDENING * certificate.radius)
     return (few, bracket) if bracket.upper <= allowed else (weights, certificate)
 
 

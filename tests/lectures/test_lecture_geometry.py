@@ -96,9 +96,9 @@ def test_the_largest_margin_is_what_moves_may_not_exceed(name):
     generator = np.random.default_rng(0)
     moves = generator.standard_normal(X.shape)
     moves *= 0.999 * found.margin / np.linalg.norm(moves, axis=1, keepdims=True)
-    for move in (moves, found.move(0.999 * found.margin), -y[:, None] * np.abs(found.move(0.999 * found.margin))):
-        if np.ndim(move) == 2:
-            assert (y * ((X + move) @ w + b) > 0).all()
+    worst = -y[:, None] * 0.999 * found.margin * w / np.linalg.norm(w)
+    for move in (moves, worst):
+        assert (y * ((X + move) @ w + b) > 0).all()
     assert y[found.row] * ((X[found.row] + found.move(0.999 * found.margin)) @ w + b) > 0
     assert y[found.row] * ((X[found.row] + found.move(1.001 * found.margin)) @ w + b) < 0
     assert is_c_approximate(X, y, w, b, 0.999, found.margin).holds

@@ -182,8 +182,8 @@ def test_coordinate_ascent_reaches_the_certified_optimum(order):
     last = steps[-1]
     assert last.reason == "optimal"
     certificate = model.certificate_
-    assert last.values["dual"] <= certificate.primal
-    assert last.values["primal"] >= certificate.dual
+    assert last.values["dual"] == pytest.approx(certificate.dual, rel=1e-3)
+    assert last.values["primal"] == pytest.approx(certificate.primal, rel=1e-3)
     assert last.values["primal"] == pytest.approx(primal(X, y, last.w, 0.0, 0.1), rel=1e-12)
     assert last.values["dual"] == pytest.approx(dual(X, y, last.alpha, 0.1, intercept=False), rel=1e-12)
     assert all(claim.holds for claim in kkt_conditions(X, y, last.w, 0.0, last.alpha, 0.1, intercept=False, tol=1e-3))
@@ -201,8 +201,8 @@ def test_smo_reaches_the_certified_optimum(kernel, C):
     last, pairs = steps[-1], [step for step in steps if isinstance(step, PairStep)]
     assert last.reason == "optimal"
     certificate = model.certificate_
-    assert last.values["dual"] <= certificate.primal
-    assert last.values["primal"] >= certificate.dual
+    assert last.values["dual"] == pytest.approx(certificate.dual, rel=1e-2)
+    assert last.values["primal"] == pytest.approx(certificate.primal, rel=1e-2)
     assert (last.w is None) == (kernel == "rbf")
     for step in pairs:
         i, j = step.rows
@@ -215,7 +215,7 @@ def test_smo_reaches_the_certified_optimum(kernel, C):
         assert box.min() >= 0
         assert box.max() <= C
         assert tuple(step.alpha[[i, j]]) == step.clipped
-    assert any(step.unclipped == step.clipped for step in pairs)
+    assert C < 1 or any(step.unclipped == step.clipped for step in pairs)
     assert any(step.unclipped != step.clipped for step in pairs)
 
 
@@ -390,6 +390,9 @@ def test_claims_hold_for_every_hyperplane_and_every_gamma(seed, intercept, unit_
         (lambda X, y: nearest_hull_points(X, y, start=np.ones(len(y))), "sum 1"),
         (lambda X, y: gradient_descent(X, y, max_steps=0), "max_steps"),
         (lambda X, _: kernel_matrix(X, gamma=-1.0), "gamma must be a positive"),
+        (lambda X, _: kernel_matrix(X[0]), "X must be a matrix"),
+        (lambda X, y: dual(X, y, np.zeros(3)), "alpha must hold"),
+        (lambda X, y: primal(X, y, X[0], C=-1.0), "C must be a positive"),
     ],
 )
 def test_bad_input_is_refused_at_the_call(call, message):
@@ -402,6 +405,8 @@ def test_sparse_rows_are_refused_and_labels_of_any_name_taken():
     X, y = load("heart_scale")
     with pytest.raises(TypeError, match=r"X\.toarray"):
         online_perceptron(X, y)
+    with pytest.raises(TypeError, match=r"X\.toarray"):
+        kernel_matrix(X)
     names = np.where(signs_of(y) > 0, "yes", "no")
     named, signed = (next(online_perceptron(X.toarray(), labels)) for labels in (names, y))
     np.testing.assert_array_equal(named.w, signed.w)

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from maxmargin.cli.models import is_regression
-
-STANDARD_INPUT = "-"
+from maxmargin.files.compression import STANDARD_INPUT
 
 
 def refuse_unreadable(path: str, option: str) -> None:

@@ -8,6 +8,10 @@ import scipy.sparse as sp
 
 from maxmargin.data.points import Points
 
+# The unit roundoff u of float64.
+UNIT = 2.0**-53
+# The smallest positive float64: the most that underflow takes from one product.
+SMALLEST = 2.0**-1074
 # Integers up to this size are float64 numbers.
 LARGEST_EXACT_INTEGER = 1 << 53
 # Most entries of lists, whose numbers have to be read one by one.

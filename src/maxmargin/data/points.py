@@ -77,7 +77,7 @@ class Points:
         """Root mean square of the norms, sqrt(mean ||x_i||²)."""
         return float(np.sqrt(self.squared_norms.mean())) if self.n_rows else 0.0
 
-    @property
+    @cached_property
     def entries_per_row(self) -> float:
         """The mean number of stored entries of a row."""
         stored = self.matrix.nnz if sp.issparse(self.matrix) else self.matrix.size

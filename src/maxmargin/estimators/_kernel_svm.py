@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.data import Points, Tasks
 from maxmargin.data.points import only_columns
-from maxmargin.estimators._base import Attempt, certificates_of, one_or_all
-from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram
+from maxmargin.estimators._base import SECONDS_PER_TASK, Attempt, certificates_of, one_or_all
+from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram, seconds_per_entry
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel, Linear
@@ -93,6 +93,9 @@ class KernelSVM(RegularizedModel):
         super()._prepare(data)
         refuse_bad_gram(self, data.points)
         self._kernel = make_kernel(self, data.points)
+
+    def _certificate_seconds(self, tasks: Tasks) -> tuple[float, float]:
+        return SECONDS_PER_TASK * tasks.n_tasks, seconds_per_entry(self._kernel, tasks.points.narrow, self._n_threads())
 
     def _most_steps(self) -> int | None:
         # Steps on pairs are counted, and callbacks are called after blocks of them.

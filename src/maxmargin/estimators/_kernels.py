@@ -1,5 +1,6 @@
 """What all estimators with a kernel share: the parameters of the kernel."""
 
+import time
 from numbers import Integral, Real
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.data import Points
+from maxmargin.problems.kernel_expansion import expansion_scores
 from maxmargin.problems.kernels import Kernel, kernel_by_name
 from maxmargin.problems.semidefinite import is_symmetric
 
@@ -17,6 +19,23 @@ KERNEL_CONSTRAINTS: dict = {
     "coef0": [Interval(Real, None, None, closed="neither")],
     "cache_size": [Interval(Real, 0.0, None, closed="left")],
 }
+
+# Support vectors and rows whose kernel values are evaluated to measure how long that takes.
+SUPPORT_TO_MEASURE, ROWS_TO_MEASURE = 64, 2048
+
+
+def seconds_per_entry(kernel: Kernel | None, points: Points, n_threads: int) -> float:
+    """Measure what an entry of the matrix of rows and support vectors takes in a certificate."""
+    if kernel is None:
+        return 0.0
+    rows, support = points.matrix[:ROWS_TO_MEASURE], points.matrix[-SUPPORT_TO_MEASURE:]
+    seconds = []
+    # The first evaluation takes longer, for memory that is new.
+    for _ in range(3):
+        began = time.perf_counter()
+        expansion_scores(kernel, rows, support, np.ones((support.shape[0], 1)), n_threads=n_threads)
+        seconds.append(time.perf_counter() - began)
+    return min(seconds) / (rows.shape[0] * support.shape[0])
 
 
 def make_kernel(model: Any, points: Points) -> Kernel | None:

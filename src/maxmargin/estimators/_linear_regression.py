@@ -35,6 +35,9 @@ class LinearRegression(LinearRegressor):
     # Nothing is random.
     random_state = 0
 
+    # The dual point, of which the certificate states the value.
+    _private_attributes = ("_dual_point",)
+
     _parameter_constraints: dict = {
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
@@ -67,6 +70,17 @@ class LinearRegression(LinearRegressor):
         self.coef_, self.intercept_ = result.w, float(result.intercept)
         self.n_iter_ = max(1, result.n_iter)
         self.history_ = result.history
+
+    def _certify(self, tasks: Any, problems: Sequence[SquaredErrors | RidgeProblem | LassoProblem]) -> Any:
+        problem = problems[0]
+        counted = (problem if isinstance(problem, SquaredErrors) else problem.errors).points.n_rows
+        self._dual_point = np.zeros(counted)
+        certificate = super()._certify(tasks, problems)
+        if counted < tasks.points.n_rows:
+            # The problem leaves out the rows of weight zero.
+            point, self._dual_point = self._dual_point, np.zeros(tasks.points.n_rows)
+            self._dual_point[np.flatnonzero(tasks.weights)] = point
+        return certificate
 
     def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
         self.objective_ = self.certificate_.primal

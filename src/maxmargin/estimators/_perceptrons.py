@@ -99,11 +99,11 @@ def update_rule(problem: PerceptronProblem, passes: int, *, batch: bool, held_ou
     """The update rule of a run, as the mistake bounds need it: its passes, and its steps on the points."""
     steps = (problem.steps * problem.lengths)[problem.dataset.counted]
     return UpdateRule(
+        n_rows=steps.size - held_out,
         passes=passes,
         smallest_step=float(steps.min()),
         largest_step=float(steps.max()),
         rows_at_once=steps.size if batch else 1,
-        held_out=held_out,
     )
 
 

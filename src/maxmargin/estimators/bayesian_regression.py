@@ -275,7 +275,7 @@ class BayesianRegression(LinearRegression):
         return posterior.solve
 
     def _certify_task(self, k: int, problem: SquaredErrors) -> RidgeGap:  # noqa: ARG002
-        return measure_ridge_gap(RidgeProblem(problem, 0.0), self.coef_, self.intercept_)
+        return measure_ridge_gap(RidgeProblem(problem, 0.0), self.coef_, self.intercept_, dual_point=self._dual_point)
 
     def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
         super()._finish(tasks, problems, results)

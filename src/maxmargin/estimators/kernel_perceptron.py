@@ -16,8 +16,8 @@ from sklearn.utils.metaestimators import available_if
 from maxmargin.certificates import Certificate, CertificateError, PerClass, UpdateRule, bound_mistakes
 from maxmargin.certificates.kernel_geometry import feature_space_scores, kernel_geometry
 from maxmargin.data import Dataset, LabelledPoints, Points, Tasks, validate_points
-from maxmargin.estimators._base import Solve, one_or_all, plain, refuse_other_rows
-from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram
+from maxmargin.estimators._base import SECONDS_PER_TASK, Solve, one_or_all, plain, refuse_other_rows
+from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram, seconds_per_entry
 from maxmargin.estimators._perceptrons import STALLED_ADVICE, OnlineClassifier, set_passes
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import built_in
@@ -298,7 +298,7 @@ class KernelPerceptron(OnlineClassifier):
         if not (np.abs(self.intercept_ - of_duals) <= SAME_INTERCEPT * sizes).all():
             raise CertificateError("intercept_ is not the sum of the duals: the model was changed after its fit.")
         scores = feature_space_scores(problems[0], self.support_, self.dual_coef_)
-        rule = UpdateRule(passes=self.n_iter_, smallest_step=self.eta0, largest_step=self.eta0)
+        rule = UpdateRule(tasks.points.n_rows, self.n_iter_, smallest_step=self.eta0, largest_step=self.eta0)
         updates = np.atleast_1d(self.n_updates_)
         proofs = {}
         for task, (label, problem) in enumerate(zip(tasks.classes[-len(problems) :], problems, strict=True)):
@@ -307,6 +307,9 @@ class KernelPerceptron(OnlineClassifier):
             )
             proofs[plain(label)] = bound_mistakes(geometry, rule, int(updates[task]))
         return PerClass(proofs) if len(proofs) > 1 else next(iter(proofs.values()))
+
+    def _certificate_seconds(self, tasks: Tasks) -> tuple[float, float]:
+        return SECONDS_PER_TASK * tasks.n_tasks, seconds_per_entry(self._kernel, tasks.points.narrow, self._n_threads())
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         return Goal(None)

@@ -140,4 +140,4 @@ class Lasso(LinearRegression):
         return lasso.solve
 
     def _certify_task(self, k: int, problem: LassoProblem) -> LassoGap:  # noqa: ARG002
-        return measure_lasso_gap(problem, self.coef_, self.intercept_)
+        return measure_lasso_gap(problem, self.coef_, self.intercept_, dual_point=self._dual_point)

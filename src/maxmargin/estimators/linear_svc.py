@@ -55,7 +55,8 @@ class LinearSVC(LinearSVM, LinearClassifier):
     class_weight : dict, "balanced" or None, default=None
         Factors on C for each class.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
-        More than two classes one against the rest, or in one problem (hinge loss, coordinate ascent in random order):
+        More than two classes one against the rest, or in one problem (hinge loss; coordinate ascent in random order,
+        and with ``solver="auto"`` Newton steps where it is slow and classes and columns are few):
         sum of C max(0, max over the other classes m of 1 + f_m(x) - f_y(x)). For two classes that is the
         two-class problem with 2C.
     n_jobs : int or None, default=None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from maxmargin.certificates import LogisticGap, measure_logistic_gap
+from maxmargin.certificates import Certificate, LogisticGap, PerClass, measure_logistic_gap
 from maxmargin.data import Dataset, LabelledPoints, Tasks
 from maxmargin.estimators._base import LinearClassifier, Solve, one_or_all
 from maxmargin.estimators._regularized import RegularizedModel
@@ -121,6 +121,9 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     # Nothing is random.
     random_state = 0
 
+    # The dual points of all tasks, of which the certificate states the values.
+    _private_attributes = ("_dual_point",)
+
     _advice_when_separable = (
         "a hyperplane, separating_coef_, has no point on its wrong side, so the loss has no minimum: set a finite C"
     )
@@ -199,6 +202,12 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         if self.step_size is not None and self.solver != "gradient":
             raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
 
+    def _prepare(self, data: LabelledPoints) -> None:
+        super()._prepare(data)
+        if self.fit_intercept and math.isfinite(self.C):
+            # The loss falls for ever as the intercept goes to infinity. For C = inf that is a separating hyperplane.
+            self._refuse_classes_without_weight(data, "the intercept, which has no best value else,")
+
     def _problem(self, data: Dataset) -> LogisticProblem:
         weights = weights_of(data.points, data.weights)
         return LogisticProblem(data.points, data.signs, weights, float(self.C), self.fit_intercept)
@@ -230,8 +239,13 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
             self.separating_coef_ = np.array([(separating or zero)[0] for separating in found])
             self.separating_intercept_ = np.array([(separating or zero)[1] for separating in found])
 
+    def _certify(self, tasks: Any, problems: Sequence[LogisticProblem]) -> Certificate | PerClass:
+        self._dual_point = np.zeros((len(problems), tasks.points.n_rows))
+        return super()._certify(tasks, problems)
+
     def _certify_task(self, k: int, problem: LogisticProblem) -> LogisticGap:
         separating = None
         if hasattr(self, "separating_coef_"):
             separating = self.separating_coef_[k], float(self.separating_intercept_[k])
-        return measure_logistic_gap(problem, self.coef_[k], float(self.intercept_[k]), separating)
+        b = float(self.intercept_[k])
+        return measure_logistic_gap(problem, self.coef_[k], b, separating, dual_point=self._dual_point[k])

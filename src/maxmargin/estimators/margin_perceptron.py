@@ -27,9 +27,9 @@ from maxmargin.solvers.perceptron import smooth as smooth_perceptron
 from maxmargin.solvers.perceptron.margin import MarginOptions, MarginResult
 
 # Margins below this are zero: the squares of the entries underflow.
-UNDERFLOW = 1e-150
+LEAST_MARGIN = 1e-150
 # The relative rounding error that an upper bound may have above the margin asked for.
-ROUNDING = 1e-9
+BOUND_ERROR = 1e-9
 
 
 class MarginPerceptron(LinearClassifier):
@@ -209,7 +209,7 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
             if bracket.separates and self.gamma is None:
                 return False
             asked = self.min_gamma * bracket.radius if self.gamma is None else self.gamma
-            return bracket.upper <= max(asked * (1.0 + ROUNDING), UNDERFLOW)
+            return bracket.upper <= max(asked * (1.0 + BOUND_ERROR), LEAST_MARGIN)
 
         return Goal(tol=None, lacks_margin=lacks_margin)
 

@@ -115,4 +115,4 @@ class Ridge(LinearRegression):
         return (results, attempt[1]) if refinable else None
 
     def _certify_task(self, k: int, problem: RidgeProblem) -> RidgeGap:  # noqa: ARG002
-        return measure_ridge_gap(problem, self.coef_, self.intercept_)
+        return measure_ridge_gap(problem, self.coef_, self.intercept_, dual_point=self._dual_point)

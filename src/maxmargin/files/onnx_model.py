@@ -121,6 +121,8 @@ def _linear_scores(graph: _Graph, model: Any) -> str:
 
 def _kernel_scores(graph: _Graph, model: Any) -> str:
     coefficients = model._pair_coefficients() if _votes_by_pairs(model) else model.dual_coef_.T
+    # Sparse support vectors come with sparse duals, as in scikit-learn.
+    coefficients = coefficients.toarray() if sp.issparse(coefficients) else coefficients
     values = graph.node("MatMul", [_kernel_values(graph, model), graph.constant(np.array(coefficients))])
     return graph.node("Add", [values, graph.constant(np.array(model.intercept_, dtype=np.float64))])
 

@@ -27,6 +27,8 @@ MANIFEST = "manifest.json"
 FORMAT, VERSION = "maxmargin store", 1
 # Bytes of a manifest, which holds little more than the names of the columns.
 LARGEST_MANIFEST = 1 << 26
+# Rows and columns that an index counts.
+LARGEST_SIZE = 2**63 - 1
 # Bytes that are read at a time for a checksum, and entries at a time for the check of the columns.
 CHECKSUM_BYTES, CHECKED_ENTRIES = 1 << 22, 1 << 20
 # Rows of svmlight text that are in memory at a time.
@@ -229,11 +231,11 @@ def _manifest(folder: Path) -> dict[str, Any]:
         sound = (
             isinstance(manifest["sparse"], bool)
             and len(shape) == 2
-            and all(isinstance(size, int) and size >= 0 for size in shape)
+            and all(isinstance(size, int) and 0 <= size <= LARGEST_SIZE for size in shape)
             and (names is None or (len(names) == shape[1] and all(isinstance(name, str) for name in names)))
             and isinstance(arrays, dict)
         )
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreError(f"{path} is damaged: {error!r}.") from error
     if kind != FORMAT or version != VERSION or not sound:
         raise StoreError(f"{path} is not the manifest of a store that this version reads.")

@@ -90,6 +90,8 @@ def read_svmlight(
     ------
     SvmlightError
         With the number of the first invalid line.
+    ValueError
+        Where a compressed file is damaged.
 
     Examples
     --------

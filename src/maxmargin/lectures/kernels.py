@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.lectures.perceptrons import RunSoFar, indicator, next_step
-from maxmargin.lectures.points import Order, RowOrder, check_positive, check_rows, check_vector
+from maxmargin.lectures.points import Order, RowOrder, check_matrix, check_positive, check_rows, check_vector
 from maxmargin.lectures.steps import Claim, Step, rounding
 
 Kernel = str | Callable[[np.ndarray, np.ndarray], Any]
@@ -48,7 +48,7 @@ def kernel_matrix(
     """
     if not callable(kernel) and kernel not in KERNELS:
         raise ValueError(f"kernel must be one of {KERNELS} or a function, got {kernel!r}.")
-    X = np.array(X, dtype=np.float64)
+    X = check_matrix(X)
     if gamma is None:
         gamma = 1.0 / (X.shape[1] * X.var()) if X.var() > 0 else 1.0
     gamma = check_positive("gamma", gamma)

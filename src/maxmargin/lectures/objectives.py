@@ -109,8 +109,8 @@ def dual(
     >>> dual(X, y, [0.125, 0.125]), primal(X, y, [0.5])
     (0.125, 0.125)
     """
+    X, y = check_rows(X, y)
     K = kernel_matrix(X, kernel, gamma=gamma, degree=degree, coef0=coef0)
-    _, y = check_rows(X, y)
     alpha, C = check_vector("alpha", alpha, len(y)), check_penalty(C, lambda_)
     balance, slack = abs(float(alpha @ y)), rounding(len(y), np.abs(alpha).sum())
     if (alpha < 0).any() or (alpha > C).any() or (intercept and balance > slack):

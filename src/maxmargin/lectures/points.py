@@ -14,18 +14,23 @@ Picker = Callable[[np.ndarray, np.ndarray], int | None]
 Order = str | Sequence[int] | np.ndarray | Picker
 
 
-def check_rows(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return X as a float64 matrix and y as signs; the larger one of any two labels is +1."""
+def check_matrix(X: Any) -> np.ndarray:
+    """Return X as a finite float64 matrix, or refuse it."""
     if hasattr(X, "toarray"):
         raise TypeError("X must be a dense array here: pass X.toarray(), or use the estimators of maxmargin.")
     X = np.array(X, dtype=np.float64)
-    y = np.asarray(y)
     if X.ndim != 2 or not X.size:
         raise ValueError(f"X must be a matrix with at least one row and one column, got an array of shape {X.shape}.")
-    if y.shape != X.shape[:1]:
-        raise ValueError(f"y must hold one label for each of the {len(X)} rows of X, got an array of shape {y.shape}.")
     if not np.isfinite(X).all():
         raise ValueError("X must be finite: it holds NaN or infinity.")
+    return X
+
+
+def check_rows(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return X as a float64 matrix and y as signs; the larger one of any two labels is +1."""
+    X, y = check_matrix(X), np.asarray(y)
+    if y.shape != X.shape[:1]:
+        raise ValueError(f"y must hold one label for each of the {len(X)} rows of X, got an array of shape {y.shape}.")
     labels = np.unique(y)
     if labels.size > 2 or (labels.size == 1 and labels[0] not in (-1, 1)):
         raise ValueError(f"y must hold two labels (or only 1, or only -1), got {labels.tolist()[:5]}.")

@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from scipy.linalg import qr, solve_triangular
 
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.exact_numbers import SMALLEST, UNIT
 from maxmargin.problems.hard_margin import HardMarginProblem
 
 # Most entries of the weighted rows: they are made dense.
@@ -39,7 +40,6 @@ SECONDS_PER_OPERATION, SECONDS_PER_LIMB = 2e-7, 2e-9
 NUMERICAL_RANK = 1e-10
 # Coefficients of dependent equations are multiples of one over this number.
 DENOMINATOR = 12.0
-UNIT, SMALLEST = 2.0**-53, 2.0**-1074
 
 
 def hulls_meet(problem: HardMarginProblem, weights: np.ndarray) -> bool:

@@ -13,10 +13,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.data.exact_numbers import UNIT
 from maxmargin.data.points import squared_norms
 
-# The unit roundoff of float64.
-UNIT = 2.0**-53
 # The relative error of NumPy's exp, tanh and power: at most 4 units in the last place on all processors, each of at
 # most two roundoffs.
 FUNCTION_ERROR = 8.0 * UNIT
@@ -98,7 +97,8 @@ class Polynomial(_OfInnerProducts):
     def error(self, largest_norm: float, longest_row: int) -> float:
         base = self.gamma * largest_norm**2 + abs(self.coef0)
         inner = self.gamma * _inner_error(largest_norm, longest_row) + 4.0 * UNIT * base
-        return self.degree * (base + inner) ** max(0.0, self.degree - 1.0) * inner + FUNCTION_ERROR * base**self.degree
+        derivative = self.degree * power(base + inner, max(0.0, self.degree - 1.0))
+        return derivative * inner + FUNCTION_ERROR * power(base, self.degree)
 
 
 @dataclass(frozen=True)
@@ -202,6 +202,14 @@ def pays_dense(matrix: Any) -> bool:
 def built_in(kernel: Kernel | None) -> bool:
     """Whether the kernel is a function of inner products and squared norms."""
     return isinstance(kernel, _OfInnerProducts)
+
+
+def power(base: float, exponent: float) -> float:
+    """base^exponent of a base that is not negative; infinite where Python's floats raise OverflowError."""
+    try:
+        return float(base**exponent)
+    except OverflowError:
+        return math.inf
 
 
 def _inner_error(largest_norm: float, longest_row: int) -> float:

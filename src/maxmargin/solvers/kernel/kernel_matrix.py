@@ -25,7 +25,7 @@ COLUMNS_PER_BLOCK = 1024
 COPY_BYTES = 96 << 20
 # Entries that one column counts for when columns are distributed to threads: a block of some dozen rows is read or
 # written for each.
-ENTRIES_PER_COLUMN = 64.0
+WORK_PER_COLUMN = 64.0
 # Multiplications in the kernel values that are evaluated between two checks of the limits: some tenths of a second. An
 # exponential takes as long as this many.
 PRODUCTS_PER_CALL = 1 << 32
@@ -46,7 +46,7 @@ class KernelMatrix:
     rows : ndarray of int, optional
         The points that the matrix is about, all if None. Other indices count within these.
     engine : RangeThreads, optional
-        Threads for whole rows of the matrix, with ``ENTRIES_PER_COLUMN``; one if None.
+        Threads for whole rows of the matrix, with ``WORK_PER_COLUMN``; one if None.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class KernelMatrix:
         rows: np.ndarray | None = None,
         engine: RangeThreads | None = None,
     ) -> None:
-        self.dtype, self.engine = dtype, engine or RangeThreads(ENTRIES_PER_COLUMN, 1)
+        self.dtype, self.engine = dtype, engine or RangeThreads(WORK_PER_COLUMN, 1)
         self.n_rows = points.n_rows if rows is None else rows.size
         # A user's function is called by one thread at a time.
         self.in_threads = built_in(kernel)

@@ -1,6 +1,7 @@
 """Kernel SVMs of all pairs of classes: small ones several at a time, with kernel values that they share."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.solvers.core import Monitor, Result, Status
 from maxmargin.solvers.kernel import smo, smo_full_matrix
-from maxmargin.solvers.kernel.base import SMOOptions
+from maxmargin.solvers.kernel.base import SMOOptions, initial_result
 from maxmargin.solvers.kernel.kernel_matrix import KernelMatrix
 
 # Shares of the cache: what the matrices of all classes may take together, and what that of a single pair may take.
@@ -38,7 +39,7 @@ class PairSolver:
     def __init__(self, problems: PairProblems, options: SMOOptions) -> None:
         pairs, whole = problems.pairs, problems.of_all_points
         self.at_once = pairs_at_once(pairs, whole, options) if pairs.n_tasks > 1 else 0
-        self._matrices = PairMatrices(pairs, whole, options) if self.at_once else None
+        self._gram = PairMatrices(pairs, whole, options).of if self.at_once else None
         self.at_once = max(1, self.at_once)
 
     def solve(
@@ -50,9 +51,13 @@ class PairSolver:
         """
         if start is not None and start.status is Status.SOLVED:
             return start
-        if self._matrices is None:
-            return smo.solve(problem, options, monitor, start)
-        return smo_full_matrix.solve_with_matrix(self._matrices.of(problem), problem, options, monitor, start)
+        limit = monitor.check_limits()
+        if limit is not None:
+            # One of many pairs: even a kernel matrix would take longer than there is.
+            result = start or initial_result(problem)
+            result.status = limit
+            return result
+        return smo.solve(problem, replace(options, gram=self._gram), monitor, start)
 
 
 def pairs_at_once(pairs: ClassPairs, problem: KernelSVMProblem, options: SMOOptions) -> int:

@@ -19,7 +19,7 @@ from maxmargin.data import Dataset, Points, centred_and_scaled
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Threads
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.solvers.core import Monitor, Options, Result, Status
+from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
 from maxmargin.solvers.linear.initial_point import InitialPoint
 from maxmargin.solvers.linear.newton import NewtonRun
 
@@ -28,7 +28,7 @@ from maxmargin.solvers.linear.newton import NewtonRun
 ENTRIES_TO_POLISH = 1 << 22
 # Many rows per column are solved on a growing working set: it begins with so many rows per column, and pays where there
 # are this many times as many.
-ROWS_PER_COLUMN = 20
+FIRST_ROWS_PER_COLUMN = 20
 PARTS_TO_PAY = 4
 # The gap to which working sets are solved, first and at last, and by how much a row must violate y f >= 1 to join.
 ROUGH_GAP = 0.2
@@ -46,6 +46,7 @@ def gap_of_width(width: float) -> float:
     return width * (2.0 - width)
 
 
+@solver()
 def solve(
     problem: HardMarginProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
@@ -116,7 +117,7 @@ def _solve_growing_parts(
     """
     points, signs = problem.dataset.points, problem.dataset.signs
     counted = np.flatnonzero(problem.counted)
-    size = ROWS_PER_COLUMN * (points.n_columns + 1)
+    size = FIRST_ROWS_PER_COLUMN * (points.n_columns + 1)
     if counted.size < PARTS_TO_PAY * size:
         return None
     in_part = np.zeros(points.n_rows, dtype=bool)

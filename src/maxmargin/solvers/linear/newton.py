@@ -39,7 +39,7 @@ from maxmargin.loops.newton import (
     mark_active,
 )
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
-from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
+from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver
 from maxmargin.solvers.core.hessian import fill_scores
 from maxmargin.solvers.linear.initial_point import InitialPoint, initial_point
 from maxmargin.solvers.linear.newton_system import NewtonSystem
@@ -62,6 +62,7 @@ NEAR = 4.0
 LEAST_EXCLUDED = 0.2
 
 
+@solver({"a finite C": lambda problem, _: math.isfinite(problem.C)})
 def solve(
     problem: LinearSVMProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
@@ -138,7 +139,7 @@ class NewtonRun:
 
     def run(self) -> None:
         """Outer steps until the gap is small, the run has stalled, or a limit is reached."""
-        stall = StallTest(PATIENCE - 1, dual_factor=1.2)
+        stall = StallTest(PATIENCE, dual_factor=1.2)
         n_outer, stalled = 0, False
         while True:
             inner, status = self._proximal_step(stalled=stalled)
@@ -271,9 +272,7 @@ class ProximalProblem:
                 break
             if excluded is not None and max(self.engine.map(_largest_change)) > SURPRISE * run.radius:
                 break
-            status = run.monitor.check_limits()
-            if status is None and run.best.n_iter >= run.options.max_iter:
-                status = Status.ITERATION_LIMIT
+            status = run.monitor.check_work(run.best.n_iter, run.options)
             if status is not None:
                 return inner, status, sums
             step, step_b = run.system.solve(factor, gradient, gradient_b)

@@ -110,8 +110,7 @@ class EpochHistory:
         self._monitor = monitor
         self._run = run
         self._best = math.inf
-        # Stalled at the n-th epoch without progress, that is once more than n - 1 have gone by.
-        self._stall = StallTest(patience=options.n_iter_no_change - 1)
+        self._stall = StallTest(patience=options.n_iter_no_change)
 
     def add(self, epoch: Epoch, error: float | None = None) -> Status | None:
         """Record an epoch; return why to stop after it, or None. ``error`` is that of the held-out rows."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from maxmargin.loops.kernel_perceptron import kernel_block_epoch
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
-from maxmargin.solvers.core import Monitor, Result
+from maxmargin.solvers.core import Monitor, Result, solver
 from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix
 from maxmargin.solvers.perceptron.epochs import Epoch, EpochRun, run_epochs
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start, start_of
@@ -53,6 +53,7 @@ class KernelOptions(EpochOptions):
     columns: KernelColumns | None = None
 
 
+@solver()
 def solve(
     problem: KernelPerceptronProblem,
     options: KernelOptions,
@@ -89,6 +90,7 @@ class KernelRun(EpochRun):
             block = order[position : position + BLOCK_ROWS]
             more, block_loss = self._block(block)
             updates, loss, position = updates + more, loss + block_loss, position + block.size
+            monitor.reserve_for(order.size, int(np.count_nonzero(self.alpha)))
             cut_short = monitor.check_limits() if position < order.size else None
         criterion = float(np.maximum(0.0, -signs[order] * self.scores[order]).sum())
         return Epoch(updates, loss / self.problem.step, order.size, criterion, cut_short)
