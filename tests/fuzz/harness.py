@@ -92,8 +92,8 @@ class Figures:
     def line(self) -> str:
         """All figures in one line."""
         return (
-            f"{self.inputs} inputs: {self.refused} refused, {self.inputs - self.refused - self.crashes} accepted; claims "
-            f"{self.true} TRUE, {self.not_checked} NOT CHECKED, {self.false} FALSE; {self.crashes} crashes; "
+            f"{self.inputs} inputs: {self.refused} refused, {self.inputs - self.refused - self.crashes} accepted; "
+            f"claims {self.true} TRUE, {self.not_checked} NOT CHECKED, {self.false} FALSE; {self.crashes} crashes; "
             f"{self.seconds:.0f} s of processor time, slowest {self.slowest:.2f} s"
         )
 

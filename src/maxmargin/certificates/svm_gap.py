@@ -434,7 +434,7 @@ def cost_of_imbalance(problem: LinearSVMProblem, beta: np.ndarray, length: float
     return up(up(share * sizes) + up(moved * up(length + moved)))
 
 
-def balancing_share(beta: np.ndarray, rounded: float = 0.0) -> float:
+def balancing_share(beta: np.ndarray, rounded: float) -> float:
     """The share by which the heavier side has to shrink, at most, so that the sum is exactly zero.
 
     ``rounded`` bounds the error of the sum, where the duals themselves are rounded.

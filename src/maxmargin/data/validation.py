@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import cpu_count, effective_n_jobs
 from sklearn.utils import assert_all_finite, check_array, column_or_1d, get_tags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -208,6 +209,13 @@ def _weights(
     if positive.size and not SMALLEST_FACTOR <= positive.min() <= positive.max() <= LARGEST_FACTOR:
         raise ValueError("sample_weight and class_weight must give weights of zero, or between 1e-100 and 1e100.")
     return weights
+
+
+def n_threads_of(n_jobs: Any) -> int:
+    """The threads that ``n_jobs`` asks for, one a core for None; ValueError where it is no such number."""
+    if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be None or an integer other than 0; it is {n_jobs!r}.")
+    return int(cpu_count() if n_jobs is None else effective_n_jobs(n_jobs))
 
 
 def validate_factors(name: str, value: float, weights: np.ndarray | None) -> None:

@@ -1,23 +1,29 @@
 """The fit template of all estimators, and what classifiers share."""
 
 import math
+import sys
 import threading
 import time
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import cache, partial
 from numbers import Integral
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import joblib
 import numpy as np
+import sklearn
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+import maxmargin
 from maxmargin.certificates import Certificate, MarginBracket, NotSeparableError, PerClass
 from maxmargin.data import (
     LabelledPoints,
@@ -33,7 +39,6 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Threads
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
 from maxmargin.estimators._progress import FitProgress, solve_in_time
-from maxmargin.estimators._warnings import warn_user
 from maxmargin.reconciliation import Goal, reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, interrupt_handler
 
@@ -47,6 +52,9 @@ Solve = Callable[..., Any]
 # The starts of all tasks, and the options of their solver.
 Attempt = tuple[Sequence[Any], Any]
 
+# Frames of these packages are not the user's.
+_PACKAGES = tuple(str(Path(str(package.__file__)).parent) for package in (maxmargin, sklearn, joblib))
+
 
 class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     """The fit template.
@@ -56,8 +64,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         fit ─ validate ─ tasks ─ problems (built once) ─ solve(problem, options, monitor, start) -> Result
             ─ attributes ─ certify(problem) ─ reconcile(status, certificate) ─ report
 
-    An estimator is its parameters, its documentation, and the methods that the template calls: ``_validate``,
-    ``_tasks``, ``_problem``, ``_starts``, ``_options``, ``_solver``, ``_set_attributes``, ``_certify_task``, ``_goal``.
+    An estimator is its parameters (the fields of a dataclass; ``init=False`` marks attributes of a fit), its
+    documentation, and the methods that the template calls: ``_validate``, ``_tasks``, ``_problem``, ``_starts``,
+    ``_options``, ``_solver``, ``_set_attributes``, ``_certify_task``, ``_goal``.
     The fit works on a copy without the attributes of the last fit, and the model takes over the copy's attributes in
     one assignment at the end: a fit that fails leaves the last model whole. With them it takes over the parameters of
     the fit: whatever a fitted model computes later is about these (``_as_fitted``).
@@ -279,9 +288,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         jobs = [partial(self._certify_task, k, problem) for k, problem in enumerate(problems)]
         with Threads(self._at_once(len(jobs))) as threads:
             proofs = threads.run(jobs, alike=False)
-        if len(proofs) == 1:
-            return proofs[0]
-        return PerClass({plain(label): proof for label, proof in zip(tasks.classes, proofs, strict=True)})
+        return proof_or_per_class(getattr(tasks, "classes", ()), proofs)
 
     def _certificate_seconds(self, tasks: Tasks) -> tuple[float, float]:
         """Estimate what the certificates of all tasks take, and besides for every entry of a kernel matrix.
@@ -340,6 +347,21 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         if advice is not None:
             name = type(self).__name__
             warn_user(f"{name}: {advice}. The model is usable as it is. Proven: {self.certificate_}", LimitWarning)
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Issue a warning at the innermost frame outside this package, scikit-learn and joblib."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGES):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def proof_or_per_class(classes: Iterable[Any], proofs: Sequence[Certificate]) -> Certificate | PerClass:
+    """The one certificate of two classes, or one for each class."""
+    if len(proofs) == 1:
+        return proofs[0]
+    return PerClass({plain(label): proof for label, proof in zip(classes, proofs, strict=True)})
 
 
 def certificates_of(certificate: Certificate | PerClass, n_tasks: int) -> list[Certificate]:

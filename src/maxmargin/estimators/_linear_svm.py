@@ -3,8 +3,9 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -29,23 +30,29 @@ SOLVERS_OF_PROBLEMS: dict[type, Solve] = {
 }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearSVM(RegularizedModel):
     """Parameters, solvers and attributes that linear support vector classification and regression share."""
 
+    fit_intercept: bool = True
+    penalize_intercept: bool = False
+    intercept_scaling: float = 1.0
+    tol: float = 1e-4
+    solver: str = "auto"
+    selection: str = "random"
+    max_iter: int | None = None
+    max_time: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    warm_start: bool = False
+    verbose: int = 0
     loss: str
-    fit_intercept: bool
-    penalize_intercept: bool
-    intercept_scaling: float
-    solver: str
-    selection: str
-    max_iter: int
-    warm_start: bool
 
-    coef_: np.ndarray
-    intercept_: np.ndarray
-    dual_coef_: np.ndarray
+    coef_: np.ndarray = field(init=False)
+    intercept_: np.ndarray = field(init=False)
+    dual_coef_: np.ndarray = field(init=False)
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "fit_intercept": ["boolean"],
         "penalize_intercept": ["boolean"],

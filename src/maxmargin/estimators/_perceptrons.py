@@ -95,7 +95,7 @@ def set_passes(model: Any, results: Sequence[PerceptronResult]) -> None:
     model.criterion_per_pass_ = None if any(one is None for one in criteria) else one_or_all(criteria)
 
 
-def update_rule(problem: PerceptronProblem, passes: int, *, batch: bool, held_out: int = 0) -> UpdateRule:
+def update_rule(problem: PerceptronProblem, passes: int, *, batch: bool, held_out: int) -> UpdateRule:
     """The update rule of a run, as the mistake bounds need it: its passes, and its steps on the points."""
     steps = (problem.steps * problem.lengths)[problem.dataset.counted]
     return UpdateRule(

@@ -12,10 +12,9 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import qr
 
-from maxmargin.data import Dataset, Points, centred_and_scaled
+from maxmargin.data import Dataset, Points, as_dense, centred_and_scaled
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Threads
 from maxmargin.problems.hard_margin import HardMarginProblem
@@ -80,7 +79,7 @@ def _in_few_columns(points: Points) -> tuple[Points, np.ndarray | None]:
     if not points.n_rows <= min(FEW_ROWS, points.n_columns // 2):
         return points, None
     matrix = points.matrix
-    dense = (matrix.toarray() if sp.issparse(matrix) else matrix).astype(np.float64)
+    dense = as_dense(matrix).astype(np.float64)
     basis, triangle = qr(dense.T, mode="economic", check_finite=False)
     return Points(np.ascontiguousarray(triangle.T)), basis
 
@@ -208,7 +207,7 @@ class HardMarginRun(NewtonRun):
         if not 0 < rows.size * points.n_columns <= ENTRIES_TO_POLISH:
             return
         matrix = points.matrix[rows]
-        matrix = (matrix.toarray() if sp.issparse(matrix) else matrix).astype(np.float64)
+        matrix = as_dense(matrix).astype(np.float64)
         if self.hard.fit_intercept:
             matrix = np.column_stack([matrix, np.ones(rows.size)])
         result = np.linalg.lstsq(matrix, signs[rows], rcond=None)[0]
