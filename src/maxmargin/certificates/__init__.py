@@ -11,7 +11,14 @@ from maxmargin.certificates.margin_bracket import MarginBracket, NotSeparableErr
 from maxmargin.certificates.mistake_bounds import MistakeBound, PerceptronRun, UpdateRule, bound_mistakes, mistake_bound
 from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multiclass_gap
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
-from maxmargin.certificates.svm_gap import ClassificationGap, RegressionGap, SVMGap, measure_gap
+from maxmargin.certificates.svm_gap import (
+    ClassificationGap,
+    KKTClass,
+    RegressionGap,
+    SVMGap,
+    kkt_classes,
+    measure_gap,
+)
 
 __all__ = [
     "Certificate",
@@ -19,6 +26,7 @@ __all__ = [
     "ClassificationGap",
     "DualityGap",
     "Geometry",
+    "KKTClass",
     "LassoGap",
     "LogisticGap",
     "MarginBracket",
@@ -36,6 +44,7 @@ __all__ = [
     "bracket_hard_margin",
     "bracket_margin",
     "has_no_margin",
+    "kkt_classes",
     "linear_geometry",
     "measure_gap",
     "measure_kernel_gap",
