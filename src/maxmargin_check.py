@@ -340,13 +340,13 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
     def support(self):  # what predictions use besides the duals: the kernel, and rows of the data, class by class
         tensors, support, kernel = self.tensors, self.tensors["support_"][0], self.problem["kernel"]
         self.say("kernel", self.attributes["_kernel"] == kernel, "that of the problem")
-        if kernel is None or kernel["name"] == "sigmoid" or len(support) * self.n > KERNEL_LIMIT:
+        size = len(support) * self.n * max(9, (kernel or {}).get("degree", 1) ** 2) // 9  # high powers have many digits
+        if kernel is None or kernel["name"] == "sigmoid" or size > KERNEL_LIMIT:
             raise ArithmeticError(f"a precomputed or sigmoid kernel, or more than {KERNEL_LIMIT} kernel values")
         data, columns, ends = (tensors.get(f"support_vectors_.{x}", [()])[0] for x in ("data", "indices", "indptr"))
         sparse, dense = [zip(columns[a:b], data[a:b]) for a, b in pairwise(ends)], tensors.get("support_vectors_", ())
         stored = [[(j, v) for j, v in row if v] for row in sparse or map(enumerate, dense)]
-        rows = [list(zip(self.columns[i], self.values[i])) for i in support]
-        self.say("support vectors", stored == rows, "they are rows of the data")
+        self.say("support vectors", stored == [[*zip(self.columns[i], self.values[i])] for i in support], "rows of X")
         order, counts = (tensors.get(name, [()])[0] for name in ("_vote_order", "_n_support"))
         expected = [c for c, n in enumerate(counts) for _ in range(min(n, len(support) + 1))]  # or forged
         ordered = not counts or expected == [self.y[i] for i in support]

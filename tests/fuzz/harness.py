@@ -24,7 +24,7 @@ CPU_LIMIT = 20.0
 # Bytes of address space that a worker may take beside what it starts with.
 MEMORY_LIMIT = 4 << 30
 # Modules whose errors are checks of arguments; an error raised anywhere else was not thought of.
-CHECKS = ("maxmargin", "maxmargin_check", "sklearn.utils", "sklearn.base")
+CHECKS = ("maxmargin", "maxmargin_check", "sklearn.utils", "sklearn.base", "joblib")
 
 
 class Fault(Exception):  # noqa: N818
