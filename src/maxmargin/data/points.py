@@ -78,6 +78,11 @@ class Points:
         return float(np.sqrt(self.squared_norms.mean())) if self.n_rows else 0.0
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether the rows are compressed."""
+        return bool(sp.issparse(self.matrix))
+
+    @property
     def entries_per_row(self) -> float:
         """The mean number of stored entries of a row."""
         stored = self.matrix.nnz if sp.issparse(self.matrix) else self.matrix.size

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from maxmargin.data import Points
-from maxmargin.engine import Block, MemoryEngine
+from maxmargin.engine import Block, Engine
 from maxmargin.loops.products import add_rows, compute_scores, hessian_diagonal, hessian_product, update_gram
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
 
@@ -44,7 +44,7 @@ class HessianOperator:
 
     Attributes
     ----------
-    engine : MemoryEngine
+    engine : Engine
         Has the rows that are summed over, and their weights.
     weights : str
         The name of the vector of weights.
@@ -57,7 +57,7 @@ class HessianOperator:
         For the Schur complement: gradients and steps of the intercept are those of w·(x - offset) + b.
     """
 
-    engine: MemoryEngine[Any]
+    engine: Engine[Any]
     weights: str
     factor: float
     is_penalised: bool
@@ -206,13 +206,13 @@ def _diagonal_of_block(block: Block[Any], weights: str) -> np.ndarray:
 
 
 def gram_matrix(
-    engine: MemoryEngine[Any], weights: str, offset: np.ndarray | None = None, added: str | None = None
+    engine: Engine[Any], weights: str, offset: np.ndarray | None = None, added: str | None = None
 ) -> np.ndarray:
     """Compute the lower triangle of sum_i weights_i (x_i, 1)(x_i, 1)^T.
 
     Parameters
     ----------
-    engine : MemoryEngine
+    engine : Engine
     weights : str
         The name of the vector of weights.
     offset : ndarray of shape (d,), optional

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
-from maxmargin.engine import Block, MemoryEngine
+from maxmargin.engine import Block, Engine, MemoryEngine, Threads
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
 from maxmargin.solvers.core.hessian import (
@@ -44,30 +44,40 @@ class NewtonSystem:
     Parameters
     ----------
     problem : LinearSVMProblem
+    engine : Engine
+        That of all rows.
     """
 
-    def __init__(self, problem: LinearSVMProblem) -> None:
+    def __init__(self, problem: LinearSVMProblem, engine: Engine[LinearSVMProblem]) -> None:
+        # Before the first working set is chosen, the free rows are counted.
+        engine.allocate("held", dtype=bool)
         self._problem, self._points = problem, problem.points
         self._by_columns = self._points.n_columns <= LARGEST_DIRECT
         self._n_conjugate = EXPECTED_CONJUGATE_STEPS
 
-    def choose(self, engine: MemoryEngine[LinearSVMProblem]) -> None:
+    def choose(self, engine: Engine[LinearSVMProblem]) -> None:
         """Set the working set: the rows that can be free from now on; the vector ``free`` says which of them are."""
         self._engine = engine
-        engine["weights"] = self._problem.loss.weights[engine.index]
-        engine["held"] = np.zeros(engine.n_rows, dtype=bool)
-        engine.allocate("changed", dtype=bool)
+        engine.allocate("weights")
+        engine.allocate("held", "changed", dtype=bool)
+        engine.do(_begin, writes=("weights", "held"))
         self._gram: np.ndarray | None = None
 
-    def solve(self, factor: float, gradient: np.ndarray, gradient_b: float) -> tuple[np.ndarray, float]:
-        """Return the steps of w and b."""
-        n_free, n_changed = self._engine.sum(_count_free)
-        if self._by_columns and self._matrix_pays(n_free, n_changed):
+    def solve(
+        self, counts: np.ndarray, factor: float, gradient: np.ndarray, gradient_b: float
+    ) -> tuple[np.ndarray, float]:
+        """Return the steps of w and b, given what ``count_free`` has counted."""
+        n_free, n_changed = counts
+        if self._gram is None:
+            n_changed = n_free
+        if self._by_columns and (self._engine.has_rounds or self._matrix_pays(n_free, n_changed)):
             gram = self._updated_gram(n_free, n_changed)
             step = self._hessian(self._engine, factor).solve_direct(self._whole(gradient, gradient_b), gram)
             return self._split(step)
         free = self._engine.subset("free", "weights")
-        if n_free <= min(LARGEST_DIRECT, self._points.n_columns) // 2 or self._rows_pay(n_free, factor):
+        # Rows of several machines are not gathered.
+        few = n_free <= min(LARGEST_DIRECT, self._points.n_columns) // 2
+        if isinstance(free, MemoryEngine) and (few or self._rows_pay(n_free, factor)):
             return self._through_rows(free, factor, gradient, gradient_b)
         step, n_steps = self._hessian(free, factor).solve_iteratively(self._whole(gradient, gradient_b), FORCING)
         self._n_conjugate = max(EXPECTED_CONJUGATE_STEPS, n_steps)
@@ -75,13 +85,16 @@ class NewtonSystem:
 
     def _rows_pay(self, n_free: int, factor: float) -> bool:
         """Whether conjugate gradients converge faster in the space of the rows, where a large factor does no harm."""
-        sparse = sp.issparse(self._points.matrix)
-        return sparse and n_free < self._points.n_columns and factor * self._points.typical_norm**2 > LARGE_FACTOR
+        return (
+            self._points.is_sparse
+            and n_free < self._points.n_columns
+            and factor * self._points.typical_norm**2 > LARGE_FACTOR
+        )
 
     def _matrix_pays(self, n_free: int, n_changed: int) -> bool:
         """Whether to update and factorise the matrix is less work than conjugate gradients."""
         n_new, size = min(n_free, n_changed), self._points.n_columns + 1
-        per_row = size if not sp.issparse(self._points.matrix) else self._points.entries_per_row * BLAS_SPEEDUP
+        per_row = size if not self._points.is_sparse else self._points.entries_per_row * BLAS_SPEEDUP
         update = n_new * min(size, per_row) * self._points.entries_per_row / 2 + size**3 / 6
         return update / BLAS_SPEEDUP <= 2 * n_free * self._points.entries_per_row * self._n_conjugate
 
@@ -91,14 +104,14 @@ class NewtonSystem:
     def _split(self, step: np.ndarray) -> tuple[np.ndarray, float]:
         return step[:-1].copy(), float(step[-1]) if self._problem.has_intercept else 0.0
 
-    def _hessian(self, engine: MemoryEngine[LinearSVMProblem], factor: float) -> HessianOperator:
+    def _hessian(self, engine: Engine[LinearSVMProblem], factor: float) -> HessianOperator:
         problem = self._problem
         return HessianOperator(engine, "weights", factor, True, problem.has_intercept, problem.intercept_penalty)
 
     def _updated_gram(self, n_free: int, n_changed: int) -> np.ndarray:
         """The lower triangle of sum weights_i (x_i, 1)(x_i, 1)^T over the free rows."""
         afresh = self._gram is None or 2 * n_changed > n_free
-        self._engine.map(_mark_changed, afresh)
+        self._engine.do(_mark_changed, afresh, writes=("changed", "held"))
         changes = gram_matrix(self._engine.subset("changed", "weights", "free"), "weights", added="free")
         if afresh:
             self._gram = changes
@@ -117,7 +130,7 @@ class NewtonSystem:
         if sp.issparse(rows) and rows.nnz > DENSE_SHARE * chosen.size * rows.shape[1]:
             rows = rows.toarray()
         rows = sp.diags_array(root) @ rows if sp.issparse(rows) else rows * root[:, None]
-        solve = self._inverse_of_gram(rows)
+        solve = self._inverse_of_gram(rows, free.threads)
 
         def inverse_times(right: np.ndarray) -> np.ndarray:
             return right - rows.T @ solve(rows @ right) if chosen.size else right
@@ -132,16 +145,14 @@ class NewtonSystem:
         step_b = -(gradient_b + float(border @ step)) / curvature
         return step - step_b * column, step_b
 
-    def _inverse_of_gram(self, rows: Any) -> Callable[[np.ndarray], np.ndarray]:
+    def _inverse_of_gram(self, rows: Any, threads: Threads) -> Callable[[np.ndarray], np.ndarray]:
         """Return the product with the inverse of 1 + rows rows^T: by Cholesky, or conjugate gradients for many rows."""
         if rows.shape[0] <= LARGEST_DIRECT // 2:
             product = rows @ rows.T
             product = product.toarray() if sp.issparse(product) else product
             product[np.diag_indices_from(product)] += 1.0
             return lambda right: solve_positive(product, right)
-        own, transposed = (
-            MemoryEngine(_RowsAlone(Points(sp.csr_array(side))), self._engine.threads) for side in (rows, rows.T)
-        )
+        own, transposed = (MemoryEngine(_RowsAlone(Points(sp.csr_array(side))), threads) for side in (rows, rows.T))
         own.allocate("scores")
         transposed.allocate("scores")
 
@@ -158,7 +169,13 @@ class _RowsAlone:
     points: Points
 
 
-def _count_free(block: Block[LinearSVMProblem]) -> np.ndarray:
+def _begin(block: Block[LinearSVMProblem]) -> None:
+    """No row is in the Gram matrix."""
+    block["weights"][:] = block.problem.loss.weights[block.index]
+    block["held"][:] = False
+
+
+def count_free(block: Block[LinearSVMProblem]) -> np.ndarray:
     """The number of free rows, and of those that are not as the Gram matrix has them."""
     free = block["free"]
     return np.array([np.count_nonzero(free), np.count_nonzero(free != block["held"])])
