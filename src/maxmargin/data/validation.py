@@ -83,6 +83,22 @@ def _rows_and_targets(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Any,
     return X, y
 
 
+def validate_partition(
+    X: Any, y: Any, sample_weight: Any, *, of_classes: bool
+) -> tuple[Matrix, np.ndarray, np.ndarray | None]:
+    """Check X, y and the weights of a partition, which may be empty."""
+    _refuse_text_columns(X)
+    X = _naming("X", check_array, X, input_name="X", ensure_min_samples=0, **MATRIX_CHECKS)
+    y = _naming("y", column_or_1d, getattr(y, "to_numpy", lambda: y)())
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    _naming("X", check_consistent_length, X, y)
+    if of_classes and y.size:
+        _naming("y", check_classification_targets, y)
+    weights = None if sample_weight is None else _weights(X, y, np.empty(0), y, sample_weight, None)
+    return _canonical(X), y, weights
+
+
 def as_numbers(y: Any) -> np.ndarray:
     """Convert the targets of a regression to floats; the error shows a target that is no number."""
     try:
@@ -181,12 +197,25 @@ def _weights(
     if class_weight is not None:
         per_class = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weights)
         weights = weights * per_class[codes]
-        if (weights < 0).any() or not np.isfinite(weights).all():
-            raise ValueError("class_weight must give finite weights that are not negative.")
+        _refuse_bad_factors(weights)
     positive = weights[weights > 0.0]
     if positive.size and not SMALLEST_FACTOR <= positive.min() <= positive.max() <= LARGEST_FACTOR:
         raise ValueError("sample_weight and class_weight must give weights of zero, or between 1e-100 and 1e100.")
     return weights
+
+
+def _refuse_bad_factors(weights: np.ndarray) -> None:
+    if (weights < 0).any() or not np.isfinite(weights).all():
+        raise ValueError("class_weight must give finite weights that are not negative.")
+
+
+def class_factors(class_weight: Any, classes: np.ndarray, totals: np.ndarray) -> np.ndarray | None:
+    """The factor of each class, given the weight of its rows; None without ``class_weight``."""
+    if class_weight is None:
+        return None
+    factors = compute_class_weight(class_weight, classes=classes, y=classes, sample_weight=totals)
+    _refuse_bad_factors(factors)
+    return np.asarray(factors, dtype=np.float64)
 
 
 def validate_factors(name: str, value: float, weights: np.ndarray | None) -> None:
@@ -215,11 +244,15 @@ def _canonical(X: Matrix) -> Matrix:
 def _measurable(points: Points) -> Points:
     """Refuse rows whose squared norms overflow or underflow: no certificate would hold."""
     largest = points.largest_norm
-    all_zero = largest == 0.0 and points.all_zero
+    refuse_unmeasurable(largest, largest == 0.0 and points.all_zero)
+    return points
+
+
+def refuse_unmeasurable(largest: float, all_zero: bool) -> None:
+    """Refuse a largest norm whose square overflows or underflows."""
     if not all_zero and not SMALLEST_NORM <= largest <= LARGEST_NORM:
         size = "large" if largest > LARGEST_NORM else "small"
         raise ValueError(f"X has values too {size} to be squared: rescale it, for example to a largest entry of 1.")
-    return points
 
 
 def _refuse_text_columns(X: Any) -> None:

@@ -137,7 +137,7 @@ def _subtrees(first: int, last: int, depth: int) -> list[tuple[int, int]]:
     """The subtrees at a depth, or the leaves above it."""
     if depth == 0 or last - first == 1:
         return [(first, last)]
-    middle = _middle(first, last)
+    middle = middle_of(first, last)
     return _subtrees(first, middle, depth - 1) + _subtrees(middle, last, depth - 1)
 
 
@@ -147,10 +147,11 @@ def _add_up(jobs: Sequence[Callable[[], Any]], first: int, last: int, known: dic
         return known[first, last]
     if last - first == 1:
         return jobs[first]()
-    middle = _middle(first, last)
+    middle = middle_of(first, last)
     left, right = _add_up(jobs, first, middle, known), _add_up(jobs, middle, last, known)
     return np.add(left, right, out=left) if isinstance(left, np.ndarray) else left + right
 
 
-def _middle(first: int, last: int) -> int:
+def middle_of(first: int, last: int) -> int:
+    """Where the left subtree ends."""
     return first + (1 << (last - first - 1).bit_length() - 1)

@@ -84,14 +84,20 @@ def solve(
                 first = replace(first, sigma=NEAR * first.sigma)
         else:
             coarse = replace(options, tol=max(options.tol, GAP_OF_SAMPLE))
-            part = _run(sample, coarse, monitor.quiet(), initial_point(sample))
-            first = initial_point_from_subsample(problem, part.best.w, part.best.intercept, part.width)
-            best = Result(first.w, first.b, first.beta, n_iter=part.best.n_iter)
+            found, width = solve_sample(sample, coarse, monitor.quiet())
+            first = initial_point_from_subsample(problem, found.w, found.intercept, width)
+            best = Result(first.w, first.b, first.beta, n_iter=found.n_iter)
         best = _run(problem, options, monitor, first, best).best
         if not math.isfinite(best.primal):
             # The losses overflow at every iterate, and scores may: w = 0 is no worse.
             best.w, best.intercept = np.zeros_like(best.w), 0.0
         return best
+
+
+def solve_sample(problem: LinearSVMProblem, options: Options, monitor: Monitor) -> tuple[Result[float], float]:
+    """Return the solution of a subsample, and the width of its set of free duals."""
+    run = _run(problem, options, monitor, initial_point(problem))
+    return run.best, run.width
 
 
 def _run(
