@@ -13,14 +13,22 @@ from maxmargin.data.validation import (
     SMALLEST_FACTOR,
     as_numbers,
     class_factors,
+    is_collection,
     refuse_unmeasurable,
     validate_partition,
 )
 
-
-def is_collection(X: Any) -> bool:
-    """Whether X is a Dask collection; without importing Dask."""
-    return hasattr(type(X), "__dask_graph__")
+__all__ = [
+    "LocalTargets",
+    "Partition",
+    "PartitionSummary",
+    "PartitionedData",
+    "PartitionedPoints",
+    "PartitionedTask",
+    "check_partition",
+    "is_collection",
+    "merge_summaries",
+]
 
 
 class Partition(NamedTuple):

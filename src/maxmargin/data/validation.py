@@ -31,8 +31,23 @@ MATRIX_CHECKS: dict[str, Any] = {
 }
 
 
+def is_collection(X: Any) -> bool:
+    """Whether X is a Dask collection; without importing Dask."""
+    return hasattr(type(X), "__dask_graph__")
+
+
+def _refuse_collections(*values: Any) -> None:
+    """Converting a collection would gather all of its rows."""
+    if any(map(is_collection, values)):
+        raise TypeError(
+            "Dask collections are not taken here: compute X and y first, or some of their rows. LinearSVC and "
+            "LinearSVR learn from collections as they are."
+        )
+
+
 def validate_points(estimator: Any, X: Any) -> Points:
     """Check X for a fitted estimator."""
+    _refuse_collections(X)
     _refuse_text_columns(X)
     return Points(_canonical(_naming("X", validate_data, estimator, X, reset=False, **_checks(estimator))))
 
@@ -78,6 +93,7 @@ def _rows_and_targets(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Any,
     """Check X and y by scikit-learn; ``reset`` sets the estimator's number and names of columns."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None.")
+    _refuse_collections(X, y)
     _refuse_text_columns(X)
     X, y = _naming("X", validate_data, estimator, X, y, reset=reset, **_checks(estimator))
     return X, y
@@ -95,8 +111,9 @@ def validate_partition(
     _naming("X", check_consistent_length, X, y)
     if of_classes and y.size:
         _naming("y", check_classification_targets, y)
-    weights = None if sample_weight is None else _weights(X, y, np.empty(0), y, sample_weight, None)
-    return _canonical(X), y, weights
+    if sample_weight is None or X.shape[0] == 0:
+        return _canonical(X), y, None
+    return _canonical(X), y, _weights(X, y, np.empty(0), y, sample_weight, None, allow_all_zero_weights=True)
 
 
 def as_numbers(y: Any) -> np.ndarray:
@@ -143,6 +160,7 @@ def validate_classes(classes: Any, known: np.ndarray | None) -> np.ndarray:
 
 def validate_two_classes(X: Any, y: Any, *, caller: str) -> Dataset:
     """Check X and y for a function of exactly two classes."""
+    _refuse_collections(X, y)
     _refuse_text_columns(X)
     X = _naming("X", check_array, X, input_name="X", **MATRIX_CHECKS)
     y = _naming("y", column_or_1d, y, warn=True)
@@ -185,14 +203,26 @@ def _encode_as(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _weights(
-    X: Matrix, y: np.ndarray, classes: np.ndarray, codes: np.ndarray, sample_weight: Any, class_weight: Any
+    X: Matrix,
+    y: np.ndarray,
+    classes: np.ndarray,
+    codes: np.ndarray,
+    sample_weight: Any,
+    class_weight: Any,
+    **checks: Any,
 ) -> np.ndarray | None:
     if sample_weight is None and class_weight is None:
         return None
     weights = np.ones(len(codes))
     if sample_weight is not None:
         weights = _naming(
-            "sample_weight", _check_sample_weight, sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            "sample_weight",
+            _check_sample_weight,
+            sample_weight,
+            X,
+            dtype=np.float64,
+            ensure_non_negative=True,
+            **checks,
         )
     if class_weight is not None:
         per_class = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weights)

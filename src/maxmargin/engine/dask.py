@@ -207,8 +207,8 @@ def _child(part: str, mask: str) -> str:
     return f"{part}/{mask}"
 
 
-def _same(message: Message) -> Message:
-    return message
+def _same(value: Any) -> Any:
+    return value
 
 
 # Where the tasks run.
@@ -330,6 +330,7 @@ class ClusterExecutor(Executor):
         """Errors of the cluster in one form; errors of the tasks as they are."""
         from concurrent.futures import CancelledError
 
+        from distributed import client
         from distributed.comm import CommClosedError
         from distributed.scheduler import KilledWorker
 
@@ -341,7 +342,7 @@ class ClusterExecutor(Executor):
             ) from error
         except KilledWorker as error:
             raise ClusterError(f"Workers died one after the other, perhaps for lack of memory: {error}") from error
-        except (CommClosedError, OSError) as error:
+        except (CommClosedError, OSError, getattr(client, "ClosedClientError", CommClosedError)) as error:
             raise ClusterError(f"The scheduler does not answer: {error}") from error
 
     def as_chunk(self, value: Any) -> Any:
@@ -561,10 +562,10 @@ def array_of_chunks(delayed: Sequence[Any], chunks: tuple[tuple[float, ...], ...
 
     name = "maxmargin-" + tokenize([chunk.key for chunk in delayed])
     place = [0] * len(chunks)
-    layer = {}
+    layer: dict[Any, Any] = {}
     for k, chunk in enumerate(delayed):
         place[axis] = k
-        layer[name, *place] = chunk.key
+        layer[name, *place] = (_same, chunk.key)
     graph = HighLevelGraph.from_collections(name, layer, dependencies=list(delayed))
     return da.Array(graph, name, chunks, dtype=dtype)
 

@@ -74,7 +74,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     _advice_when_not_separable: str | None = "no hyperplane has the margin asked for: lower it, or use a soft margin"
     # Whether Dask collections are taken, and what to do where they are not.
     _takes_collections: ClassVar[bool] = False
-    _advice_for_collections: ClassVar[str] = "compute the collections first, or some of their rows"
+    _advice_for_collections: ClassVar[str] = (
+        "compute the collections first, or some of their rows; LinearSVC and LinearSVR learn from collections"
+    )
     # What to do where there is no model at all, because the classes are not separable; None where there is one.
     _advice_without_solution: str | None = None
 

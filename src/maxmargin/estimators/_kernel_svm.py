@@ -31,6 +31,11 @@ SHARE_OF_TOL = 0.9
 class KernelSVM(RegularizedModel):
     """Parameters, options and attributes that kernel support vector classification and regression share."""
 
+    _advice_for_collections = (
+        "map the rows by an approximate kernel, for example sklearn.kernel_approximation.Nystroem fitted to a sample, "
+        "and use LinearSVC or LinearSVR"
+    )
+
     _private_attributes: ClassVar[tuple[str, ...]] = ("_kernel", "_duals", "_n_rows")
     # Nothing is random.
     random_state = 0

@@ -64,6 +64,8 @@ LEAST_EXCLUDED = 0.2
 # it counts as linear if it changes by less than this share of its value at zero.
 LENGTHS = (*(2.0**-k for k in range(12, 4, -2)), *(k / 16.0 for k in range(1, 16)), 1.25, 1.5, 2.0, 4.0, 16.0, 256.0)
 LINEAR_SHARE = 0.2
+# The most further rounds of a line search.
+ROUNDS_OF_SEARCH = 8
 
 
 def solve(
@@ -474,19 +476,20 @@ def root_in_rounds(
 ) -> float:
     """The same root, where the derivatives of many lengths cost no more than that of one.
 
-    ``first`` are those at ``LENGTHS``. Further lengths divide the interval with the root evenly, until the derivative
-    is nearly linear in it.
+    ``first`` are those at ``LENGTHS``. Further lengths divide the interval with the root until the derivative is nearly
+    linear in it.
     """
     if at_zero >= 0.0 or abs(at_one) <= 0.1 * abs(at_zero):
         return 1.0
     known = sorted([(0.0, at_zero), (1.0, at_one), *zip(LENGTHS, first.tolist(), strict=True)])
-    for _ in range(4):
+    for _ in range(ROUNDS_OF_SEARCH):
         k = next((k for k, (_, value) in enumerate(known) if value >= 0.0), None)
         if k is None:
             return known[-1][0]
         (low, below), (high, above) = known[k - 1], known[k]
         if above - below <= LINEAR_SHARE * abs(at_zero):
             break
-        inner = tuple(low + (high - low) * j / 16.0 for j in range(1, 16))
+        # Where no row is free, the step of the intercept may be longer than it should be by many powers of ten.
+        inner = tuple(low + (high - low) * (j / 16.0 if low > 0.0 else 16.0**-j) for j in range(1, 16))
         known = sorted([(low, below), (high, above), *zip(inner, derivatives(inner).tolist(), strict=True)])
     return low - below * (high - low) / (above - below) if above > below else high
