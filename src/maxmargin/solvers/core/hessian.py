@@ -99,18 +99,24 @@ class HessianOperator:
         step : ndarray of shape (d + 1,)
         n_steps : int
         """
-        own, diagonal = self._own_diagonal, self.diagonal()
+        run = ConjugateGradients(self.image, -gradient, self.inverse_diagonal(self.diagonal()))
+        return run.run(forcing, MAX_CONJUGATE_STEPS), run.n_steps
+
+    def image(self, direction: np.ndarray) -> np.ndarray:
+        """Compute H times a vector."""
+        return self.image_of_sum(direction, self.product(direction[:-1], direction[-1]))
+
+    def image_of_sum(self, direction: np.ndarray, total: np.ndarray) -> np.ndarray:
+        """The same, given its sum over the rows."""
+        if not self.has_intercept:
+            total[-1] = 0.0
+        return self._own_diagonal * direction + self.factor * total
+
+    def inverse_diagonal(self, diagonal: np.ndarray) -> np.ndarray:
+        """The inverse of H's diagonal, given its sum over the rows."""
         if not self.has_intercept:
             diagonal[-1] = 0.0
-
-        def product(direction: np.ndarray) -> np.ndarray:
-            image = self.product(direction[:-1], direction[-1])
-            if not self.has_intercept:
-                image[-1] = 0.0
-            return own * direction + self.factor * image
-
-        run = ConjugateGradients(product, -gradient, 1.0 / (own + self.factor * diagonal + INTERCEPT_SHIFT))
-        return run.run(forcing, MAX_CONJUGATE_STEPS), run.n_steps
+        return 1.0 / (self._own_diagonal + self.factor * diagonal + INTERCEPT_SHIFT)
 
     @cached_property
     def _own_diagonal(self) -> np.ndarray:

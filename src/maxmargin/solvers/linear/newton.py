@@ -279,6 +279,7 @@ class ProximalProblem:
         moved = ("scores",) if self.length else ()
         sums = self.engine.ask(_evaluate, self.sigma, self.length, writes=(*moved, "duals", "free"))
         self.counts = self.engine.ask(count_free)
+        self.images = self.run.system.ask_images(self.engine)
         if not self.is_whole:
             self.changes = self.engine.ask_all(_largest_change)
         self.length = 0.0
@@ -318,7 +319,7 @@ class ProximalProblem:
                 status = Status.ITERATION_LIMIT
             if status is not None:
                 return inner, status, sums
-            step, step_b = run.system.solve(self.counts.value, factor, gradient, gradient_b)
+            step, step_b = run.system.solve(self.counts.value, self.images, factor, gradient, gradient_b)
             self._line_search(step, step_b, float(gradient @ step) + gradient_b * step_b, excluded)
         return inner, None, sums
 

@@ -13,9 +13,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
-from maxmargin.engine import Block, Engine, MemoryEngine, Threads
+from maxmargin.engine import Answer, Block, Engine, MemoryEngine, Threads
+from maxmargin.loops.products import hessian_diagonal, hessian_product
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
+from maxmargin.solvers.core.deflation import DeflatedSystems
 from maxmargin.solvers.core.hessian import (
     BLAS_SPEEDUP,
     INTERCEPT_SHIFT,
@@ -30,6 +32,8 @@ from maxmargin.solvers.core.hessian import (
 # Conjugate gradients end when the residual has fallen to this share: a Newton step need not be exact. In the space of
 # the rows it has to fall much further, because the step of w is a difference of two vectors.
 FORCING, ROW_SPACE_FORCING = 1e-2, 1e-8
+# The same where every product costs a round: fewer digits of a step, and a few more steps, take fewer rounds.
+FORCING_IN_ROUNDS = 0.3
 # Above this factor, times the squared length of a row, the system is ill-conditioned in the space of the columns.
 LARGE_FACTOR = 100.0
 # Sparse rows are made dense where more than this share of their entries is stored: BLAS is faster then.
@@ -54,6 +58,7 @@ class NewtonSystem:
         self._problem, self._points = problem, problem.points
         self._by_columns = self._points.n_columns <= LARGEST_DIRECT
         self._n_conjugate = EXPECTED_CONJUGATE_STEPS
+        self._systems = DeflatedSystems(self._points.n_columns + 1)
 
     def choose(self, engine: Engine[LinearSVMProblem]) -> None:
         """Set the working set: the rows that can be free from now on; the vector ``free`` says which of them are."""
@@ -63,10 +68,16 @@ class NewtonSystem:
         engine.do(_begin, writes=("weights", "held"))
         self._gram: np.ndarray | None = None
 
+    def ask_images(self, engine: Engine[LinearSVMProblem]) -> Answer | None:
+        """Ask for the images of the subspace that successive systems share, where products cost rounds."""
+        if not engine.has_rounds or self._by_columns:
+            return None
+        return engine.ask(_images_of_block, self._systems.basis)
+
     def solve(
-        self, counts: np.ndarray, factor: float, gradient: np.ndarray, gradient_b: float
+        self, counts: np.ndarray, images: Answer | None, factor: float, gradient: np.ndarray, gradient_b: float
     ) -> tuple[np.ndarray, float]:
-        """Return the steps of w and b, given what ``count_free`` has counted."""
+        """Return the steps of w and b, given what ``count_free`` has counted and ``ask_images`` was answered."""
         n_free, n_changed = counts
         if self._gram is None:
             n_changed = n_free
@@ -75,12 +86,43 @@ class NewtonSystem:
             step = self._hessian(self._engine, factor).solve_direct(self._whole(gradient, gradient_b), gram)
             return self._split(step)
         free = self._engine.subset("free", "weights")
+        if self._engine.has_rounds:
+            return self._solve_in_rounds(free, images, factor, gradient, gradient_b)
         # Rows of several machines are not gathered.
         few = n_free <= min(LARGEST_DIRECT, self._points.n_columns) // 2
         if isinstance(free, MemoryEngine) and (few or self._rows_pay(n_free, factor)):
             return self._through_rows(free, factor, gradient, gradient_b)
         step, n_steps = self._hessian(free, factor).solve_iteratively(self._whole(gradient, gradient_b), FORCING)
         self._n_conjugate = max(EXPECTED_CONJUGATE_STEPS, n_steps)
+        return self._split(step)
+
+    def _solve_in_rounds(
+        self,
+        free: Engine[LinearSVMProblem],
+        images: Answer | None,
+        factor: float,
+        gradient: np.ndarray,
+        gradient_b: float,
+    ) -> tuple[np.ndarray, float]:
+        """Conjugate gradients, one product a round, outside of the subspace that is known from the systems before."""
+        assert images is not None
+        hessian = self._hessian(free, factor)
+        *of_basis, diagonal = images.value
+        step = self._systems.solve(
+            hessian.image,
+            np.array(
+                [
+                    hessian.image_of_sum(vector, image)
+                    for vector, image in zip(self._systems.basis, of_basis, strict=True)
+                ]
+            )
+            if of_basis
+            else np.empty_like(self._systems.basis),
+            -self._whole(gradient, gradient_b),
+            hessian.inverse_diagonal(diagonal),
+            FORCING_IN_ROUNDS,
+            MAX_CONJUGATE_STEPS,
+        )
         return self._split(step)
 
     def _rows_pay(self, n_free: int, factor: float) -> bool:
@@ -179,6 +221,17 @@ def count_free(block: Block[LinearSVMProblem]) -> np.ndarray:
     """The number of free rows, and of those that are not as the Gram matrix has them."""
     free = block["free"]
     return np.array([np.count_nonzero(free), np.count_nonzero(free != block["held"])])
+
+
+def _images_of_block(block: Block[LinearSVMProblem], basis: np.ndarray) -> np.ndarray:
+    """The sums over the free rows of weights_i (x_i, 1)(x_i, 1)·v for every v of a basis; at last, their diagonal."""
+    free = block.index[block["free"]]
+    rows, weights = block.problem.points.rows, block.problem.loss.weights[free]
+    images = np.zeros((len(basis) + 1, block.problem.points.n_columns + 1))
+    for vector, image in zip(basis, images, strict=False):
+        hessian_product(rows, free, weights, vector[:-1], float(vector[-1]), image)
+    hessian_diagonal(rows, free, weights, images[-1])
+    return images
 
 
 def _mark_changed(block: Block[LinearSVMProblem], afresh: bool) -> None:
