@@ -17,7 +17,8 @@ import scipy.sparse as sp
 
 import dask
 import maxmargin.engine.dask as engine_module
-from maxmargin import SVC, Lasso, LinearSVC, LinearSVR, Perceptron, certify, separate
+from maxmargin import SVC, Lasso, LinearSVC, LinearSVR, Perceptron, certify, save, separate
+from maxmargin import load as load_model
 from maxmargin.engine.dask import ClusterError, array_of_chunks
 from maxmargin.solvers.core import step_listener
 from real_data import load
@@ -106,6 +107,16 @@ def test_a_data_frame_of_three_classes():
     assert model.dual_coef_.shape == (3, 900)
     assert (model.predict(partitions[list("pqrs")]).compute() == model.predict(frame[list("pqrs")])).all()
     model.certificate_.check(certify(model, frame[list("pqrs")], y))
+
+
+def test_a_model_of_partitions_is_saved_with_its_duals(tmp_path):
+    X, y, cuts = classes()
+    dX, dy = collections(X, y, cuts)
+    model = LinearSVC(C=0.1).fit(dX, dy)
+    save(model, tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    same_bits(model, again)
+    again.certificate_.check(certify(again, dX, dy))
 
 
 def test_wide_rows_are_solved_without_a_matrix():

@@ -177,6 +177,10 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         model.__dict__.update(getattr(self, "_fit_params", {}))
         return model
 
+    def _in_memory(self) -> Self:
+        """The model with all of its vectors in this process."""
+        return self
+
     def _refuse_other_features(self, model: Self) -> None:
         """A warm start needs the columns of the last fit."""
         before, now = getattr(self, "feature_names_in_", None), getattr(model, "feature_names_in_", None)

@@ -3,15 +3,16 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.certificates import SVMGap, measure_partitioned_gap
 from maxmargin.data import TargetPoints, Tasks
-from maxmargin.data.partitions import PartitionedData, PartitionedTask
+from maxmargin.data.partitions import PartitionedData, PartitionedTask, is_collection
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.estimators._base import Solve, one_or_all
 from maxmargin.estimators._regularized import RegularizedModel
@@ -50,6 +51,7 @@ class LinearSVM(RegularizedModel):
     coef_: np.ndarray
     intercept_: np.ndarray
     dual_coef_: np.ndarray
+    support_: np.ndarray
 
     _parameter_constraints: dict = {
         "C": [Interval(Real, 0.0, None, closed="neither")],
@@ -147,6 +149,14 @@ class LinearSVM(RegularizedModel):
         executor = tasks.points.executor
         chunks = [result.beta.chunks() for result in results]  # type: ignore[attr-defined]
         self.dual_coef_ = dask_array(executor, chunks, tasks.points.row_counts)
+
+    def _in_memory(self) -> Self:
+        if not is_collection(self.dual_coef_):
+            return self
+        model = copy(self)
+        model.dual_coef_ = np.asarray(self.dual_coef_)
+        model.support_ = np.flatnonzero(model.dual_coef_.any(axis=0))
+        return model
 
     def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
         super()._finish(tasks, problems, results)

@@ -85,6 +85,9 @@ class LinearSVC(LinearSVM, LinearClassifier):
     objective_ : float, or list with one entry a class
         The value of the model, rounded up. One value for "crammer_singer".
     history_ : list of (seconds, primal, dual), or a list of them
+    rounds_ : int
+        After a fit on Dask collections: rounds of messages, loading and certificate included. ``dual_coef_`` is then a
+        Dask array whose chunks lie beside the rows, and there is no ``support_``.
     n_iter_ : int
         Epochs or Newton steps (of the class that took most).
     status_ : Status

@@ -48,6 +48,8 @@ random_state, warm_start, verbose
         The value of the model, rounded up.
     history_ : list of (seconds, primal, dual)
     n_iter_ : int
+    rounds_ : int
+        After a fit on Dask collections, as for LinearSVC.
     status_ : Status
     certificate_ : RegressionGap
 

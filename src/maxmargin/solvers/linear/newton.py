@@ -64,6 +64,8 @@ LEAST_EXCLUDED = 0.2
 # it counts as linear if it changes by less than this share of its value at zero.
 LENGTHS = (*(2.0**-k for k in range(12, 4, -2)), *(k / 16.0 for k in range(1, 16)), 1.25, 1.5, 2.0, 4.0, 16.0, 256.0)
 LINEAR_SHARE = 0.2
+# The factor on sigma after an outer step whose last system took at most so many rounds.
+GROWTH_IN_ROUNDS = ((4, 4.0), (8, 2.0), (math.inf, 1.4))
 # The most further rounds of a line search.
 ROUNDS_OF_SEARCH = 8
 
@@ -186,7 +188,10 @@ class NewtonRun:
 
     def growth(self, inner: int) -> float:  # noqa: ARG002
         """The factor on sigma after an outer step that took so few Newton steps."""
-        return 4.0
+        if not self.engine.has_rounds:
+            return 4.0
+        # The larger sigma, the worse conditioned are the systems.
+        return next(factor for most, factor in GROWTH_IN_ROUNDS if self.system.n_rounds <= most)
 
     def _proximal_step(self, *, stalled: bool = False) -> tuple[int | None, Status | None]:
         """Evaluate all rows, then make Newton steps on those whose duals may move.

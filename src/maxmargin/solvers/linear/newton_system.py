@@ -96,6 +96,11 @@ class NewtonSystem:
         self._n_conjugate = max(EXPECTED_CONJUGATE_STEPS, n_steps)
         return self._split(step)
 
+    @property
+    def n_rounds(self) -> int:
+        """The rounds that the last system took."""
+        return 1 if self._by_columns else self._systems.n_steps
+
     def _solve_in_rounds(
         self,
         free: Engine[LinearSVMProblem],
