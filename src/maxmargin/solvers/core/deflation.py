@@ -26,11 +26,7 @@ class DeflatedSystems:
     ----------
     basis : ndarray of shape (k, d)
         Orthonormal rows.
-    n_steps : int
-        Steps of conjugate gradients for the last system.
     """
-
-    n_steps = 0
 
     def __init__(self, n_unknowns: int) -> None:
         self.basis = np.empty((0, n_unknowns))
@@ -73,7 +69,6 @@ class DeflatedSystems:
             scaled = inverse_diagonal * residual
             before, square = square, float(residual @ scaled)
             direction = outside(scaled) + (square / before) * direction
-        self.n_steps = len(directions)
         self._keep(directions, images, found)
         return solution
 

@@ -33,7 +33,7 @@ from maxmargin.solvers.core.hessian import (
 # the rows it has to fall much further, because the step of w is a difference of two vectors.
 FORCING, ROW_SPACE_FORCING = 1e-2, 1e-8
 # The same where every product costs a round: fewer digits of a step, and a few more steps, take fewer rounds.
-FORCING_IN_ROUNDS = 0.3
+FORCING_IN_ROUNDS, MAX_STEPS_IN_ROUNDS = 0.3, 20
 # Above this factor, times the squared length of a row, the system is ill-conditioned in the space of the columns.
 LARGE_FACTOR = 100.0
 # Sparse rows are made dense where more than this share of their entries is stored: BLAS is faster then.
@@ -57,6 +57,8 @@ class NewtonSystem:
         engine.allocate("held", dtype=bool)
         self._problem, self._points = problem, problem.points
         self._by_columns = self._points.n_columns <= LARGEST_DIRECT
+        # Whether every product with the matrix costs a round.
+        self.takes_rounds = engine.has_rounds and not self._by_columns
         self._n_conjugate = EXPECTED_CONJUGATE_STEPS
         self._systems = DeflatedSystems(self._points.n_columns + 1)
 
@@ -70,7 +72,7 @@ class NewtonSystem:
 
     def ask_images(self, engine: Engine[LinearSVMProblem]) -> Answer | None:
         """Ask for the images of the subspace that successive systems share, where products cost rounds."""
-        if not engine.has_rounds or self._by_columns:
+        if not self.takes_rounds:
             return None
         return engine.ask(_images_of_block, self._systems.basis)
 
@@ -86,7 +88,7 @@ class NewtonSystem:
             step = self._hessian(self._engine, factor).solve_direct(self._whole(gradient, gradient_b), gram)
             return self._split(step)
         free = self._engine.subset("free", "weights")
-        if self._engine.has_rounds:
+        if self.takes_rounds:
             return self._solve_in_rounds(free, images, factor, gradient, gradient_b)
         # Rows of several machines are not gathered.
         few = n_free <= min(LARGEST_DIRECT, self._points.n_columns) // 2
@@ -95,11 +97,6 @@ class NewtonSystem:
         step, n_steps = self._hessian(free, factor).solve_iteratively(self._whole(gradient, gradient_b), FORCING)
         self._n_conjugate = max(EXPECTED_CONJUGATE_STEPS, n_steps)
         return self._split(step)
-
-    @property
-    def n_rounds(self) -> int:
-        """The rounds that the last system took."""
-        return 1 if self._by_columns else self._systems.n_steps
 
     def _solve_in_rounds(
         self,
@@ -126,7 +123,7 @@ class NewtonSystem:
             -self._whole(gradient, gradient_b),
             hessian.inverse_diagonal(diagonal),
             FORCING_IN_ROUNDS,
-            MAX_CONJUGATE_STEPS,
+            MAX_STEPS_IN_ROUNDS,
         )
         return self._split(step)
 
