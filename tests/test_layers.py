@@ -1,6 +1,7 @@
 """Imports point downwards only, also through others, and only where the design says."""
 
 import ast
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +18,7 @@ LAYERS = [
     "distributed",
     "files",
     "estimators",
+    "lectures",
     "separability",
     "reconciliation",
     "solvers",
@@ -117,6 +119,14 @@ def test_a_chain_of_imports_is_found():
 def test_only_loops_use_numba(path):
     uses_numba = any(module.split(".")[0] == "numba" for module in imported_modules(path))
     assert not uses_numba or layer_of(module_of(path)) == "loops"
+
+
+def test_the_lectures_import_only_numpy_and_the_standard_library():
+    names = {
+        name for path in PATHS.values() if layer_of(module_of(path)) == "lectures" for name in imported_modules(path)
+    }
+    others = {name for name in names if name.split(".")[0] not in sys.stdlib_module_names}
+    assert all(name.split(".")[0] == "numpy" or name.startswith("maxmargin.lectures") for name in others), others
 
 
 def test_only_one_module_asks_for_the_compiler():

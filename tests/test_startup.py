@@ -33,6 +33,13 @@ def test_import_is_light():
     assert result.stdout.strip() == "[]", result.stderr
 
 
+def test_the_lectures_load_numpy_alone():
+    heavy = "numba sklearn scipy matplotlib joblib"
+    code = "import sys, maxmargin; maxmargin.lectures.Step"
+    result = run(f"{code}; print([name for name in '{heavy}'.split() if name in sys.modules])")
+    assert result.stdout.strip() == "[]", result.stderr
+
+
 def test_names_are_listed_and_unknown_ones_refused():
     assert set(maxmargin.__all__) <= set(dir(maxmargin))
     result = run("import maxmargin; maxmargin.nothing")

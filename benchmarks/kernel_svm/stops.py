@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Machine:
-    """The price, the RBF kernel's gamma, and the tube of a regression (None for a classifier)."""
+    """C, the RBF kernel's gamma, and the epsilon of a regression (None for a classifier)."""
 
     C: float
     gamma: float

@@ -9,7 +9,7 @@ from linear_svm.stops import Stop
 from linear_svm.tool import Tool
 from suite import Run
 
-# Not 1, at which a price that is forgotten or counted twice would not show.
+# Not 1, at which a penalty that is forgotten or counted twice would not show.
 C = 0.1
 OUR_TOLERANCE = 1e-8
 SECONDS = 30.0

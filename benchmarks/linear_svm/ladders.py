@@ -19,7 +19,7 @@ NEAR_ENOUGH = 0.9 * FINE
 # Above this, the best known objective is too uncertain a measure for the finer distance.
 UNCERTAIN = 0.1 * FINE
 # A rival that is slower than the fastest one by more than this is neither waited for nor run again.
-HOPELESS = 2.0
+WORTH_WAITING_FOR = 2.0
 SHORTEST_WAIT = 1.0
 
 
@@ -66,7 +66,7 @@ class Race:
     def worth_waiting(self) -> float:
         """The seconds after which a run can no longer be the best rival's."""
         rival = self.fastest_rival(FINE) if self.is_certain else None
-        return self.cap if rival is None else max(SHORTEST_WAIT, HOPELESS * rival[1].seconds)
+        return self.cap if rival is None else max(SHORTEST_WAIT, WORTH_WAITING_FOR * rival[1].seconds)
 
     def distance(self, timing: Timing) -> float:
         """The relative distance from the best known objective."""
@@ -163,7 +163,7 @@ def runs_that_count(race: Race) -> list[Timing]:
     counting: list[Timing] = []
     for within in (COARSE, FINE):
         rival = race.fastest_rival(within)
-        limit = float("inf") if rival is None else HOPELESS * rival[1].seconds
+        limit = float("inf") if rival is None else WORTH_WAITING_FOR * rival[1].seconds
         fastest = {name: race.fastest(name, within) for name in race.ladders}
         counting += [
             timing

@@ -56,7 +56,7 @@ def legend_of(names):
 
 
 def shown(races):
-    """The race of each data set whose price is nearest to the telling one."""
+    """The race of each data set whose penalty is nearest to the telling one."""
     chosen = {}
     for race in races:
         known = chosen.get(race.data)

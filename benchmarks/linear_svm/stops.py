@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from suite import Settings
 
-PRICES = (0.1, 1.0, 10.0, 100.0)
-QUICK_PRICES = (10.0,)
+PENALTIES = (0.1, 1.0, 10.0, 100.0)
+QUICK_PENALTIES = (10.0,)
 # Relative distances from the best objective, and proven gaps.
 COARSE = 1e-3
 FINE = 1e-6
@@ -13,7 +13,7 @@ FINE = 1e-6
 
 @dataclass(frozen=True)
 class Stop:
-    """The price C, and the tolerance in the tool's own sense.
+    """The penalty C, and the tolerance in the tool's own sense.
 
     ``most_seconds`` is for tools that can end early with what they have.
     """
@@ -28,6 +28,6 @@ def power_text(value: float) -> str:
     return f"{value:.0e}".replace("e-0", "e-")
 
 
-def prices(options: Settings) -> tuple[float, ...]:
+def penalties(options: Settings) -> tuple[float, ...]:
     """The values of C, in rising order."""
-    return QUICK_PRICES if options.quick else PRICES
+    return QUICK_PENALTIES if options.quick else PENALTIES

@@ -28,15 +28,15 @@ class Tool(Solver):
     def run(self, stop):
         """Fit one task after the other; tools that know of many classes do it themselves."""
         self.stop = stop
-        self.planes = np.array([self.fit_task(signs, stop) for signs in self.signs])
+        self.hyperplanes = np.array([self.fit_task(signs, stop) for signs in self.signs])
 
     def fit_task(self, signs: np.ndarray, stop: Stop) -> np.ndarray:
         """Return w of a two-class task."""
         raise NotImplementedError
 
     def get_result(self):
-        """Return the objective, computed in float64 from the planes alone."""
-        return {"objective": objective(self.X, self.signs, self.stop.C, self.planes)}
+        """Return the objective, computed in float64 from the hyperplanes alone."""
+        return {"objective": objective(self.X, self.signs, self.stop.C, self.hyperplanes)}
 
 
 def task_signs(y: np.ndarray) -> np.ndarray:
@@ -46,8 +46,8 @@ def task_signs(y: np.ndarray) -> np.ndarray:
     return np.where(y == positives[:, None], 1.0, -1.0)
 
 
-def objective(X: Any, signs: np.ndarray, C: float, planes: np.ndarray) -> float:
+def objective(X: Any, signs: np.ndarray, C: float, hyperplanes: np.ndarray) -> float:
     """The sum of the tasks' objectives."""
-    planes = np.asarray(planes, dtype=np.float64)
-    losses = np.maximum(0.0, 1.0 - signs * (X @ planes.T).T)
-    return float(0.5 * np.sum(planes**2) + C * np.sum(losses))
+    hyperplanes = np.asarray(hyperplanes, dtype=np.float64)
+    losses = np.maximum(0.0, 1.0 - signs * (X @ hyperplanes.T).T)
+    return float(0.5 * np.sum(hyperplanes**2) + C * np.sum(losses))

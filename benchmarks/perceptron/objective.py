@@ -5,7 +5,7 @@ from suite import Objective
 
 
 class PerceptronFamily(Objective):
-    """Passes, time to a separating plane, lazy passes, margins and the first fit."""
+    """Passes, time to a separating hyperplane, lazy passes, margins and the first fit."""
 
     title = "Perceptron family"
     part_order = ("passes", "until_clean", "lazy", "margin", "startup")

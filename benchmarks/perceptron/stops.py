@@ -11,7 +11,7 @@ class Stop:
     """After so many passes, or with ``passes=None`` once nothing is misclassified.
 
     scikit-learn moves the intercept a hundred times more slowly on sparse rows than on dense ones,
-    so that its planes there are those of the perceptron only where there is no intercept.
+    so that its hyperplanes there are those of the perceptron only where there is no intercept.
     """
 
     passes: int | None

@@ -28,7 +28,7 @@ class Stream(Solver):
         raise NotImplementedError
 
     def get_result(self):
-        """Return the plane and the data that it was made from."""
+        """Return the hyperplane and the data that it was made from."""
         return {
             "w": self.weights(),
             "passes": PASSES,

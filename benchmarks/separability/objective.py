@@ -8,7 +8,7 @@ OURS = "maxmargin"
 
 
 class Separability(Objective):
-    """Is there a plane, and which one has the largest margin?"""
+    """Is there a hyperplane, and which one has the largest margin?"""
 
     title = "Separability and the hard margin"
     part_order = ("decision", "margin")

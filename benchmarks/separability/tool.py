@@ -1,4 +1,4 @@
-"""What all tools that look for a separating plane have in common."""
+"""What all tools that find a separating hyperplane have in common."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from suite import Solver
 
 
 class Tool(Solver):
-    """Finds a plane w·x + b, or says that there is none.
+    """Finds a hyperplane w·x + b, or says that there is none.
 
     ``tolerances`` leads from coarse to fine.
     """
@@ -20,7 +20,7 @@ class Tool(Solver):
     b: float = 0.0
 
     def get_result(self):
-        """Return the decision, and the margin of the plane, computed in float64 from the plane alone."""
+        """Return the decision, and the margin of the hyperplane, computed in float64 from the hyperplane alone."""
         margin = -np.inf
         if self.w is not None and np.linalg.norm(self.w) > 0:
             margin = float(np.min(self.y * (self.X @ self.w + self.b)) / np.linalg.norm(self.w))

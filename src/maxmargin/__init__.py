@@ -101,4 +101,4 @@ if TYPE_CHECKING:
     from maxmargin.separability import HullDistance, Separation, hull_distance, separate
     from maxmargin.solvers.core import LimitWarning, Status
 
-__getattr__, __dir__ = lazy_names(__name__, _HOME_OF)
+__getattr__, __dir__ = lazy_names(__name__, _HOME_OF, submodules=("lectures",))

@@ -1,12 +1,14 @@
 """Public names of a package that are imported on first use (PEP 562)."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any
 
 
-def lazy_names(package: str, home_of: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy_names(
+    package: str, home_of: Mapping[str, str], submodules: Collection[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Make the functions ``__getattr__`` and ``__dir__`` of a package.
 
     Parameters
@@ -15,6 +17,8 @@ def lazy_names(package: str, home_of: Mapping[str, str]) -> tuple[Callable[[str]
         The package's ``__name__``.
     home_of : mapping
         For every public name the module of the package that defines it.
+    submodules : collection of str
+        Public modules of the package, which are attributes of it without an import of their own.
 
     Returns
     -------
@@ -22,6 +26,8 @@ def lazy_names(package: str, home_of: Mapping[str, str]) -> tuple[Callable[[str]
     """
 
     def get_attribute(name: str) -> Any:
+        if name in submodules:
+            return import_module(f"{package}.{name}")
         if name not in home_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(f"{package}.{home_of[name]}"), name)
@@ -29,6 +35,6 @@ def lazy_names(package: str, home_of: Mapping[str, str]) -> tuple[Callable[[str]
         return value
 
     def list_names() -> list[str]:
-        return list(sys.modules[package].__all__)
+        return [*sys.modules[package].__all__, *submodules]
 
     return get_attribute, list_names

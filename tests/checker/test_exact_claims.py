@@ -136,7 +136,9 @@ def test_ridge_and_lasso(tmp_path_factory, lasso, problem, targets, intercept):
     rows, goals, weights = [exact(row) for row in X], exact(t), exact(w)
     b = b if intercept else 0.0
     r = [g - dot(weights, row) - Fraction(b) for row, g in zip(rows, goals, strict=True)]
-    alpha = [x - (sum(r) / len(r) if intercept else 0) for x in r]
+    point = np.array([float(x) for x in r])
+    alpha = exact(point)
+    alpha = [x - (sum(alpha) / len(r) if intercept else 0) for x in alpha]
     G, Q, a = dot(alpha, goals), dot(alpha, alpha), [dot(alpha, [row[j] for row in rows]) for j in range(len(w))]
     if lasso:
         primal, largest = dot(r, r) / 2 + L * sum(map(abs, weights)), max(map(abs, a))
@@ -153,7 +155,9 @@ def test_ridge_and_lasso(tmp_path_factory, lasso, problem, targets, intercept):
         certificate |= {"unused": 0} if lasso else {"radius": math.inf}
         attributes = {"n_features_in_": X.shape[1], "certificate_": certificate, "intercept_": [b]}
         numbers = {"loss": "absolute_penalty" if lasso else "squared_error", "lam": lam, "intercept": intercept}
-        write_model(folder / "m", "Lasso" if lasso else "Ridge", numbers, attributes, {"coef_": w})
+        write_model(
+            folder / "m", "Lasso" if lasso else "Ridge", numbers, attributes, {"coef_": w, "_dual_point": point}
+        )
         found = verdicts(folder / "m", folder / "d")
         assert (found["primal"], found["dual"]) == (answer, answer)
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 import maxmargin as mm
 import maxmargin_check
-from checker_cases import forge, unpack, verdicts, write_data, write_model
+from checker_cases import forge, pack, unpack, verdicts, write_data, write_model
 from real_data import load
 
 HEART = load("heart_scale")
@@ -181,6 +181,68 @@ def test_a_dual_beyond_its_box_is_false(saved):
     assert verdicts(path, data)["dual"] == "FALSE"
 
 
+POINTS = ["ridge", "lasso", "least squares", "logistic", "logistic, no penalty", "logistic, three classes"]
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_claims_rest_on_the_stored_dual_point(saved, name):
+    path, data = saved(name)
+    # Regressions take the best multiple of the point.
+    forge(path, lambda _, arrays: arrays["_dual_point"].__imul__(0.5 if "logistic" in name else 0.0))
+    assert "FALSE" in verdicts(path, data).values()
+
+
+@pytest.mark.parametrize("name", ["ridge", "lasso", "logistic"])
+def test_files_without_a_dual_point_are_not_checked(saved, name):
+    path, data = saved(name)
+    header, tensors, content = unpack(path.read_bytes())
+    begin, end = header.pop("_dual_point")["data_offsets"]
+    for entry in header.values():
+        entry["data_offsets"] = [offset - (end - begin) * (offset >= end) for offset in entry["data_offsets"]]
+    path.write_bytes(pack(header, tensors[:begin] + tensors[end:], content))
+    found = verdicts(path, data)
+    assert "FALSE" not in found.values()
+    assert any("dual" in claim.split(", ") and verdict == "NOT CHECKED" for claim, verdict in found.items())
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+@pytest.mark.parametrize("seed", range(8))
+def test_duals_of_badly_scaled_columns_are_true(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((30, 4)) * 10.0 ** rng.integers(-8, 9, 4) + 10.0 ** rng.integers(0, 6, 4)
+    y, lam = rng.standard_normal(30), 10.0 ** rng.integers(-6, 5)
+    write_data(tmp_path / "d", X, y)
+    for model in (mm.Ridge(lam), mm.Lasso(lam), mm.BayesianRegression()):
+        mm.save(model.fit(X, y), tmp_path / "m", X, y)
+        assert set(decided(verdicts(tmp_path / "m", tmp_path / "d")).values()) == {"TRUE"}
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_runs_without_an_update_count_their_examples(tmp_path, early_stopping):
+    """A run that ends at its time limit has w = 0, and no margins."""
+    X, y = THREE
+    with pytest.warns(mm.LimitWarning):
+        model = mm.Perceptron(max_time=1e-9, early_stopping=early_stopping).fit(X, y)
+    mm.save(model, tmp_path / "m", X, y)
+    write_data(tmp_path / "d", X, y)
+    assert set(decided(verdicts(tmp_path / "m", tmp_path / "d")).values()) == {"TRUE"}
+
+
+def change_kernel(content, _):
+    dict(map(tuple, content["attributes"]["_kernel"]["pairs"]))["gamma"]["float"] = (0.7).hex()
+
+
+def move_counts(_, arrays):
+    arrays["_n_support"][:2] += [1, -1]
+
+
+@pytest.mark.parametrize(("name", "change"), [("RBF", change_kernel), ("RBF, three classes", move_counts)])
+def test_values_that_only_predictions_use_are_bound(saved, name, change):
+    path, data = saved(name)
+    forge(path, change)
+    assert "FALSE" in verdicts(path, data).values()
+
+
 @pytest.mark.parametrize("change", ["flipped label", "another order", "one unit in the last place", "no last row"])
 def test_other_data_are_refused(saved, change):
     path, data = saved("hinge")
@@ -263,8 +325,9 @@ def test_damaged_files_with_a_true_checksum_are_refused(saved, how):
 def polynomial(folder, dual, coef0):
     """A polynomial kernel machine on two points, and a claim on its dual."""
     certificate = {"kind": "ClassificationGap", "primal": 9.0, "dual": dual, "assumption": ""}
-    attributes = {"n_features_in_": 1, "classes_": [-1, 1], "classes_.type": "int64", "certificate_": certificate}
     kernel = {"name": "poly", "gamma": 1.0, "coef0": coef0, "degree": 2.0}
+    attributes = {"n_features_in_": 1, "classes_": [-1, 1], "classes_.type": "int64", "certificate_": certificate}
+    attributes["_kernel"] = kernel
     rows = np.array([[1.0], [-2.0]])
     arrays = {"support_": np.array([0, 1]), "support_vectors_": rows, "_duals": np.array([[0.5, -0.5]])}
     numbers = {"loss": "hinge", "C": 1.0, "kernel": kernel}

@@ -7,16 +7,28 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_wine, make_classification
 
-from maxmargin import SVC, SVR, Lasso, LinearSVC, NotSeparableError, Perceptron, Status
+from maxmargin import (
+    SVC,
+    SVR,
+    Lasso,
+    LimitWarning,
+    LinearSVC,
+    LogisticRegression,
+    NotSeparableError,
+    Perceptron,
+    Ridge,
+    Status,
+)
 from maxmargin.data import Dataset, Points
 from maxmargin.estimators._progress import solve_in_time
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import RadialBasis
 from maxmargin.problems.linear_svm import hinge
-from maxmargin.solvers.core import Monitor, Options
+from maxmargin.solvers.core import Monitor, Options, StallTest
 from maxmargin.solvers.kernel import smo
 from maxmargin.solvers.kernel.base import SMOOptions
 from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix
@@ -56,6 +68,82 @@ HOSTILE = {
 }
 
 
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_the_joint_problem_of_badly_scaled_columns_takes_few_epochs(C):
+    X, y = load_wine(return_X_y=True)
+    model = LinearSVC(C=C, multi_class="crammer_singer", tol=1e-6, random_state=0).fit(X, y)
+    assert model.status_ is Status.SOLVED
+    assert model.certificate_.relative <= 1e-6
+    # Steps on single rows alone take 40,000 epochs, 500,000, and more than two million.
+    assert model.n_iter_ <= 5000
+
+
+@pytest.mark.parametrize("solver", ["newton", "gradient"])
+@pytest.mark.parametrize("C", [1e3, 1e100])
+def test_logistic_regression_on_long_rows_takes_bounded_steps(solver, C):
+    X = np.random.default_rng(0).standard_normal((40, 15)) * 10.0 ** np.arange(-6, 9)
+    y = np.random.default_rng(1).integers(0, 2, 40)
+    model = LogisticRegression(C=C, solver=solver).fit(X, y)
+    assert model.status_ in (Status.SOLVED, Status.STALLED)
+    assert model.n_iter_ <= (20_000 if solver == "gradient" else 300) * 16
+
+
+def test_a_penalised_logistic_model_with_an_intercept_needs_every_class():
+    X, y = load_wine(return_X_y=True)
+    for weights in ({"sample_weight": (y > 0).astype(float)}, {}):
+        model = LogisticRegression(C=1.0, class_weight=None if weights else {0: 0.0})
+        with pytest.raises(ValueError, match="zero for all rows of class 0"):
+            model.fit(X, y, **weights)
+    # Without an intercept there is a minimum.
+    model = LogisticRegression(C=1.0, fit_intercept=False).fit(
+        X / X.max(axis=0), y, sample_weight=(y > 0).astype(float)
+    )
+    assert model.status_ is Status.SOLVED
+
+
+def test_a_run_that_does_not_halve_its_gap_has_stalled():
+    stall = StallTest(1000.0, gap_share=1e-3, halving_patience=50.0)
+    gaps = 0.999 ** np.arange(2000)
+    ended = next(
+        k
+        for k, gap in enumerate(gaps)
+        if stall.update(SimpleNamespace(relative_gap=gap, primal=1.0, dual=1.0 - gap), k)
+    )
+    assert ended == 51
+    quick = StallTest(1000.0, halving_patience=50.0)
+    assert not any(
+        quick.update(SimpleNamespace(relative_gap=0.98**k, primal=1.0, dual=1.0 - 0.98**k), k) for k in range(500)
+    )
+
+
+def test_a_library_call_is_left_where_the_run_has_to_stop():
+    asked = threading.Event()
+    threading.Timer(0.2, asked.set).start()
+    started = time.perf_counter()
+    assert Monitor(stop_requested=asked).call(lambda: time.sleep(5.0) or 1, np.inf) is None
+    assert time.perf_counter() - started < 3.0
+    assert Monitor(max_time=60.0).call(lambda: 7, np.inf) == 7
+    with pytest.raises(ZeroDivisionError):
+        Monitor().call(lambda: 1 // 0, np.inf)
+
+
+def test_least_squares_ends_in_time_with_a_true_statement():
+    X = np.random.default_rng(0).standard_normal((3000, 2500))
+    model = Ridge(0.0, max_time=0.3).fit(X, X[:, 0])
+    assert model.status_ is Status.TIME_LIMIT
+    assert model.certificate_.primal >= 0.99 * float(np.square(X[:, 0] - X[:, 0].mean()).sum())
+
+
+def test_the_time_of_certificates_is_part_of_the_limit():
+    # 780 pairs of classes, none of which there is time for.
+    X, y = make_classification(4000, 20, n_informative=15, n_classes=40, n_clusters_per_class=1, random_state=0)
+    model = SVC(max_time=0.05)
+    with pytest.warns(LimitWarning, match="max_time"):
+        model.fit(X, y)
+    assert model.status_ is Status.TIME_LIMIT
+    assert len(model.certificate_) == 780
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_run_without_progress_ends(name):
     model, (X, y), most = HOSTILE[name]
@@ -90,7 +178,7 @@ def test_max_time_is_kept(name):
     X, y = CROWDED
     y = y + (X[:, 0] > 1.0) if name == "Crammer-Singer" else y
     model = LONG[name]
-    model.set_params(max_time=1e-3).fit(X[:200], y[:200])  # compiles
+    clone(model).set_params(max_iter=50).fit(X[:200], y[:200])  # compiles
     started = time.perf_counter()
     model.set_params(max_time=0.5).fit(X, y)
     # Less than two seconds on an idle machine.

@@ -18,8 +18,8 @@ def stalls(test, values):
     return [test.update(incumbent(*value), work) for work, value in enumerate(values, start=1)]
 
 
-def test_a_run_stalls_once_its_work_without_progress_exceeds_the_patience():
-    test = StallTest(2.0)
+def test_a_run_stalls_once_its_work_without_progress_reaches_the_patience():
+    test = StallTest(3.0)
     # The first gap is progress, at work 1; after that three units pass without any.
     assert stalls(test, [(2.0, 1.0)] * 4) == [False, False, False, True]
     assert test.idle == 3
@@ -55,10 +55,10 @@ def test_a_smaller_primal_value_is_progress_only_where_that_is_asked_for():
 def test_progress_starts_the_count_again():
     test = StallTest(10.0)
     test.count(True, 50.0)
-    assert [test.count(False, work) for work in (55.0, 60.0, 60.5)] == [False, False, True]
+    assert [test.count(False, work) for work in (55.0, 59.5, 60.0)] == [False, False, True]
     test.count(True, 101.0)
     assert test.idle == 0
-    assert test.count(False, 111.0) is False
+    assert test.count(False, 110.5) is False
 
 
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (1e-3, 0.0), (0.0, 1e-3), (1e-9, 0.02)])

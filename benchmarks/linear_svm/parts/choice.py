@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 
 from linear_svm.children import Child
-from linear_svm.stops import COARSE, FINE, power_text, prices
+from linear_svm.stops import COARSE, FINE, penalties, power_text
 from linear_svm.turns import Timing, our_timing, take_turns
 from measure import duration, yes_or_no
 from suite import Finding, Part
@@ -31,7 +31,7 @@ class Choice(Part):
         data = options.load(dataset)
         with ExitStack() as stack:
             children = [stack.enter_context(Child(tool, data)) for tool in solvers]
-            for C in prices(options):
+            for C in penalties(options):
                 row, runs = {"data": dataset.name, "C": f"{C:g}"}, {}
                 for tolerance in (COARSE, FINE):
                     timings = self._timings(children, C, tolerance, options)

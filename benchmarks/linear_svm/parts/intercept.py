@@ -1,7 +1,7 @@
 """The problem that no rival solves: an intercept that is not penalised."""
 
 from linear_svm.children import Child
-from linear_svm.stops import COARSE, FINE, power_text, prices
+from linear_svm.stops import COARSE, FINE, penalties, power_text
 from linear_svm.turns import Timing, our_timing, take_turns
 from measure import duration, yes_or_no
 from suite import Finding, Part
@@ -23,7 +23,7 @@ class Intercept(Part):
         data = options.load(dataset)
         (tool,) = solvers
         with Child(tool, data) as child:
-            for C in prices(options):
+            for C in penalties(options):
                 timings = [our_timing(child, C, tolerance, options.cap) for tolerance in (COARSE, FINE)]
                 take_turns(timings, options.repeats)
                 row = {"data": dataset.name, "C": f"{C:g}"}

@@ -4,8 +4,8 @@ import sys
 from statistics import geometric_mean
 
 from linear_svm.agreement import MOST, refusals
-from linear_svm.ladders import HOPELESS, REFERENCE_TOLERANCE, SHORTEST_WAIT, UNCERTAIN, Race, race
-from linear_svm.stops import COARSE, FINE, power_text, prices
+from linear_svm.ladders import REFERENCE_TOLERANCE, SHORTEST_WAIT, UNCERTAIN, WORTH_WAITING_FOR, Race, race
+from linear_svm.stops import COARSE, FINE, penalties, power_text
 from linear_svm.tool import Tool
 from measure import duration, markdown_table
 from suite import Finding, Part
@@ -40,12 +40,12 @@ class TimeToQuality(Part):
         """Yield a row for each C."""
         ours, *rivals = self._who_takes_part(solvers)
         data = options.load(dataset)
-        for C in prices(options):
+        for C in penalties(options):
             found = race(dataset.name, data, C, [ours, *rivals], options)
             for name, failure in found.failures.items():
                 print(f"  C = {C:g}, {name}: {failure}", file=sys.stderr, flush=True)
             yield Finding(f"{dataset.name}, C = {C:g}", found, self.row(found))
-            # Larger prices take longer.
+            # Larger C take longer.
             rivals = [rival for rival in rivals if rival.name not in found.given_up]
 
     def row(self, found: Race) -> dict[str, str]:
@@ -74,8 +74,9 @@ class TimeToQuality(Part):
         remarks.append(
             f"A run is ended after {races[0].cap:g} s, and with it the tool's ladder; a tool that did not come within "
             f"{power_text(COARSE)} in that time is not tried with larger C on the same data. Once a rival is within "
-            f"{power_text(FINE)}, no run of another one is waited for that takes more than {HOPELESS:g} times as long, "
-            f"or {SHORTEST_WAIT:g} s. Beforehand every tool has to reach our objective to {power_text(MOST)} on small "
+            f"{power_text(FINE)}, no run of another one is waited for that takes more than "
+            f"{WORTH_WAITING_FOR:g} times as long, or {SHORTEST_WAIT:g} s. "
+            f"Beforehand every tool has to reach our objective to {power_text(MOST)} on small "
             "data."
         )
         pieces.append(" ".join(remarks))

@@ -31,10 +31,10 @@ class LiblinearMulticore(Tool):
         self.model = train(self.problem, options)
 
     def get_result(self):
-        """Bring the planes into the order of the classes."""
+        """Bring the hyperplanes into the order of the classes."""
         labels = np.array(self.model.get_labels())
         n_tasks = self.signs.shape[0]
         columns = np.ctypeslib.as_array(self.model.w, (self.X.shape[1], n_tasks))
         # With two classes, the first label that it met is the positive one.
-        self.planes = columns.T * labels[0] if n_tasks == 1 else columns.T[np.argsort(labels)]
+        self.hyperplanes = columns.T * labels[0] if n_tasks == 1 else columns.T[np.argsort(labels)]
         return super().get_result()

@@ -24,7 +24,7 @@ class Maxmargin(Tool):
         """Fit all classes."""
         self.stop = stop
         self.model = self._fit(stop, self.solver)
-        self.planes = self.model.coef_
+        self.hyperplanes = self.model.coef_
 
     def get_result(self):
         """Add what is proven."""

@@ -25,4 +25,4 @@ class Liblinear(Tool):
             max_iter=2_000_000_000,
             random_state=0,
         )
-        self.planes = model.fit(self.X, self.y).coef_
+        self.hyperplanes = model.fit(self.X, self.y).coef_

@@ -32,4 +32,4 @@ class SnapML(Tool):
             max_iter=1_000_000_000,
             random_state=0,
         )
-        self.planes = model.fit(self.single, self.y).coef_
+        self.hyperplanes = model.fit(self.single, self.y).coef_

@@ -14,7 +14,7 @@ class Margin(InTurn):
     name = "margin"
     title = "margin: MarginPerceptron(gamma=None)"
     text = (
-        "Margins are those of the points (x, 1) and planes through the origin. `best margin` is "
+        "Margins are those of the points (x, 1) and hyperplanes through the origin. `best margin` is "
         "computed without the package, as a least-distance problem by non-negative least squares. The "
         "theorem promises a quarter of it, `proven share` is what the certificate promises. `bound` is "
         "the theorem's on the updates of a single guess that is at most the best margin. Wanted: a "
@@ -47,7 +47,7 @@ class Margin(InTurn):
 
 
 def largest_margin(X, y):
-    """The largest margin of the points (x, 1) by a plane through the origin.
+    """The largest margin of the points (x, 1) by a hyperplane through the origin.
 
     The shortest u with y_i u·(x_i, 1) >= 1 has length 1/margin. As a least-distance problem it is solved
     by the residual r of the non-negative least squares problem with the columns (y_i (x_i, 1), 1) and the

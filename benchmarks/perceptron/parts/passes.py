@@ -27,7 +27,7 @@ class Passes(InTurn):
     stop = Stop(passes=PASSES, sparse_intercept=False)
 
     def row(self, dataset, data, runs):
-        """Compare times and planes on one data set."""
+        """Compare times and hyperplanes on one data set."""
         ours, passes_only, rival = (runs[name] for name in ("maxmargin", "maxmargin, passes only", "scikit-learn"))
         ratio = median_ratio(ours, rival)
         row = {
@@ -55,12 +55,12 @@ def seconds_a_row(runs):
 
 
 def difference(w, other):
-    """The largest difference of two planes, relative to the largest entry."""
+    """The largest difference of two hyperplanes, relative to the largest entry."""
     return float(np.max(np.abs(w - other)) / np.max(np.abs(w)))
 
 
 def difference_on_part(result):
-    """The difference between a plane and ours from the same rows."""
+    """The difference between a hyperplane and ours from the same rows."""
     model = Perceptron(fit_intercept=result["fit_intercept"], shuffle=False, tol=None, max_iter=result["passes"]).fit(
         result["X"], result["y"]
     )

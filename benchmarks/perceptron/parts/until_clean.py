@@ -38,6 +38,6 @@ class UntilClean(InTurn):
 
 
 def accuracy(data, result):
-    """The share of rows on the right side of a plane."""
+    """The share of rows on the right side of a hyperplane."""
     scores = data["X"] @ result["w"] + result["intercept"]
     return f"{np.mean(np.where(scores >= 0.0, 1, -1) == data['y']):g}"

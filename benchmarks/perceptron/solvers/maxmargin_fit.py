@@ -23,7 +23,7 @@ class MaxmarginFit(Solver):
         ).fit(self.X, self.y)
 
     def get_result(self):
-        """Return the plane and the passes that were made."""
+        """Return the hyperplane and the passes that were made."""
         model = self.model
         return {
             "w": model.coef_[0],

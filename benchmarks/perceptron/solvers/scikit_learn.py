@@ -25,7 +25,7 @@ class ScikitLearn(Solver):
         ).fit(self.X, self.y)
 
     def get_result(self):
-        """Return the plane and the passes that were made."""
+        """Return the hyperplane and the passes that were made."""
         return {"w": self.model.coef_[0], "intercept": self.model.intercept_[0], "passes": self.passes}
 
     def _passes_until_clean(self, stop):

@@ -3,7 +3,7 @@
 from measure import back_and_forth, duration, median_ratio, median_seconds, timed
 from suite import Finding, Part
 
-PRICES = (1.0,)
+PENALTIES = (1.0,)
 QUALITIES = (1e-3, 1e-6)
 # The gap to which the optimum is known.
 FINE = 1e-9
@@ -23,14 +23,14 @@ class LogisticRace(Part):
     )
 
     def measure(self, dataset, solvers, options):
-        """Yield a row for each price and quality."""
+        """Yield a row for each penalty and quality."""
         data = options.load(dataset)
         solvers = [solver for solver in solvers if solver.takes(data["X"])]
         for solver in solvers:
             solver.set_data(**data)
         ours = next(solver for solver in solvers if solver.name == "maxmargin")
-        for price in PRICES:
-            ours.warm_up((price, FINE))
+        for penalty in PENALTIES:
+            ours.warm_up((penalty, FINE))
             optimum = ours.get_result()["objective"]
             for quality in QUALITIES:
                 stops = {
@@ -38,7 +38,7 @@ class LogisticRace(Part):
                     for solver in solvers
                     if (
                         stop := coarsest(
-                            solver, price, optimum * (1.0 + quality), None if solver is ours else options.cap
+                            solver, penalty, optimum * (1.0 + quality), None if solver is ours else options.cap
                         )
                     )
                     is not None
@@ -47,7 +47,7 @@ class LogisticRace(Part):
                 for k in range(options.repeats):
                     for solver in back_and_forth(list(stops), k):
                         runs[solver].append(timed(solver, stops[solver]))
-                yield self._finding(f"{dataset.name}, C = {price:g}, {quality:g}", ours, runs)
+                yield self._finding(f"{dataset.name}, C = {penalty:g}, {quality:g}", ours, runs)
 
     def _finding(self, name, ours, runs):
         rivals = [solver for solver in runs if solver is not ours]
@@ -66,12 +66,12 @@ class LogisticRace(Part):
         return f"{sum(ratio <= WANTED for ratio in ratios)} of {len(ratios)} rows within the fastest rival's time."
 
 
-def coarsest(solver, price, goal, cap):
+def coarsest(solver, penalty, goal, cap):
     """The first tolerance that is good enough; None where a run before it takes too long or there is none."""
     for tolerance in solver.tolerances:
-        run = timed(solver, (price, tolerance))
+        run = timed(solver, (penalty, tolerance))
         if run.result["objective"] <= goal:
-            return price, tolerance
+            return penalty, tolerance
         if cap is not None and run.seconds > cap:
             return None
     return None

@@ -12,7 +12,7 @@ TEXT = (
 
 
 class RidgeRace(Race):
-    """Two prices."""
+    """Two penalties."""
 
     name = "ridge"
     title = "ridge: ||y - Xw - b||² + λ||w||²"
@@ -21,9 +21,9 @@ class RidgeRace(Race):
 
 
 class LassoRace(Race):
-    """Three prices, to two tolerances."""
+    """Three penalties, to two tolerances."""
 
     name = "lasso"
     title = "lasso: 1/2 ||y - Xw - b||² + λ||w||_1"
     text = TEXT
-    stops = tuple(Stop("lasso", price, tolerance) for price in (0.1, 0.01, 0.001) for tolerance in (1e-4, 1e-8))
+    stops = tuple(Stop("lasso", penalty, tolerance) for penalty in (0.1, 0.01, 0.001) for tolerance in (1e-4, 1e-8))

@@ -69,7 +69,7 @@ class NewtonCholesky(_Rival):
     name = "newton-cholesky"
 
     def takes(self, X):
-        """Look at the columns."""
+        """Whether the columns are few enough."""
         return X.shape[1] <= LARGEST_MATRIX
 
 

@@ -16,14 +16,14 @@ class _Regression(Solver):
     parts: ClassVar[tuple[str, ...]] = ("ridge", "lasso")
 
     def set_data(self, X, y):
-        """Take the data, and find the largest useful price of the lasso."""
+        """Take the data, and find the largest useful penalty of the lasso."""
         self.X, self.y = X, y
         self.largest = float(np.abs(X.T @ (y - y.mean())).max())
 
     def run(self, stop):
         """Fit."""
         self.stop = stop
-        self.lam = stop.price if stop.kind == "ridge" else stop.price * self.largest
+        self.lam = stop.penalty if stop.kind == "ridge" else stop.penalty * self.largest
         self.model = self.make(stop).fit(self.X, self.y)
 
     def make(self, stop: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Sets that a plane separates, and sets that none does."""
+"""Sets that a hyperplane separates, and sets that none does."""
 
 from data import as_signs, load_text
 from datasets.covtype import CovtypeSparse

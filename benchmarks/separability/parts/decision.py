@@ -1,4 +1,4 @@
-"""Whether a plane separates the classes."""
+"""Whether a hyperplane separates the classes."""
 
 from contextlib import ExitStack
 
@@ -12,12 +12,12 @@ class Decision(Part):
     """Ours with its proof, beside HiGHS without."""
 
     name = "decision"
-    title = "decision: is there a plane?"
+    title = "decision: is there a hyperplane?"
     text = (
-        "`separate(X, y, tol=1.0)`, which ends with the first plane that separates the classes or with hull weights "
-        "that prove that none does, beside HiGHS on the linear program (its constraints are made before the clock "
-        "starts). `margin below` is the largest margin that any plane could still have, relative to R, where the "
-        "answer is no. Wanted: a ratio, HiGHS's time divided by ours, of at least 1 on every set."
+        "`separate(X, y, tol=1.0)`, which ends with the first hyperplane that separates the classes or with hull "
+        "weights that prove that none does, beside HiGHS on the linear program (its constraints are made before the "
+        "clock starts). `margin below` is the largest margin that any hyperplane could still have, relative to R, "
+        "where the answer is no. Wanted: a ratio, HiGHS's time divided by ours, of at least 1 on every set."
     )
 
     def measure(self, dataset, solvers, options):

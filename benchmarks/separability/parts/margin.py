@@ -15,10 +15,10 @@ class LargestMargin(Part):
     """To a relative width of the bracket, beside quadratic programming and LIBSVM."""
 
     name = "margin"
-    title = "margin: the plane with the largest one"
+    title = "margin: the hyperplane with the largest one"
     text = (
         f"`separate(X, y, tol={WIDTH:g})`, which ends when the margin is proven to be within {WIDTH:g} of the largest. "
-        "The rivals run with several tolerances; the fastest run whose plane, measured outside in float64, has a "
+        "The rivals run with several tolerances; the fastest run whose hyperplane, measured outside in float64, has a "
         f"margin within {WIDTH:g} of our upper bound counts. Where none does, the best one's distance is given, and "
         "the ratio is a bound: the cap, or the time of that run, divided by ours. Wanted: a ratio of at least "
         f"{WANTED:g} to the best rival."

@@ -1,4 +1,4 @@
-"""LIBSVM through scikit-learn, with a C so large that nothing is allowed in the street."""
+"""LIBSVM through scikit-learn, with a C so large that no point is allowed inside the margin."""
 
 import numpy as np
 import scipy.sparse as sp

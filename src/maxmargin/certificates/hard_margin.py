@@ -29,8 +29,8 @@ from maxmargin.problems.hard_margin import HardMarginProblem
 
 # Where no margin exceeds this share of R (some ten thousand roundings of a coordinate), or this number at all (rows of
 # zeros), it is tested whether the hulls meet exactly. A margin may be smaller: the share alone decides nothing.
-NO_MARGIN = 1e-11
-NOTHING = 1e-300
+SHARE_TO_TEST = 1e-11
+MARGIN_TO_TEST = 1e-300
 # Rows per block of a sum, at least: blocks, and then their sums, round less than one long sum.
 ROWS_PER_SUM = 256
 
@@ -63,7 +63,7 @@ def bracket_hard_margin(problem: HardMarginProblem, w: np.ndarray, b: float, bet
     # R bounds every margin, and so does the smaller of two upper bounds.
     upper = radius if math.isnan(upper) else min(radius, upper)
     weights = np.where(beta * problem.dataset.signs > 0.0, np.abs(beta), 0.0)
-    tiny = not lower > 0.0 and upper <= max(NO_MARGIN * radius, NOTHING)
+    tiny = not lower > 0.0 and upper <= max(SHARE_TO_TEST * radius, MARGIN_TO_TEST)
     meet = tiny and hulls_meet(problem, weights)
     return MarginBracket(lower=lower_bound(lower), upper=upper, radius=radius, space=problem.space, hulls_meet=meet)
 

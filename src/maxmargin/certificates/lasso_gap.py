@@ -48,8 +48,13 @@ class LassoGap(DualityGap):
         self._check_lower_bounds(proven, "unused", scale=0.0)
 
 
-def measure_lasso_gap(problem: LassoProblem, w: np.ndarray, b: float, n_threads: int = 1) -> LassoGap:
-    """Measure the duality gap of coefficients and an intercept; the dual point is made from their residuals."""
+def measure_lasso_gap(
+    problem: LassoProblem, w: np.ndarray, b: float, n_threads: int = 1, dual_point: np.ndarray | None = None
+) -> LassoGap:
+    """Measure the duality gap of coefficients and an intercept; the dual point is made from their residuals.
+
+    ``dual_point``, of shape (n,), is filled with the point whose value is ``dual``, before it is scaled.
+    """
     errors, lam = problem.errors.centred, problem.lam
     b = problem.errors.centring.intercept_here(w, b)
     with np.errstate(over="ignore", invalid="ignore"), Threads(n_threads) as threads:
@@ -62,6 +67,8 @@ def measure_lasso_gap(problem: LassoProblem, w: np.ndarray, b: float, n_threads:
         share = _best_share(point, lam, float(products.max(initial=0.0)))
         # The dual point zero is feasible and has the value zero.
         dual = max(0.0, down(down(share * point.gain) - up(0.5 * up(share * up(share * point.squares)))))
+        if dual_point is not None:
+            dual_point[:] = point.alpha if 0.0 < dual < math.inf else 0.0
         if not (math.isfinite(primal) and math.isfinite(dual)):
             return LassoGap(upper_bound(primal), 0.0, unused=0)
         radius = up(math.sqrt(up(2.0 * up(primal - dual))))

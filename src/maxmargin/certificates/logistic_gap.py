@@ -43,7 +43,7 @@ SMALLEST_SIZE = 1e-140
 # The smallest normal float64: what an exponential that underflows loses at most, also where it is flushed to zero.
 SMALLEST_NORMAL = 2.0**-1022
 # Probabilities below this are set to zero, so that their products do not underflow.
-NOTHING = 1e-190
+SMALLEST_PROBABILITY = 1e-190
 # The largest number of scores that are computed in rational arithmetic: about a second.
 MOST_EXACT = 20_000
 
@@ -130,6 +130,7 @@ def measure_logistic_gap(
     b: float,
     separating: tuple[np.ndarray, float] | None = None,
     n_threads: int = 1,
+    dual_point: np.ndarray | None = None,
 ) -> LogisticGap:
     """Measure the duality gap of a hyperplane.
 
@@ -142,6 +143,8 @@ def measure_logistic_gap(
         With C = inf, a hyperplane that may misclassify no point: a proof that there is no minimum.
     n_threads : int, default=1
         The number of threads that share the passes over the rows.
+    dual_point : ndarray of shape (n,), optional
+        Filled with the probabilities p_i, before one side is scaled down, whose value is ``dual``.
 
     Returns
     -------
@@ -165,8 +168,11 @@ def measure_logistic_gap(
     # A hyperplane with an intercept is not feasible where the problem has none.
     feasible = b == 0.0 or problem.fit_intercept
     value = upper_bound(primal.value) if feasible else math.inf
-    # Zero is a lower bound on every loss.
-    return LogisticGap(value, max(0.0, lower_bound(dual.value)), reach, margin, freed)
+    # Zero is a lower bound on every loss, and the value of the dual point zero.
+    bound = max(0.0, lower_bound(dual.value))
+    if dual_point is not None:
+        dual_point[:] = engine["others"] if bound > 0.0 else 0.0
+    return LogisticGap(value, bound, reach, margin, freed)
 
 
 def _reach(problem: LogisticProblem, w: np.ndarray) -> float:
@@ -205,7 +211,7 @@ def _dual_point(engine: MemoryEngine[LogisticProblem]) -> _DualPoint:
         linear = linear - float((problem.weights * linear).sum()) / (float(problem.weights.sum()) or 1.0)
         linear = linear + problem.best_intercept(linear)
     engine["centred"] = linear
-    engine.allocate("beta")
+    engine.allocate("others", "beta")
     sums = engine.map(_dual_terms)
     at_least, at_most, total = zip(*sums, strict=True)
     beta, entropies = engine["beta"], -total_at_most(-part for part in at_least)
@@ -221,11 +227,12 @@ def _dual_point(engine: MemoryEngine[LogisticProblem]) -> _DualPoint:
 
 
 def _dual_terms(block: Block[LogisticProblem]) -> tuple[float, float, float]:
-    """Write beta; return bounds on the sum of the entropies, below and above, and above on sum |beta|."""
+    """Write p and beta; return bounds on the sum of the entropies, below and above, and above on sum |beta|."""
     problem, rows = block.problem, block.rows
     others = sigmoid(-problem.signs[rows] * block["centred"])
     # All probabilities are feasible, also zero in place of those whose products could underflow.
-    others[others < NOTHING] = 0.0
+    others[others < SMALLEST_PROBABILITY] = 0.0
+    block["others"][:] = others
     counts = problem.loss_factor * problem.weights[rows]
     terms = counts * entropy(others)
     beta = np.multiply(counts * problem.signs[rows], others, out=block["beta"])

@@ -28,21 +28,21 @@ class UpdateRule:
 
     Attributes
     ----------
+    n_rows : int
+        The number of rows in a pass: those of positive weight that were not held out.
     passes : int
         The number of passes over the rows.
     smallest_step, largest_step : float
         The range of the step sizes.
     rows_at_once : int
         The number of points in one update: 1 for the online rule, n for the batch rule.
-    held_out : int
-        The number of rows that were not trained on.
     """
 
+    n_rows: int
     passes: int = 1
     smallest_step: float = 1.0
     largest_step: float = 1.0
     rows_at_once: int = 1
-    held_out: int = 0
 
 
 @dataclass(frozen=True)
@@ -128,14 +128,13 @@ class MistakeBound(Certificate):
 
 
 def bound_mistakes(
-    geometry: Geometry, rule: UpdateRule, mistakes: int | None = None, gamma: float | None = None
+    geometry: Geometry, rule: UpdateRule, mistakes: int | None, gamma: float | None = None
 ) -> MistakeBound:
     """Bound the mistakes of any run of ``rule`` on the geometry's points by its hyperplane."""
     start = up(geometry.start_length / rule.largest_step) if geometry.start_length else 0.0
     ratio = rule.largest_step / rule.smallest_step
-    n_rows = geometry.margins.size
     chosen = 0.0
-    if n_rows and math.isfinite(geometry.radius):
+    if geometry.margins.size and math.isfinite(geometry.radius):
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             chosen = _best_gamma(geometry, rule, start) if gamma is None else gamma
     if not 0.0 < chosen < math.inf:
@@ -159,7 +158,7 @@ def bound_mistakes(
         gamma=chosen,
         deficit=deficit,
         radius=geometry.radius,
-        examples=rule.passes * (n_rows - rule.held_out),
+        examples=rule.passes * rule.n_rows,
         bracket=bracket_margin(geometry),
     )
 
@@ -289,5 +288,6 @@ def mistake_bound(
     if not (w.any() or b):
         raise ValueError("coef is zero: no hyperplane, and so no bound.")
     problem = PerceptronProblem(dataset, fit_intercept=augmented, normalize=run.normalize)
-    rule = UpdateRule(passes=run.passes, rows_at_once=dataset.points.n_rows if run.batch else 1)
+    n_rows = dataset.points.n_rows
+    rule = UpdateRule(n_rows, run.passes, rows_at_once=n_rows if run.batch else 1)
     return bound_mistakes(linear_geometry(problem, w, b), rule, run.mistakes, gamma)

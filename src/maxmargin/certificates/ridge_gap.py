@@ -9,7 +9,7 @@ from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.rounding import SMALLEST, UNIT, down, length_at_most, lower_bound, up, upper_bound
 from maxmargin.certificates.squared_errors import (
-    NEGLIGIBLE,
+    NEGLIGIBLE_ERROR,
     combination_of,
     dual_of,
     products_at_most,
@@ -56,8 +56,13 @@ class RidgeGap(DualityGap):
         self._check_lower_bounds(proven, "radius", scale=proven.radius)
 
 
-def measure_ridge_gap(problem: RidgeProblem, w: np.ndarray, b: float, n_threads: int = 1) -> RidgeGap:
-    """Measure the duality gap of coefficients and an intercept; the dual point is made from their residuals."""
+def measure_ridge_gap(
+    problem: RidgeProblem, w: np.ndarray, b: float, n_threads: int = 1, dual_point: np.ndarray | None = None
+) -> RidgeGap:
+    """Measure the duality gap of coefficients and an intercept; the dual point is made from their residuals.
+
+    ``dual_point``, of shape (n,), is filled with the point whose value is ``dual``, before it is scaled.
+    """
     errors, lam = problem.errors.centred, problem.lam
     b = problem.errors.centring.intercept_here(w, b)
     length, radius = length_at_most(w), math.inf
@@ -70,7 +75,7 @@ def measure_ridge_gap(problem: RidgeProblem, w: np.ndarray, b: float, n_threads:
         gain, curvature = point.gain, point.squares
         if lam > 0.0:
             curvature = up(
-                curvature + up(squared_combination_at_most(engine, point, NEGLIGIBLE * lam * curvature) / lam)
+                curvature + up(squared_combination_at_most(engine, point, NEGLIGIBLE_ERROR * lam * curvature) / lam)
             )
         else:
             spreads = spreads_between(errors)[0]
@@ -80,13 +85,11 @@ def measure_ridge_gap(problem: RidgeProblem, w: np.ndarray, b: float, n_threads:
             products = products_at_most(errors, point, combination_of(engine, point)) / spreads + SMALLEST
             products[too_small] = math.inf
             gain = down(gain - up(radius * length_at_most(products * (1.0 + 2.0 * UNIT))))
-        dual = _best_on_ray(gain, curvature)
-    return RidgeGap(
-        primal=upper_bound(primal),
         # The dual point zero is feasible and has the value zero.
-        dual=max(0.0, lower_bound(dual)),
-        radius=radius,
-    )
+        dual = max(0.0, lower_bound(_best_on_ray(gain, curvature)))
+    if dual_point is not None:
+        dual_point[:] = point.alpha if dual > 0.0 else 0.0
+    return RidgeGap(primal=upper_bound(primal), dual=dual, radius=radius)
 
 
 def _too_small(errors: SquaredErrors, spreads: np.ndarray) -> np.ndarray:

@@ -11,10 +11,8 @@ import math
 
 import numpy as np
 
-# The unit roundoff u of float64.
-UNIT = 2.0**-53
-# The smallest positive float64: the most that underflow takes from one product.
-SMALLEST = 2.0**-1074
+from maxmargin.data.exact_numbers import SMALLEST as SMALLEST
+from maxmargin.data.exact_numbers import UNIT as UNIT
 
 
 def gamma(terms: int) -> float:

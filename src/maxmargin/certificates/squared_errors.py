@@ -26,9 +26,9 @@ from maxmargin.engine import MemoryEngine
 from maxmargin.problems.squared_errors import SquaredErrors
 
 # Share of the value below which the rounding error is not bounded more finely, which would take another pass.
-NEGLIGIBLE = 1e-9
+NEGLIGIBLE_ERROR = 1e-9
 # Numbers that are added in float64 before their sum is added exactly.
-PIECE = 128
+SUMMED_AT_ONCE = 128
 
 
 class Dual(NamedTuple):
@@ -60,7 +60,7 @@ def squares_at_most(errors: SquaredErrors, w: np.ndarray, b: float, residuals: n
     points = errors.points
     about = float((errors.weighted(residuals) * residuals).sum())
     coarse = _squares_given_sizes(errors, b, residuals, row_lengths_at_most(points) * length_at_most(w))
-    if coarse - about <= NEGLIGIBLE * (about + penalty):
+    if coarse - about <= NEGLIGIBLE_ERROR * (about + penalty):
         return coarse
     # Where columns have very different sizes, another pass over the rows gives a much smaller bound.
     return min(coarse, _squares_given_sizes(errors, b, residuals, absolute_scores_at_most(points, w)))
@@ -94,8 +94,8 @@ def dual_of(errors: SquaredErrors, residuals: np.ndarray) -> Dual:
 
 def _size_of_sum_at_most(values: np.ndarray) -> float:
     """|sum of all values|, at most: short pieces are summed in float64, their sums exactly."""
-    pieces = np.add.reduceat(values, np.arange(0, values.size, PIECE))
-    off = gamma(PIECE) * sum_at_most(np.abs(values))
+    pieces = np.add.reduceat(values, np.arange(0, values.size, SUMMED_AT_ONCE))
+    off = gamma(SUMMED_AT_ONCE) * sum_at_most(np.abs(values))
     return up(up(abs(exact_sum(pieces)) * (1.0 + 4.0 * UNIT)) + up(off))
 
 

@@ -482,7 +482,7 @@ def _cost_of_imbalance(problem: LinearSVMProblem, sides: _Sides, length: float, 
     return up(up(share * sizes) + up(moved * up(length + moved)))
 
 
-def balancing_share(beta: np.ndarray, rounded: float = 0.0) -> float:
+def balancing_share(beta: np.ndarray, rounded: float) -> float:
     """The share by which the heavier side has to shrink, at most, so that the sum is exactly zero.
 
     ``rounded`` bounds the error of the sum, where the duals themselves are rounded.

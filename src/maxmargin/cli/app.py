@@ -19,13 +19,12 @@ from maxmargin.cli.info import info
 from maxmargin.cli.predict import predict
 from maxmargin.cli.quick_start import collect_garbage_rarely, import_scikit_learn
 from maxmargin.cli.separate import separate
-from maxmargin.cli.train import train
+from maxmargin.cli.train import INTERRUPTED, train
 from maxmargin.cli.verify import verify
 
-# Exit codes besides 0; ``verify`` adds 1 (the certificate does not hold) and ``separate`` 3 (undecided).
+# Exit codes besides 0; ``verify`` adds 1 (the certificate does not hold), ``separate`` 3 (undecided) and ``train`` 130.
 ERROR = 2
 UNEXPECTED = 70
-INTERRUPTED = 130
 BROKEN_PIPE = 141
 # Errors whose message says what to do.
 EXPLAINED = (ValueError, OSError, ImportError, MemoryError)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.cli.checks import STANDARD_INPUT, labelled, refuse_unreadable, refuse_unwritable
+from maxmargin.cli.checks import labelled, refuse_unreadable, refuse_unwritable
 from maxmargin.cli.console import JSON, ZERO_BASED, Entry, expand_options, proof_entry, report, working
 from maxmargin.cli.models import KERNELS, MODELS, is_regression, make_model, number_or_name, score, score_name
 from maxmargin.cli.search import SEARCH_FOLDS, Clock, best_of, grid_of, refuse_empty_search, scores_in_folds
+from maxmargin.files.compression import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from maxmargin.files import DataFile

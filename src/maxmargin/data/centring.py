@@ -23,7 +23,7 @@ SAMPLE_ROWS = 512
 # Rows whose weight is below this share of the largest weight are left out of the estimate.
 NEGLIGIBLE_WEIGHT = 1e-6
 # Relative rounding error that the mean of SAMPLE_ROWS equal numbers may have.
-ROUNDED = 1e-13
+ROUNDED_MEAN = 1e-13
 
 
 class Centring(NamedTuple):
@@ -84,7 +84,7 @@ def centred_and_scaled(points: Points, *, may_move: bool) -> Centring:
     return Centring(points, centre, scale)
 
 
-def centred(points: Points, *, may_move: bool, weights: np.ndarray | None = None) -> Centring:
+def centred(points: Points, *, may_move: bool, weights: np.ndarray | None) -> Centring:
     """Centre the columns that are very far from zero, if there is an intercept; every entry is rounded once.
 
     The centre need not be the mean: any point among the rows will do, so that a sample suffices.
@@ -124,7 +124,7 @@ def estimate_offsets(points: Points, times: float = FAR, weights: np.ndarray | N
         return None
     # A constant column becomes exactly zero.
     first = Points(sample.matrix[:1]).combination(np.ones(1))
-    return np.where(np.abs(offsets - first) <= ROUNDED * np.abs(offsets), first, offsets)
+    return np.where(np.abs(offsets - first) <= ROUNDED_MEAN * np.abs(offsets), first, offsets)
 
 
 def column_offsets(means: np.ndarray, squares: np.ndarray, times: float = FAR) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.blocks import row_blocks
-from maxmargin.data.rows import Matrix, Rows, rows_of
+from maxmargin.data.rows import Matrix, Rows, as_dense, rows_of
 
 # Share of non-zero coefficients below which gathering their rows is cheaper than reading all rows.
 GATHER_SHARE = 0.02
@@ -82,7 +82,7 @@ class Points:
         """Whether the rows are compressed."""
         return bool(sp.issparse(self.matrix))
 
-    @property
+    @cached_property
     def entries_per_row(self) -> float:
         """The mean number of stored entries of a row."""
         stored = self.matrix.nnz if sp.issparse(self.matrix) else self.matrix.size
@@ -229,7 +229,7 @@ def row_lengths(rows: Matrix) -> np.ndarray:
 
     Lengths below 1e-300 become 1e-300, so that their inverse is finite.
     """
-    dense = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64)
+    dense = as_dense(rows).astype(np.float64)
     powers = np.frexp(np.abs(dense).max(axis=1, initial=0.0))[1]
     lengths = np.ldexp(np.sqrt(squared_norms(np.ldexp(dense, -powers[:, None]))), powers)
     return np.where(lengths > 0.0, np.maximum(lengths, 1e-300), 0.0)

@@ -108,7 +108,9 @@ class MemoryEngine(Engine[ProblemT]):
         """Cut the rows into a power of two of blocks, which two, four or eight threads share evenly."""
         n_blocks = 1 << min(most, self._most_blocks).bit_length() - 1
         blocks = self._blocks.get(n_blocks)
-        if blocks is None:
+        if blocks is None and n_blocks == 1:
+            blocks = self._blocks[1] = [Block(self.problem, self.index, dict(self._vectors))]
+        elif blocks is None:
             cuts = [self.n_rows * k // n_blocks for k in range(n_blocks + 1)]
             parts = [slice(first, last) for first, last in pairwise(cuts)]
             blocks = [

@@ -1,13 +1,13 @@
 """Threads that share a list of jobs, and passes over ranges of items."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 from types import TracebackType
 from typing import Any, TypeVar
 
-# Matrix entries of the smallest block that is worth waking a thread for.
+# Matrix entries of the smallest block that is worth a thread.
 ENTRIES_PER_BLOCK = 1 << 17
 MOST_BLOCKS = 64
 
@@ -33,23 +33,29 @@ class Threads:
         """The number of threads."""
         return self._n_threads
 
-    def run(self, jobs: Sequence[Callable[[], T]]) -> list[T]:
-        """Run all jobs, every thread a stretch of neighbours; return their results in order."""
+    def run(self, jobs: Sequence[Callable[[], T]], *, alike: bool = True) -> list[T]:
+        """Run all jobs, every thread a stretch of neighbours; return their results in order.
+
+        Jobs that are not ``alike`` in their work are taken one at a time by the next thread that is free.
+        """
         n_workers = min(self._n_threads, len(jobs))
         if n_workers <= 1:
             return [job() for job in jobs]
         results: list[Any] = [None] * len(jobs)
 
-        def work(start: int, stop: int) -> None:
-            for number in range(start, stop):
+        def work(numbers: Iterable[int]) -> None:
+            for number in numbers:
                 results[number] = jobs[number]()
 
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._n_threads - 1)
         ends = [len(jobs) * k // n_workers for k in range(n_workers + 1)]
-        others = [self._pool.submit(work, a, b) for a, b in pairwise(ends[1:])]
+        shares: list[Iterable[int]] = [range(*stretch) for stretch in pairwise(ends)]
+        if not alike:
+            shares = [iter(range(len(jobs)))] * n_workers
+        others = [self._pool.submit(work, share) for share in shares[1:]]
         try:
-            work(0, ends[1])
+            work(shares[0])
         finally:
             for other in others:
                 other.result()

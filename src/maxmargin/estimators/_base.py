@@ -1,25 +1,33 @@
 """The fit template of all estimators, and what classifiers share."""
 
 import math
+import sys
 import threading
 import time
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from functools import cache, partial
 from numbers import Integral
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import joblib
 import numpy as np
+import sklearn
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+import maxmargin
 from maxmargin.certificates import Certificate, MarginBracket, NotSeparableError, PerClass
 from maxmargin.data import (
     LabelledPoints,
+    Points,
     Tasks,
     validate_labels,
     validate_points,
@@ -28,16 +36,24 @@ from maxmargin.data import (
 )
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.partitions import PartitionedData, is_collection
+from maxmargin.engine import Threads
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
-from maxmargin.estimators._progress import FitProgress, in_threads, solve_in_time
-from maxmargin.estimators._warnings import warn_user
+from maxmargin.estimators._progress import FitProgress, solve_in_time
 from maxmargin.reconciliation import Goal, reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, interrupt_handler
+
+# Entries of a pass whose time is measured.
+ENTRIES_TO_MEASURE = 1 << 22
+# What a certificate takes apart from passes over the rows.
+SECONDS_PER_TASK = 1e-3
 
 # A solver: problem, options, monitor and start to result.
 Solve = Callable[..., Any]
 # The starts of all tasks, and the options of their solver.
 Attempt = tuple[Sequence[Any], Any]
+
+# Frames of these packages are not the user's.
+_PACKAGES = tuple(str(Path(str(package.__file__)).parent) for package in (maxmargin, sklearn, joblib))
 
 
 class CertifiedModel(CallbackSupportMixin, BaseEstimator):
@@ -48,8 +64,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         fit ─ validate ─ tasks ─ problems (built once) ─ solve(problem, options, monitor, start) -> Result
             ─ attributes ─ certify(problem) ─ reconcile(status, certificate) ─ report
 
-    An estimator is its parameters, its documentation, and the methods that the template calls: ``_validate``,
-    ``_tasks``, ``_problem``, ``_starts``, ``_options``, ``_solver``, ``_set_attributes``, ``_certify_task``, ``_goal``.
+    An estimator is its parameters (the fields of a dataclass; ``init=False`` marks attributes of a fit), its
+    documentation, and the methods that the template calls: ``_validate``, ``_tasks``, ``_problem``, ``_starts``,
+    ``_options``, ``_solver``, ``_set_attributes``, ``_certify_task``, ``_goal``.
     The fit works on a copy without the attributes of the last fit, and the model takes over the copy's attributes in
     one assignment at the end: a fit that fails leaves the last model whole. With them it takes over the parameters of
     the fit: whatever a fitted model computes later is about these (``_as_fitted``).
@@ -67,6 +84,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     _private_attributes: ClassVar[tuple[str, ...]] = ()
     # Parameters that say how predictions are given, not what was fitted: they may change after the fit.
     _prediction_parameters: ClassVar[tuple[str, ...]] = ()
+
+    # The time of a certificate, in passes over the rows (scores, and a combination), as measured.
+    _certificate_passes = 12.0
 
     # What to do where a status is a failure; None where it is not.
     _advice_when_stalled: str | None = None
@@ -132,16 +152,26 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         """Solve every task, several at once where there are several; the bits do not depend on how many."""
         starts, options = attempt
         progress = FitProgress(self, tasks, self._most_steps(), model)
+        per_entry, reserves = 0.0, [0.0] * tasks.n_tasks
+        if seconds is not None:
+            before = time.perf_counter()
+            certificates, per_entry = model._certificate_seconds(tasks)
+            # However long a certificate takes, half of the time is for the model.
+            seconds = max(0.0, seconds - min(certificates, 0.5 * seconds) - (time.perf_counter() - before))
         with model._solving(problems, options) as (solve, at_once):
-            at_once = min(tasks.n_tasks, at_once or self._n_threads())
+            at_once = self._at_once(tasks.n_tasks) if at_once is None else min(tasks.n_tasks, at_once)
             began = time.perf_counter()
 
             def run(k: int, start: Any, share: float | None) -> Any:
                 limit = None if share is None else time.perf_counter() - began + share
-                return solve(problems[k], options, Monitor(limit, progress.of_task(k), stop_requested, began), start)
+                monitor = Monitor(limit, progress.of_task(k), stop_requested, began, per_entry)
+                reserves[k] = 0.0
+                result = solve(problems[k], options, monitor, start)
+                reserves[k] = monitor.reserve
+                return result
 
             progress.begin()
-            results = solve_in_time(run, starts, seconds, at_once)
+            results = solve_in_time(run, starts, seconds, at_once, lambda: sum(reserves))
             progress.end()
         return results
 
@@ -157,7 +187,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _without_fit(self) -> Self:
         """A copy without the attributes of a fit."""
-        model = copy(self)
+        model = type(self).__new__(type(self))
         model.__dict__ = {name: value for name, value in vars(self).items() if not self._is_fitted_attribute(name)}
         return model
 
@@ -201,9 +231,11 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         new |= {name: value for name, value in vars(model).items() if self._is_fitted_attribute(name)}
         self.__dict__ = new
 
-    def _is_fitted_attribute(self, name: str) -> bool:
+    @classmethod
+    @cache
+    def _is_fitted_attribute(cls, name: str) -> bool:
         fitted = name.endswith("_") and not name.endswith("__")
-        return fitted or name == "_fit_params" or name in self._private_attributes
+        return fitted or name == "_fit_params" or name in cls._private_attributes
 
     def _check_collections(self, X: Any) -> None:
         """Refuse Dask collections, or parameters that do not go with them."""
@@ -307,10 +339,23 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:
         """Compute the certificate from data and fitted attributes alone."""
-        proofs = in_threads(self._n_threads(), lambda k: self._certify_task(k, problems[k]), len(problems))
-        if len(proofs) == 1:
-            return proofs[0]
-        return PerClass({plain(label): proof for label, proof in zip(tasks.classes, proofs, strict=True)})
+        jobs = [partial(self._certify_task, k, problem) for k, problem in enumerate(problems)]
+        with Threads(self._at_once(len(jobs))) as threads:
+            proofs = threads.run(jobs, alike=False)
+        return proof_or_per_class(getattr(tasks, "classes", ()), proofs)
+
+    def _certificate_seconds(self, tasks: Tasks) -> tuple[float, float]:
+        """Estimate what the certificates of all tasks take, and besides for every entry of a kernel matrix.
+
+        A certificate reads the rows a known number of times: the time of one pass is measured.
+        """
+        points = tasks.points
+        n_rows = min(points.n_rows, 1 + int(ENTRIES_TO_MEASURE / max(1.0, points.entries_per_row)))
+        some, began = Points(points.matrix[:n_rows]), time.perf_counter()
+        some.combination(some.scores(np.ones(points.n_columns)))
+        of_pass = (time.perf_counter() - began) * points.n_rows / n_rows
+        at_once = min(tasks.n_tasks, self._n_threads())
+        return (SECONDS_PER_TASK + self._certificate_passes * of_pass) * tasks.n_tasks / at_once, 0.0
 
     @abstractmethod
     def _certify_task(self, k: int, problem: Any) -> Certificate:
@@ -333,6 +378,10 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     def _n_threads(self) -> int:
         return effective_n_jobs(getattr(self, "n_jobs", None))
 
+    def _at_once(self, n_tasks: int) -> int:
+        """How many of so many tasks run at a time; one task asks for no threads, which costs a small fit much."""
+        return 1 if n_tasks == 1 else min(n_tasks, self._n_threads())
+
     def _most_steps(self) -> int | None:
         """The largest number of iterations, if there is one."""
         return self.max_iter
@@ -352,6 +401,21 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         if advice is not None:
             name = type(self).__name__
             warn_user(f"{name}: {advice}. The model is usable as it is. Proven: {self.certificate_}", LimitWarning)
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Issue a warning at the innermost frame outside this package, scikit-learn and joblib."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGES):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def proof_or_per_class(classes: Iterable[Any], proofs: Sequence[Certificate]) -> Certificate | PerClass:
+    """The one certificate of two classes, or one for each class."""
+    if len(proofs) == 1:
+        return proofs[0]
+    return PerClass({plain(label): proof for label, proof in zip(classes, proofs, strict=True)})
 
 
 def certificates_of(certificate: Certificate | PerClass, n_tasks: int) -> list[Certificate]:

@@ -20,20 +20,24 @@ PUBLIC = {"_duals": "dual_coef_", "_ends": "coef_"}
 
 def refuse_not_finite(model: Any, names: Iterable[str]) -> None:
     """Raise ValueError where a fitted attribute has nan, or an infinite number that is no bound."""
-    # Public names first: they are those that an error should name.
-    for name in sorted(names, key=lambda name: (name.startswith("_"), name)):
-        value = getattr(model, name)
-        if name not in ROWS and not is_finite(value, may_be_infinite=name in MAY_BE_INFINITE):
-            raise ValueError(
-                f"{type(model).__name__}: {PUBLIC.get(name, name)} is not finite: numbers overflow or cancel on these "
-                "data, so there is no model. Centre and rescale the columns of X (for example StandardScaler), y and "
-                "the weights, use less extreme parameters, or a kernel that is positive semidefinite."
-            )
+    bad = [
+        name
+        for name in names
+        if name not in ROWS and not is_finite(getattr(model, name), may_be_infinite=name in MAY_BE_INFINITE)
+    ]
+    if bad:
+        # Public names first: they are those that an error should name.
+        name = min(bad, key=lambda name: (name.startswith("_"), name))
+        raise ValueError(
+            f"{type(model).__name__}: {PUBLIC.get(name, name)} is not finite: numbers overflow or cancel on these "
+            "data, so there is no model. Centre and rescale the columns of X (for example StandardScaler), y and "
+            "the weights, use less extreme parameters, or a kernel that is positive semidefinite."
+        )
 
 
 def refuse_bad_starts(starts: Iterable[Any]) -> None:
     """Raise ValueError where the start of a run is not finite."""
-    for start in starts:
+    for start in filter(None, starts):
         for name in ("w", "intercept", "beta", "scores"):
             if not is_finite(getattr(start, name, None)):
                 raise ValueError(
@@ -50,6 +54,8 @@ def is_finite(value: Any, *, may_be_infinite: bool = False) -> bool:
         return not np.isnan(value).any() if may_be_infinite else bool(np.isfinite(value).all())
     if isinstance(value, (float, np.floating)):
         return not math.isnan(value) if may_be_infinite else math.isfinite(value)
+    if isinstance(value, (int, str)):
+        return True
     if isinstance(value, Mapping):
         value = list(value.values())
     elif is_dataclass(value):

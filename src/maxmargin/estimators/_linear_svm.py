@@ -4,8 +4,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -34,26 +35,32 @@ SOLVERS_OF_PROBLEMS: dict[type, Solve] = {
 }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearSVM(RegularizedModel):
     """Parameters, solvers and attributes that linear support vector classification and regression share."""
 
-    _takes_collections = True
+    _takes_collections: ClassVar[bool] = True
 
+    fit_intercept: bool = True
+    penalize_intercept: bool = False
+    intercept_scaling: float = 1.0
+    tol: float = 1e-4
+    solver: str = "auto"
+    selection: str = "random"
+    max_iter: int | None = None
+    max_time: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    warm_start: bool = False
+    verbose: int = 0
     loss: str
-    fit_intercept: bool
-    penalize_intercept: bool
-    intercept_scaling: float
-    solver: str
-    selection: str
-    max_iter: int
-    warm_start: bool
 
-    coef_: np.ndarray
-    intercept_: np.ndarray
-    dual_coef_: np.ndarray
-    support_: np.ndarray
+    coef_: np.ndarray = field(init=False)
+    intercept_: np.ndarray = field(init=False)
+    dual_coef_: np.ndarray = field(init=False)
+    support_: np.ndarray = field(init=False)
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "fit_intercept": ["boolean"],
         "penalize_intercept": ["boolean"],

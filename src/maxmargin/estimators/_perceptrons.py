@@ -25,7 +25,7 @@ STALLED_ADVICE = (
 class OnlineClassifier(CertifiedClassifier):
     """Perceptrons that learn from a stream of rows."""
 
-    _advice_for_collections = "learn from one partition after the other by partial_fit, or use LinearSVC"
+    _advice_for_collections: ClassVar[str] = "learn from one partition after the other by partial_fit, or use LinearSVC"
 
     max_time: float | None
 
@@ -97,15 +97,15 @@ def set_passes(model: Any, results: Sequence[PerceptronResult]) -> None:
     model.criterion_per_pass_ = None if any(one is None for one in criteria) else one_or_all(criteria)
 
 
-def update_rule(problem: PerceptronProblem, passes: int, *, batch: bool, held_out: int = 0) -> UpdateRule:
+def update_rule(problem: PerceptronProblem, passes: int, *, batch: bool, held_out: int) -> UpdateRule:
     """The update rule of a run, as the mistake bounds need it: its passes, and its steps on the points."""
     steps = (problem.steps * problem.lengths)[problem.dataset.counted]
     return UpdateRule(
+        n_rows=steps.size - held_out,
         passes=passes,
         smallest_step=float(steps.min()),
         largest_step=float(steps.max()),
         rows_at_once=steps.size if batch else 1,
-        held_out=held_out,
     )
 
 

@@ -3,12 +3,13 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from sklearn.callback import CallbackContext
 
 from maxmargin.data import Tasks
+from maxmargin.engine import Threads
 from maxmargin.solvers.core import Status, StepReport, step_listener
 
 
@@ -105,10 +106,16 @@ class FitProgress:
 
 
 class TimeBudget:
-    """Divides seconds among tasks: each gets its share of the time that is left when it begins."""
+    """Divides seconds among tasks: each gets its share of the time that is left when it begins.
 
-    def __init__(self, max_time: float | None, n_tasks: int, n_threads: int) -> None:
+    ``reserved`` returns the seconds of all tasks so far that are kept for their certificates.
+    """
+
+    def __init__(
+        self, max_time: float | None, n_tasks: int, n_threads: int, reserved: Callable[[], float] = float
+    ) -> None:
         self._ends = None if max_time is None else time.perf_counter() + max_time
+        self._reserved = reserved
         self._n_waiting = n_tasks
         self._n_threads = n_threads
         self._lock = threading.Lock()
@@ -118,39 +125,38 @@ class TimeBudget:
         if self._ends is None:
             return None
         with self._lock:
-            left = max(0.0, self._ends - time.perf_counter())
+            left = max(0.0, self._ends - self._reserved() - time.perf_counter())
             share = left * min(1.0, self._n_threads / self._n_waiting)
             self._n_waiting -= 1
         return share
 
 
 def solve_in_time(
-    run: Callable[[int, Any, float | None], Any], starts: Sequence[Any], seconds: float | None, n_threads: int
+    run: Callable[[int, Any, float | None], Any],
+    starts: Sequence[Any],
+    seconds: float | None,
+    n_threads: int,
+    reserved: Callable[[], float] = float,
 ) -> list[Any]:
     """Call ``run(task, start, share)`` for every task, with one limit for all of them.
 
     Each task first gets its share of the time, so that a slow one takes nothing from the others. Time that these leave
-    goes to the tasks whose share was too short: they continue from their results until all is used up.
+    goes to the tasks whose share was too short: they continue from their results until all is used up, but for what is
+    ``reserved``.
     """
     ends = None if seconds is None else time.perf_counter() + seconds
     results, tasks = list(starts), list(range(len(starts)))
     while True:
         left = None if ends is None else max(0.0, ends - time.perf_counter())
-        budget = TimeBudget(left, len(tasks), n_threads)
+        budget = TimeBudget(left, len(tasks), n_threads, reserved)
 
         def run_one(k: int, tasks: list[int] = tasks, budget: TimeBudget = budget) -> Any:
             return run(tasks[k], results[tasks[k]], budget.share())
 
-        for task, result in zip(tasks, in_threads(n_threads, run_one, len(tasks)), strict=True):
-            results[task] = result
+        jobs = [partial(run_one, k) for k in range(len(tasks))]
+        with Threads(n_threads) as threads:
+            for task, result in zip(tasks, threads.run(jobs, alike=False), strict=True):
+                results[task] = result
         tasks = [k for k in tasks if results[k].status is Status.TIME_LIMIT and results[k].can_continue]
-        if not tasks or ends is None or time.perf_counter() >= ends:
+        if not tasks or ends is None or time.perf_counter() >= ends - reserved():
             return results
-
-
-def in_threads(n_threads: int, run: Callable[[int], Any], n_tasks: int) -> list[Any]:
-    """Call ``run`` for every task, in threads where there are several."""
-    if min(n_threads, n_tasks) <= 1:
-        return [run(task) for task in range(n_tasks)]
-    with ThreadPoolExecutor(min(n_threads, n_tasks)) as pool:
-        return list(pool.map(run, range(n_tasks)))

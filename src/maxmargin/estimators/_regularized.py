@@ -65,6 +65,8 @@ class RegularizedModel(CertifiedModel):
     def _prepare(self, data: Any) -> None:
         if not math.isinf(self.C):
             validate_factors("C", self.C, data.weights)
+        elif self._advice_without_solution is not None:
+            self._refuse_classes_without_weight(data, "C=inf, the hard margin,")
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         negligible = NEGLIGIBLE_LOSS * self.C if math.isfinite(self.C) else 0.0

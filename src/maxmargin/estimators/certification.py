@@ -1,6 +1,7 @@
 """Compute a fitted model's certificate anew, from data alone."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -87,7 +88,9 @@ def _certify_other(model: Any, X: Any, y: Any, sample_weight: Any, problem: dict
     return certify_foreign(model, X, y, sample_weight)
 
 
-def check_claims(estimator: CertifiedModel, proof: Certificate | PerClass) -> None:
+def check_claims(
+    estimator: CertifiedModel, proof: Certificate | PerClass, problems: Sequence[Any] | None = None
+) -> None:
     """Compare the claims of a model with a proof: its certificate, objective, margin and status.
 
     Parameters
@@ -95,6 +98,9 @@ def check_claims(estimator: CertifiedModel, proof: Certificate | PerClass) -> No
     estimator : a fitted estimator of this package
     proof : Certificate or PerClass
         What ``certify`` computed for it.
+    problems : sequence of problems, optional
+        Those of the tasks, as in the fit. Without them the status is judged by the proof alone, which does not tell
+        an objective that is a rounding error of the targets.
 
     Raises
     ------
@@ -110,12 +116,12 @@ def check_claims(estimator: CertifiedModel, proof: Certificate | PerClass) -> No
     # A kernel SVM derives its margin from the certificate, which is checked already.
     if "margin_" in vars(model):
         _refuse_others("margin_", model.margin_, model._margins(proofs), agreement)
-    _check_status(model, proofs)
+    _check_status(model, proofs, [None] * len(proofs) if problems is None else problems)
 
 
-def _check_status(model: Any, proofs: list[Any]) -> None:
+def _check_status(model: Any, proofs: list[Any], problems: Sequence[Any]) -> None:
     """Every task is solved where the status says so; other claims are about one task at least."""
-    goals = [model._goal(k) for k in range(len(proofs))]
+    goals = [model._goal(k, problem) for k, problem in enumerate(problems)]
     proven = [
         proven_claims(proof, goal if goal.tol is None else replace(goal, tol=goal.tol + AGREEMENT))
         for proof, goal in zip(proofs, goals, strict=True)

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -20,6 +21,7 @@ from maxmargin.problems.partitioned import PartitionedSVM
 from maxmargin.solvers.core import Result, warm_start
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearSVC(LinearSVM, LinearClassifier):
     r"""Linear support vector classification, solved to a certified duality gap.
 
@@ -57,7 +59,8 @@ class LinearSVC(LinearSVM, LinearClassifier):
     class_weight : dict, "balanced" or None, default=None
         Factors on C for each class.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
-        More than two classes one against the rest, or in one problem (hinge loss, coordinate ascent in random order):
+        More than two classes one against the rest, or in one problem (hinge loss; coordinate ascent in random order,
+        and with ``solver="auto"`` Newton steps where it is slow and classes and columns are few):
         sum of C max(0, max over the other classes m of 1 + f_m(x) - f_y(x)). For two classes that is the
         two-class problem with 2C.
     n_jobs : int or None, default=None
@@ -110,52 +113,20 @@ class LinearSVC(LinearSVM, LinearClassifier):
     True
     """
 
+    C: float = field(default=1.0, kw_only=False)
+    loss: str = "hinge"
+    class_weight: Any = None
+    multi_class: str = "ovr"
+
     _advice_without_solution = "C=inf has no solution: use a soft margin, for example LinearSVC(C=1.0)."
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         **LinearSVM._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],
         "loss": [StrOptions(set(LOSSES))],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "multi_class": [StrOptions({"ovr", "crammer_singer"})],
     }
-
-    def __init__(
-        self,
-        C=1.0,
-        *,
-        loss="hinge",
-        fit_intercept=True,
-        penalize_intercept=False,
-        intercept_scaling=1.0,
-        tol=1e-4,
-        solver="auto",
-        selection="random",
-        max_iter=None,
-        max_time=None,
-        class_weight=None,
-        multi_class="ovr",
-        n_jobs=None,
-        random_state=None,
-        warm_start=False,
-        verbose=0,
-    ):
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.solver = solver
-        self.selection = selection
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     def slack(self, X: Any, y: Any) -> np.ndarray:
         """Compute xi_i = max(0, 1 - y_i f(x_i)): 0 outside the margin, below 1 inside it, else misclassified.
@@ -205,11 +176,6 @@ class LinearSVC(LinearSVM, LinearClassifier):
                         f"multi_class='crammer_singer' takes {name}={' or '.join(map(repr, only))}; it is "
                         f"{getattr(self, name)!r}."
                     )
-
-    def _prepare(self, data: LabelledPoints) -> None:
-        super()._prepare(data)
-        if math.isinf(self.C):
-            self._refuse_classes_without_weight(data, "C=inf, the hard margin,")
 
     def _learns_jointly(self, labelled: LabelledPoints) -> bool:
         return self.multi_class == "crammer_singer" and len(labelled.classes) > 2

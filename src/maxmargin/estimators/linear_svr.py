@@ -1,9 +1,10 @@
 """Linear support vector regression as a scikit-learn estimator."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -18,6 +19,7 @@ from maxmargin.problems.partitioned import PartitionedSVM
 from maxmargin.solvers.core import Result
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearSVR(LinearSVM, LinearRegressor, EpsilonInsensitiveRegressor):
     r"""Linear support vector regression, solved to a certified duality gap.
 
@@ -67,46 +69,15 @@ random_state, warm_start, verbose
     True
     """
 
-    _parameter_constraints: dict = {
+    epsilon: float = 0.0
+    C: float = 1.0
+    loss: str = "epsilon_insensitive"
+
+    _parameter_constraints: ClassVar[dict] = {
         **LinearSVM._parameter_constraints,
         "epsilon": [Interval(Real, 0.0, 1e140, closed="left")],
         "loss": [StrOptions(set(REGRESSION_LOSSES))],
     }
-
-    def __init__(
-        self,
-        *,
-        epsilon=0.0,
-        C=1.0,
-        loss="epsilon_insensitive",
-        fit_intercept=True,
-        penalize_intercept=False,
-        intercept_scaling=1.0,
-        tol=1e-4,
-        solver="auto",
-        selection="random",
-        max_iter=None,
-        max_time=None,
-        n_jobs=None,
-        random_state=None,
-        warm_start=False,
-        verbose=0,
-    ):
-        self.epsilon = epsilon
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.solver = solver
-        self.selection = selection
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     def _problem(self, data: TargetPoints) -> Any:
         return self._problem_of_losses(data, partial(REGRESSION_LOSSES[self.loss], C=self.C, epsilon=self.epsilon))

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from maxmargin.certificates import LogisticGap, measure_logistic_gap
+from maxmargin.certificates import Certificate, LogisticGap, PerClass, measure_logistic_gap
 from maxmargin.data import Dataset, LabelledPoints, Tasks
 from maxmargin.estimators._base import LinearClassifier, Solve, one_or_all
 from maxmargin.estimators._regularized import RegularizedModel
@@ -20,6 +21,7 @@ from maxmargin.solvers.regression.logistic import LogisticResult
 from maxmargin.solvers.regression.logistic_gradient import GradientOptions
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LogisticRegression(LinearClassifier, RegularizedModel):
     r"""Logistic regression, the soft version of the perceptron, solved to a certified duality gap.
 
@@ -104,7 +106,19 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     array([[1., 0.]])
     """
 
-    _parameter_constraints: dict = {
+    C: float = field(default=math.inf, kw_only=False)
+    fit_intercept: bool = True
+    tol: float = 1e-4
+    solver: str = "auto"
+    step_size: float | None = None
+    max_iter: int | None = None
+    max_time: float | None = None
+    class_weight: Any = None
+    n_jobs: int | None = None
+    warm_start: bool = False
+    verbose: int = 0
+
+    _parameter_constraints: ClassVar[dict] = {
         "C": [Interval(Real, 0.0, None, closed="right")],
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
@@ -121,6 +135,9 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     # Nothing is random.
     random_state = 0
 
+    # The dual points of all tasks, of which the certificate states the values.
+    _private_attributes = ("_dual_point",)
+
     _advice_when_separable = (
         "a hyperplane, separating_coef_, has no point on its wrong side, so the loss has no minimum: set a finite C"
     )
@@ -130,33 +147,6 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         if self.solver == "gradient" and self.step_size is not None:
             return "the gap stopped shrinking above tol: set a smaller step_size (None is a safe one), or raise tol"
         return "the gap stopped shrinking above tol: rescale the columns of X, or raise tol"
-
-    def __init__(
-        self,
-        C=math.inf,
-        *,
-        fit_intercept=True,
-        tol=1e-4,
-        solver="auto",
-        step_size=None,
-        max_iter=None,
-        max_time=None,
-        class_weight=None,
-        n_jobs=None,
-        warm_start=False,
-        verbose=0,
-    ):
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.solver = solver
-        self.step_size = step_size
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Compute the probabilities of the classes; those of one class against the rest are scaled to sum to one.
@@ -230,8 +220,13 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
             self.separating_coef_ = np.array([(separating or zero)[0] for separating in found])
             self.separating_intercept_ = np.array([(separating or zero)[1] for separating in found])
 
+    def _certify(self, tasks: Any, problems: Sequence[LogisticProblem]) -> Certificate | PerClass:
+        self._dual_point = np.zeros((len(problems), tasks.points.n_rows))
+        return super()._certify(tasks, problems)
+
     def _certify_task(self, k: int, problem: LogisticProblem) -> LogisticGap:
         separating = None
         if hasattr(self, "separating_coef_"):
             separating = self.separating_coef_[k], float(self.separating_intercept_[k])
-        return measure_logistic_gap(problem, self.coef_[k], float(self.intercept_[k]), separating)
+        b = float(self.intercept_[k])
+        return measure_logistic_gap(problem, self.coef_[k], b, separating, dual_point=self._dual_point[k])

@@ -20,6 +20,7 @@ from maxmargin.certificates.ridge_gap import NO_SPREAD
 from maxmargin.certificates.squared_errors import spreads_between
 from maxmargin.data import Points, centred_and_scaled
 from maxmargin.data.blocks import row_blocks
+from maxmargin.problems.kernels import power
 
 # Rows over which the scores of a kernel model are summed: each takes a kernel value for every support vector.
 ROWS_OF_KERNEL_SUMS = 1000
@@ -188,7 +189,7 @@ def largest_kernel_value(model: Any, points: Points) -> float:
         return float(np.abs(points.matrix).max(initial=0.0))
     gamma, coef0 = getattr(kernel, "gamma", 1.0), abs(getattr(kernel, "coef0", 0.0))
     if hasattr(kernel, "degree"):
-        return float((gamma * square + coef0) ** kernel.degree)
+        return power(gamma * square + coef0, kernel.degree)
     return float(square if model.kernel == "linear" else 1.0 + gamma * square + coef0)
 
 

@@ -167,7 +167,13 @@ LINEAR_CLASSIFIER: Attributes = {
     "coef_": Array(shape=("k", "d")),
     "intercept_": Array(shape=("k",)),
 }
-LINEAR_REGRESSION: Attributes = {**COLUMNS, "coef_": Array(shape=("d",)), "intercept_": Numbers(finite=True)}
+LINEAR_REGRESSION: Attributes = {
+    **COLUMNS,
+    "coef_": Array(shape=("d",)),
+    "intercept_": Numbers(finite=True),
+    # Older files have none.
+    "_dual_point": Array(shape=("n",), optional=True),
+}
 KERNEL_MACHINE: Attributes = {
     "_n_rows": Count(size="n"),
     "_kernel": KernelName(),
@@ -280,6 +286,8 @@ _ENTRIES = (
             **LINEAR_CLASSIFIER,
             "separating_coef_": Array(shape=("k", "d"), optional=True),
             "separating_intercept_": Array(shape=("k",), optional=True),
+            # Older files have none.
+            "_dual_point": Array(shape=("k", "n"), optional=True),
             **OBJECTIVE,
             **_end(LogisticGap),
         },

@@ -44,16 +44,17 @@ def read_table(path: str | Path, *, target: str | None, names: list[str] | None 
     DataFile
         X is an array, or sparse rows where there are categorical columns.
     """
-    table = _open(path, names)
-    columns = table.column_names
-    _refuse_repeated(columns, path)
-    if target is None and names is None:
-        raise ValueError(f"{path}: name the column to be predicted by target; there are {', '.join(columns)}.")
-    if target is not None and target not in columns and names is None:
-        raise ValueError(f"{path}: there is no column {target!r}; there are {', '.join(columns)}.")
-    if table.num_rows == 0:
-        raise ValueError(f"{path}: the table has no rows.")
-    return _rows_of(table, target, names, path)
+    with _arrow_errors(path):
+        table = _open(path, names)
+        columns = table.column_names
+        _refuse_repeated(columns, path)
+        if target is None and names is None:
+            raise ValueError(f"{path}: name the column to be predicted by target; there are {', '.join(columns)}.")
+        if target is not None and target not in columns and names is None:
+            raise ValueError(f"{path}: there is no column {target!r}; there are {', '.join(columns)}.")
+        if table.num_rows == 0:
+            raise ValueError(f"{path}: the table has no rows.")
+        return _rows_of(table, target, names, path)
 
 
 def read_table_blocks(path: str | Path, names: list[str]) -> Iterator[DataFile]:
@@ -165,19 +166,25 @@ def _arrow_errors(path: str | Path) -> Iterator[None]:
         yield
     except pa.ArrowException as error:
         raise ValueError(f"{path}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: names and texts must be UTF-8: {error}") from error
+    except OSError as error:
+        # Errors of the system have a number, those of damaged files have none.
+        if error.errno is not None:
+            raise
+        raise ValueError(f"{path}: {error}") from error
 
 
 def _open(path: str | Path, names: list[str] | None) -> Any:
-    with _arrow_errors(path):
-        from pyarrow import csv, parquet
+    from pyarrow import csv, parquet
 
-        if table_format(path) == ".parquet":
-            _refuse_compressed_parquet(path)
-            return parquet.read_table(path)
-        types = None if names is None else _known_types(_csv_schema(path), names, path)
-        with _csv_source(path) as source:
-            table = csv.read_csv(source, convert_options=csv.ConvertOptions(column_types=types))
-        return _without_empty_texts(table)
+    if table_format(path) == ".parquet":
+        _refuse_compressed_parquet(path)
+        return parquet.read_table(path)
+    types = None if names is None else _known_types(_csv_schema(path), names, path)
+    with _csv_source(path) as source:
+        table = csv.read_csv(source, convert_options=csv.ConvertOptions(column_types=types))
+    return _without_empty_texts(table)
 
 
 @contextmanager

@@ -13,6 +13,9 @@ MOST_HALVINGS = 200
 def best_intercept(problem: LinearSVMProblem, scores: np.ndarray) -> float:
     """The unpenalised intercept with the smallest loss, given the scores without intercept."""
     kinks, weights, above = _kinks(problem, scores)
+    if not kinks.size:
+        # No row counts, as in a pair of classes of weight zero.
+        return 0.0
     return (
         _weighted_median(kinks, weights, above)
         if problem.loss.curvature == 0.0

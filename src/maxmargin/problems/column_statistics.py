@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from maxmargin.data import Points, column_offsets
 
 # A variance below this share of the mean square is the rounding error of a constant column.
-CONSTANT = 1e-24
+CONSTANT_VARIANCE = 1e-24
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,6 @@ def column_statistics(points: Points, weights: np.ndarray, has_intercept: bool) 
     if has_intercept:
         return ColumnStatistics(points, counted, offset, shifted, dense, np.sqrt(squares), np.sqrt(variances))
     squares = variances + np.square(means)
-    deviations = np.sqrt(np.where(variances > CONSTANT * squares, variances, squares))
+    deviations = np.sqrt(np.where(variances > CONSTANT_VARIANCE * squares, variances, squares))
     no_columns, no_points = np.empty(0, dtype=int), Points(np.empty((points.n_rows, 0)))
     return ColumnStatistics(points, counted, np.zeros(means.size), no_columns, no_points, np.sqrt(squares), deviations)

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 # Flows count as balanced where at most this share of them is not.
-ROUNDING = 1e-15
+UNBALANCED_SHARE = 1e-15
 # The most rounds of reducing single flows, before one factor per class is used.
 ROUNDS = 200
 
@@ -27,7 +27,7 @@ def balancing_shares(flows: np.ndarray) -> np.ndarray:
 def balanced(flows: np.ndarray) -> np.ndarray:
     """Take away as little as is easily found, so that the rest is balanced."""
     kept = in_cycles(flows)
-    tolerance = ROUNDING * float(kept.sum())
+    tolerance = UNBALANCED_SHARE * float(kept.sum())
     for _ in range(ROUNDS):
         excess = kept.sum(axis=1) - kept.sum(axis=0)
         if np.abs(excess).sum() <= tolerance:

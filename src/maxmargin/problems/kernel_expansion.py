@@ -3,6 +3,7 @@
 Certificates evaluate it with NumPy's exponential function. Solvers and predictions pass a faster, compiled one in.
 """
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -10,9 +11,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import cpu_count
 
+from maxmargin.data import as_dense
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.points import WIDE, few_columns, only_columns, squared_norms
 from maxmargin.problems.kernels import Kernel, RadialBasis, built_in, pays_dense
@@ -21,13 +22,13 @@ from maxmargin.problems.kernels import Kernel, RadialBasis, built_in, pays_dense
 ROWS_PER_BLOCK = 512
 SUPPORT_PER_BLOCK = 1024
 # Entries of a block of rows: 32 megabytes in float64.
-ENTRIES_PER_BLOCK = 1 << 22
+MOST_BLOCK_ENTRIES = 1 << 22
 # Rows per block of sparse data with so many columns that they are never made dense.
 SPARSE_ROWS_PER_BLOCK = 512
 # Entries up to which the support is converted once and kept; a larger one is converted again for every block of rows.
 KEPT_ENTRIES = 1 << 23
 # Sums of products of integers are exact in single precision up to this value.
-LARGEST_EXACT = 2.0**24
+LARGEST_EXACT_SINGLE = 2.0**24
 
 # exponentiate(values, factor, of_rows, of_columns, results): see the function of that name.
 Exponentiate = Callable[[np.ndarray, float, np.ndarray, np.ndarray, np.ndarray], None]
@@ -72,18 +73,18 @@ class RowBlock:
     @cached_property
     def dense(self) -> np.ndarray:
         """The rows as an array."""
-        return self.rows.toarray() if sp.issparse(self.rows) else self.rows
+        return as_dense(self.rows)
 
     @cached_property
     def in_single(self) -> np.ndarray | None:
         """The rows in single precision, where their inner products are exact in it: integers that are not large."""
-        if not float(self.squares.max(initial=0.0)) <= LARGEST_EXACT:
+        if not float(self.squares.max(initial=0.0)) <= LARGEST_EXACT_SINGLE:
             return None
         return self.dense.astype(np.float32) if np.array_equal(self.dense, np.rint(self.dense)) else None
 
 
-class Scratch:
-    """Arrays that are used again for block after block: fresh memory would cost as much as the kernel values."""
+class Scratch(threading.local):
+    """Arrays of each thread that are used again for block after block: fresh memory costs as much as kernel values."""
 
     def __init__(self) -> None:
         self._arrays: dict[Any, np.ndarray] = {}
@@ -213,11 +214,11 @@ def expansion_scores(
 
 
 def rows_at_once(matrix: Any) -> int:
-    """How many rows of that length make a block of ``ENTRIES_PER_BLOCK``."""
+    """How many rows of that length make a block of ``MOST_BLOCK_ENTRIES``."""
     n_columns = matrix.shape[1]
     if n_columns > WIDE and not pays_dense(matrix):
         return SPARSE_ROWS_PER_BLOCK
-    return max(16, ENTRIES_PER_BLOCK // max(1, n_columns))
+    return max(16, MOST_BLOCK_ENTRIES // max(1, n_columns))
 
 
 def each_block(n_rows: int, most_rows: int, work: Callable[[slice], None], n_threads: int | None) -> None:

@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.data import as_dense
+from maxmargin.data.exact_numbers import UNIT
 from maxmargin.data.points import squared_norms
 
-# The unit roundoff of float64.
-UNIT = 2.0**-53
 # The relative error of NumPy's exp, tanh and power: at most 4 units in the last place on all processors, each of at
 # most two roundoffs.
 FUNCTION_ERROR = 8.0 * UNIT
@@ -47,6 +47,12 @@ class Kernel(Protocol):
         """
 
 
+def refuse_unless_finite(finite: bool) -> None:
+    """Refuse kernel values that are not all finite."""
+    if not finite:
+        raise ValueError("kernel gives values that are not finite: rescale X, or lower gamma, degree or coef0.")
+
+
 class _OfInnerProducts:
     """A kernel that is a function of inner products and squared norms."""
 
@@ -59,8 +65,7 @@ class _OfInnerProducts:
         with np.errstate(over="ignore", invalid="ignore"):
             values = self.of_inner(inner_products(rows, others), squares)
             finite = math.isfinite(values.sum())
-        if not finite:
-            raise ValueError("kernel gives values that are not finite: rescale X, or lower gamma, degree or coef0.")
+        refuse_unless_finite(finite)
         return values
 
     def diagonal(self, rows: Any, squares: np.ndarray) -> np.ndarray:
@@ -98,7 +103,8 @@ class Polynomial(_OfInnerProducts):
     def error(self, largest_norm: float, longest_row: int) -> float:
         base = self.gamma * largest_norm**2 + abs(self.coef0)
         inner = self.gamma * _inner_error(largest_norm, longest_row) + 4.0 * UNIT * base
-        return self.degree * (base + inner) ** max(0.0, self.degree - 1.0) * inner + FUNCTION_ERROR * base**self.degree
+        derivative = self.degree * power(base + inner, max(0.0, self.degree - 1.0))
+        return derivative * inner + FUNCTION_ERROR * power(base, self.degree)
 
 
 @dataclass(frozen=True)
@@ -182,7 +188,7 @@ def kernel_by_name(
 def inner_products(rows: Any, others: Any) -> np.ndarray:
     """x·z for every row x and every other row z, as a new dense array."""
     if not sp.issparse(rows):
-        return np.asarray(rows @ (others.toarray() if sp.issparse(others) else others).T)
+        return np.asarray(rows @ as_dense(others).T)
     if not pays_dense(others):
         return (rows @ others.T.tocsr()).toarray()
     result = np.empty((rows.shape[0], others.shape[0]))
@@ -202,6 +208,14 @@ def pays_dense(matrix: Any) -> bool:
 def built_in(kernel: Kernel | None) -> bool:
     """Whether the kernel is a function of inner products and squared norms."""
     return isinstance(kernel, _OfInnerProducts)
+
+
+def power(base: float, exponent: float) -> float:
+    """base^exponent of a base that is not negative; infinite where Python's floats raise OverflowError."""
+    try:
+        return float(base**exponent)
+    except OverflowError:
+        return math.inf
 
 
 def _inner_error(largest_norm: float, longest_row: int) -> float:

@@ -118,7 +118,8 @@ def incremental_search_bound(radius: float, gamma: float) -> float:
     >>> incremental_search_bound(radius=2.0, gamma=0.5)
     1024.0
     """
-    return 64.0 * _ratio(radius, gamma) ** 2
+    ratio = _ratio(radius, gamma)
+    return 64.0 * ratio * ratio
 
 
 def _ratio(radius: float, gamma: float) -> float:

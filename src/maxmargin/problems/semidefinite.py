@@ -19,14 +19,14 @@ ASSUMPTION = "if the kernel is positive semidefinite"
 # Most rows of a Cholesky factorisation, which then takes about a second. Of more rows a random sample is factorised.
 MOST_ROWS_TO_FACTORISE = 3000
 # The error of an entry of a Gram matrix, relative to the largest entry, that the tests tolerate.
-ROUNDING = 2.0**-46
+ENTRY_ERROR = 2.0**-46
 # Lanczos steps on a Gram matrix of more rows, and the entries that all of them may read: some seconds.
-MOST_STEPS, LEAST_STEPS, MOST_ENTRIES = 32, 8, 4e9
+MOST_STEPS, LEAST_STEPS, MOST_ENTRIES_READ = 32, 8, 4e9
 # Differences between k(x, z) and k(z, x), relative to the largest entry, that are rounding errors of the one who
 # computed the matrix: some thousand roundings of float64, or some dozens of float32.
 ASYMMETRY = {8: 2.0**-40, 4: 2.0**-18}
 # Rows and columns of a block that is compared with its transpose: both fit the cache.
-BLOCK = 256
+TILE = 256
 
 
 class KernelFacts:
@@ -81,7 +81,7 @@ class KernelFacts:
         if self.kernel is not None or sample.size == n:
             return True
         largest = float(np.abs(self.points.matrix).max())
-        return smallest_ritz_value(self.points.scores, n) >= -n * ROUNDING * largest
+        return smallest_ritz_value(self.points.scores, n) >= -n * ENTRY_ERROR * largest
 
 
 def semidefinite_by_kind(kernel: Kernel | None) -> bool | None:
@@ -96,7 +96,7 @@ def semidefinite_by_kind(kernel: Kernel | None) -> bool | None:
 def is_semidefinite(gram: np.ndarray) -> bool:
     """Whether a symmetric matrix has no negative eigenvalue, up to rounding: shifted, it has a Cholesky factor."""
     largest = float(np.abs(gram).max(initial=0.0))
-    shifted = gram + gram.shape[0] * ROUNDING * largest * np.eye(gram.shape[0])
+    shifted = gram + gram.shape[0] * ENTRY_ERROR * largest * np.eye(gram.shape[0])
     try:
         np.linalg.cholesky(shifted)
     except np.linalg.LinAlgError:
@@ -109,7 +109,7 @@ def smallest_ritz_value(product: Callable[[np.ndarray], np.ndarray], n: int) -> 
 
     (Lanczos' method with full orthogonalisation; a Gram matrix that is far from semidefinite is seen in few steps.)
     """
-    steps = int(min(n, MOST_STEPS, max(LEAST_STEPS, MOST_ENTRIES // n**2)))
+    steps = int(min(n, MOST_STEPS, max(LEAST_STEPS, MOST_ENTRIES_READ // n**2)))
     basis = np.zeros((steps, n))
     diagonal, beside = np.zeros(steps), np.zeros(steps)
     vector = np.random.default_rng(0).normal(size=n)
@@ -120,7 +120,7 @@ def smallest_ritz_value(product: Callable[[np.ndarray], np.ndarray], n: int) -> 
         for _ in range(2):
             vector = vector - basis[: k + 1].T @ (basis[: k + 1] @ vector)
         beside[k] = np.linalg.norm(vector)
-        if beside[k] <= ROUNDING * np.abs(diagonal[: k + 1]).max():
+        if beside[k] <= ENTRY_ERROR * np.abs(diagonal[: k + 1]).max():
             steps = k + 1
             break
     vectors = eigh_tridiagonal(diagonal[:steps], beside[: steps - 1], select="i", select_range=(0, 0))[1]
@@ -137,8 +137,11 @@ def is_symmetric(gram: np.ndarray) -> bool:
 def largest_asymmetry(gram: np.ndarray) -> float:
     """max |k_ij - k_ji|, block by block."""
     largest = 0.0
-    for i in range(0, gram.shape[0], BLOCK):
-        for j in range(0, i + 1, BLOCK):
-            block, mirrored = gram[i : i + BLOCK, j : j + BLOCK], gram[j : j + BLOCK, i : i + BLOCK]
+    for i in range(0, gram.shape[0], TILE):
+        for j in range(0, i + 1, TILE):
+            block, mirrored = (
+                gram[i : i + TILE, j : j + TILE],
+                gram[j : j + TILE, i : i + TILE],
+            )
             largest = max(largest, float(np.abs(block - mirrored.T).max(initial=0.0)))
     return largest

@@ -1,5 +1,6 @@
 """The contract ``solve(problem, options, monitor, start) -> Result``, with one termination test and one stall test."""
 
+from maxmargin.solvers.core.contract import solver
 from maxmargin.solvers.core.monitor import ENTRIES_PER_CALL, Monitor, StepReport, interrupt_handler, step_listener
 from maxmargin.solvers.core.result import Options, Result, warm_start
 from maxmargin.solvers.core.stall import StallTest
@@ -15,6 +16,7 @@ __all__ = [
     "Status",
     "StepReport",
     "interrupt_handler",
+    "solver",
     "step_listener",
     "warm_start",
 ]

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from maxmargin.engine import Threads
 
@@ -50,7 +51,10 @@ def positive_inverse(system: np.ndarray, threads: Threads, stopped: Callable[[],
     Where ``stopped()`` becomes true on the way, the product is undefined.
     """
     if len(system) <= ONE_CALL:
-        return partial(_solve, cho_factor(system, lower=True, check_finite=False))
+        factor, order = dpotrf(system, lower=True, clean=False)
+        if order > 0:
+            raise LinAlgError(f"the leading minor of order {order} is not positive definite")
+        return partial(_solve, factor, True)
     # Only the lower triangle is read.
     factor, parts = np.empty_like(system), panels(len(system))
     for part in parts:
@@ -66,11 +70,13 @@ def positive_inverse(system: np.ndarray, threads: Threads, stopped: Callable[[],
         jobs = [partial(_subtract, factor, below, part.stop, other, stopped) for other in parts[k + 1 :]]
         threads.run(_dealt(jobs, threads.n_threads))
     # LAPACK reads by columns: the lower triangle is the upper one to it.
-    return partial(_solve, (factor.T, False))
+    return partial(_solve, factor.T, False)
 
 
-def _solve(factor: tuple[np.ndarray, bool], right: np.ndarray) -> np.ndarray:
-    return cho_solve(factor, right, check_finite=False)
+def _solve(factor: np.ndarray, lower: bool, right: np.ndarray) -> np.ndarray:
+    # LAPACK itself: SciPy's functions around it take as long as a small fit's whole factorisation.
+    solution: np.ndarray = dpotrs(factor, right, lower=lower)[0]
+    return solution
 
 
 def _subtract(factor: np.ndarray, below: np.ndarray, first: int, part: slice, stopped: Callable[[], bool]) -> None:

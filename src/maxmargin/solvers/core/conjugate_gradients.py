@@ -63,9 +63,13 @@ class ConjugateGradients:
         self.n_steps += 1
         return length
 
-    def run(self, forcing: float, max_steps: int) -> np.ndarray:
-        """Make steps until the norm of the residual has fallen to the share ``forcing``; return the solution."""
+    def run(self, forcing: float, max_steps: int, stopped: Callable[[], bool] = bool) -> np.ndarray:
+        """Make steps until the norm of the residual has fallen to the share ``forcing``; return the solution.
+
+        Where ``stopped()`` becomes true on the way, the solution is as far as it has come, still one of descent.
+        """
         goal = forcing * forcing * self.squared_residual
         while self.n_steps < max_steps and goal < self.squared_residual < math.inf and self.step() > 0.0:
-            pass
+            if stopped():
+                break
         return self.solution

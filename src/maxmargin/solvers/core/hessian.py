@@ -6,6 +6,7 @@ over some of the rows. Systems are solved by Cholesky's factorisation of H, by t
 the intercept is eliminated, or by conjugate gradients on either of them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -55,6 +56,8 @@ class HessianOperator:
     intercept_penalty : float, default=0.0
     offset : ndarray of shape (d,), optional
         For the Schur complement: gradients and steps of the intercept are those of w·(x - offset) + b.
+    stopped : callable
+        Whether conjugate gradients are to end where they are.
     """
 
     engine: Engine[Any]
@@ -64,6 +67,7 @@ class HessianOperator:
     has_intercept: bool
     intercept_penalty: float = 0.0
     offset: np.ndarray | None = None
+    stopped: Callable[[], bool] = bool
 
     @property
     def _points(self) -> Points:
@@ -100,7 +104,7 @@ class HessianOperator:
         n_steps : int
         """
         run = ConjugateGradients(self.image, -gradient, self.inverse_diagonal(self.diagonal()))
-        return run.run(forcing, MAX_CONJUGATE_STEPS), run.n_steps
+        return run.run(forcing, MAX_CONJUGATE_STEPS, self.stopped), run.n_steps
 
     def image(self, direction: np.ndarray) -> np.ndarray:
         """Compute H times a vector."""
@@ -169,7 +173,7 @@ class HessianOperator:
         run = ConjugateGradients(
             product, -(gradient - gradient_b * from_offset), 1.0 / (penalties + self.factor * variation)
         )
-        step = run.run(forcing, MAX_CONJUGATE_STEPS)
+        step = run.run(forcing, MAX_CONJUGATE_STEPS, self.stopped)
         return step, self._intercept_step(step, from_offset, total, gradient_b)
 
     def _from_offset(self, mean: np.ndarray) -> np.ndarray:

@@ -4,11 +4,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,12 @@ from maxmargin.solvers.core.status import Status
 
 # The most matrix entries that one call of a compiled loop reads: Ctrl-C is then answered within a second.
 ENTRIES_PER_CALL = 1 << 26
+# Operations of a library's function that take some tenths of a second.
+OPERATIONS_PER_CALL = 1e9
+# Seconds between two checks of the limits while a library's function runs.
+CALL_INTERVAL = 0.05
+
+ReturnT = TypeVar("ReturnT")
 
 # Called, besides scikit-learn's callbacks, with the share of the fit that is done, from 0 to 1, and a summary.
 step_listener: ContextVar[Callable[[float, str], None] | None] = ContextVar("step_listener", default=None)
@@ -53,6 +60,11 @@ class Monitor:
     ----------
     max_time : float or None
         Seconds from the creation of the monitor.
+    seconds_per_entry : float
+        What the certificate takes for an entry of the matrix of rows and support vectors; zero where it takes the same
+        time whatever the result.
+    reserve : float
+        Seconds of ``max_time`` that are kept for the certificate.
     on_step : callable or None
         Called after every iteration; returns True to stop.
     stop_requested : threading.Event
@@ -63,6 +75,8 @@ class Monitor:
     on_step: Callable[[StepReport], bool] | None = None
     stop_requested: threading.Event = field(default_factory=threading.Event)
     started: float = field(default_factory=time.perf_counter)
+    seconds_per_entry: float = 0.0
+    reserve: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -72,15 +86,41 @@ class Monitor:
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the limit, if there is one."""
-        return None if self.max_time is None else max(0.0, self.max_time - self.seconds)
+        return None if self.max_time is None else max(0.0, self.max_time - self.reserve - self.seconds)
+
+    def reserve_for(self, n_rows: int, n_support: int) -> None:
+        """Keep the time that the certificate of an expansion over so many support vectors takes."""
+        self.reserve = self.seconds_per_entry * n_rows * n_support
 
     def check_limits(self) -> Status | None:
         """INTERRUPTED or TIME_LIMIT where the run has to stop now, else None."""
         if self.stop_requested.is_set():
             return Status.INTERRUPTED
-        if self.max_time is not None and self.seconds >= self.max_time:
+        if self.max_time is not None and self.seconds >= self.max_time - self.reserve:
             return Status.TIME_LIMIT
         return None
+
+    def call(self, function: Callable[[], ReturnT], n_operations: float) -> ReturnT | None:
+        """Call a library's function that cannot be stopped; None where the run has to stop before it returns.
+
+        One that takes long runs in a thread. It changes nothing but its own memory: where the run stops, it is left to
+        end in the background.
+        """
+        if n_operations < OPERATIONS_PER_CALL:
+            return function()
+        future: Future[ReturnT] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(function())
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=run, daemon=True).start()
+        while not wait([future], CALL_INTERVAL).done:
+            if self.check_limits() is not None:
+                return None
+        return future.result()
 
     def check_work(self, n_iter: int, options: Options) -> Status | None:
         """ITERATION_LIMIT after ``max_iter`` iterations, else as ``check_limits``: in the middle of a larger step."""
@@ -130,7 +170,7 @@ class Monitor:
 
     def quiet(self) -> "Monitor":
         """A monitor for an auxiliary run: the same limits, no callback."""
-        return Monitor(self.seconds_left, None, self.stop_requested)
+        return Monitor(self.seconds_left, None, self.stop_requested, seconds_per_entry=self.seconds_per_entry)
 
 
 @contextmanager

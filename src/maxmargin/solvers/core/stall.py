@@ -10,14 +10,18 @@ class StallTest:
     """Whether a run still makes progress.
 
     Progress is a relative gap below ``gap_factor`` times the last one that counted, or a dual value above
-    ``dual_factor`` times it, or a primal value below ``primal_factor`` times the least one. A run has stalled once its
-    work exceeds that at the last progress by more than ``patience``. The unit of work is the solver's: epochs, Newton
+    ``dual_factor`` times it, or a primal value below ``primal_factor`` times the least one. A run has stalled once
+    its work exceeds that at the last progress by ``patience``. The unit of work is the solver's: epochs, Newton
     steps, blocks.
 
     A solver whose gap is not monotone takes smaller steps of one of its values as progress, too: ``gap_share`` is the
     share of the remaining gap by which the dual value must have risen, or the primal value fallen, since the last
     progress. Without ``dual_factor`` and ``primal_factor`` a run then ends in any case: while the gap is halved once,
     one value or the other makes at most 2 / ``gap_share`` such steps.
+
+    Such steps may still be very many. With ``halving_patience`` a run has stalled, too, once it has done so much work
+    without halving its smallest relative gap: from a gap of 1 to one of ``tol`` it then takes at most
+    ``halving_patience`` times log2(2 / tol).
 
     Parameters
     ----------
@@ -28,6 +32,7 @@ class StallTest:
     gap_share : float, optional
     primal_factor : float, default=0.0
         By default a smaller primal value alone is no progress.
+    halving_patience : float, default=inf
     """
 
     def __init__(
@@ -38,11 +43,14 @@ class StallTest:
         dual_factor: float = 1.01,
         gap_share: float | None = None,
         primal_factor: float = 0.0,
+        halving_patience: float = math.inf,
     ) -> None:
         self.patience = patience
         self.gap_factor, self.dual_factor = gap_factor, dual_factor
         self.gap_share, self.primal_factor = gap_share, primal_factor
+        self.halving_patience = halving_patience
         self._gap, self._dual, self._primal, self._work = math.inf, 0.0, math.inf, 0.0
+        self._halved_gap, self._halved_work = math.inf, 0.0
         self.idle = 0
 
     def update(self, result: Result[Any], work: float) -> bool:
@@ -59,7 +67,9 @@ class StallTest:
         if progress:
             self._gap, self._dual = min(gap, self._gap), max(dual, self._dual)
             self._primal = min(self._primal, result.primal)
-        return self.count(progress, work)
+        if gap < 0.5 * self._halved_gap:
+            self._halved_gap, self._halved_work = gap, work
+        return self.count(progress, work) or work > self._halved_work + self.halving_patience
 
     def count(self, progress: bool, work: float) -> bool:
         """Take whether the run made progress, by a measure of the solver's own, after so much work in all."""
@@ -67,4 +77,4 @@ class StallTest:
             self._work, self.idle = work, 0
             return False
         self.idle += 1
-        return work > self._work + self.patience
+        return work >= self._work + self.patience

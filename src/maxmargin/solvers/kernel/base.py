@@ -1,10 +1,12 @@
 """Options and state that all variants of SMO share."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from maxmargin.data.exact_numbers import UNIT
 from maxmargin.loops.exponential import exponentiate
 from maxmargin.problems.best_intercept import best_intercept
 from maxmargin.problems.kernel_svm import KernelSVMProblem
@@ -21,8 +23,8 @@ LARGEST_SINGLE_EXPONENT = 50.0
 # share of the gap that is left.
 GAP_FACTOR = 0.99
 GAP_SHARE = 1e-2
-# The unit roundoff of float64.
-ROUNDING = 2.0**-53
+# A working set is optimised until its KKT violation is this share of that of all duals.
+VIOLATION_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,14 @@ class SMOOptions(Options):
         Whether duals at a bound are left out for a while.
     exact : bool
         Whether kernel values are in double precision whatever ``tol`` is.
+    gram : callable, optional
+        Returns the kernel matrix of a problem's rows, (n, n), where problems share its values.
     """
 
     cache_size: float = 200.0
     shrinking: bool = True
     exact: bool = False
+    gram: Callable[[KernelSVMProblem], np.ndarray] | None = None
 
     def dtype_for(self, problem: KernelSVMProblem) -> type:
         """The precision in which kernel values are stored."""
@@ -107,7 +112,7 @@ class SMOBase:
         """A KKT violation of this size may be due to the rounding of scores alone: no step can reduce it further."""
         arrays = self.problem.loss.targets, self.scores, self.beta
         targets, scores, beta = (float(np.abs(values).max(initial=0.0)) for values in arrays)
-        return ROUNDING * (targets + scores + self._largest * beta)
+        return UNIT * (targets + scores + self._largest * beta)
 
     def check(self, stall: StallTest, work: float, can_move: bool) -> Status | None:
         """Update the incumbent; apply the termination test, with the stall test after so much work in all."""
@@ -121,6 +126,7 @@ class SMOBase:
         if better:
             best.primal, best.dual, best.intercept = current.primal, current.dual, current.intercept
             best.beta = self.beta.copy()
+        self.monitor.reserve_for(self.problem.n_rows, int(np.count_nonzero(best.beta)))
         stalled = stall.update(current, work) or not can_move
         return self.monitor.check_termination(best, self.options, "block", stalled=stalled)
 

@@ -4,7 +4,6 @@ SMO, its one-vs-one variant and the kernel perceptron get kernel values here and
 from its ``QMatrix``.
 """
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ COLUMNS_PER_BLOCK = 1024
 COPY_BYTES = 96 << 20
 # Entries that one column counts for when columns are distributed to threads: a block of some dozen rows is read or
 # written for each.
-ENTRIES_PER_COLUMN = 64.0
+WORK_PER_COLUMN = 64.0
 # Multiplications in the kernel values that are evaluated between two checks of the limits: some tenths of a second. An
 # exponential takes as long as this many.
 PRODUCTS_PER_CALL = 1 << 32
@@ -46,7 +45,7 @@ class KernelMatrix:
     rows : ndarray of int, optional
         The points that the matrix is about, all if None. Other indices count within these.
     engine : RangeThreads, optional
-        Threads for whole rows of the matrix, with ``ENTRIES_PER_COLUMN``; one if None.
+        Threads for whole rows of the matrix, with ``WORK_PER_COLUMN``; one if None.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class KernelMatrix:
         rows: np.ndarray | None = None,
         engine: RangeThreads | None = None,
     ) -> None:
-        self.dtype, self.engine = dtype, engine or RangeThreads(ENTRIES_PER_COLUMN, 1)
+        self.dtype, self.engine = dtype, engine or RangeThreads(WORK_PER_COLUMN, 1)
         self.n_rows = points.n_rows if rows is None else rows.size
         # A user's function is called by one thread at a time.
         self.in_threads = built_in(kernel)
@@ -77,7 +76,7 @@ class KernelMatrix:
         # -gamma ||x - z||² = 2 gamma x·z - gamma ||x||² - gamma ||z||²
         self._gamma = kernel.gamma if isinstance(kernel, RadialBasis) else None
         self._terms: np.ndarray | None = None if self._gamma is None else (-self._gamma * squares).astype(dtype)
-        self._scratch = threading.local()
+        self._scratch = Scratch()
 
     def block(self, rows: np.ndarray, columns: np.ndarray, out: np.ndarray, first: int = 0) -> np.ndarray:
         """Write k(x_i, x_j), i in ``rows`` and j in ``columns``, to the first rows of ``out``, from a column on.
@@ -125,7 +124,7 @@ class KernelMatrix:
         if sp.issparse(matrix):
             inner = np.ascontiguousarray((matrix @ others).toarray().T)
         else:
-            inner = np.matmul(others, matrix.T, out=self._buffer((others.shape[0], matrix.shape[0])))
+            inner = np.matmul(others, matrix.T, out=self._scratch.array((others.shape[0], matrix.shape[0]), self.dtype))
         if self._terms is not None:
             store_exponentials(inner, (of_rows, self._terms[columns]), slots, first, out)
         else:
@@ -149,12 +148,6 @@ class KernelMatrix:
         if sp.issparse(part) and self._dense:
             return part.astype(self.dtype).toarray()
         return part.astype(self.dtype, copy=False)
-
-    def _buffer(self, shape: tuple[int, int]) -> np.ndarray:
-        """An array of this thread's own."""
-        if not hasattr(self._scratch, "arrays"):
-            self._scratch.arrays = Scratch()
-        return self._scratch.arrays.array(shape, self.dtype)
 
 
 class KernelCache:

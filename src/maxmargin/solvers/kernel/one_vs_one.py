@@ -1,6 +1,6 @@
 """Kernel SVMs of all pairs of classes: small ones several at a time, with kernel values that they share."""
 
-import threading
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.solvers.core import Monitor, Result, Status
 from maxmargin.solvers.kernel import smo, smo_full_matrix
-from maxmargin.solvers.kernel.base import SMOOptions
+from maxmargin.solvers.kernel.base import SMOOptions, initial_result
 from maxmargin.solvers.kernel.kernel_matrix import KernelMatrix
 
 # Shares of the cache: what the matrices of all classes may take together, and what that of a single pair may take.
@@ -38,7 +38,7 @@ class PairSolver:
     def __init__(self, problems: PairProblems, options: SMOOptions) -> None:
         pairs, whole = problems.pairs, problems.of_all_points
         self.at_once = pairs_at_once(pairs, whole, options) if pairs.n_tasks > 1 else 0
-        self._matrices = PairMatrices(pairs, whole, options) if self.at_once else None
+        self._gram = PairMatrices(pairs, whole, options).of if self.at_once else None
         self.at_once = max(1, self.at_once)
 
     def solve(
@@ -50,9 +50,13 @@ class PairSolver:
         """
         if start is not None and start.status is Status.SOLVED:
             return start
-        if self._matrices is None:
-            return smo.solve(problem, options, monitor, start)
-        return smo_full_matrix.solve_with_matrix(self._matrices.of(problem), problem, options, monitor, start)
+        limit = monitor.check_limits()
+        if limit is not None:
+            # One of many pairs: even a kernel matrix would take longer than there is.
+            result = start or initial_result(problem)
+            result.status = limit
+            return result
+        return smo.solve(problem, replace(options, gram=self._gram), monitor, start)
 
 
 def pairs_at_once(pairs: ClassPairs, problem: KernelSVMProblem, options: SMOOptions) -> int:
@@ -81,7 +85,7 @@ class PairMatrices:
     def __init__(self, pairs: ClassPairs, problem: KernelSVMProblem, options: SMOOptions) -> None:
         self._pairs = pairs
         self._matrix = KernelMatrix(problem.points, problem.kernel, options.dtype_for(problem))
-        self._scratch = threading.local()
+        self._scratch = Scratch()
         self._within: list[np.ndarray] = []
         n_threads = options.n_threads if self._matrix.in_threads else 1
         with RangeThreads(ENTRIES_PER_CLASS, n_threads) as engine:
@@ -93,10 +97,8 @@ class PairMatrices:
         assert problem.rows is not None
         first, second = self._pairs.labelled.codes[problem.rows[[0, -1]]]
         rows, others = self._pairs.rows_of_class[first], self._pairs.rows_of_class[second]
-        if not hasattr(self._scratch, "arrays"):
-            self._scratch.arrays = Scratch()
         size, cut = problem.n_rows, rows.size
-        gram = self._scratch.arrays.array((size, size), self._matrix.dtype)
+        gram = self._scratch.array((size, size), self._matrix.dtype)
         gram[:cut, :cut], gram[cut:, cut:] = self._within[first], self._within[second]
         self._matrix.block(rows, others, gram, cut)
         gram[cut:, :cut] = gram[:cut, cut:].T

@@ -20,10 +20,10 @@ from maxmargin.loops.exponential import exponentiate
 from maxmargin.loops.smo import Duals, ascend_pairs
 from maxmargin.problems.kernel_expansion import Scratch
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.solvers.core import Monitor, Result
+from maxmargin.solvers.core import Monitor, Result, solver
 from maxmargin.solvers.kernel import smo_full_matrix
-from maxmargin.solvers.kernel.base import SMOBase, SMOOptions, initial_result, stall_test
-from maxmargin.solvers.kernel.kernel_matrix import ENTRIES_PER_COLUMN, KernelCache, KernelMatrix
+from maxmargin.solvers.kernel.base import VIOLATION_SHARE, SMOBase, SMOOptions, initial_result, stall_test
+from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelCache, KernelMatrix
 
 # The most duals in a working set, apart from free ones.
 WORKING_SET = 1024
@@ -42,9 +42,7 @@ SAMPLE_VIOLATION = 0.1
 SETS_TO_SHRINK = 16
 SHRUNK_SHARE = 0.5
 SETS_WHILE_SHRUNK = 200
-# A working set is optimised until its KKT violation is this share of that of all duals, or for this number of steps
-# per dual.
-VIOLATION_SHARE = 0.1
+# The most steps on a working set, for every dual in it.
 STEPS_PER_DUAL = 100
 # Working sets without progress after which only rounding is left: a number of sets, and a number of times that all
 # duals would fit into them.
@@ -52,28 +50,18 @@ PATIENCE = 60
 EPOCHS_OF_PATIENCE = 20.0
 
 
+@solver()
 def solve(
     problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
     """Run until the relative gap is at most ``tol``.
 
-    Parameters
-    ----------
-    problem : KernelSVMProblem
-    options : SMOOptions
-    monitor : Monitor
-    start : Result, optional
-        Where an earlier attempt ended.
-
-    Returns
-    -------
-    Result
-        Without w: the duals are the coefficients.
+    ``start`` is where an earlier attempt ended. The result has no w: the duals are the coefficients.
     """
-    if smo_full_matrix.fits(problem.n_rows, options):
+    if smo_full_matrix.fits(problem, options):
         return smo_full_matrix.solve(problem, options, monitor, start)
     best = initial_result(problem, start)
-    engine = RangeThreads(ENTRIES_PER_COLUMN, options.n_threads)
+    engine = RangeThreads(WORK_PER_COLUMN, options.n_threads)
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), engine:
         SMORun(problem, options, monitor, best, engine).run(None if start is None else start.beta)
     return best

@@ -8,9 +8,9 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine.threads import RangeThreads
 from maxmargin.loops.smo import Duals, WorkingSets, ascend_working_sets
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.solvers.core import Monitor, Result, StallTest, Status
-from maxmargin.solvers.kernel.base import SMOBase, SMOOptions, initial_result, stall_test
-from maxmargin.solvers.kernel.kernel_matrix import ENTRIES_PER_COLUMN, KernelMatrix
+from maxmargin.solvers.core import Monitor, Result, StallTest, Status, solver
+from maxmargin.solvers.kernel.base import VIOLATION_SHARE, SMOBase, SMOOptions, initial_result, stall_test
+from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelMatrix
 
 # The most rows, and the share of the cache that their kernel matrix may take.
 MOST_ROWS = 4096
@@ -18,8 +18,6 @@ SHARE_OF_CACHE = 0.5
 # Duals that are new in a working set, and free duals kept from the one before.
 WORKING_SET = 96
 KEPT = 1024
-# A working set is optimised until its KKT violation is this share of that of all duals.
-VIOLATION_SHARE = 0.1
 # Working sets, kernel rows that they may update, and steps on pairs between two termination tests: some tenths of a
 # second.
 SETS_PER_CHECK = 256
@@ -30,56 +28,38 @@ SAFETY = 0.99
 # For C = inf the loop does not know the gap: it stops whenever the KKT violation has fallen by this factor.
 VIOLATION_FACTOR = 0.2
 # Steps without progress after which the run has stalled, for every dual and in all.
-STEPS_PER_DUAL, STEPS_IN_VAIN = 1000, 10_000
+PATIENCE_PER_DUAL, PATIENCE = 1000, 10_000
 
 
-def fits(n_rows: int, options: SMOOptions) -> bool:
-    """Whether the kernel matrix of so many rows may be stored, in double precision."""
-    return n_rows <= MOST_ROWS and 8.0 * n_rows**2 <= SHARE_OF_CACHE * options.cache_size * 2**20
+def fits(problem: KernelSVMProblem, options: SMOOptions) -> bool:
+    """Whether the kernel matrix is known, or may be stored in double precision."""
+    n_rows = problem.n_rows
+    return options.gram is not None or (
+        n_rows <= MOST_ROWS and 8.0 * n_rows**2 <= SHARE_OF_CACHE * options.cache_size * 2**20
+    )
 
 
+@solver()
 def solve(
     problem: KernelSVMProblem,
     options: SMOOptions,
     monitor: Monitor,
     start: Result[float] | None = None,
 ) -> Result[float]:
-    """Evaluate the kernel matrix, then run until the relative gap is at most ``tol``.
+    """Evaluate the kernel matrix, unless the options know it; run until the relative gap is at most ``tol``.
 
-    Parameters
-    ----------
-    problem : KernelSVMProblem
-    options : SMOOptions
-    monitor : Monitor
-    start : Result, optional
-        Where an earlier attempt ended.
-
-    Returns
-    -------
-    Result
-        Without w: the duals are the coefficients.
+    ``start`` is where an earlier attempt ended. The result has no w: the duals are the coefficients.
     """
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
-        return FullMatrixRun(problem, options, monitor, start).run(_evaluated(problem, options, monitor))
-
-
-def solve_with_matrix(
-    matrix: np.ndarray,
-    problem: KernelSVMProblem,
-    options: SMOOptions,
-    monitor: Monitor,
-    start: Result[float] | None = None,
-) -> Result[float]:
-    """As ``solve``, where the kernel matrix of the problem's rows, (n, n), is known."""
-    with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
-        return FullMatrixRun(problem, options, monitor, start).run(matrix)
+        gram = _evaluated(problem, options, monitor) if options.gram is None else options.gram(problem)
+        return FullMatrixRun(problem, options, monitor, start).run(gram)
 
 
 def _evaluated(problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor) -> np.ndarray | None:
     """The kernel matrix; None where the monitor has to stop before it is complete."""
     dtype = options.dtype_for(problem)
     gram: np.ndarray = np.empty((problem.n_rows, problem.n_rows), dtype=dtype)
-    with RangeThreads(ENTRIES_PER_COLUMN, options.n_threads) as engine:
+    with RangeThreads(WORK_PER_COLUMN, options.n_threads) as engine:
         matrix = KernelMatrix(problem.points, problem.kernel, dtype, problem.rows, engine)
         for first in range(0, problem.n_rows, matrix.rows_per_call):
             if first and monitor.check_limits() is not None:
@@ -102,7 +82,7 @@ class FullMatrixRun(SMOBase):
         """Make steps until the termination test ends the run; without a matrix there is no time for any."""
         if self.start is not None and gram is not None:
             self.beta[:], self.scores[:] = self.start.beta, gram @ self.start.beta
-        stall = stall_test(self.problem, STEPS_PER_DUAL * self.beta.size + STEPS_IN_VAIN)
+        stall = stall_test(self.problem, PATIENCE_PER_DUAL * self.beta.size + PATIENCE)
         if gram is None:
             status = self.check(stall, 0, can_move=False)
             self.best.status = self.monitor.check_limits() or status or Status.STALLED

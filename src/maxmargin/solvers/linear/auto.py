@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from maxmargin.data import Points
+from maxmargin.data.points import DENSE_SHARE
 from maxmargin.problems.linear_svm import LinearSVMProblem
-from maxmargin.solvers.core import Monitor, Result, Status
+from maxmargin.solvers.core import Monitor, Result, Status, solver
 from maxmargin.solvers.core.hessian import LARGEST_DIRECT
 from maxmargin.solvers.linear import coordinate_ascent, newton
 from maxmargin.solvers.linear.options import LinearOptions
@@ -15,13 +16,12 @@ from maxmargin.solvers.linear.options import LinearOptions
 ROWS_FOR_A_SAMPLE = 200
 # Data of fewer entries are solved by Newton steps in milliseconds.
 FEW_ENTRIES = 1 << 18
-# Rows are far from the origin where the square of their mean is this share of their mean square: coordinate ascent then
-# converges slowly, because all rows are nearly parallel.
-FAR_SHARE = 0.99
-# Rows with more than this share of non-zeros count as dense.
-DENSE_SHARE = 0.25
+# Rows are nearly parallel where the square of their mean is this share of their mean square: coordinate ascent then
+# converges slowly.
+PARALLEL_SHARE = 0.99
 
 
+@solver()
 def solve(
     problem: LinearSVMProblem, options: LinearOptions, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
@@ -44,7 +44,7 @@ def suited_solver(problem: LinearSVMProblem, options: LinearOptions) -> str:
     n_rows, n_columns = problem.points.n_rows, problem.points.n_columns
     if options.selection != "random":
         return "coordinate"
-    if problem.has_free_intercept and _is_far(problem.points):
+    if problem.has_free_intercept and _nearly_parallel(problem.points):
         return "newton"
     if min(n_rows, n_columns) > LARGEST_DIRECT:
         return "both" if problem.points.entries_per_row > DENSE_SHARE * n_columns else "coordinate"
@@ -52,6 +52,6 @@ def suited_solver(problem: LinearSVMProblem, options: LinearOptions) -> str:
     return "newton" if few or n_rows >= ROWS_FOR_A_SAMPLE * n_columns else "both"
 
 
-def _is_far(points: Points) -> bool:
+def _nearly_parallel(points: Points) -> bool:
     mean = points.combination(np.ones(points.n_rows)) / max(1, points.n_rows)
-    return float(mean @ mean) > FAR_SHARE * float(points.squared_norms.mean())
+    return float(mean @ mean) > PARALLEL_SHARE * float(points.squared_norms.mean())

@@ -27,7 +27,7 @@ from maxmargin.loops.coordinate import (
 )
 from maxmargin.problems.best_intercept import best_intercept
 from maxmargin.problems.linear_svm import LinearSVMProblem
-from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest, Status
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest, Status, solver
 from maxmargin.solvers.core.hessian import fill_scores
 from maxmargin.solvers.linear.initial_point import initial_point
 from maxmargin.solvers.linear.options import LinearOptions
@@ -45,6 +45,8 @@ EPOCHS_PER_CHECK = 30.0
 EPOCHS_PER_SUM = 200
 # The run has stalled after so many epochs without progress; an epoch on few active rows counts for at least this share.
 PATIENCE = 10_000
+# So has a run whose gap is not halved in so many.
+HALVING_PATIENCE = 20_000
 LEAST_SHARE = 0.01
 # Progress: a relative gap below this factor of the last one, or a value that is better by this share of the gap.
 GAP_FACTOR, GAP_SHARE = 0.9, 0.1
@@ -53,6 +55,7 @@ AFFORDED = 8.0
 AFFORDED_PER_DECADE = 4.0
 
 
+@solver({"a finite C": lambda problem, _: math.isfinite(problem.C)})
 def solve(
     problem: LinearSVMProblem,
     options: LinearOptions,
@@ -117,7 +120,13 @@ class CoordinateRun:
         entries = points.entries_per_row * points.n_rows + 1.0
         work, checked_at, epochs_since_centre, n_epochs = 0.0, 0.0, 0, 0.0
         # The gap is finite from the first epoch on: a larger dual value alone is no progress.
-        stall = StallTest(PATIENCE, gap_factor=GAP_FACTOR, dual_factor=math.inf, gap_share=GAP_SHARE)
+        stall = StallTest(
+            PATIENCE,
+            gap_factor=GAP_FACTOR,
+            dual_factor=math.inf,
+            gap_share=GAP_SHARE,
+            halving_patience=HALVING_PATIENCE,
+        )
         pace = Pace(self.options.tol)
         if not self.problem.loss.one_sided:
             # w = 0 may have no loss at all, and would never be met again.

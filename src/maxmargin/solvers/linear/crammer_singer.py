@@ -15,7 +15,9 @@ import numpy as np
 
 from maxmargin.loops.crammer_singer import ClassCoefficients, ClassRows, Schedule, ascend, combine, row_work, total_loss
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
-from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest, Status, solver
+from maxmargin.solvers.core.result import SMALLEST_GAP
+from maxmargin.solvers.linear import crammer_singer_newton
 from maxmargin.solvers.linear.options import LinearOptions
 
 SELECTIONS = ("random", "cyclic")
@@ -30,14 +32,23 @@ FOLLOWING = 0.3
 LEAST_FALL = 1e-6
 # The gap is measured when the row steps since the last time are this share of all, or of so many epochs' steps.
 CHECK_SHARE, CHECK_EPOCHS = 0.2, 5
-# The run has stalled after so many epochs without progress; an epoch in which few rows are due counts as their share.
+# The run has stalled after so many epochs without progress; an epoch in which few rows are due counts as their
+# share, and at least as this one.
 PATIENCE = 3000
+LEAST_SHARE = 0.01
+# So has a run whose gap is not halved in so many.
+HALVING_PATIENCE = 20_000
 # Progress: a relative gap below this factor of the last one, or a value that is better by this share of the gap.
 GAP_FACTOR, GAP_SHARE = 0.99, 1e-2
 # The epoch in which rows of weight zero are due.
 NEVER = np.iinfo(np.int64).max
+# Newton steps take over after as much work as so many of them would be.
+STEPS_TO_SWITCH = 40
+# Operations that take as long as the step on a row apart from its products, and as an epoch apart from its steps.
+ROW_OVERHEAD, EPOCH_OVERHEAD = 100.0, 3e4
 
 
+@solver({f"selection from {SELECTIONS}": lambda _, options: options.selection in SELECTIONS})
 def solve(
     problem: CrammerSingerProblem, options: LinearOptions, monitor: Monitor, start: Result[np.ndarray] | None = None
 ) -> Result[np.ndarray]:
@@ -57,12 +68,35 @@ def solve(
     Result
         With w of shape (n_classes, d), intercept of shape (n_classes,), and beta of shape (n, n_classes).
     """
-    if options.selection not in SELECTIONS:
-        raise ValueError(f"selection must be one of {SELECTIONS}; it is {options.selection!r}.")
     with np.errstate(over="ignore", invalid="ignore"):
-        run = _DualAscent(problem, options, monitor, start)
-        run.run()
-    run.best.w = np.ascontiguousarray(run.best.w)
+        best = _ascend(problem, options, monitor, start)
+        if best.status is Status.RUNNING:
+            best = crammer_singer_newton.solve(problem, options, monitor, best)
+            if best.status is Status.STALLED and not best.relative_gap <= SMALLEST_GAP:
+                # Where the Hessian is too ill-conditioned, steps on single rows may still make progress.
+                best = _ascend(problem, options, monitor, best, may_switch=False)
+    best.w = np.ascontiguousarray(best.w)
+    return best
+
+
+def _ascend(
+    problem: CrammerSingerProblem,
+    options: LinearOptions,
+    monitor: Monitor,
+    start: Result[np.ndarray] | None,
+    *,
+    may_switch: bool = True,
+) -> Result[np.ndarray]:
+    """Ascend; the status stays RUNNING where Newton steps are to go on.
+
+    That is once the run has taken as long as so many Newton steps would: however fast they are, the whole then takes
+    little more than twice as long as the faster one of the two methods. The choice depends on counts of operations, not
+    on the clock.
+    """
+    run = _DualAscent(problem, options, monitor, start)
+    if may_switch and options.solver == "auto" and crammer_singer_newton.is_possible(problem):
+        run.most_work = STEPS_TO_SWITCH * crammer_singer_newton.work_of_step(problem)
+    run.run()
     return run.best
 
 
@@ -124,27 +158,43 @@ class _DualAscent:
         self.coefficients = ClassCoefficients(W, totals, self._first_intercepts(W, step * totals), step, square)
         self._schedule = Schedule(np.where(problem.weights > 0.0, 0, NEVER), np.zeros(points.n_rows, dtype=np.int64))
         self._row_steps = self._steps_before = 0
+        # Operations after which the run is to be continued by another method.
+        self.most_work = math.inf
         self._means = _MeanCoefficients(W, centre)
         self._means.add(self.coefficients)
-        self.best: Result[np.ndarray] = Result(W.T, self.coefficients.intercepts.copy(), self.duals)
+        if start is not None and start.history:
+            self.best, self.best.status = start, Status.RUNNING
+        else:
+            self.best = Result(W.T, self.coefficients.intercepts.copy(), self.duals)
 
     def run(self) -> None:
         """Epochs, and measurements of the gap in between."""
         self._update_incumbents()
         # The gap is finite from the start: a larger dual value alone is no progress.
+        n_rows = self.examples.codes.size
         stall = StallTest(
-            PATIENCE * self.examples.codes.size, gap_factor=GAP_FACTOR, dual_factor=math.inf, gap_share=GAP_SHARE
+            PATIENCE * n_rows,
+            gap_factor=GAP_FACTOR,
+            dual_factor=math.inf,
+            gap_share=GAP_SHARE,
+            halving_patience=HALVING_PATIENCE * n_rows,
         )
         while True:
             stalled = stall.update(self.best, self._row_steps)
             status = self.monitor.check_termination(self.best, self.options, "epoch", stalled=stalled)
             if status is not None:
-                break
+                self.best.status = status
+            if status is not None or self._operations() >= self.most_work:
+                return
             finished = True
             while finished and not self._check_is_due():
                 finished = self._make_epoch()
             self._update_incumbents()
-        self.best.status = status
+
+    def _operations(self) -> float:
+        """About the operations of the run so far."""
+        of_row = 4.0 * self.problem.points.entries_per_row * self.problem.n_classes + ROW_OVERHEAD
+        return of_row * self._row_steps + EPOCH_OVERHEAD * self.best.n_iter
 
     def _check_is_due(self) -> bool:
         new = self._row_steps - self._steps_before
@@ -166,7 +216,7 @@ class _DualAscent:
                 finished = False
                 break
         self.best.n_iter = epoch
-        self._row_steps += max(1, due.size)
+        self._row_steps += max(1, due.size, int(LEAST_SHARE * self.examples.codes.size))
         if self.problem.has_free_intercept:
             self.coefficients.intercepts[:] += FOLLOWING * self.coefficients.intercept_step * self.coefficients.totals
         self._means.add(self.coefficients)

@@ -12,14 +12,13 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import qr
 
-from maxmargin.data import Dataset, Points, centred_and_scaled
+from maxmargin.data import Dataset, Points, as_dense, centred_and_scaled
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Threads
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.solvers.core import Monitor, Options, Result, Status
+from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
 from maxmargin.solvers.linear.initial_point import InitialPoint
 from maxmargin.solvers.linear.newton import NewtonRun, engine_at
 
@@ -28,7 +27,7 @@ from maxmargin.solvers.linear.newton import NewtonRun, engine_at
 ENTRIES_TO_POLISH = 1 << 22
 # Many rows per column are solved on a growing working set: it begins with so many rows per column, and pays where there
 # are this many times as many.
-ROWS_PER_COLUMN = 20
+FIRST_ROWS_PER_COLUMN = 20
 PARTS_TO_PAY = 4
 # The gap to which working sets are solved, first and at last, and by how much a row must violate y f >= 1 to join.
 ROUGH_GAP = 0.2
@@ -46,6 +45,7 @@ def gap_of_width(width: float) -> float:
     return width * (2.0 - width)
 
 
+@solver()
 def solve(
     problem: HardMarginProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
@@ -79,7 +79,7 @@ def _in_few_columns(points: Points) -> tuple[Points, np.ndarray | None]:
     if not points.n_rows <= min(FEW_ROWS, points.n_columns // 2):
         return points, None
     matrix = points.matrix
-    dense = (matrix.toarray() if sp.issparse(matrix) else matrix).astype(np.float64)
+    dense = as_dense(matrix).astype(np.float64)
     basis, triangle = qr(dense.T, mode="economic", check_finite=False)
     return Points(np.ascontiguousarray(triangle.T)), basis
 
@@ -116,7 +116,7 @@ def _solve_growing_parts(
     """
     points, signs = problem.dataset.points, problem.dataset.signs
     counted = np.flatnonzero(problem.counted)
-    size = ROWS_PER_COLUMN * (points.n_columns + 1)
+    size = FIRST_ROWS_PER_COLUMN * (points.n_columns + 1)
     if counted.size < PARTS_TO_PAY * size:
         return None
     in_part = np.zeros(points.n_rows, dtype=bool)
@@ -207,7 +207,7 @@ class HardMarginRun(NewtonRun):
         if not 0 < rows.size * points.n_columns <= ENTRIES_TO_POLISH:
             return
         matrix = points.matrix[rows]
-        matrix = (matrix.toarray() if sp.issparse(matrix) else matrix).astype(np.float64)
+        matrix = as_dense(matrix).astype(np.float64)
         if self.hard.fit_intercept:
             matrix = np.column_stack([matrix, np.ones(rows.size)])
         result = np.linalg.lstsq(matrix, signs[rows], rcond=None)[0]

@@ -39,7 +39,7 @@ from maxmargin.loops.newton import (
     mark_active,
 )
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
-from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
+from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver
 from maxmargin.solvers.core.hessian import fill_scores
 from maxmargin.solvers.linear.initial_point import InitialPoint, StartingPoint, initial_point
 from maxmargin.solvers.linear.newton_system import NewtonSystem, count_free
@@ -71,6 +71,7 @@ GROWTH_IN_ROUNDS, SHARE_IN_ROUNDS = 1.5, 0.5
 ROUNDS_OF_SEARCH = 8
 
 
+@solver({"a finite C": lambda problem, _: math.isfinite(problem.C)})
 def solve(
     problem: LinearSVMProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
@@ -169,7 +170,7 @@ class NewtonRun:
 
     def run(self) -> None:
         """Outer steps until the gap is small, the run has stalled, or a limit is reached."""
-        stall = StallTest(PATIENCE - 1, dual_factor=1.2)
+        stall = StallTest(PATIENCE, dual_factor=1.2)
         n_outer, stalled = 0, False
         while True:
             inner, status = self._proximal_step(stalled=stalled)
@@ -319,9 +320,7 @@ class ProximalProblem:
                 break
             if excluded is not None and max(self.changes.value) > SURPRISE * run.radius:
                 break
-            status = run.monitor.check_limits()
-            if status is None and run.best.n_iter >= run.options.max_iter:
-                status = Status.ITERATION_LIMIT
+            status = run.monitor.check_work(run.best.n_iter, run.options)
             if status is not None:
                 return inner, status, sums
             step, step_b = run.system.solve(self.counts.value, self.images, factor, gradient, gradient_b)

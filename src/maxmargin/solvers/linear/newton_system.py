@@ -36,8 +36,8 @@ FORCING, ROW_SPACE_FORCING = 1e-2, 1e-8
 FORCING_IN_ROUNDS, MAX_STEPS_IN_ROUNDS = 0.3, 20
 # Above this factor, times the squared length of a row, the system is ill-conditioned in the space of the columns.
 LARGE_FACTOR = 100.0
-# Sparse rows are made dense where more than this share of their entries is stored: BLAS is faster then.
-DENSE_SHARE = 0.1
+# Free rows are made dense for their Gram matrix where more than this share of their entries is stored: BLAS is faster.
+DENSE_GRAM_SHARE = 0.1
 # The number of conjugate gradient steps that is expected at least.
 EXPECTED_CONJUGATE_STEPS = 15
 
@@ -171,7 +171,7 @@ class NewtonSystem:
         chosen = free.index
         root = np.sqrt(factor * free["weights"])
         rows = self._points.matrix[chosen]
-        if sp.issparse(rows) and rows.nnz > DENSE_SHARE * chosen.size * rows.shape[1]:
+        if sp.issparse(rows) and rows.nnz > DENSE_GRAM_SHARE * chosen.size * rows.shape[1]:
             rows = rows.toarray()
         rows = sp.diags_array(root) @ rows if sp.issparse(rows) else rows * root[:, None]
         solve = self._inverse_of_gram(rows, free.threads)

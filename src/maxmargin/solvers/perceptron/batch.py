@@ -10,11 +10,12 @@ import numpy as np
 
 from maxmargin.loops.perceptron import batch_epoch
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core import Monitor, Result
+from maxmargin.solvers.core import Monitor, Result, solver
 from maxmargin.solvers.perceptron.epochs import Epoch, LinearRun, run_epochs, separability_test
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start, start_of
 
 
+@solver()
 def solve(
     problem: PerceptronProblem, options: EpochOptions, monitor: Monitor, start: Start | Result[float] | None = None
 ) -> PerceptronResult:

@@ -110,8 +110,7 @@ class EpochHistory:
         self._monitor = monitor
         self._run = run
         self._best = math.inf
-        # Stalled at the n-th epoch without progress, that is once more than n - 1 have gone by.
-        self._stall = StallTest(patience=options.n_iter_no_change - 1)
+        self._stall = StallTest(patience=options.n_iter_no_change)
 
     def add(self, epoch: Epoch, error: float | None = None) -> Status | None:
         """Record an epoch; return why to stop after it, or None. ``error`` is that of the held-out rows."""
@@ -218,7 +217,7 @@ def separability_test(problem: PerceptronProblem, options: EpochOptions) -> Sepa
     return SeparabilityTest(problem.dataset, problem.fit_intercept)
 
 
-def training_rows(dataset: Dataset, held_out: np.ndarray | None = None) -> np.ndarray:
+def training_rows(dataset: Dataset, held_out: np.ndarray | None) -> np.ndarray:
     """The rows of positive weight that are not held out, in their order."""
     trained_on = np.ones(dataset.points.n_rows, dtype=bool)
     if dataset.weights is not None:

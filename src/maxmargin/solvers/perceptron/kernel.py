@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maxmargin.loops.kernel_perceptron import kernel_block_epoch
+from maxmargin.loops.perceptron import kernel_block_epoch
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
-from maxmargin.solvers.core import Monitor, Result
+from maxmargin.problems.kernels import refuse_unless_finite
+from maxmargin.solvers.core import Monitor, Result, solver
 from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix
 from maxmargin.solvers.perceptron.epochs import Epoch, EpochRun, run_epochs
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start, start_of
@@ -53,6 +54,7 @@ class KernelOptions(EpochOptions):
     columns: KernelColumns | None = None
 
 
+@solver()
 def solve(
     problem: KernelPerceptronProblem,
     options: KernelOptions,
@@ -89,6 +91,7 @@ class KernelRun(EpochRun):
             block = order[position : position + BLOCK_ROWS]
             more, block_loss = self._block(block)
             updates, loss, position = updates + more, loss + block_loss, position + block.size
+            monitor.reserve_for(order.size, int(np.count_nonzero(self.alpha)))
             cut_short = monitor.check_limits() if position < order.size else None
         criterion = float(np.maximum(0.0, -signs[order] * self.scores[order]).sum())
         return Epoch(updates, loss / self.problem.step, order.size, criterion, cut_short)
@@ -106,8 +109,7 @@ class KernelRun(EpochRun):
         self._columns.add_rows(self._columns.slots(block[moved]), signed, self.scores)
         self.scores += signed.sum() * problem.intercept_step
         self.intercept_change += float(signed.sum()) * problem.intercept_step
-        if not np.isfinite(self.scores).all():
-            raise ValueError("kernel gives values that are not finite: rescale X, or lower gamma, degree or coef0.")
+        refuse_unless_finite(bool(np.isfinite(self.scores).all()))
         self.alpha[block] += change
         return updates, loss
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from maxmargin.loops.perceptron import MarginViolations
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core import Monitor, Options, Status
+from maxmargin.solvers.core import Monitor, Options, Status, solver
 from maxmargin.solvers.perceptron.epochs import Epoch, EpochHistory, result_of
 from maxmargin.solvers.perceptron.online import OnlineRun
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
@@ -54,6 +54,7 @@ class MarginResult(PerceptronResult):
     updates_per_round: tuple[int, ...] = ()
 
 
+@solver()
 def solve(
     problem: PerceptronProblem,
     options: MarginOptions,
@@ -93,7 +94,9 @@ class MarginRun(OnlineRun):
     def __init__(self, problem: PerceptronProblem, options: EpochOptions, guess: float, radius: float) -> None:
         super().__init__(problem, options, Start())
         self._options = options
-        update_limit = math.ceil(min(12.0 * (radius / guess) ** 2, 2.0**62)) if guess > 0.0 else 0
+        ratio = radius / guess if guess > 0.0 else 0.0
+        # A product overflows to infinity, a power of Python's floats to an error.
+        update_limit = math.ceil(min(12.0 * ratio * ratio, 2.0**62))
         self.margin_rule = MarginViolations(
             distance=guess / 2.0,
             lengths=problem.lengths,

@@ -15,7 +15,7 @@ import numpy as np
 from maxmargin.loops.perceptron import MarginViolations, Mistakes, NoAverage, RunningAverage, online_epochs
 from maxmargin.loops.screening import NoScreening, SafeScreening, start_safe_screening
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core import Monitor, Result
+from maxmargin.solvers.core import Monitor, Result, solver
 from maxmargin.solvers.perceptron.epochs import Epoch, LinearRun, run_epochs, separability_test
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start, start_of
 
@@ -28,6 +28,7 @@ SCREENED_SHARE = 0.8
 ROWS_PER_CALL_OVERHEAD = 1 << 13
 
 
+@solver()
 def solve(
     problem: PerceptronProblem, options: EpochOptions, monitor: Monitor, start: Start | Result[float] | None = None
 ) -> PerceptronResult:

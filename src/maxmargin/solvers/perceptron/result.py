@@ -38,9 +38,11 @@ class EpochOptions(Options):
 
 @dataclass(frozen=True)
 class Start:
-    """Where a run starts: coefficients (None for zeros) and the sums of an average over earlier examples.
+    """The state that an online run continues from: coefficients (None for zeros) and sums over earlier examples.
 
-    A kernel perceptron starts from the ``scores`` of its rows (None for zeros) instead of coefficients.
+    It is no :class:`Result`: the model may be the average of all coefficients, but a run continues from the last ones
+    and the sums of that average; in the same way a kernel perceptron continues from the ``scores`` of its rows (None
+    for zeros), which no model holds. Model files hold it for ``partial_fit``.
     """
 
     w: np.ndarray | None = None

@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core import Monitor, Status, StepReport
+from maxmargin.solvers.core import Monitor, Status, StepReport, solver
 from maxmargin.solvers.perceptron.epochs import Epoch, counts_of
 from maxmargin.solvers.perceptron.margin import MarginOptions, MarginResult
 from maxmargin.solvers.perceptron.result import Start
@@ -26,6 +26,7 @@ from maxmargin.solvers.perceptron.result import Start
 MARGIN_SHARE = 0.5
 
 
+@solver()
 def solve(
     problem: PerceptronProblem,
     options: MarginOptions,

@@ -22,9 +22,9 @@ SPARSE_COLUMNS = 128
 LEAST_ROWS = 512
 # Multiplications between two checks of the limits: some tenths of a second.
 MAX_WORK = 1 << 33
-# Columns from which on, with at most FEW_ROWS times as many rows, the products of panels of columns are computed: there
-# are too few blocks of rows for all threads, and the matrices of blocks would be as large as the data.
-MANY_COLUMNS, FEW_ROWS = 2048, 4
+# Columns from which on, with at most so many rows for each, the products of panels of columns are computed: there are
+# too few blocks of rows for all threads, and the matrices of blocks would be as large as the data.
+MANY_COLUMNS, FEW_ROWS_PER_COLUMN = 2048, 4
 
 
 def normal_equations(engine: MemoryEngine[SquaredErrors], stopped: Callable[[], bool]) -> tuple[np.ndarray, np.ndarray]:
@@ -35,7 +35,7 @@ def normal_equations(engine: MemoryEngine[SquaredErrors], stopped: Callable[[], 
     errors = engine.problem
     n_columns, means = errors.points.n_columns, errors.column_means
     if not sp.issparse(errors.points.factor):
-        if n_columns > MANY_COLUMNS and engine.n_rows <= FEW_ROWS * n_columns:
+        if n_columns > MANY_COLUMNS and engine.n_rows <= FEW_ROWS_PER_COLUMN * n_columns:
             return _equations_by_columns(engine, stopped)
         # The blocks' matrices have no more entries together than half of the data.
         sums = engine.sum(_dense_equations, stopped, most=max(1, engine.n_rows // max(1, 2 * n_columns)))

@@ -20,7 +20,7 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.rows import Rows, rows_of
 from maxmargin.loops.lasso import Descent, descend, descend_with_gram
 from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
-from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Options, Result, StallTest, Status
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Options, Result, StallTest, Status, solver
 from maxmargin.solvers.regression.duplicate_columns import duplicates_among
 from maxmargin.solvers.regression.gram_matrix import MAX_COLUMNS, GramMatrix
 
@@ -48,7 +48,7 @@ EPOCHS_OF_NONZEROS = 10
 # Penalties below this share of the smallest one at which w = 0 are reached by continuation, in steps of this factor.
 CONTINUATION_BELOW, CONTINUATION_FACTOR = 0.05, 2.0
 # The precision of a working set's solution, as a share of the gap that is required.
-NEGLIGIBLE = 0.1
+WORKING_SET_PRECISION = 0.1
 # Rounds without progress after which the run has stalled; one that solves the problem of the last working set again
 # counts for so many.
 PATIENCE, SAME_SET = 30, 6
@@ -56,6 +56,7 @@ PATIENCE, SAME_SET = 30, 6
 GAP_FACTOR, GAP_SHARE = 0.999, 1e-3
 
 
+@solver()
 def solve(
     problem: LassoProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
@@ -120,7 +121,7 @@ class LassoRun:
         self.best = Result(self.w.copy(), 0.0, np.zeros(0), n_iter=self.best.n_iter)
         self.lam, self.alive, self.size = lam, self.distinct, FEW_COLUMNS
         last_gap, last_chosen, n_rounds = math.inf, np.empty(0, dtype=np.intp), 0
-        stall = StallTest(PATIENCE - 1, gap_factor=GAP_FACTOR, dual_factor=math.inf, gap_share=GAP_SHARE)
+        stall = StallTest(PATIENCE, gap_factor=GAP_FACTOR, dual_factor=math.inf, gap_share=GAP_SHARE)
         while True:
             self.evaluate()
             stalled = stall.update(self.best, n_rounds)
@@ -192,7 +193,7 @@ class LassoRun:
         self.w[chosen] = beta
 
     def _solve_given_gram(self, gram: np.ndarray, gradient: np.ndarray, beta: np.ndarray) -> None:
-        goal = self.lam * min(1e-4, max(1e-12, NEGLIGIBLE * self.options.tol))
+        goal = self.lam * min(1e-4, max(1e-12, WORKING_SET_PRECISION * self.options.tol))
         least, idle, n_singular = math.inf, 0, 0
         for _ in range(MAX_ATTEMPTS):
             signs = np.sign(beta)
@@ -214,13 +215,13 @@ class LassoRun:
         totals = self.errors.total_weight * self.remaining_means
         descent = Descent(self.w, residuals, np.zeros(1), self.curvatures, self.remaining_means, totals, self.lam)
         # The gap is about the root of the remaining decrease of the objective.
-        goal = (NEGLIGIBLE * self.options.tol) ** 2 * self.primal
+        goal = (WORKING_SET_PRECISION * self.options.tol) ** 2 * self.primal
         for _ in range(EPOCHS):
             decrease = self.epoch(descent, chosen)
             nonzero = chosen[self.w[chosen] != 0.0]
             for _ in range(EPOCHS_OF_NONZEROS):
                 last_decrease = self.epoch(descent, nonzero)
-                if last_decrease <= NEGLIGIBLE * max(decrease, goal) or self.stopped():
+                if last_decrease <= WORKING_SET_PRECISION * max(decrease, goal) or self.stopped():
                     break
             if decrease <= goal or self.stopped():
                 break

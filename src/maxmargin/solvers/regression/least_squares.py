@@ -1,5 +1,6 @@
 """Least squares: the thin singular value decomposition of the weighted, centred rows, and the shortest minimiser."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,8 @@ from maxmargin.problems.squared_errors import SquaredErrors
 SMALL = 10_000_000
 # The relative tolerance of LSQR: about the rounding errors of its sums.
 EXACT = 1e-14
+# Operations of QR and the singular value decomposition of R, relative to those of a product of two matrices.
+OPERATIONS_PER_PRODUCT = 20.0
 
 
 class ScaledSVD(NamedTuple):
@@ -60,11 +63,20 @@ def weighted_rows(errors: SquaredErrors) -> tuple[np.ndarray, np.ndarray]:
     return rows * roots[:, None], targets * roots
 
 
-def least_squares(errors: SquaredErrors) -> np.ndarray:
-    """Compute the shortest w for which sum m_i (y_i - w·x_i - b)² is smallest."""
+def work_of_least_squares(errors: SquaredErrors) -> float:
+    """About the operations of the decomposition."""
+    n_rows, n_columns = errors.points.matrix.shape
+    return OPERATIONS_PER_PRODUCT * n_rows * n_columns * min(n_rows, n_columns)
+
+
+def least_squares(errors: SquaredErrors, stopped: Callable[[], bool]) -> np.ndarray | None:
+    """Compute the shortest w for which sum m_i (y_i - w·x_i - b)² is smallest.
+
+    None where ``stopped()`` becomes true on the way; within LAPACK it is not asked.
+    """
     matrix = errors.points.factor
     if sp.issparse(matrix) and matrix.shape[0] * matrix.shape[1] > SMALL:
-        return _least_squares_by_lsqr(errors)
+        return _least_squares_by_lsqr(errors, stopped)
     rows, targets = weighted_rows(errors)
     # Centred rows have a singular value of zero where there are more columns than rows; rounded, it is not quite zero.
     negligible = max(rows.shape) * np.finfo(np.float64).eps
@@ -84,17 +96,26 @@ def least_squares(errors: SquaredErrors) -> np.ndarray:
     return w
 
 
-def _least_squares_by_lsqr(errors: SquaredErrors) -> np.ndarray:
+def _least_squares_by_lsqr(errors: SquaredErrors, stopped: Callable[[], bool]) -> np.ndarray | None:
     """Solve by LSQR, which starts at zero and so converges to the shortest solution."""
     from scipy.sparse.linalg import LinearOperator, lsqr
 
     points, means = errors.points, errors.column_means
     roots = np.ones(errors.targets.size) if errors.weights is None else np.sqrt(errors.weights)
+
+    def product(v: np.ndarray) -> np.ndarray:
+        if stopped():
+            raise StopIteration
+        return roots * (points.scores(v.ravel()) - float(means @ v.ravel()))
+
     centred = LinearOperator(
         (points.n_rows, points.n_columns),
-        matvec=lambda v: roots * (points.scores(v.ravel()) - float(means @ v.ravel())),
+        matvec=product,
         rmatvec=lambda z: points.combination(roots * z.ravel()) - means * float(roots @ z.ravel()),
         dtype=np.float64,
     )
     targets = roots * (errors.targets - errors.target_mean)
-    return lsqr(centred, targets, atol=EXACT, btol=EXACT, conlim=0.0)[0]
+    try:
+        return lsqr(centred, targets, atol=EXACT, btol=EXACT, conlim=0.0)[0]
+    except StopIteration:
+        return None

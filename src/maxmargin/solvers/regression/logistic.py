@@ -17,7 +17,7 @@ LAST_DIGITS, GAP_FACTOR = 1e-13, 0.99
 # An iterate with a larger gap than the incumbent's is better where its objective is lower by this share of the gap.
 GAP_SHARE = 1e-2
 # A standard deviation of less than this share of the mean is a rounding error.
-ROUNDING = 1e-12
+ROUNDED_DEVIATION = 1e-12
 
 
 @dataclass
@@ -76,6 +76,8 @@ class LogisticRun:
     # Steps after which the run has stalled, too, unless the gap has shrunk to a tenth less, or the objective has fallen
     # by a share of the gap.
     slow_patience, slow_share = 10, 1e-2
+    # Steps in which the gap must be halved.
+    halving_patience = 300
 
     def __init__(
         self,
@@ -102,8 +104,13 @@ class LogisticRun:
         self.gradient, self.gradient_b = np.empty(0), 0.0
         self.smallest_margin = -math.inf
         self.stall_tests: tuple[StallTest, ...] = (
-            StallTest(self.patience - 1, gap_factor=GAP_FACTOR, dual_factor=math.inf, primal_factor=1.0 - LAST_DIGITS),
-            StallTest(self.slow_patience - 1, dual_factor=math.inf, gap_share=self.slow_share),
+            StallTest(self.patience, gap_factor=GAP_FACTOR, dual_factor=math.inf, primal_factor=1.0 - LAST_DIGITS),
+            StallTest(
+                self.slow_patience,
+                dual_factor=math.inf,
+                gap_share=self.slow_share,
+                halving_patience=self.halving_patience,
+            ),
         )
         self.engine.map(fill_scores, self.w, 0.0, "scores")
 
@@ -187,7 +194,7 @@ class LogisticRun:
     def _gap_within_radius(self, combined: np.ndarray) -> float:
         columns = self.problem.columns
         # A column that is constant but for rounding does no more than the intercept.
-        varying = columns.deviations > ROUNDING * np.abs(columns.offset)
+        varying = columns.deviations > ROUNDED_DEVIATION * np.abs(columns.offset)
         length = float(np.linalg.norm(combined[varying] / columns.deviations[varying]))
         return certified_radius(self.w, columns.deviations) * length - float(self.w @ combined)
 

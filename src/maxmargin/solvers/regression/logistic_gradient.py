@@ -20,7 +20,7 @@ from maxmargin.data.blocks import row_blocks
 from maxmargin.data.points import squared_norms
 from maxmargin.engine import Threads
 from maxmargin.problems.logistic import LogisticProblem
-from maxmargin.solvers.core import Monitor, Options, Result, Status
+from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
 from maxmargin.solvers.core.hessian import fill_scores
 from maxmargin.solvers.regression import logistic_newton
 from maxmargin.solvers.regression.logistic import LogisticResult, LogisticRun, initial_result
@@ -44,6 +44,7 @@ class GradientOptions(Options):
     step_size: float | None = None
 
 
+@solver()
 def solve(
     problem: LogisticProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
 ) -> LogisticResult:
@@ -81,6 +82,7 @@ class GradientRun(LogisticRun):
     patience = 20
     # On ill-conditioned data every step gains little: about the inverse of the condition number, as a share of the gap.
     slow_patience, slow_share = 500, 1e-2
+    halving_patience = 20_000
     step_size: float
     # Whether the intercept is minimised after every step, and makes no gradient step.
     minimises_intercept: bool

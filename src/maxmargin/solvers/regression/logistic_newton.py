@@ -18,7 +18,7 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Block, Threads
 from maxmargin.loops.logistic import derivatives_along
 from maxmargin.problems.logistic import LogisticProblem
-from maxmargin.solvers.core import Monitor, Options, Result, Status
+from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
 from maxmargin.solvers.core.hessian import BLAS_SPEEDUP, LARGEST_DIRECT, HessianOperator, fill_scores
 from maxmargin.solvers.core.subsample import subsample_rows
 from maxmargin.solvers.regression.logistic import LogisticResult, LogisticRun, initial_result
@@ -35,19 +35,20 @@ SUBSAMPLE_TOL = 1e-2
 DERIVATIVE_SHARE = 0.1
 MAX_SEARCH_STEPS = 30
 # A positive derivative counts as small only where the minimum of the local parabola is within this share of the way.
-NEAR = 0.3
+NEAR_MINIMUM = 0.3
 # The first factor by which a step length is reduced of which nothing is known but that it is too long.
-REDUCTION = 0.3
+FIRST_REDUCTION = 0.3
 # The number of conjugate gradient steps that is expected.
 EXPECTED_CONJUGATE_STEPS = 25
 # The residual that conjugate gradients leave, as a share, is between these.
 COARSE_FORCING, FINE_FORCING = 0.1, 1e-3
 # Newton steps after which a run without a penalty on w is checked for quasi-complete separation, and again.
-STEPS_PER_CHECK = 8
+STEPS_PER_SEPARATION_TEST = 8
 # Where a score changes by more than this in the last step, the iterates may diverge along a separating direction.
 LARGE_CHANGE = 0.02
 
 
+@solver()
 def solve(
     problem: LogisticProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
 ) -> LogisticResult:
@@ -116,7 +117,7 @@ class NewtonRun(LogisticRun):
         """Whether iterates may diverge along a separating direction: the last step was large, or there were many."""
         if self.problem.is_penalised or status is Status.SEPARABLE or n_steps == 0:
             return False
-        return (status is not None and self.largest_change > LARGE_CHANGE) or n_steps % STEPS_PER_CHECK == 0
+        return (status is not None and self.largest_change > LARGE_CHANGE) or n_steps % STEPS_PER_SEPARATION_TEST == 0
 
     def _newton_step(self) -> tuple[np.ndarray, float]:
         problem = self.problem
@@ -127,6 +128,7 @@ class NewtonRun(LogisticRun):
             problem.is_penalised,
             problem.fit_intercept,
             offset=self.offset,
+            stopped=lambda: self.monitor.check_limits() is not None,
         )
         if self._matrix_pays():
             step, step_b = hessian.solve_schur_direct(self.gradient, self.gradient_b)
@@ -191,10 +193,10 @@ def _step_length(derivatives: Callable[[float], tuple[float, float]], at_start: 
     A derivative beyond the minimum counts as small only near the minimum: far out, where all losses are nearly linear,
     it is small because there is no curvature.
     """
-    low, high, t, reduction = 0.0, math.inf, 1.0, REDUCTION
+    low, high, t, reduction = 0.0, math.inf, 1.0, FIRST_REDUCTION
     for number in range(MAX_SEARCH_STEPS):
         derivative, curvature = derivatives(t)
-        if abs(derivative) <= DERIVATIVE_SHARE * abs(at_start) and derivative <= NEAR * curvature * t:
+        if abs(derivative) <= DERIVATIVE_SHARE * abs(at_start) and derivative <= NEAR_MINIMUM * curvature * t:
             return t
         low, high = (t, high) if derivative < 0.0 else (low, t)
         new = t - derivative / curvature if curvature > 0.0 else math.inf

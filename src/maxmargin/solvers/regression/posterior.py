@@ -6,14 +6,14 @@ import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.problems.squared_errors import SquaredErrors
-from maxmargin.solvers.core import Monitor, Options, Result, Status
-from maxmargin.solvers.regression.least_squares import ScaledSVD, weighted_rows
+from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
+from maxmargin.solvers.regression.least_squares import ScaledSVD, weighted_rows, work_of_least_squares
 
 EPS = float(np.finfo(np.float64).eps)
 # A column whose centred length is no more than this share of its length is constant, up to rounding.
-CONSTANT = 1e-13
+CONSTANT_LENGTH = 1e-13
 # Residuals that are no more than this share of the terms they are differences of are rounding errors.
-ROUNDING = 8.0 * EPS
+ROUNDED_RESIDUAL = 8.0 * EPS
 
 
 @dataclass
@@ -32,15 +32,22 @@ class PosteriorResult(Result[float]):
     squares: float = 0.0
 
 
+@solver()
 def solve(
     problem: SquaredErrors,
     options: Options,  # noqa: ARG001
-    monitor: Monitor,  # noqa: ARG001
+    monitor: Monitor,
     start: Result[float] | None = None,  # noqa: ARG001
 ) -> PosteriorResult:
-    """Solve in closed form, or raise ValueError where the minimiser of least squares is not unique."""
+    """Solve in closed form, or raise ValueError where the minimiser of least squares is not unique.
+
+    There is no posterior of a run that is stopped: KeyboardInterrupt is raised.
+    """
     with one_blas_thread():
-        return _solve(problem)
+        result = monitor.call(lambda: _solve(problem), work_of_least_squares(problem))
+    if result is None:
+        raise KeyboardInterrupt
+    return result
 
 
 def _solve(problem: SquaredErrors) -> PosteriorResult:
@@ -78,13 +85,13 @@ def _solve(problem: SquaredErrors) -> PosteriorResult:
         np.zeros(0),
         status=Status.SOLVED,
         factor=decomposition.right.T / values / lengths[:, None],
-        squares=residual**2 if residual > ROUNDING * terms else 0.0,
+        squares=residual**2 if residual > ROUNDED_RESIDUAL * terms else 0.0,
     )
 
 
 def refuse_constant_columns(errors: SquaredErrors, lengths: np.ndarray, whole_lengths: np.ndarray) -> None:
     """Raise ValueError for columns that cannot be told from the intercept's."""
-    constant = np.flatnonzero(~(lengths > CONSTANT * whole_lengths))
+    constant = np.flatnonzero(~(lengths > CONSTANT_LENGTH * whole_lengths))
     if constant.size:
         why = "are constant, as the intercept is" if errors.has_intercept else "are zero"
         raise ValueError(

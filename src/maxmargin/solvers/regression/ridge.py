@@ -19,12 +19,12 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.loops.products import scores_and_rows
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
-from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
+from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver
 from maxmargin.solvers.core.cholesky import Inverse, positive_inverse, symmetric_product
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
 from maxmargin.solvers.core.hessian import combination, fill_scores
 from maxmargin.solvers.regression.gram_matrix import centred_rows, normal_equations
-from maxmargin.solvers.regression.least_squares import least_squares
+from maxmargin.solvers.regression.least_squares import least_squares, work_of_least_squares
 
 # Rows or columns of the largest systems that are solved directly.
 LARGEST_DENSE, LARGEST_SPARSE = 10_000, 2_000
@@ -66,6 +66,7 @@ class FactorisedSystem(NamedTuple):
     dual: float
 
 
+@solver()
 def solve(problem: RidgeProblem, options: Options, monitor: Monitor, start: Result[float] | None = None) -> RidgeResult:
     """Solve directly where one side of X is short enough, else until the relative gap is at most ``tol``.
 
@@ -77,8 +78,7 @@ def solve(problem: RidgeProblem, options: Options, monitor: Monitor, start: Resu
         if isinstance(start, RidgeResult) and start.inverse is not None:
             run.refine(start)
         elif problem.lam == 0.0:
-            run.set_coefficients(least_squares(run.errors))
-            run.best.status = Status.SOLVED
+            run.solve_least_squares()
         elif min(run.errors.points.matrix.shape) <= run.largest_direct:
             run.solve_directly()
         else:
@@ -113,6 +113,14 @@ class RidgeRun:
         """Make w the incumbent, with its best intercept."""
         self.best.w, self.best.n_iter = w, self.best.n_iter + 1
         self.best.intercept = self.problem.errors.centring.intercept_there(w, self.errors.best_intercept(w))
+
+    def solve_least_squares(self) -> None:
+        """Compute the shortest minimiser without a penalty; w stays zero where a limit comes before."""
+        errors = self.errors
+        w = self.monitor.call(lambda: least_squares(errors, self.stopped), work_of_least_squares(errors))
+        if w is not None:
+            self.set_coefficients(w)
+        self.best.status = Status.SOLVED if w is not None else self.monitor.check_limits() or Status.STALLED
 
     def stopped(self) -> bool:
         """Whether the run has to stop now."""

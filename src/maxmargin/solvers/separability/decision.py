@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from maxmargin.data import Points
 from maxmargin.problems.exact_arithmetic import hulls_meet, separating_intercept
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.solvers.core import Monitor, Options, Result, Status
+from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
 from maxmargin.solvers.linear import hard_margin
 from maxmargin.solvers.separability import exact_simplex
 
@@ -25,6 +25,7 @@ SMALL_ENOUGH = 4_000
 MOST_PIVOTS = 2_000
 
 
+@solver()
 def solve(
     problem: HardMarginProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:

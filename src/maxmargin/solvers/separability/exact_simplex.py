@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin.problems.exact_arithmetic import integer_columns, separating_intercept
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.solvers.core import Monitor, Options, Result, Status
+from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
 
 # The largest number of entries, rows times columns, for which exact arithmetic takes seconds, not minutes.
 LARGEST_EXACT = 20_000
@@ -31,6 +31,7 @@ class ExactResult(Result[float]):
     witness: tuple[Fraction, ...] = ()
 
 
+@solver()
 def solve(
     problem: HardMarginProblem,
     options: Options,

@@ -12,12 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.solvers.core import Monitor, Options, Result, Status
+from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
 
 # SciPy's status of a linear program that ended at a limit.
 ITERATION_OR_TIME_LIMIT = 1
 
 
+@solver()
 def solve(
     problem: HardMarginProblem,
     options: Options,
@@ -51,8 +52,17 @@ def solve(
     # Imported here: scipy.optimize takes a quarter of a second, and few runs need it.
     from scipy.optimize import linprog
 
-    found = linprog(cost, A_ub=constraints, b_ub=np.zeros(rows.size), bounds=bounds, method="highs", options=limits)
+    found = monitor.call(
+        lambda: linprog(
+            cost, A_ub=constraints, b_ub=np.zeros(rows.size), bounds=bounds, method="highs", options=limits
+        ),
+        # A pivot reads the constraints, and there are about as many as rows.
+        float(constraints.shape[0]) * constraints.shape[0] * constraints.shape[1],
+    )
     best = Result(np.zeros(points.n_columns), 0.0, np.zeros(points.n_rows))
+    if found is None:
+        best.status = monitor.check_limits() or Status.TIME_LIMIT
+        return best
     best.n_iter = int(getattr(found, "nit", 0))
     best.status = Status.STALLED
     if found.status == ITERATION_OR_TIME_LIMIT:

@@ -8,15 +8,15 @@ diverge along such a direction; rounding to a grid removes what rounding errors 
 import math
 
 import numpy as np
-import scipy.sparse as sp
 
+from maxmargin.data import as_dense
 from maxmargin.problems.logistic import LogisticProblem
 
 # A step's entries are rounded to multiples of its largest or its smallest entry divided by these numbers: the ratios of
 # a direction's entries are mostly small fractions.
 GRIDS = (1, 2, 3, 4, 6, 12, 60, 840)
 # Entries below this share of the largest one are rounding errors.
-NEGLIGIBLE = 1e-6
+ROUNDED_ENTRY = 1e-6
 # The largest number of entries of a linear program, which then takes about a second.
 LARGEST_PROGRAM = 1 << 18
 
@@ -28,7 +28,7 @@ def quasi_separation_near(problem: LogisticProblem, step: np.ndarray, step_b: fl
         return None
     counted = problem.weights > 0.0
     entries = np.abs(np.append(step, step_b))
-    smallest = float(entries[entries > NEGLIGIBLE * largest].min())
+    smallest = float(entries[entries > ROUNDED_ENTRY * largest].min())
     for unit in dict.fromkeys(grid / size for size in (largest, smallest) for grid in GRIDS):
         w, b = np.rint(step * unit), float(np.rint(step_b * unit))
         margins = (problem.signs * (problem.points.scores(w) + b))[counted]
@@ -50,7 +50,7 @@ def quasi_separation_by_linear_program(problem: LogisticProblem) -> tuple[np.nda
 
     counted = problem.weights > 0.0
     matrix = points.matrix[counted]
-    dense = (matrix.toarray() if sp.issparse(matrix) else matrix).astype(np.float64)
+    dense = as_dense(matrix).astype(np.float64)
     margins = problem.signs[counted][:, None] * np.column_stack([dense, np.ones(len(dense))])
     if not problem.fit_intercept:
         margins[:, -1] = 0.0

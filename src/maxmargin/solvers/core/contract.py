@@ -1,0 +1,41 @@
+"""The contract ``solve(problem, options, monitor, start) -> Result``, checked before a run.
+
+The signature of a solver declares the problem and the options that it takes, and by ``start: None`` that it takes no
+start; what else it needs stands in the decorator.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, TypeVar, get_type_hints
+
+SolverT = TypeVar("SolverT", bound=Callable[..., Any])
+
+
+def solver(needs: Mapping[str, Callable[[Any, Any], bool]] | None = None) -> Callable[[SolverT], SolverT]:
+    """Declare a solver.
+
+    Parameters
+    ----------
+    needs : mapping from str to callable, optional
+        What problem and options must have, in words, and the test of it.
+    """
+
+    def declare(solve: SolverT) -> SolverT:
+        hints, name = get_type_hints(solve), solve.__module__
+        needed, takes_start = dict(needs or {}), hints["start"] is not type(None)
+
+        @wraps(solve)
+        def checked(problem: Any, options: Any, monitor: Any, start: Any = None) -> Any:
+            for value, kind in ((problem, hints["problem"]), (options, hints["options"])):
+                if not isinstance(value, kind):
+                    raise TypeError(f"{name} takes {kind.__name__}, not {type(value).__name__}.")
+            if start is not None and not takes_start:
+                raise TypeError(f"{name} takes no start.")
+            for need, is_met in needed.items():
+                if not is_met(problem, options):
+                    raise ValueError(f"{name} needs {need}.")
+            return solve(problem, options, monitor, start)
+
+        return checked  # type: ignore[return-value]
+
+    return declare

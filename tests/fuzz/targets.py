@@ -1,0 +1,23 @@
+"""The targets by their names."""
+
+from collections.abc import Callable
+
+from fuzz.commands import Commands
+from fuzz.estimators import Estimators
+from fuzz.files import Liblinear, Libsvm, Parquet, Stores, Svmlight, Tables
+from fuzz.harness import Target
+from fuzz.models import Models
+from fuzz.separability import Separability
+
+TARGETS: dict[str, Callable[[], Target]] = {
+    "estimators": Estimators,
+    "separability": Separability,
+    "svmlight": Svmlight,
+    "csv": Tables,
+    "parquet": Parquet,
+    "models": Models,
+    "stores": Stores,
+    "libsvm": Libsvm,
+    "liblinear": Liblinear,
+    "command": Commands,
+}
