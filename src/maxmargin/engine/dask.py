@@ -13,6 +13,7 @@ two a Newton step) on the partitions that were lost, and gives the same bits.
 
 import contextlib
 import itertools
+import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -311,10 +312,10 @@ class ClusterExecutor(Executor):
             return [self._wait(value) for value in values]
 
     def _wait(self, future: Any) -> Any:
-        seen = time.monotonic()
-        while True:
-            with contextlib.suppress(TimeoutError):
-                return future.result(timeout=PATIENCE)
+        seen, done = time.monotonic(), threading.Event()
+        # Not future.result(timeout=...): under load it may fail in the moment in which the time is over.
+        future.add_done_callback(lambda _: done.set())
+        while not done.wait(PATIENCE):
             if self._client.status not in ("running", "connecting"):
                 raise ClusterError(f"The client of the cluster is {self._client.status}.")
             if self._client.status == "running" and self._client.nthreads():
@@ -324,6 +325,7 @@ class ClusterExecutor(Executor):
                     "The cluster has had no workers, or no scheduler, for "
                     f"{PATIENCE_WITHOUT_WORKERS:.0f} seconds: start it again, and fit again."
                 )
+        return future.result()
 
     @contextlib.contextmanager
     def _translated(self) -> Any:

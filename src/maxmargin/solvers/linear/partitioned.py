@@ -12,9 +12,11 @@ from maxmargin.data.partitions import PartitionedTask
 from maxmargin.engine import Block, Engine
 from maxmargin.engine.dask import DaskEngine
 from maxmargin.loops.products import compute_scores
-from maxmargin.problems.linear_svm import LinearSVMProblem
+from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
 from maxmargin.problems.partitioned import PartitionedSVM
 from maxmargin.solvers.core import Monitor, Options, Result
+from maxmargin.solvers.core.hessian import combination
+from maxmargin.solvers.core.subsample import ROWS_PER_COLUMN as FEWEST_ROWS_PER_COLUMN
 from maxmargin.solvers.linear import newton
 from maxmargin.solvers.linear.newton import NEAR, NewtonRun
 from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, ROWS_PER_CLASS
@@ -68,8 +70,10 @@ def _from_subsample(
     problem = engine.problem
     sample = _subsample(engine, task)
     if sample is None:
-        b = task.mean_target if problem.has_free_intercept and not problem.loss.one_sided else 0.0
-        w = np.zeros(problem.points.n_columns)
+        if problem.loss.one_sided:
+            w, b = _from_class_means(engine, task)
+        else:
+            w, b = np.zeros(problem.points.n_columns), task.mean_target if problem.has_free_intercept else 0.0
         return Start(w, b, problem.C / _typical_residual(engine, w, b))
     coarse = replace(options, tol=max(options.tol, GAP_OF_SAMPLE))
     found, width = newton.solve_sample(sample, coarse, monitor.quiet())
@@ -77,6 +81,23 @@ def _from_subsample(
     if problem.points.n_rows < ROWS_PER_COLUMN * 16 * problem.points.n_columns:
         width *= 3.0
     return Start(found.w, found.intercept, problem.C / width)
+
+
+def _from_class_means(engine: DaskEngine[LinearSVMProblem], task: PartitionedTask) -> tuple[np.ndarray, float]:
+    """Begin at the best multiple of duals that are equal within a class; b is between the means of the classes."""
+    problem = engine.problem
+    up, down = balancing_factors(*task.sides) if problem.has_free_intercept else (1.0, 1.0)
+    engine.do(_set_equal_duals, up, down, writes=("centers",))
+    combined, sums = engine.ask(combination, "centers"), engine.ask(_sums_of_duals)
+    w: np.ndarray = combined.value
+    linear, quadratic = sums.value
+    square = float(w @ w) + float(quadratic)
+    multiple = min(1.0, float(linear) / square) if square > 0.0 else 1.0
+    w = multiple * w
+    engine.do(_scale_centers, multiple, writes=("centers",))
+    engine.do(_set_scores, w, 0.0, writes=("scores",))
+    above, below = engine.sum(_scores_of_classes) / np.maximum(np.finfo(float).tiny, task.sides)
+    return w, -0.5 * float(above + below) if problem.has_free_intercept else 0.0
 
 
 def _typical_residual(engine: Engine[LinearSVMProblem], w: np.ndarray, b: float) -> float:
@@ -90,6 +111,9 @@ def _subsample(engine: DaskEngine[LinearSVMProblem], task: PartitionedTask) -> L
     """Every k-th row of all partitions, with C raised so that the solution is the same on average."""
     problem, points = engine.problem, task.points
     wanted = ROWS_PER_COLUMN * (points.n_columns + 1)
+    if LARGEST_SHARE * points.n_rows < FEWEST_ROWS_PER_COLUMN * (points.n_columns + 1):
+        # The solution of few rows of many columns is no nearer than zero.
+        return None
     most = min(LARGEST_SHARE * points.n_rows, LARGEST_SAMPLE / max(1.0, points.entries_per_row))
     stride = math.ceil(points.n_rows / max(1.0, min(most, max(wanted, points.n_rows / 16))))
     rows, targets, weights = zip(*engine.map(_every_row, stride), strict=True)
@@ -111,6 +135,28 @@ def _subsample(engine: DaskEngine[LinearSVMProblem], task: PartitionedTask) -> L
 
 
 # Tasks on a partition.
+
+
+def _set_equal_duals(block: Block[LinearSVMProblem], up: float, down: float) -> None:
+    loss = block.problem.loss
+    block["centers"][:] = block.problem.C * loss.weights * np.where(loss.targets > 0.0, up, -down)
+
+
+def _sums_of_duals(block: Block[LinearSVMProblem]) -> np.ndarray:
+    """The sum of the sizes of the duals, and of their squares times the curvatures."""
+    centers = block["centers"]
+    return np.array([np.abs(centers).sum(), (block.problem.curvatures() * np.square(centers)).sum()])
+
+
+def _scale_centers(block: Block[LinearSVMProblem], multiple: float) -> None:
+    block["centers"][:] *= multiple
+
+
+def _scores_of_classes(block: Block[LinearSVMProblem]) -> np.ndarray:
+    """The weighted sums of the scores of the positive and of the negative rows."""
+    loss, scores = block.problem.loss, block["scores"]
+    weighted = loss.weights * scores
+    return np.array([weighted.sum(where=loss.targets > 0.0), weighted.sum(where=loss.targets < 0.0)])
 
 
 def _every_row(block: Block[LinearSVMProblem], stride: int) -> tuple[object, np.ndarray, np.ndarray]:
