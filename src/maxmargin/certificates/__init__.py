@@ -13,8 +13,10 @@ from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multicl
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.certificates.svm_gap import (
     ClassificationGap,
+    KKTClass,
     RegressionGap,
     SVMGap,
+    kkt_classes,
     measure_gap,
     measure_partitioned_gap,
 )
@@ -25,6 +27,7 @@ __all__ = [
     "ClassificationGap",
     "DualityGap",
     "Geometry",
+    "KKTClass",
     "LassoGap",
     "LogisticGap",
     "MarginBracket",
@@ -42,6 +45,7 @@ __all__ = [
     "bracket_hard_margin",
     "bracket_margin",
     "has_no_margin",
+    "kkt_classes",
     "linear_geometry",
     "measure_gap",
     "measure_kernel_gap",

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -198,6 +199,15 @@ def gap_with_classes(
     return _with_classes(primal, dual, problem, classes)
 
 
+class KKTClass(IntEnum):
+    """The KKT class of a row of a classifier; of a regression, which has no misclassified rows, by the same order."""
+
+    OUTSIDE = 0
+    ON_MARGIN = 1
+    INSIDE = 2
+    MISCLASSIFIED = 3
+
+
 class _Classes(NamedTuple):
     """The largest violation of the KKT conditions, and the number of duals in each KKT class."""
 
@@ -213,12 +223,38 @@ def _classes(block: Block[LinearSVMProblem], factors: tuple[float, float]) -> _C
 
 
 def _classes_of(part: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray, factors: tuple[float, float]) -> _Classes:
-    ends, counted = _Ends(part, beta, *factors), part.loss.weights > 0.0
-    at_bound = counted & ends.at_bound
-    n_zero, n_bound = int(np.count_nonzero(counted & ends.at_zero)), int(np.count_nonzero(at_bound))
-    wrong = int(np.count_nonzero(at_bound & (part.loss.targets * scores <= 0.0)))
-    violation = _kkt_violation(part, scores, ends)
-    return _Classes(violation, n_zero, int(np.count_nonzero(counted)) - n_zero - n_bound, n_bound, wrong)
+    ends = _Ends(part, beta, *factors)
+    classes = _rows_by_class(part, scores, ends)
+    n_zero, n_between, n_inside, wrong = (int(np.count_nonzero(classes == k)) for k in KKTClass)
+    return _Classes(_kkt_violation(part, scores, ends), n_zero, n_between, n_inside + wrong, wrong)
+
+
+def _rows_by_class(part: LinearSVMProblem, scores: np.ndarray, ends: "_Ends") -> np.ndarray:
+    """The KKT class of every row; -1 for rows of weight zero."""
+    wrong = part.loss.targets * scores <= 0.0
+    bound = np.where(wrong, KKTClass.MISCLASSIFIED, KKTClass.INSIDE)
+    found = np.where(ends.at_bound, bound, np.where(ends.at_zero, KKTClass.OUTSIDE, KKTClass.ON_MARGIN))
+    return np.where(part.loss.weights > 0.0, found, -1).astype(np.int8)
+
+
+def kkt_classes(problem: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    """The KKT class of every row, as the certificate counts them.
+
+    Parameters
+    ----------
+    problem : LinearSVMProblem
+    scores : ndarray of shape (n,)
+    beta : ndarray of shape (n,)
+        Signed duals, which are projected onto the dual-feasible set.
+
+    Returns
+    -------
+    ndarray of int8 of shape (n,)
+        Values of :class:`KKTClass`, -1 for rows of weight zero.
+    """
+    beta = problem.feasible(beta)
+    factors = _bound_factors([_largest_ratios(problem, beta)])
+    return _rows_by_class(problem, scores, _Ends(problem, beta, *factors))
 
 
 def _with_classes(primal: float, dual: float, problem: LinearSVMProblem, classes: Sequence[_Classes]) -> SVMGap:

@@ -19,19 +19,19 @@ def refuse_unreadable(path: str, option: str) -> None:
         raise ValueError(f"{option} {path} cannot be read: its permissions forbid it.")
 
 
-def refuse_unwritable(output: Path | None) -> None:
+def refuse_unwritable(output: Path | None, option: str = "-o") -> None:
     """Refuse a path that could not be written at the end."""
     if output is None:
         return
     target = Path(os.path.realpath(output))
     if target.is_dir():
-        raise ValueError(f"-o {output} is a folder: name a file.")
+        raise ValueError(f"{option} {output} is a folder: name a file.")
     if not target.parent.is_dir():
-        raise ValueError(f"-o {output}: the folder {target.parent} does not exist: make it first.")
+        raise ValueError(f"{option} {output}: the folder {target.parent} does not exist: make it first.")
     # A file is replaced, so that its folder must be writable; a device is written to directly.
     written = target if target.exists() and not target.is_file() else target.parent
     if not os.access(written, os.W_OK):
-        raise ValueError(f"-o {output} cannot be written: the permissions of {written} forbid it.")
+        raise ValueError(f"{option} {output} cannot be written: the permissions of {written} forbid it.")
 
 
 def labelled(machine: Any, rows: Any, data: str, target: str | None) -> Any:

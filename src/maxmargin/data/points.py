@@ -225,14 +225,10 @@ def squared_norms(rows: Matrix) -> np.ndarray:
 
 
 def row_lengths(rows: Matrix) -> np.ndarray:
-    """||x|| of every row, also where the squares overflow or underflow: rows are scaled by powers of two first.
-
-    Lengths below 1e-300 become 1e-300, so that their inverse is finite.
-    """
+    """||x|| of every row, also where the squares overflow or underflow: rows are scaled by powers of two first."""
     dense = as_dense(rows).astype(np.float64)
     powers = np.frexp(np.abs(dense).max(axis=1, initial=0.0))[1]
-    lengths = np.ldexp(np.sqrt(squared_norms(np.ldexp(dense, -powers[:, None]))), powers)
-    return np.where(lengths > 0.0, np.maximum(lengths, 1e-300), 0.0)
+    return np.asarray(np.ldexp(np.sqrt(squared_norms(np.ldexp(dense, -powers[:, None]))), powers))
 
 
 def _sums_of_squares(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:

@@ -189,6 +189,12 @@ def validate_two_classes(X: Any, y: Any, *, caller: str) -> Dataset:
     return Dataset(_measurable(Points(_canonical(X))), np.where(codes == 1, 1.0, -1.0))
 
 
+def validate_rows(X: Any) -> Matrix:
+    """Check X on its own."""
+    _refuse_text_columns(X)
+    return _canonical(_naming("X", check_array, X, input_name="X", **MATRIX_CHECKS))
+
+
 def _checks(estimator: Any) -> dict[str, Any]:
     takes_sparse = get_tags(estimator).input_tags.sparse
     return MATRIX_CHECKS if takes_sparse else {**MATRIX_CHECKS, "accept_sparse": False}

@@ -39,8 +39,9 @@ def in_partitions(model: Any, method: str, X: Any, n_outputs: int | None = None,
 
 def score_in_partitions(model: Any, X: Any, y: Any, sample_weight: Any, measure: Callable[..., Any]) -> Any:
     """A score that is computed later: ``measure`` of every partition, merged by its method ``merged`` and ``score``."""
-    import dask
     import dask.array as da
+
+    import dask
 
     columns = [partitions_of("X", X)]
     for name, values in (("y", y), ("sample_weight", sample_weight)):

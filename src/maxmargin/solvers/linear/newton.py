@@ -52,6 +52,8 @@ PATIENCE = 12
 # Duals are sigma times residuals, and so are the residuals' rounding errors: after so many outer steps in a row without
 # progress sigma is too large, and is divided by this factor.
 STEPS_TO_REDUCE, REDUCTION = 4, 256.0
+# Beyond this its quotients and products would underflow or overflow.
+SMALLEST_SIGMA = 1e-250
 # Rows are excluded whose duals cannot move if scores change this many times as much as in the outer step before.
 CAUTION = 2.0
 # If scores move by more than this factor of the predicted range, the excluded rows are re-evaluated.
@@ -158,7 +160,7 @@ class NewtonRun:
         engine.allocate("start", "changes", "duals", "kept")
         engine.allocate("free", "may_move", dtype=bool)
         self.system = NewtonSystem(problem, engine)
-        self.w, self.b, self.sigma = first.w, first.b, first.sigma
+        self.w, self.b, self.sigma = first.w, first.b, max(first.sigma, SMALLEST_SIGMA)
         # The predicted range of the scores' changes in the next outer step.
         self.radius = math.inf
         self.rho = problem.intercept_penalty if problem.has_intercept else 0.0
@@ -187,6 +189,7 @@ class NewtonRun:
                 self.sigma *= self.growth(inner)
             elif inner >= INNER_STEPS:
                 self.sigma *= 0.5
+            self.sigma = min(max(self.sigma, SMALLEST_SIGMA), 1.0 / SMALLEST_SIGMA)
 
     def growth(self, inner: int) -> float:  # noqa: ARG002
         """The factor on sigma after an outer step that took so few Newton steps."""
