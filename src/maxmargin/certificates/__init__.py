@@ -18,6 +18,7 @@ from maxmargin.certificates.svm_gap import (
     SVMGap,
     kkt_classes,
     measure_gap,
+    measure_partitioned_gap,
 )
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "measure_logistic_gap",
     "measure_multiclass_gap",
     "measure_pair_gaps",
+    "measure_partitioned_gap",
     "measure_ridge_gap",
     "mistake_bound",
 ]

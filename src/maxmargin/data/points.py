@@ -77,6 +77,11 @@ class Points:
         """Root mean square of the norms, sqrt(mean ||x_i||²)."""
         return float(np.sqrt(self.squared_norms.mean())) if self.n_rows else 0.0
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows are compressed."""
+        return bool(sp.issparse(self.matrix))
+
     @cached_property
     def entries_per_row(self) -> float:
         """The mean number of stored entries of a row."""

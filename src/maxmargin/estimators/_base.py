@@ -28,7 +28,6 @@ from maxmargin.certificates import Certificate, MarginBracket, NotSeparableError
 from maxmargin.data import (
     LabelledPoints,
     Points,
-    TargetPoints,
     Tasks,
     validate_labels,
     validate_points,
@@ -36,6 +35,7 @@ from maxmargin.data import (
     validate_training_data,
 )
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.partitions import PartitionedData, is_collection
 from maxmargin.engine import Threads
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
 from maxmargin.estimators._progress import FitProgress, solve_in_time
@@ -92,6 +92,11 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     _advice_when_stalled: str | None = None
     _advice_when_separable: str | None = None
     _advice_when_not_separable: str | None = "no hyperplane has the margin asked for: lower it, or use a soft margin"
+    # Whether Dask collections are taken, and what to do where they are not.
+    _takes_collections: ClassVar[bool] = False
+    _advice_for_collections: ClassVar[str] = (
+        "compute the collections first, or some of their rows; LinearSVC and LinearSVR learn from collections"
+    )
     # What to do where there is no model at all, because the classes are not separable; None where there is one.
     _advice_without_solution: str | None = None
 
@@ -105,6 +110,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any = None, **start: Any) -> Self:
         """Fit a copy, and take over its attributes; ``start`` are further arguments of ``_starts``."""
         self._check_parameters()
+        if is_collection(X) or is_collection(y):
+            self._check_collections(X)
         model = self._without_fit()
         model._freeze_parameters()
         deadline = None if self.max_time is None else time.perf_counter() + self.max_time
@@ -200,6 +207,10 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         model.__dict__.update(getattr(self, "_fit_params", {}))
         return model
 
+    def _in_memory(self) -> Self:
+        """The model with all of its vectors in this process."""
+        return self
+
     def _refuse_other_features(self, model: Self) -> None:
         """A warm start needs the columns of the last fit."""
         before, now = getattr(self, "feature_names_in_", None), getattr(model, "feature_names_in_", None)
@@ -225,6 +236,49 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     def _is_fitted_attribute(cls, name: str) -> bool:
         fitted = name.endswith("_") and not name.endswith("__")
         return fitted or name == "_fit_params" or name in cls._private_attributes
+
+    def _check_collections(self, X: Any) -> None:
+        """Refuse Dask collections, or parameters that do not go with them."""
+        name = type(self).__name__
+        if not self._takes_collections:
+            raise TypeError(f"{name} does not take Dask collections: {self._advice_for_collections}.")
+        if not is_collection(X):
+            raise TypeError("y is a Dask collection, and X is not: give both as collections, or none.")
+        if getattr(self, "warm_start", False):
+            raise ValueError(f"{name} has no warm start on Dask collections: set warm_start=False.")
+
+    def _in_partitions(self, method: str, X: Any, n_outputs: int | None = None, dtype: Any = np.float64) -> Any:
+        """The results of a method for Dask collections, as a Dask array that is computed later."""
+        from maxmargin.estimators._collections import in_partitions
+
+        check_is_fitted(self)
+        self._check_collections(X)
+        return in_partitions(self, method, X, n_outputs, dtype)
+
+    def _load(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> PartitionedData:
+        """Check Dask collections, where they are; ``reset`` sets the number and names of the columns."""
+        from maxmargin.engine.dask import load_partitions
+
+        if y is None:
+            raise ValueError(f"{type(self).__name__}.fit requires y to be passed, but the target y is None.")
+        of_classes = isinstance(self, ClassifierMixin)
+        data = load_partitions(
+            X,
+            y,
+            sample_weight,
+            of_classes=of_classes,
+            class_weight=getattr(self, "class_weight", None),
+            classes=None if reset or not of_classes else getattr(self, "classes_", None),
+            n_threads=self._n_threads(),
+        )
+        if reset:
+            self.n_features_in_ = data.points.n_columns
+            names = getattr(X, "columns", None)
+            if names is not None and all(isinstance(name, str) for name in names):
+                self.feature_names_in_ = np.asarray(names, dtype=object)
+        elif data.points.n_columns != self.n_features_in_:
+            raise ValueError(f"X has {data.points.n_columns} columns; the model was fitted to {self.n_features_in_}.")
+        return data
 
     # What an estimator fills in.
 
@@ -376,13 +430,22 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
 
     classes_: np.ndarray
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> LabelledPoints:
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        if is_collection(X):
+            data = self._load(X, y, sample_weight)
+            present = data.classes[data.class_weights > 0.0]
+            if len(present) < 2:
+                which = f"only one class, {plain(present[0])!r}" if len(present) else "no row of positive weight"
+                raise ValueError(f"y has {which}; give rows of at least two classes.")
+            return data
         labelled = validate_training_data(
             self, X, y, sample_weight=sample_weight, class_weight=getattr(self, "class_weight", None)
         )
         return validate_labels(labelled)
 
-    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> LabelledPoints:
+    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        if is_collection(X):
+            return self._load(X, y, sample_weight, reset=False)
         return validate_training_data(
             self,
             X,
@@ -408,9 +471,31 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
         -------
         ndarray of shape (n,)
         """
+        if is_collection(X):
+            return self._in_partitions("predict", X, dtype=self.classes_.dtype)
         scores = self.decision_function(X)
         chosen = (scores >= 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[chosen]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Compute the share of the rows, in their weights, that are classified correctly.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of labels of shape (n,)
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        float; of Dask collections, a Dask array without axes
+        """
+        if not is_collection(X):
+            return super().score(X, y, sample_weight)
+        from maxmargin.estimators._collections import accuracy, score_in_partitions
+
+        self._check_collections(X)
+        return score_in_partitions(self._as_fitted(), X, y, sample_weight, accuracy)
 
 
 class LinearClassifier(CertifiedClassifier):
@@ -433,6 +518,9 @@ class LinearClassifier(CertifiedClassifier):
         ndarray of shape (n,), or (n, n_classes) for more than two classes
         """
         check_is_fitted(self)
+        if is_collection(X):
+            n_tasks = self.coef_.shape[0]
+            return self._in_partitions("decision_function", X, None if n_tasks == 1 else n_tasks)
         scores = validate_points(self, X).scores(self.coef_.T) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
@@ -449,11 +537,35 @@ class LinearClassifier(CertifiedClassifier):
 class CertifiedRegressor(RegressorMixin, CertifiedModel):
     """What all regressions share: real targets."""
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        if is_collection(X):
+            return self._load(X, y, sample_weight)
         return validate_targets(self, X, y, sample_weight=sample_weight)
 
-    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
+    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        if is_collection(X):
+            return self._load(X, y, sample_weight, reset=False)
         return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Compute the coefficient of determination.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of numbers of shape (n,)
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        float; of Dask collections, a Dask array without axes
+        """
+        if not is_collection(X):
+            return super().score(X, y, sample_weight)
+        from maxmargin.estimators._collections import r_squared, score_in_partitions
+
+        self._check_collections(X)
+        return score_in_partitions(self._as_fitted(), X, y, sample_weight, r_squared)
 
 
 class LinearRegressor(CertifiedRegressor):
@@ -474,6 +586,8 @@ class LinearRegressor(CertifiedRegressor):
         ndarray of shape (n,)
         """
         check_is_fitted(self)
+        if is_collection(X):
+            return self._in_partitions("predict", X)
         return validate_points(self, X).scores(self.coef_) + self.intercept_
 
 

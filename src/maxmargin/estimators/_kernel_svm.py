@@ -51,6 +51,11 @@ class KernelSVM(KernelModel, RegularizedModel):
     n_jobs: int | None = None
     verbose: int = 0
 
+    _advice_for_collections: ClassVar[str] = (
+        "map the rows by an approximate kernel, for example sklearn.kernel_approximation.Nystroem fitted to a sample, "
+        "and use LinearSVC or LinearSVR"
+    )
+
     _private_attributes: ClassVar[tuple[str, ...]] = ("_kernel", "_duals", "_n_rows")
     # Nothing is random.
     random_state = 0

@@ -25,6 +25,8 @@ STALLED_ADVICE = (
 class OnlineClassifier(CertifiedClassifier):
     """Perceptrons that learn from a stream of rows."""
 
+    _advice_for_collections: ClassVar[str] = "learn from one partition after the other by partial_fit, or use LinearSVC"
+
     max_time: float | None
 
     # Parameters that a model keeps when it goes on by ``partial_fit``, and those that one stream keeps.

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -15,7 +16,8 @@ from maxmargin.estimators._base import LinearClassifier, certificates_of, one_or
 from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.problems.linear_svm import LOSSES, LinearSVMProblem, weights_of
+from maxmargin.problems.linear_svm import LOSSES, weights_of
+from maxmargin.problems.partitioned import PartitionedSVM
 from maxmargin.solvers.core import Result, warm_start
 
 
@@ -86,6 +88,9 @@ class LinearSVC(LinearSVM, LinearClassifier):
     objective_ : float, or list with one entry a class
         The value of the model, rounded up. One value for "crammer_singer".
     history_ : list of (seconds, primal, dual), or a list of them
+    rounds_ : int
+        After a fit on Dask collections: rounds of messages, loading and certificate included. ``dual_coef_`` is then a
+        Dask array whose chunks lie beside the rows, and there is no ``support_``.
     n_iter_ : int
         Epochs or Newton steps (of the class that took most).
     status_ : Status
@@ -178,9 +183,9 @@ class LinearSVC(LinearSVM, LinearClassifier):
     def _tasks(self, data: LabelledPoints) -> Tasks:
         return JointClasses(data) if self._learns_jointly(data) else data
 
-    def _problem(self, data: Dataset | LabelledPoints) -> LinearSVMProblem | HardMarginProblem | CrammerSingerProblem:
-        weights = weights_of(data.points, data.weights)
+    def _problem(self, data: Dataset | LabelledPoints) -> Any:
         if isinstance(data, LabelledPoints):
+            weights = weights_of(data.points, data.weights)
             return CrammerSingerProblem(
                 data.points, data.codes, weights, len(data.classes), self.C, self._intercept_penalty
             )
@@ -188,7 +193,7 @@ class LinearSVC(LinearSVM, LinearClassifier):
             return HardMarginProblem(data, self.fit_intercept)
         # For two classes w_1 = -w_2 = w/2, and the joint problem is half the two-class problem with 2C.
         C = 2.0 * self.C if self.multi_class == "crammer_singer" else self.C
-        return LinearSVMProblem(data.points, LOSSES[self.loss](data.signs, weights, C), self._intercept_penalty)
+        return self._problem_of_losses(data, partial(LOSSES[self.loss], C=C))
 
     def _starts(self, tasks: Any) -> Sequence[Result[Any] | None]:
         if self.warm_start and hasattr(self, "classes_") and not np.array_equal(self.classes_, tasks.classes):
@@ -217,10 +222,12 @@ class LinearSVC(LinearSVM, LinearClassifier):
 
     def _certify_task(self, k: int, problem: Any) -> Certificate:
         refuse_other_rows(problem.points.n_rows, self.dual_coef_.shape[1])
+        if isinstance(problem, PartitionedSVM):
+            return self._certify_on_blocks(k, problem, self.coef_[k], float(self.intercept_[k]))
         if isinstance(problem, CrammerSingerProblem):
             duals = np.ascontiguousarray(self.dual_coef_.T)
             return measure_multiclass_gap(problem, self.coef_, self.intercept_, duals)
-        vectors = self.coef_[k], float(self.intercept_[k]), self.dual_coef_[k]
+        vectors = self.coef_[k], float(self.intercept_[k]), np.asarray(self.dual_coef_[k])
         measure: Any = bracket_hard_margin if isinstance(problem, HardMarginProblem) else measure_gap
         return measure(problem, *vectors)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -13,7 +14,8 @@ from maxmargin.data import TargetPoints
 from maxmargin.estimators._base import LinearRegressor, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.estimators._regularized import EpsilonInsensitiveRegressor
-from maxmargin.problems.linear_svm import REGRESSION_LOSSES, LinearSVMProblem, weights_of
+from maxmargin.problems.linear_svm import REGRESSION_LOSSES
+from maxmargin.problems.partitioned import PartitionedSVM
 from maxmargin.solvers.core import Result
 
 
@@ -48,6 +50,8 @@ random_state, warm_start, verbose
         The value of the model, rounded up.
     history_ : list of (seconds, primal, dual)
     n_iter_ : int
+    rounds_ : int
+        After a fit on Dask collections, as for LinearSVC.
     status_ : Status
     certificate_ : RegressionGap
 
@@ -75,10 +79,8 @@ random_state, warm_start, verbose
         "loss": [StrOptions(set(REGRESSION_LOSSES))],
     }
 
-    def _problem(self, data: TargetPoints) -> LinearSVMProblem:
-        weights = weights_of(data.points, data.weights)
-        loss = REGRESSION_LOSSES[self.loss](data.targets, weights, self.C, self.epsilon)
-        return LinearSVMProblem(data.points, loss, self._intercept_penalty)
+    def _problem(self, data: TargetPoints) -> Any:
+        return self._problem_of_losses(data, partial(REGRESSION_LOSSES[self.loss], C=self.C, epsilon=self.epsilon))
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
         w, b, _ = (np.zeros(labelled.points.n_columns), 0.0, None) if results[0] is None else results[0]
@@ -88,6 +90,8 @@ random_state, warm_start, verbose
         super()._set_attributes(tasks, results)
         self.coef_ = results[0].w
 
-    def _certify_task(self, k: int, problem: LinearSVMProblem) -> SVMGap:
+    def _certify_task(self, k: int, problem: Any) -> SVMGap:
         refuse_other_rows(problem.points.n_rows, self.dual_coef_.shape[1])
-        return measure_gap(problem, self.coef_, float(self.intercept_[0]), self.dual_coef_[k])
+        if isinstance(problem, PartitionedSVM):
+            return self._certify_on_blocks(k, problem, self.coef_, float(self.intercept_[0]))
+        return measure_gap(problem, self.coef_, float(self.intercept_[0]), np.asarray(self.dual_coef_[k]))

@@ -118,6 +118,8 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
     n_jobs: int | None = None
     verbose: int = 0
 
+    _advice_for_collections: ClassVar[str] = "use LinearSVC with a large C"
+
     _advice_when_stalled = "the margin is too small to be proven in floating-point arithmetic: raise gamma or min_gamma"
 
     @property

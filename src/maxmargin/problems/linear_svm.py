@@ -203,6 +203,15 @@ class LinearSVMProblem(PenalizedIntercept):
                 np.multiply(feasible, below, out=feasible, where=feasible < 0.0)
         return feasible
 
+    def of_block(self, points: Points, targets: np.ndarray, weights: np.ndarray) -> "LinearSVMProblem":
+        """The same losses and penalty on other rows."""
+        return replace(self, points=points, loss=self.loss._replace(targets=targets, weights=weights))
+
+    def without_rows(self) -> "LinearSVMProblem":
+        """The losses and the penalty alone."""
+        empty = np.empty(0)
+        return self.of_block(Points(np.empty((0, self.points.n_columns))), empty, empty)
+
     def parts(self) -> Iterator[tuple[slice, "LinearSVMProblem"]]:
         """Yield blocks of rows, each with the part of the problem that concerns them."""
         for rows in row_blocks(self.loss.targets.size, ENTRIES_OF_LOSSES):
