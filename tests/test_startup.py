@@ -28,7 +28,7 @@ def run(code, **environment):
 
 
 def test_import_is_light():
-    heavy = "numba matplotlib dask sklearn scipy numpy typer rich"
+    heavy = "numba matplotlib dask sklearn scipy numpy typer rich starlette uvicorn anywidget"
     result = run(f"import sys, maxmargin; print([name for name in '{heavy}'.split() if name in sys.modules])")
     assert result.stdout.strip() == "[]", result.stderr
 
@@ -70,7 +70,7 @@ def test_the_second_process_loads_what_the_first_one_compiled(tmp_path):
 
 
 def test_the_command_imports_only_what_a_subcommand_uses():
-    heavy = "numba sklearn scipy numpy pyarrow onnx safetensors matplotlib"
+    heavy = "numba sklearn scipy numpy pyarrow onnx safetensors matplotlib starlette uvicorn"
     result = run(f"import sys, maxmargin.cli.app; print([name for name in '{heavy}'.split() if name in sys.modules])")
     assert result.stdout.strip() == "[]", result.stderr
 

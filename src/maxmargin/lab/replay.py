@@ -1,0 +1,47 @@
+"""A recorded run as one HTML file, which needs neither Python nor a network."""
+
+import json
+from pathlib import Path
+
+from maxmargin.lab.page import CHUNK, Page
+from maxmargin.lab.state import State
+
+STATIC = Path(__file__).parent / "static"
+# Frames of a recording; a frame of 200 points takes about 8 kB.
+MAX_FRAMES = 500
+
+
+def recorded_html(state: State, max_frames: int = MAX_FRAMES) -> str:
+    """The page with the frames of one run in it: stepping works, and what would need Python is switched off.
+
+    Parameters
+    ----------
+    state : State
+    max_frames : int, default=500
+
+    Returns
+    -------
+    str
+    """
+    page = Page(state)
+    messages = page.handle({"type": "open"})
+    while not messages[-1]["ended"] and page.sent < max_frames:
+        messages += page.handle({"type": "more", "to": min(page.sent + CHUNK, max_frames)})
+    messages[-1]["ended"] = True
+    # "</" could end the script element, and "<!--" start a comment in it.
+    recorded = json.dumps(messages).replace("<", "\\u003c")
+    module = (STATIC / "lab.js").read_text(encoding="utf-8").replace("</script", "<\\/script")
+    style = (STATIC / "lab.css").read_text(encoding="utf-8")
+    return f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>maxmargin lab: a recorded run</title>
+<style>{style}</style>
+<div id="lab"></div>
+<script type="module">
+{module}
+lab.render({{ model: replayed({recorded}), el: document.getElementById("lab") }});
+</script>
+</html>
+"""

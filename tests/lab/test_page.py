@@ -1,0 +1,405 @@
+"""The page's logic, without server and browser."""
+
+import csv
+import io
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import maxmargin
+from maxmargin import lectures
+from maxmargin.lab import runs
+from maxmargin.lab.algorithms import ALGORITHMS, PARAMETERS
+from maxmargin.lab.lessons import LESSONS
+from maxmargin.lab.page import Page
+from maxmargin.lab.presets import PRESETS, table_of
+from maxmargin.lab.state import State, decode, encode, from_preset
+from maxmargin.lab.tables import read_text
+
+
+def frames_of(page, messages, to=40):
+    """All frames up to a step."""
+    frames = [frame for message in messages if message["type"] == "frames" for frame in message["frames"]]
+    while len(frames) <= to and not messages[-1]["ended"]:
+        messages = page.handle({"type": "more", "to": to})
+        frames += messages[-1]["frames"]
+    return frames
+
+
+def opened(algorithm, data, **parameters):
+    page = Page(from_preset(data, algorithm, **parameters))
+    return page, page.handle({"type": "open"})
+
+
+def only_error(messages):
+    [message] = messages
+    assert message["type"] == "error"
+    return message["message"]
+
+
+@pytest.mark.parametrize("data", sorted(set(PRESETS) - {"nothing", "200 points"}))
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_claim_holds_in_every_frame(algorithm, data):
+    page, messages = opened(algorithm, data)
+    frames = frames_of(page, messages)
+    assert frames[0]["reason"] == "start"
+    assert [frame["number"] for frame in frames] == list(range(len(frames)))
+    assert all(claim[-1] for frame in frames for claim in frame["claims"])
+    assert all(len(frame["alpha"]) == len(frame["classes"]) == len(page.state.points) for frame in frames)
+    assert any(frame["claims"] for frame in frames)
+    assert all(frame["line"] < len(ALGORITHMS[algorithm].listing) for frame in frames)
+    json.dumps(messages, allow_nan=False)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_reasons_of_a_run_have_a_line_of_the_listing(algorithm):
+    for data in ("separable", "overlap"):
+        page, messages = opened(algorithm, data)
+        reasons = {frame["reason"] for frame in frames_of(page, messages, 400)}
+        assert reasons <= set(ALGORITHMS[algorithm].lines)
+
+
+def test_frames_are_the_steps_of_the_lecture():
+    page, messages = opened("smo", "overlap", C=2.0)
+    X, y = np.array(page.state.points), np.array(page.state.labels)
+    frames = frames_of(page, messages, 200)
+    steps = list(lectures.smo(X, y, C=2.0))
+    assert len(frames) == len(steps) + 1
+    for frame, step in zip(frames[1:], steps, strict=True):
+        assert frame["alpha"] == step.alpha.tolist()
+        assert frame["values"]["dual"] == step.values["dual"]
+    model = maxmargin.SVC(kernel="linear", C=2.0, tol=1e-6).fit(X, y)
+    w = (frames[-1]["alpha"] * y) @ X
+    np.testing.assert_allclose(w, model.coef_[0], rtol=1e-2)
+
+
+def test_frames_are_sent_once_and_going_back_runs_nothing(monkeypatch):
+    page, messages = opened("online", "overlap")
+    frames = frames_of(page, messages, 90)
+    monkeypatch.setattr(page.run, "extend", lambda *_: pytest.fail("the run went on"))
+    assert page.sent == len(frames)
+    assert frames[5]["number"] == 5
+
+
+def test_the_run_ends_where_the_page_keeps_no_more(monkeypatch):
+    monkeypatch.setattr(runs, "MAX_STEPS", 300)
+    page, messages = opened("online", "wine")
+    frames = frames_of(page, messages, 10**6)
+    assert len(frames) - 1 == 300
+    last = page.handle({"type": "more", "to": 10**6})[-1]
+    assert last["ended"]
+    assert "keeps" in last["problem"]
+    assert not last["frames"]
+
+
+@pytest.mark.parametrize("data", PRESETS)
+def test_states_survive_the_address(data):
+    state = from_preset(data, "smo", C=math.inf, kernel="rbf", gamma=0.25)
+    assert decode(encode(state)) == state
+    own = state.with_points(state.points, state.labels)
+    assert decode(encode(own)) == own
+    assert len(encode(own)) < 8000
+
+
+def test_picks_and_the_step_survive_the_address():
+    page, _ = opened("online", "separable", order="click")
+    for k, row in enumerate((3, 1, 4)):
+        page.handle({"type": "pick", "rows": [row], "step": k})
+    assert page.state.picks == ((3,), (1,), (4,))
+    assert decode(encode(page.state)) == page.state
+    assert page.state.step == 3
+
+
+@pytest.mark.parametrize(
+    "text", ["", "2.abc", "1.!!!", "1.AAAA", 5, None, "1." + "A" * 200_000, encode(from_preset("xor"))[:-4]]
+)
+def test_damaged_addresses_are_refused(text):
+    with pytest.raises(ValueError, match="address"):
+        decode(text)
+
+
+def test_a_damaged_address_opens_the_first_page_and_says_so():
+    page = Page()
+    messages = page.handle({"type": "open", "code": "1.zzz"})
+    assert [message["type"] for message in messages] == ["catalog", "state", "frames", "error"]
+
+
+def test_clicked_rows_replay_the_cyclic_order():
+    page, messages = opened("online", "separable")
+    frames = frames_of(page, messages, 100)
+    clicked, _ = opened("online", "separable", order="click")
+    for k, frame in enumerate(frames[1:-1]):
+        messages = clicked.handle({"type": "pick", "rows": frame["rows"], "step": k})
+    again = frames_of(clicked, messages, 100)
+    assert [frame["w"] for frame in again] == [frame["w"] for frame in frames]
+
+
+def test_a_click_in_the_middle_of_a_run_keeps_its_past():
+    page, messages = opened("smo", "overlap")
+    frames = frames_of(page, messages, 20)
+    other = frames[9]["rows"]
+    messages = page.handle({"type": "pick", "rows": other, "step": 5})
+    again = frames_of(page, messages, 20)
+    assert [frame["alpha"] for frame in again[:6]] == [frame["alpha"] for frame in frames[:6]]
+    assert page.state["pair"] == "click"
+    assert again[6]["rows"] == other
+
+
+def test_points_are_added_moved_flipped_erased_and_undone():
+    page = Page(from_preset("nothing"))
+    page.handle({"type": "add", "x": 1.0, "y": 2.0, "label": 1})
+    page.handle({"type": "add", "x": -1.0, "y": 0.0, "label": -1})
+    page.handle({"type": "move", "row": 0, "x": 2.0, "y": 2.0})
+    page.handle({"type": "flip", "row": 1})
+    assert page.state.points == ((2.0, 2.0), (-1.0, 0.0))
+    assert page.state.labels == (1, 1)
+    page.handle({"type": "erase", "row": 0})
+    page.handle({"type": "clear"})
+    for _ in range(6):
+        page.handle({"type": "undo"})
+    assert page.state.points == ()
+    assert "nothing to undo" in only_error(page.handle({"type": "undo"}))
+
+
+def test_a_drag_is_undone_as_one():
+    page = Page(from_preset("separable"))
+    before = page.state.points
+    for k in range(10):
+        page.handle({"type": "move", "row": 0, "x": float(k), "y": 0.0, "dragging": k > 0})
+    page.handle({"type": "undo"})
+    assert page.state.points == before
+    assert page.state.data == "separable"
+
+
+def run_python(text):
+    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_exported_python_reproduces_the_numbers(algorithm):
+    parameters = {"online": {"start": "random", "eta": 0.5}, "smo": {"C": math.inf}, "kernel": {"gamma": 0.5}}
+    page, messages = opened(algorithm, "separable", **parameters.get(algorithm, {}))
+    frames = frames_of(page, messages, 12)
+    step = min(10, len(frames) - 1)
+    [message] = page.handle({"type": "export", "what": "python", "step": step})
+    lines = run_python(message["text"]).splitlines()
+    frame = frames[step]
+    assert lines[step - 1].startswith(f"{step} {frame['reason']} ")
+    assert json.loads(next(line for line in lines if line.startswith("alpha "))[6:]) == frame["alpha"]
+    w, b = next(line for line in lines if line.startswith("w "))[2:].split(" b ")
+    assert float(b) == frame["b"]
+    assert (None if w == "None" else json.loads(w)) == frame["w"]
+    assert sum(line.endswith(" holds") for line in lines) == len(frame["claims"])
+
+
+def test_exported_python_has_the_clicked_pairs():
+    page, _ = opened("smo", "separable", pair="click")
+    assert "click a point" in only_error(page.handle({"type": "export", "what": "python"}))
+    automatic = frames_of(*opened("smo", "separable"))
+    for k in range(2):
+        messages = page.handle({"type": "pick", "rows": automatic[k + 1]["rows"], "step": k})
+    frame = frames_of(page, messages)[2]
+    [message] = page.handle({"type": "export", "what": "python", "step": 2})
+    assert f"alpha {frame['alpha']}" in run_python(message["text"])
+
+
+def test_the_trace_as_csv():
+    page, messages = opened("smo", "overlap")
+    frames = frames_of(page, messages, 100)
+    [message] = page.handle({"type": "export", "what": "csv"})
+    rows = list(csv.DictReader(io.StringIO(message["text"])))
+    assert len(rows) == len(frames) - 1
+    assert float(rows[-1]["gap"]) == frames[-1]["values"]["gap"]
+    assert {row["claims hold"] for row in rows} == {"True"}
+
+
+@pytest.mark.parametrize("number", range(len(LESSONS)))
+def test_every_lesson_has_a_run_with_claims(number):
+    page = Page()
+    messages = page.handle({"type": "lesson", "number": number})
+    assert messages[0]["lesson"] == number
+    if messages[0]["waits"]:
+        messages += page.handle({"type": "pick", "rows": [0], "step": 0})
+    frames = frames_of(page, messages, 30)
+    assert frames[-1]["number"] > 1 or messages[0]["waits"]
+    assert all(claim[-1] for frame in frames for claim in frame["claims"])
+
+
+def test_there_are_twelve_lessons_with_questions():
+    assert len(LESSONS) == 12
+    assert all("?" in lesson.question and lesson.answer and lesson.idea for lesson in LESSONS)
+    assert len({lesson.title for lesson in LESSONS}) == 12
+
+
+def test_nobody_beats_the_margin():
+    page, _ = opened("hulls", "separable")
+    generator = np.random.default_rng(0)
+    best = 0.0
+    for w1, w2, b in generator.standard_normal((200, 3)):
+        [message] = page.handle({"type": "hyperplane", "w1": w1, "w2": w2, "b": 2 * b})
+        assert message["claims"][0][-1]
+        best = max(best, message["values"]["margin"])
+    facts = page.state_message()["facts"]
+    assert 0 < best <= facts["upper"]
+    [message] = page.handle({"type": "hyperplane", "w1": facts["w"][0], "w2": facts["w"][1], "b": facts["b"]})
+    assert message["values"]["margin"] == pytest.approx(facts["upper"], rel=1e-5)
+
+
+@pytest.mark.parametrize("algorithm", ["smo", "ascent"])
+def test_no_dragged_alpha_has_a_larger_dual_than_the_primal(algorithm):
+    page, messages = opened(algorithm, "overlap", C=1.0)
+    frames_of(page, messages, 400)
+    generator = np.random.default_rng(1)
+    y = np.array(page.state.labels)
+    for _ in range(100):
+        row, value, step = int(generator.integers(len(y))), float(2 * generator.random()), int(generator.integers(30))
+        [message] = page.handle({"type": "alpha", "row": row, "value": value, "step": step})
+        assert all(claim[-1] for claim in message["claims"])
+        assert math.isfinite(message["values"]["dual"])
+        if algorithm == "smo":
+            assert abs(np.dot(message["alpha"], y)) < 1e-12
+
+
+def test_inseparable_points_come_with_the_point_of_both_hulls():
+    page, messages = opened("online", "both labels")
+    facts = messages[1]["facts"]
+    assert facts["separable"] is False
+    X, y, c = np.array(page.state.points), np.array(page.state.labels), np.array(facts["hull_weights"])
+    for sign in (1, -1):
+        assert c[y == sign].sum() == pytest.approx(1)
+        np.testing.assert_allclose(c[y == sign] @ X[y == sign], facts["meeting"], atol=1e-6)
+
+
+CSV = "a;b;class;c\n1;2;yes;0\n2;1;no;1\n0;0;no;2\n"
+
+
+def test_csv_and_svmlight_are_read():
+    table, _ = read_text(CSV)
+    assert table.columns == ("a", "b", "c")
+    assert table.y == ("yes", "no", "no")
+    np.testing.assert_array_equal(table.X, [[1, 2, 0], [2, 1, 1], [0, 0, 2]])
+    table, _ = read_text("+1 1:0.5 3:2 # a comment\n-1 2:1e-3\n")
+    np.testing.assert_array_equal(table.X, [[0.5, 0, 2], [0, 1e-3, 0]])
+    assert table.y == ("+1", "-1")
+    table, _ = read_text("1,2,1\n3,4,0\n")
+    assert table.columns == ("column 1", "column 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no rows"), ("1,2,1\n", "one label"), ("a,b,c\n", "no rows"), ("1,2,1\n3,x,0\n", "line 2"),
+        ("1,2,1\n3,0\n", "line 2"), ("1,nan,1\n3,0,0\n", "line 1"), ("1 1:1e999\n0 1:2\n", "line 1"),
+        ("1 0:3\n0 1:2\n", "index"), ("1 999999999:3\n0 1:2\n", "index"), ("1,2\n3,4\n", "two numbers"),
+        ("x" * 600_000, "at most"),
+    ],
+)  # fmt: skip
+def test_bad_tables_are_refused_by_their_line(text, message):
+    assert message in only_error(Page().handle({"type": "paste", "text": text}))
+
+
+def test_columns_and_principal_components_of_a_table():
+    page = Page()
+    state, _ = page.handle({"type": "preset", "name": "iris"})
+    assert state["table"]["shown"] == [2, 3]
+    table = table_of("iris")
+    page.handle({"type": "columns", "columns": [0, 3], "positive": 0})
+    np.testing.assert_allclose(page.state.points, table.X[:, [0, 3]])
+    assert page.state.labels == tuple(1 if name == "setosa" else -1 for name in table.y)
+    state, _ = page.handle({"type": "columns", "columns": "principal components", "positive": 1})
+    points = np.array(page.state.points)
+    assert abs(np.corrcoef(points.T)[0, 1]) < 1e-4
+    assert points[:, 0].var() > points[:, 1].var()
+    assert state["table"]["shown"] == "principal components"
+    assert "no point 99" in only_error(page.handle({"type": "columns", "columns": [0, 99], "positive": 0}))
+
+
+def test_large_tables_are_thinned_and_it_is_said():
+    text = "".join(f"{k},{k % 7},{k % 2}\n" for k in range(5000))
+    page = Page()
+    state, _ = page.handle({"type": "paste", "text": text})
+    assert len(page.state.points) == 1000
+    assert "5000 rows, of which 1000" in state["notice"]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=5,
+)
+FIELDS = ("name", "value", "row", "rows", "x", "y", "label", "step", "to", "text", "columns", "positive", "w1", "w2",
+          "b", "what", "number", "code", "lesson", "dragging")  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    kind=st.sampled_from(sorted(Page()._handlers)) | st.text(max_size=5),
+    fields=st.dictionaries(
+        st.sampled_from(FIELDS), json_values | st.sampled_from([*ALGORITHMS, *PARAMETERS]), max_size=6
+    ),
+)
+def test_no_event_breaks_the_page(kind, fields):
+    page = Page(from_preset("xor"))
+    messages = page.handle({"type": kind, **fields})
+    assert messages
+    assert not messages[-1].get("message", "").startswith("unexpected")
+    json.dumps(messages, allow_nan=False)
+    assert isinstance(page.state, State)
+
+
+@pytest.mark.parametrize("event", [None, 3, [], {}, {"type": 4}, {"type": "nothing"}, {"type": "open", "step": -1}])
+def test_events_that_are_none_are_refused(event):
+    page = Page()
+    before = page.state
+    assert only_error(page.handle(event))
+    assert page.state == before
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        ({"type": "set", "name": "C", "value": -1}, "C must be"),
+        ({"type": "set", "name": "kernel", "value": "none"}, "kernel must be one of"),
+        ({"type": "set", "name": "nothing", "value": 1}, "no parameter"),
+        ({"type": "set", "name": "degree", "value": 2.5}, "whole number"),
+        ({"type": "add", "x": 1e300, "y": 0, "label": 1}, "coordinate"),
+        ({"type": "add", "x": 1, "y": 0, "label": 2}, "label"),
+        ({"type": "erase", "row": 1000}, "no point"),
+        ({"type": "algorithm", "name": "magic"}, "no algorithm"),
+        ({"type": "pick", "rows": [0, 1]}, "one point"),
+    ],
+)
+def test_bad_values_are_refused_by_name(event, message):
+    page = Page()
+    before = page.state
+    assert message in only_error(page.handle(event))
+    assert page.state == before
+
+
+def test_the_page_takes_a_bounded_number_of_points():
+    page = Page(from_preset("nothing").with_points([(float(k), 0.0) for k in range(1000)], [1, -1] * 500))
+    assert "at most 1000" in only_error(page.handle({"type": "add", "x": 0.0, "y": 0.0, "label": 1}))
+
+
+@pytest.mark.parametrize(
+    ("points", "labels"),
+    [
+        ([(0.0, 0.0)], [1]), ([(0.0, 0.0), (0.0, 0.0)], [1, -1]), ([(1e100, 0.0), (-1e100, 1.0)], [1, -1]),
+        ([(1e-300, 0.0), (0.0, 1e-300)], [1, -1]), ([(1.0, 1.0)] * 3, [1, 1, 1]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_odd_points_are_shown_or_refused_but_break_nothing(algorithm, points, labels):
+    for parameters in ({}, {"intercept": False}, {"unit_length": True}):
+        state = from_preset("nothing", algorithm, **parameters).with_points(points, labels)
+        page = Page(state)
+        messages = page.handle({"type": "open"})
+        json.dumps(messages, allow_nan=False)
+        assert messages[-1]["type"] == "frames", messages
+        assert messages[-1]["frames"] or messages[-1]["problem"]
