@@ -16,8 +16,8 @@ from maxmargin.cli.convert import convert
 from maxmargin.cli.demo import demo
 from maxmargin.cli.evaluate import evaluate
 from maxmargin.cli.info import info
-from maxmargin.cli.plot import plot
 from maxmargin.cli.lab import lab
+from maxmargin.cli.plot import plot
 from maxmargin.cli.predict import predict
 from maxmargin.cli.quick_start import collect_garbage_rarely, import_scikit_learn
 from maxmargin.cli.separate import separate
