@@ -9,6 +9,9 @@ from pathlib import Path
 
 from hypothesis import settings
 
+# Pictures are drawn without a screen; set before matplotlib is imported, also by the processes that tests start.
+os.environ["MPLBACKEND"] = "Agg"
+
 # Every machine tests the same examples; HYPOTHESIS_PROFILE=explore looks for new ones.
 settings.register_profile("same", derandomize=True)
 settings.register_profile("explore", derandomize=False)

@@ -93,28 +93,21 @@ def test_every_public_name_of_the_lectures_is_documented(name):
     assert f"`{name}" in (ROOT / "docs" / "lectures.md").read_text(encoding="utf-8")
 
 
+def lines_of_example(name):
+    """The lines that an example prints, without its heading."""
+    command = [sys.executable, str(ROOT / "examples" / f"{name}.py")]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    return run.stdout.splitlines()[1:]
+
+
 def test_the_worst_ratio_to_each_bound_is_below_one():
-    run = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "theorems.py")],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
-    rows = [line[42:].split() for line in run.stdout.splitlines()[1:]]
+    rows = [line[42:].split() for line in lines_of_example("theorems")]
     assert len(rows) == 6
     assert all(0 < float(row[2]) <= 1 for row in rows)
 
 
 def test_the_accelerated_perceptron_stays_below_its_theorem():
-    run = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "accelerated_perceptron.py")],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
-    rows = [[float(value) for value in line.split()] for line in run.stdout.splitlines()[1:]]
+    rows = [[float(value) for value in line.split()] for line in lines_of_example("accelerated_perceptron")]
     assert len(rows) == 12
     for _, _, updates, most_updates, passes, most_passes, to_half, *_ in rows:
         assert updates <= most_updates

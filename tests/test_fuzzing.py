@@ -7,8 +7,8 @@ from fuzz.targets import TARGETS
 
 # Inputs of each target: about as much time for all as one slow test.
 INPUTS = {
-    "estimators": 250,
-    "separability": 100,
+    "estimators": 200,
+    "separability": 60,
     "svmlight": 1000,
     "csv": 1000,
     "parquet": 1000,

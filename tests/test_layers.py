@@ -129,6 +129,31 @@ def test_the_lectures_import_only_numpy_and_the_standard_library():
     assert all(name.split(".")[0] == "numpy" or name.startswith("maxmargin.lectures") for name in others), others
 
 
+# What the plots may import of the package: models, proofs and algorithms, checked data, and atomic writing of files.
+BELOW_PLOTS = {"certificates", "data", "estimators", "files.atomic", "lectures", "separability", "_lazy", "plots"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_plots_stand_alone(path):
+    """Only the plots import matplotlib, and by one module; they see no solver; only the command imports them."""
+    module, imported = module_of(path), set(imported_modules(path))
+    uses_matplotlib = any(name.split(".")[0] in ("matplotlib", "PIL") for name in imported)
+    assert not uses_matplotlib or module == "plots._matplotlib"
+    if layer_of(module) == "plots":
+        others = [name for name in imports_within(module) if not {name, layer_of(name)} & BELOW_PLOTS]
+        assert not others
+    elif layer_of(module) != "cli":
+        assert not [name for name in imported if name.startswith("maxmargin.plots")]
+
+
+def test_the_command_imports_the_plots_only_inside_of_functions():
+    for path in MODULES:
+        if layer_of(module_of(path)) != "cli":
+            continue
+        at_the_top = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ImportFrom)]
+        assert not [node.module for node in at_the_top if node.module.startswith("maxmargin.plots")]
+
+
 def test_only_one_module_asks_for_the_compiler():
     users = [path.name for path in MODULES if "numba.njit" in set(imported_modules(path))]
     assert users == ["jit.py"]

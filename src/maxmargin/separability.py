@@ -7,22 +7,24 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import cpu_count, effective_n_jobs
 
 from maxmargin.certificates import MarginBracket, bracket_hard_margin, has_no_margin
-from maxmargin.data import Points, centred_and_scaled, exact_numbers, validate_two_classes
+from maxmargin.data import Points, as_dense, centred_and_scaled, exact_numbers, validate_two_classes
+from maxmargin.data.validation import n_threads_of
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.reconciliation import reconcile
 from maxmargin.solvers.core import Monitor, Options, Result, Status, interrupt_handler
 from maxmargin.solvers.linear import hard_margin
 from maxmargin.solvers.separability import decision, exact_simplex, linear_program
-from maxmargin.solvers.separability.caratheodory import caratheodory_reduction
 
 METHODS = ("newton", "linear_program")
 # The default relative width of the bracket of the largest margin.
 DEFAULT_WIDTH = 1e-6
 # By how much a bracket with fewer weights may be wider, relative to its upper end and to R: a few rounding errors.
 WIDENING = 1e-12
+# The largest number of entries of a system that is reduced: non-negative least squares is dense and takes a pass over
+# them for every weight.
+LARGEST_REDUCED = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -330,10 +332,10 @@ def _reduce_weights(
     few = np.zeros_like(weights)
     if problem.fit_intercept:
         for side in (1.0, -1.0):
-            few += caratheodory_reduction(points, np.where(signs == side, weights, 0.0))
+            few += _caratheodory_reduction(points, np.where(signs == side, weights, 0.0))
     else:
         signed = sp.diags_array(signs) @ points.matrix if sp.issparse(points.matrix) else points.matrix * signs[:, None]
-        few = caratheodory_reduction(Points(signed), weights)
+        few = _caratheodory_reduction(Points(signed), weights)
     bracket = bracket_hard_margin(problem, found.w, found.intercept, few * signs)
     allowed = max(certificate.upper * (1.0 + WIDENING), certificate.upper + WIDENING * certificate.radius)
     return (few, bracket) if bracket.upper <= allowed else (weights, certificate)
@@ -372,10 +374,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _options(tol: float, n_jobs: int | None) -> Options:
-    if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0):
-        raise ValueError(f"n_jobs must be None or an integer other than 0; it is {n_jobs!r}.")
-    n_threads = cpu_count() if n_jobs is None else effective_n_jobs(n_jobs)
-    return Options(tol=hard_margin.gap_of_width(tol), n_threads=n_threads)
+    return Options(tol=hard_margin.gap_of_width(tol), n_threads=n_threads_of(n_jobs))
 
 
 def _separation(problem: HardMarginProblem, found: Result[float], tol: float) -> Separation:
@@ -422,3 +421,29 @@ def _decide_exactly(problem: HardMarginProblem, result: Separation, monitor: Mon
         exact=True,
         witness=found.witness,
     )
+
+
+def _caratheodory_reduction(points: Points, weights: np.ndarray) -> np.ndarray:
+    """Carathéodory reduction: weights of the same sum for the same point, most of them zero.
+
+    Non-negative least squares ends at a basic solution: the rows of non-zero weight, each with a one appended, are
+    linearly independent, so that there is at most one more of them than there are columns. (SciPy's ``nnls``, after
+    Lawson and Hanson, "Solving least squares problems".) Where it fails, the given weights are returned.
+    """
+    used = np.flatnonzero(weights)
+    if used.size <= points.n_columns + 1 or used.size * (points.n_columns + 1) > LARGEST_REDUCED:
+        return weights
+    rows = points.matrix[used]
+    dense = as_dense(rows).astype(np.float64)
+    scale = float(np.abs(dense).max()) or 1.0
+    system = np.vstack([dense.T / scale, np.ones(used.size)])
+    # Imported here: scipy.optimize takes a quarter of a second, and few runs need it.
+    from scipy.optimize import nnls
+
+    try:
+        found = nnls(system, system @ weights[used])[0]
+    except RuntimeError:  # too many iterations
+        return weights
+    result = np.zeros_like(weights)
+    result[used] = found
+    return result

@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from typer.testing import CliRunner
 
 from maxmargin.cli.app import app
@@ -19,7 +18,7 @@ from maxmargin.files import (
     write_store,
     write_svmlight,
 )
-from store_cases import written
+from store_cases import overwrite, sparse_rows, written
 
 runner = CliRunner()
 
@@ -38,17 +37,7 @@ def refused(*arguments):
 
 @pytest.fixture
 def rows():
-    """Sparse rows of two classes."""
-    generator = np.random.default_rng(0)
-    X = sp.random(60, 12, 0.4, format="csr", random_state=1)
-    return X, np.where(generator.random(60) < 0.5, -1, 1)
-
-
-def overwrite(path, place, value):
-    """Change one number of an array on the disk."""
-    mapped = np.memmap(path, dtype=np.int32, mode="r+")
-    mapped[place] = value
-    mapped.flush()
+    return sparse_rows()
 
 
 def test_the_command_compares_checksums(rows, tmp_path):

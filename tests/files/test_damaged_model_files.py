@@ -326,27 +326,18 @@ def test_a_certificate_that_claims_more_is_found_out(saved, tmp_path):
     model = load(edited)
     with pytest.raises(CertificateError, match="dual"):
         model.certificate_.check(certify(model, data, labels))
-    claim(content, "dual", {"float": "inf"})
-    write_content(edited, tensors, content)
-    with pytest.raises(ModelFileError, match="does not hold"):
-        load(edited)
-    claim(content, "dual", {"float": "nan"})
-    write_content(edited, tensors, content)
-    with pytest.raises(ModelFileError, match="does not hold"):
-        load(edited)
-    claim(content, "dual", "all")
-    write_content(edited, tensors, content)
-    with pytest.raises(ModelFileError, match="has dual = 'all'"):
-        load(edited)
-    tensors, content = content_of(path)
-    claim(content, "outside", -1)
-    write_content(edited, tensors, content)
-    with pytest.raises(ModelFileError, match="outside = -1"):
-        load(edited)
-    claim(content, "kind", "CertificateError")
-    write_content(edited, tensors, content)
-    with pytest.raises(ModelFileError, match="no certificate 'CertificateError'"):
-        load(edited)
+    for name, value, reason in (
+        ("dual", {"float": "inf"}, "does not hold"),
+        ("dual", {"float": "nan"}, "does not hold"),
+        ("dual", "all", "has dual = 'all'"),
+        ("outside", -1, "outside = -1"),
+        ("kind", "CertificateError", "no certificate 'CertificateError'"),
+    ):
+        tensors, content = content_of(path)
+        claim(content, name, value)
+        write_content(edited, tensors, content)
+        with pytest.raises(ModelFileError, match=reason):
+            load(edited)
 
 
 @pytest.mark.parametrize("number", range(8))

@@ -52,13 +52,7 @@ SOMETIMES = {
     "--store": (),
 }
 OPTIONS = {
-    "predict": {
-        "--scores": (),
-        "--proba": (),
-        "--std": (),
-        "--interval": ("0.5", "0.95", "1"),
-        "--output": ("labels",),
-    },
+    "predict": {"--scores": (), "--proba": (), "--std": (), "--interval": ("0.5", "0.95", "1"), "-o": ("labels",)},
     "evaluate": {},
     "verify": {"--weights": ("weights", "rows.svm", "none")},
     "info": {"--coefficients": ()},
@@ -102,9 +96,7 @@ class Commands:
         """Run the command once, and ``verify`` after ``train``."""
         os.chdir(folder)
         data = self.data(random)
-        name = random.choice(
-            ("train", "train", "train", "predict", "evaluate", "verify", "info", "separate", "convert")
-        )
+        name = random.choice((*["train"] * 3, "predict", "evaluate", "verify", "info", "separate", "convert"))
         words = [name, *getattr(self, f"arguments_of_{name}", self.arguments_of_model)(name, data, random)]
         words = [word if random.random() < 0.98 else random.choice((*NUMBERS, "-", "--", "none")) for word in words]
         # Nothing is written but what is named above: a word that was changed is no path of another folder.

@@ -39,6 +39,10 @@ MAX_TIME = (*[None] * 9, 1e-9, 0.05)
 NO_LIMIT = {"max_iter": (None, 1, 5, 100), "max_time": MAX_TIME}
 LIMITS = {"max_iter": (1000, 100, 10, 1, 3), "max_time": MAX_TIME}
 BOOLEAN = (True, False)
+CONTAINERS = (
+    *("C", "C", "C", "F", "float32", "int64", "list", "frame", "slice"),
+    *("csr", "csr", "csc", "coo", "lil", "bsr", "dia", "matrix", "unsorted"),
+)
 LINEAR = {
     **NO_LIMIT,
     "C": C,
@@ -264,7 +268,8 @@ def hostile_targets(X: np.ndarray, random: Random) -> np.ndarray:
             )
         )()
     if random.random() < 0.3:
-        y = y * random.choice(SCALES)
+        with np.errstate(all="ignore"):
+            y = y * random.choice(SCALES)
     return y + random.choice((0.0, 0.0, 0.0, 1e6, 1e13))
 
 
@@ -283,8 +288,7 @@ def in_a_container(X: np.ndarray, random: Random) -> Any:
     """X as an array of another type or order, a sparse matrix, a data frame or a list."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        kind = random.choice(("C", "C", "C", "F", "float32", "int64", "list", "frame", "csr", "csr", "csc", "coo", "lil",
-                              "bsr", "dia", "matrix", "unsorted", "slice"))  # fmt: skip
+        kind = random.choice(CONTAINERS)
         if kind == "float32":
             X = X.astype(np.float32)
             return X if random.random() < 0.5 else sp.csr_array(X)

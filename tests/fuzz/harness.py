@@ -24,7 +24,7 @@ CPU_LIMIT = 20.0
 # Bytes of address space that a worker may take beside what it starts with.
 MEMORY_LIMIT = 4 << 30
 # Modules whose errors are checks of arguments; an error raised anywhere else was not thought of.
-CHECKS = ("maxmargin", "maxmargin_check", "sklearn.utils", "sklearn.base")
+CHECKS = ("maxmargin", "maxmargin_check", "sklearn.utils", "sklearn.base", "joblib")
 
 
 class Fault(Exception):  # noqa: N818
@@ -92,8 +92,8 @@ class Figures:
     def line(self) -> str:
         """All figures in one line."""
         return (
-            f"{self.inputs} inputs: {self.refused} refused, {self.inputs - self.refused - self.crashes} accepted; claims "
-            f"{self.true} TRUE, {self.not_checked} NOT CHECKED, {self.false} FALSE; {self.crashes} crashes; "
+            f"{self.inputs} inputs: {self.refused} refused, {self.inputs - self.refused - self.crashes} accepted; "
+            f"claims {self.true} TRUE, {self.not_checked} NOT CHECKED, {self.false} FALSE; {self.crashes} crashes; "
             f"{self.seconds:.0f} s of processor time, slowest {self.slowest:.2f} s"
         )
 

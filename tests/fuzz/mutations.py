@@ -15,23 +15,7 @@ NUMBERS = (
     *("1e+", "+", "-", "--1", "+-1", "1.", ".5", ".", "1..2", "0x10", "0x1p3", "1_000", "1,5", "٣", "1e99999999999"),
     *("0." + "3" * 40, "9" * 25, "1" + "0" * 400, "00012", "1e0001", "1d5", "true", "null", "None", ""),
 )
-SIGNS = (
-    b"\0",
-    b"\n",
-    b"\r",
-    b"\r\n",
-    b"\t",
-    b" ",
-    b":",
-    b"#",
-    b'"',
-    b",",
-    b"{",
-    b"}",
-    b"\xff",
-    b"\xc3",
-    b"\xef\xbb\xbf",
-)
+SIGNS = (b"\0", b"\n", b"\r", b"\r\n", b"\t", b" ", b":", b"#", b'"', b",", b"{", b"}", b"\xff", b"\xc3", b"\xef\xbb")
 NUMBER = re.compile(rb"[-+]?\d[\d.]*(?:[eE][-+]?\d+)?")
 WORD = re.compile(rb"[A-Za-z_]{2,}")
 KEYS = ("", "x", "coef_", "C", "sha256", "float", "pairs", "__metadata__", "\u2028", "a" * 300)
@@ -142,26 +126,7 @@ def _replace(data: bytearray, random: Random, pattern: re.Pattern[bytes], text: 
 
 def json_value(random: Random) -> Any:
     """A value that is seldom the expected one."""
-    simple = (
-        None,
-        True,
-        False,
-        0,
-        1,
-        -1,
-        2,
-        10**6,
-        2**31,
-        2**53 + 1,
-        2**63,
-        10**30,
-        0.5,
-        -1.5e300,
-        "",
-        "0",
-        "nan",
-        "auto",
-    )
+    simple = (None, True, False, 0, 1, -1, 2, 10**6, 2**31, 2**53 + 1, 2**63, 10**30, 0.5, -1.5e300, "", "0", "auto")
     floats = ("0x1p+0", "-0x0p+0", "nan", "inf", "-inf", "0x1p-1074", "0x1.fffffffffffffp+1023", "0x1p+2000", "one")
     kind = random.random()
     if kind < 0.5:
@@ -173,13 +138,12 @@ def json_value(random: Random) -> Any:
         for _ in range(500):
             deep = [deep]
         return deep
-    return random.choice(
-        ([], {}, [[]], [None], {"pairs": []}, {"pairs": [[1]]}, {"pairs": [["a", 1], ["a", 2]]}, [0] * 9)
-    )
+    pairs = {"pairs": []}, {"pairs": [[1]]}, {"pairs": [["a", 1], ["a", 2]]}
+    return random.choice(([], {}, [[]], [None], [0] * 9, *pairs))
 
 
 def change_json(node: Any, random: Random) -> Any:
-    """A tree of JSON values with one node changed: another value, one key less, another key, a value of another node."""
+    """A tree of JSON values with one node changed: another value or key, one key less, the value of another node."""
     places: list[tuple[Any, Any]] = []
 
     def walk(value: Any) -> None:

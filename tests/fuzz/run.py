@@ -49,6 +49,8 @@ def main() -> int:
         def report(figures: Figures, name: str = name) -> None:
             if options.progress:
                 print(f"... {name} seed {options.seed}: {figures.line()}", flush=True)
+                for cause, found in figures.faults.items():
+                    print(f"    {len(found)} x {cause}, inputs {[n for n, *_ in found[:5]]}", flush=True)
 
         figures = run(TARGETS[name], name, options.seed, numbers, report=report)
         print_faults(name, options.seed, figures, options.keep)

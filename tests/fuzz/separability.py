@@ -17,7 +17,7 @@ LARGEST = 60
 
 
 class Separability:
-    """Decisions with and without intercept; claims are the decision and the bracket of the hulls' distance."""
+    """Decisions with and without intercept; the claim is the decision."""
 
     def __init__(self) -> None:
         self.last: Any = None

@@ -11,7 +11,15 @@ from maxmargin.certificates.margin_bracket import MarginBracket, NotSeparableErr
 from maxmargin.certificates.mistake_bounds import MistakeBound, PerceptronRun, UpdateRule, bound_mistakes, mistake_bound
 from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multiclass_gap
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
-from maxmargin.certificates.svm_gap import ClassificationGap, RegressionGap, SVMGap, measure_gap
+from maxmargin.certificates.svm_gap import (
+    ClassificationGap,
+    KKTClass,
+    RegressionGap,
+    SVMGap,
+    kkt_classes,
+    measure_gap,
+    measure_partitioned_gap,
+)
 
 __all__ = [
     "Certificate",
@@ -19,6 +27,7 @@ __all__ = [
     "ClassificationGap",
     "DualityGap",
     "Geometry",
+    "KKTClass",
     "LassoGap",
     "LogisticGap",
     "MarginBracket",
@@ -36,6 +45,7 @@ __all__ = [
     "bracket_hard_margin",
     "bracket_margin",
     "has_no_margin",
+    "kkt_classes",
     "linear_geometry",
     "measure_gap",
     "measure_kernel_gap",
@@ -43,6 +53,7 @@ __all__ = [
     "measure_logistic_gap",
     "measure_multiclass_gap",
     "measure_pair_gaps",
+    "measure_partitioned_gap",
     "measure_ridge_gap",
     "mistake_bound",
 ]

@@ -37,13 +37,13 @@ def frobenius_norm_at_most(points: Points) -> float:
     return up(math.sqrt(up(squares)))
 
 
-def score_error_at_most(points: Points, w: np.ndarray, b: float = 0.0) -> float:
+def score_error_at_most(points: Points, w: np.ndarray, b: float) -> float:
     """An upper bound on the rounding error of every computed score w·x_i + b, from norms alone."""
     terms = points.longest_row + 4
     return up(gamma(terms) * (longest_row_at_most(points) * length_at_most(w) + abs(b)) + terms * SMALLEST)
 
 
-def score_errors_at_most(points: Points, w: np.ndarray, b: float = 0.0) -> np.ndarray:
+def score_errors_at_most(points: Points, w: np.ndarray, b: float) -> np.ndarray:
     """An upper bound on the rounding error of each score, from |x_i|·|w|: one more pass over the rows.
 
     It is much smaller than the bound from norms where columns have very different sizes.

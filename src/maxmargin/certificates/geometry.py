@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maxmargin.certificates.bounds import distances_at_least, score_error_at_most, score_errors_at_most
+from maxmargin.certificates.bounds import distances_at_least, feature_vector, score_error_at_most, score_errors_at_most
 from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
@@ -23,6 +23,9 @@ from maxmargin.certificates.rounding import (
 from maxmargin.problems import PerceptronProblem
 from maxmargin.problems.exact_arithmetic import hulls_meet
 from maxmargin.problems.hard_margin import HardMarginProblem
+from maxmargin.problems.kernel_expansion import expansion_scores
+from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
+from maxmargin.problems.semidefinite import KernelFacts
 
 # Normalised rows shorter than this share of the longest one get error bounds of their own, for one more pass.
 SHORT_ROW = 1e-6
@@ -59,10 +62,9 @@ class Geometry:
     assumption: str = ""
 
 
-def space_of(problem: PerceptronProblem, point: str = "x") -> str:
+def space_of(problem: PerceptronProblem) -> str:
     """The formula of the points in which the theorems hold."""
-    if problem.fit_intercept:
-        point = f"({point}, 1)"
+    point = "(x, 1)" if problem.fit_intercept else "x"
     return f"{point}/|{point}|" if problem.normalize else point
 
 
@@ -148,3 +150,46 @@ def _length_in_hull(problem: PerceptronProblem, alpha: np.ndarray) -> float:
     sizes = sum_at_most(alpha * problem.lengths) if problem.normalize else _longest_point(problem) * sum_at_most(alpha)
     error = gamma(used + 4 + dataset.points.longest_row) * sizes
     return up(up(length_at_most(vector, intercept) + error) / total)
+
+
+def feature_space_scores(
+    problem: KernelPerceptronProblem, support: np.ndarray, signed_alphas: np.ndarray
+) -> np.ndarray:
+    """f(x_i) of all rows, for w = sum signed_alpha_j phi(x_j) of all tasks (k, s) at once."""
+    matrix = problem.dataset.points.matrix
+    columns = support if problem.kernel is None else matrix[support]
+    return (
+        expansion_scores(problem.kernel, matrix, columns, signed_alphas.T)
+        + signed_alphas.sum(axis=1) * problem.intercept_step
+    )
+
+
+def kernel_geometry(
+    problem: KernelPerceptronProblem,
+    scores: np.ndarray,
+    support: np.ndarray,
+    signed_alpha: np.ndarray,
+    facts: KernelFacts,
+) -> Geometry:
+    """Measure the hyperplane w = sum signed_alpha_j phi(x_j), over the rows ``support``, among all points.
+
+    ``scores`` are its values at all rows; ``facts`` are those of another problem with the same kernel and rows. The
+    result holds for the kernel's exact values, where the kernel is positive semidefinite; a precomputed matrix and the
+    values of a user's function are taken as exact, and for these the result states the assumption. Where the kernel is
+    seen to be indefinite, or is not positive semidefinite in general, all bounds are infinite and nothing is proven.
+    """
+    entry_error = facts.asymmetry
+    if problem.kernel is not None:
+        points = problem.dataset.points
+        entry_error = problem.kernel.error(points.largest_norm, points.longest_row)
+    w = feature_vector(problem.squared_norms, entry_error, signed_alpha, scores[support])
+    space = "(phi(x), 1)" if problem.fit_intercept else "phi(x)"
+    if not w.semidefinite or facts.may_be_indefinite:
+        return Geometry(space, math.inf, np.empty(0), math.inf, 0.0)
+    margins = np.empty(0)
+    if w.shortest > 0.0:
+        margins = distances_at_least(problem.dataset.signs * scores - up(w.score_error), w.shortest, w.longest)
+    hull, total = w.radius, sum_at_least(np.abs(signed_alpha))
+    if total > 0.0:
+        hull = min(hull, up(w.longest / total))
+    return Geometry(space, w.radius, margins, hull, start_length=0.0, assumption=facts.assumption)

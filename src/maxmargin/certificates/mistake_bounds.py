@@ -128,7 +128,7 @@ class MistakeBound(Certificate):
 
 
 def bound_mistakes(
-    geometry: Geometry, rule: UpdateRule, mistakes: int | None = None, gamma: float | None = None
+    geometry: Geometry, rule: UpdateRule, mistakes: int | None, gamma: float | None = None
 ) -> MistakeBound:
     """Bound the mistakes of any run of ``rule`` on the geometry's points by its hyperplane."""
     start = up(geometry.start_length / rule.largest_step) if geometry.start_length else 0.0

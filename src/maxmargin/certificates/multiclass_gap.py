@@ -1,4 +1,7 @@
-"""The duality gap of Crammer and Singer's multiclass support vector machine, and the KKT classes of its points."""
+"""The duality gap of Crammer and Singer's multiclass support vector machine, and the KKT classes of its points.
+
+Not in passes of an engine: scores and duals of all classes are one array, and its passes are NumPy's.
+"""
 
 import math
 from dataclasses import dataclass

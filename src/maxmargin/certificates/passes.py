@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from maxmargin.certificates.rounding import up
 from maxmargin.data import Points
-from maxmargin.engine import Block, MemoryEngine
+from maxmargin.engine import Block, Engine, MemoryEngine
 
 
 def points_of(block: Block[Any]) -> Points:
@@ -32,16 +32,21 @@ def points_of(block: Block[Any]) -> Points:
 
 def scores(engine: MemoryEngine[Any], name: str, w: np.ndarray, b: float = 0.0) -> np.ndarray:
     """f(x_i) = w·x_i + b of all rows, which the engine keeps under ``name``."""
-    engine.allocate(name)
-    engine.map(_scores, name, w, b)
+    ask_scores(engine, name, w, b)
     return engine[name]
+
+
+def ask_scores(engine: Engine[Any], name: str, w: np.ndarray, b: float = 0.0) -> None:
+    """Have an engine compute these scores."""
+    engine.allocate(name)
+    engine.do(_scores, name, w, b, writes=(name,))
 
 
 def _scores(block: Block[Any], name: str, w: np.ndarray, b: float) -> None:
     np.add(points_of(block).scores(w), b, out=block[name])
 
 
-def combination(engine: MemoryEngine[Any], name: str) -> np.ndarray:
+def combination(engine: Engine[Any], name: str) -> np.ndarray:
     """X^T c of the vector ``name``; each entry is off by at most gamma_n times the sum of its terms' sizes."""
     total: np.ndarray = engine.sum(_combination, name)
     return total

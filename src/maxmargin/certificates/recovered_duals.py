@@ -9,8 +9,8 @@ conditions w = sum beta_i x_i and rho b = sum beta_i by bounded least squares.
 import math
 
 import numpy as np
-import scipy.sparse as sp
 
+from maxmargin.data import as_dense
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LinearSVMProblem
@@ -99,7 +99,7 @@ def _fitted_multiclass(problem: CrammerSingerProblem, W: np.ndarray, b: np.ndarr
     matrix = problem.points.matrix[rows]
     if not 0 < rows.size * problem.n_classes * (problem.points.n_columns + 1) <= MOST_ENTRIES:
         return B
-    target, x = W - problem.coefficients(B), (matrix.toarray() if sp.issparse(matrix) else matrix).astype(np.float64)
+    target, x = W - problem.coefficients(B), as_dense(matrix).astype(np.float64)
     if problem.has_intercept:
         rho, scale = _intercept_equation(problem)
         x = np.column_stack([x, np.full(rows.size, scale)])
@@ -158,7 +158,7 @@ def _fitted(
     if not 0 < free.size * (problem.points.n_columns + 1) <= MOST_ENTRIES:
         return beta
     rows = problem.points.matrix[free]
-    columns = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64).T
+    columns = as_dense(rows).astype(np.float64).T
     target = w - problem.points.combination(beta)
     if problem.has_intercept:
         rho, scale = _intercept_equation(problem)

@@ -3,14 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import NamedTuple
+from enum import IntEnum
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.bounds import OF_BOUNDS, longest_row_at_most, score_error_at_most
 from maxmargin.certificates.duality_gap import DualityGap
-from maxmargin.certificates.passes import combination, scores, total_at_most
+from maxmargin.certificates.passes import ask_scores, combination, total_at_most
 from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
@@ -23,8 +24,10 @@ from maxmargin.certificates.rounding import (
     up,
     upper_bound,
 )
-from maxmargin.engine import Block, MemoryEngine, Threads
-from maxmargin.problems.linear_svm import LinearSVMProblem, sums_of_sides
+from maxmargin.engine import Block, Engine, MemoryEngine, Threads
+from maxmargin.engine.dask import DaskEngine
+from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors, sums_of_sides
+from maxmargin.problems.partitioned import PartitionedSVM
 
 # A dual within this share of its box of an end of the box is at that end: a few thousand roundings.
 AT_BOUND = 1e-9
@@ -145,10 +148,46 @@ def measure_gap(problem: LinearSVMProblem, w: np.ndarray, b: float, beta: np.nda
     with np.errstate(over="ignore", invalid="ignore"), Threads(n_threads) as threads:
         engine = MemoryEngine(problem, threads)
         engine["beta"] = problem.feasible(beta)
-        scores(engine, "scores", w, b)
-        primal = _primal_at_most(engine, w, b)
-        dual = _dual_at_least(engine)
-        return _with_classes(primal, dual, problem, engine.map(_classes, _bound_factors(engine.map(_ratios))))
+        return _gap_on_blocks(engine, w, b, float(np.abs(problem.loss.targets).max(initial=0.0)))
+
+
+def measure_partitioned_gap(problem: PartitionedSVM, w: np.ndarray, b: float, beta: Sequence[Any]) -> SVMGap:
+    """Measure the same where rows and duals lie in partitions; ``beta`` has one part a partition."""
+    engine = DaskEngine(problem.problem, problem.task.local)
+    engine.set_chunks("beta", beta)
+    engine.do(_clip, writes=("beta",))
+    if problem.problem.has_free_intercept:
+        above, below = balancing_factors(*map(float, engine.sum(_sums_of_sides)))
+        engine.do(_balance, above, below, writes=("beta",))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _gap_on_blocks(engine, w, b, problem.task.largest_target)
+
+
+def _clip(block: Block[LinearSVMProblem]) -> None:
+    np.clip(block["beta"], block.problem.lowers(), block.problem.uppers(), out=block["beta"])
+
+
+def _sums_of_sides(block: Block[LinearSVMProblem]) -> np.ndarray:
+    return np.array(sums_of_sides(block["beta"]))
+
+
+def _balance(block: Block[LinearSVMProblem], above: float, below: float) -> None:
+    beta = block["beta"]
+    np.multiply(beta, above, out=beta, where=beta > 0.0)
+    np.multiply(beta, below, out=beta, where=beta < 0.0)
+
+
+def _gap_on_blocks(engine: Engine[LinearSVMProblem], w: np.ndarray, b: float, largest_target: float) -> SVMGap:
+    """The gap of the feasible duals ``beta`` of an engine: sums over blocks, in two passes."""
+    problem = engine.problem
+    # The residual is rounded, too; for the signs of a classifier that is within the terms counted in the score's error.
+    of_targets = UNIT * largest_target + SMALLEST
+    error = up(score_error_at_most(problem.points, w, b) + of_targets)
+    ask_scores(engine, "scores", w, b)
+    losses, ratios = engine.ask_all(_losses, error), engine.ask_all(_ratios)
+    dual = _dual_at_least(engine, largest_target)
+    primal = _primal_at_most(problem, w, b, total_at_most(losses.value))
+    return _with_classes(primal, dual, problem, engine.map(_classes, _bound_factors(ratios.value)))
 
 
 def gap_with_classes(
@@ -158,6 +197,15 @@ def gap_with_classes(
     factors = _bound_factors([_largest_ratios(part, beta[rows]) for rows, part in problem.parts()])
     classes = [_classes_of(part, scores[rows], beta[rows], factors) for rows, part in problem.parts()]
     return _with_classes(primal, dual, problem, classes)
+
+
+class KKTClass(IntEnum):
+    """The KKT class of a row of a classifier; of a regression, which has no misclassified rows, by the same order."""
+
+    OUTSIDE = 0
+    ON_MARGIN = 1
+    INSIDE = 2
+    MISCLASSIFIED = 3
 
 
 class _Classes(NamedTuple):
@@ -175,12 +223,38 @@ def _classes(block: Block[LinearSVMProblem], factors: tuple[float, float]) -> _C
 
 
 def _classes_of(part: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray, factors: tuple[float, float]) -> _Classes:
-    ends, counted = _Ends(part, beta, *factors), part.loss.weights > 0.0
-    at_bound = counted & ends.at_bound
-    n_zero, n_bound = int(np.count_nonzero(counted & ends.at_zero)), int(np.count_nonzero(at_bound))
-    wrong = int(np.count_nonzero(at_bound & (part.loss.targets * scores <= 0.0)))
-    violation = _kkt_violation(part, scores, ends)
-    return _Classes(violation, n_zero, int(np.count_nonzero(counted)) - n_zero - n_bound, n_bound, wrong)
+    ends = _Ends(part, beta, *factors)
+    classes = _rows_by_class(part, scores, ends)
+    n_zero, n_between, n_inside, wrong = (int(np.count_nonzero(classes == k)) for k in KKTClass)
+    return _Classes(_kkt_violation(part, scores, ends), n_zero, n_between, n_inside + wrong, wrong)
+
+
+def _rows_by_class(part: LinearSVMProblem, scores: np.ndarray, ends: "_Ends") -> np.ndarray:
+    """The KKT class of every row; -1 for rows of weight zero."""
+    wrong = part.loss.targets * scores <= 0.0
+    bound = np.where(wrong, KKTClass.MISCLASSIFIED, KKTClass.INSIDE)
+    found = np.where(ends.at_bound, bound, np.where(ends.at_zero, KKTClass.OUTSIDE, KKTClass.ON_MARGIN))
+    return np.where(part.loss.weights > 0.0, found, -1).astype(np.int8)
+
+
+def kkt_classes(problem: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    """The KKT class of every row, as the certificate counts them.
+
+    Parameters
+    ----------
+    problem : LinearSVMProblem
+    scores : ndarray of shape (n,)
+    beta : ndarray of shape (n,)
+        Signed duals, which are projected onto the dual-feasible set.
+
+    Returns
+    -------
+    ndarray of int8 of shape (n,)
+        Values of :class:`KKTClass`, -1 for rows of weight zero.
+    """
+    beta = problem.feasible(beta)
+    factors = _bound_factors([_largest_ratios(problem, beta)])
+    return _rows_by_class(problem, scores, _Ends(problem, beta, *factors))
 
 
 def _with_classes(primal: float, dual: float, problem: LinearSVMProblem, classes: Sequence[_Classes]) -> SVMGap:
@@ -272,13 +346,8 @@ def _kkt_violation(problem: LinearSVMProblem, scores: np.ndarray, ends: _Ends) -
     return upper_bound(float(np.maximum(may_rise, may_fall)[loss.weights > 0.0].max(initial=0.0)))
 
 
-def _primal_at_most(engine: MemoryEngine[LinearSVMProblem], w: np.ndarray, b: float) -> float:
-    problem, length = engine.problem, length_at_most(w)
-    # The residual is rounded, too; for the signs of a classifier that is within the terms counted in the score's error.
-    of_targets = UNIT * float(np.abs(problem.loss.targets).max(initial=0.0)) + SMALLEST
-    error = up(score_error_at_most(problem.points, w, b) + of_targets)
-    lost = total_at_most(engine.map(_losses, error))
-    of_intercept = 0.0
+def _primal_at_most(problem: LinearSVMProblem, w: np.ndarray, b: float, lost: float) -> float:
+    length, of_intercept = length_at_most(w), 0.0
     if b != 0.0:
         of_intercept = up(up(0.5 * problem.intercept_penalty * up(b * b)) * (1.0 + 4.0 * UNIT))
     return up(up(up(0.5 * up(length * length)) + of_intercept) + lost)
@@ -327,22 +396,23 @@ class _DualTerms(NamedTuple):
     total: float
 
 
-def _dual_at_least(engine: MemoryEngine[LinearSVMProblem]) -> float:
-    problem, beta = engine.problem, engine["beta"]
-    radius, n_rows = longest_row_at_most(problem.points), beta.size
-    terms = _added(engine.map(_dual_terms))
-    used = int(np.count_nonzero(beta))
-    error = up(up(gamma(used + 4) * radius) * terms.total)
+def _dual_at_least(engine: Engine[LinearSVMProblem], largest_target: float) -> float:
+    problem = engine.problem
+    radius, n_rows = longest_row_at_most(problem.points), engine.n_rows
+    blocks_terms, blocks_sides = engine.ask_all(_dual_terms), engine.ask_all(_sides)
+    combined = combination(engine, "beta")
+    terms, sides = _added(blocks_terms.value), _merged(blocks_sides.value)
+    error = up(up(gamma(sides.n_used + 4) * radius) * terms.total)
     # Products that underflow, and bounds C c_i that do.
-    underflow = up(n_rows * SMALLEST * radius) + used * problem.points.n_columns * SMALLEST
-    length = up(up(length_at_most(combination(engine, "beta")) + error) + underflow)
-    at_least = _terms_at_least(problem, terms, n_rows)
+    underflow = up(n_rows * SMALLEST * radius) + sides.n_used * problem.points.n_columns * SMALLEST
+    length = up(up(length_at_most(combined) + error) + underflow)
+    at_least = _terms_at_least(problem, terms, n_rows, largest_target)
     if problem.has_free_intercept:
-        at_least = down(at_least - cost_of_imbalance(problem, beta, length, terms.sizes, radius))
+        at_least = down(at_least - _cost_of_imbalance(problem, sides, length, terms.sizes, radius))
     elif problem.has_intercept:
-        total_beta = up(abs(exact_sum(beta)) * (1.0 + 4.0 * UNIT))
         at_least = down(
-            at_least - up(up(up(0.5 * up(total_beta * total_beta)) / problem.intercept_penalty) * (1.0 + 4.0 * UNIT))
+            at_least
+            - up(up(up(0.5 * up(sides.imbalance * sides.imbalance)) / problem.intercept_penalty) * (1.0 + 4.0 * UNIT))
         )
     return down(at_least - up(0.5 * up(length * length)))
 
@@ -350,7 +420,8 @@ def _dual_at_least(engine: MemoryEngine[LinearSVMProblem]) -> float:
 def dual_terms_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[float, float]:
     """The sum of the duals' terms before the squared norm, at least, and the sum of their sizes, at most."""
     terms = _added([_dual_terms_of(part, beta[rows]) for rows, part in problem.parts()])
-    return _terms_at_least(problem, terms, beta.size), terms.sizes
+    largest_target = float(np.abs(problem.loss.targets).max(initial=0.0))
+    return _terms_at_least(problem, terms, beta.size, largest_target), terms.sizes
 
 
 def _dual_terms(block: Block[LinearSVMProblem]) -> _DualTerms:
@@ -377,11 +448,57 @@ def _added(parts: Sequence[_DualTerms]) -> _DualTerms:
     return _DualTerms(sum(linear), *map(total_at_most, others))
 
 
-def _terms_at_least(problem: LinearSVMProblem, terms: _DualTerms, n_rows: int) -> float:
+def _terms_at_least(problem: LinearSVMProblem, terms: _DualTerms, n_rows: int, largest_target: float) -> float:
     """The sum of all dual terms, at least; a dual at C may exceed the exact bound C c_i by its rounding error."""
-    largest = float(np.abs(problem.loss.targets).max(initial=0.0)) + problem.loss.epsilon
+    largest = largest_target + problem.loss.epsilon
     off = up(up(gamma(n_rows + 8) * terms.sizes) + up(n_rows * SMALLEST * up(largest + 4.0)))
     return down(down(terms.linear - off) - terms.squares)
+
+
+class _Sides(NamedTuple):
+    """Sums over some duals, by which a sum of all that is not zero is judged.
+
+    Attributes
+    ----------
+    n_rows, n_used : int
+        All of the duals, and those that are not zero.
+    total : float
+        Upper bound on sum |beta|.
+    exact : tuple of float
+        Numbers whose sum is sum beta, each rounded once.
+    above, below : float
+        The computed sum of the positive duals, and minus that of the negative ones.
+    """
+
+    n_rows: int
+    n_used: int
+    total: float
+    exact: tuple[float, ...]
+    above: float
+    below: float
+
+    @property
+    def imbalance(self) -> float:
+        """An upper bound on |sum beta|."""
+        whole = abs(exact_sum(np.array(self.exact)))
+        # The sum of a single block is rounded once, as is the whole.
+        rounded = 0.0 if len(self.exact) == 1 else up(2.0 * UNIT * sum_at_most(np.abs(self.exact)))
+        return up(whole * (1.0 + 4.0 * UNIT) + rounded)
+
+
+def _sides_of(beta: np.ndarray) -> _Sides:
+    used = int(np.count_nonzero(beta))
+    return _Sides(beta.size, used, sum_at_most(np.abs(beta)), (exact_sum(beta),), *sums_of_sides(beta))
+
+
+def _sides(block: Block[LinearSVMProblem]) -> _Sides:
+    return _sides_of(block["beta"])
+
+
+def _merged(blocks: Sequence[_Sides]) -> _Sides:
+    n_rows, n_used, totals, exact, above, below = zip(*blocks, strict=True)
+    sums = tuple(value for values in exact for value in values)
+    return _Sides(sum(n_rows), sum(n_used), total_at_most(totals), sums, sum(above), sum(below))
 
 
 def cost_of_imbalance(problem: LinearSVMProblem, beta: np.ndarray, length: float, sizes: float, radius: float) -> float:
@@ -390,22 +507,29 @@ def cost_of_imbalance(problem: LinearSVMProblem, beta: np.ndarray, length: float
     The dual terms lose at most the share of their sizes by which the side shrinks; w, of norm at most ``length``, moves
     by at most that share times R sum|beta_i|.
     """
-    total = sum_at_most(np.abs(beta))
+    return _cost_of_imbalance(problem, _sides_of(beta), length, sizes, radius)
+
+
+def _cost_of_imbalance(problem: LinearSVMProblem, sides: _Sides, length: float, sizes: float, radius: float) -> float:
     # A dual at C may exceed the exact C c_i by a rounding error.
-    rounded = 0.0 if math.isinf(problem.loss.box_bound) else up(2.0 * UNIT * total + beta.size * SMALLEST)
-    share = balancing_share(beta, rounded)
-    moved = up(up(share * radius) * total)
+    rounded = 0.0 if math.isinf(problem.loss.box_bound) else up(2.0 * UNIT * sides.total + sides.n_rows * SMALLEST)
+    share = _balancing_share(sides, rounded)
+    moved = up(up(share * radius) * sides.total)
     return up(up(share * sizes) + up(moved * up(length + moved)))
 
 
-def balancing_share(beta: np.ndarray, rounded: float = 0.0) -> float:
+def balancing_share(beta: np.ndarray, rounded: float) -> float:
     """The share by which the heavier side has to shrink, at most, so that the sum is exactly zero.
 
     ``rounded`` bounds the error of the sum, where the duals themselves are rounded.
     """
-    imbalance = up(abs(exact_sum(beta)) * (1.0 + 4.0 * UNIT) + rounded)
-    heavier = down(max(sums_of_sides(beta)) * (1.0 - 2.0 * gamma(beta.size)) - rounded)
-    if imbalance <= SMALLEST:
+    return _balancing_share(_sides_of(beta), rounded)
+
+
+def _balancing_share(sides: _Sides, rounded: float) -> float:
+    imbalance = up(sides.imbalance + rounded)
+    heavier = down(max(sides.above, sides.below) * (1.0 - 2.0 * gamma(sides.n_rows + len(sides.exact))) - rounded)
+    if sides.imbalance + rounded <= SMALLEST:
         # No duals, or an exact sum of zero.
         return 0.0
     # A side can only shrink to nothing. NaN stays NaN.

@@ -17,6 +17,7 @@ from maxmargin.cli.demo import demo
 from maxmargin.cli.evaluate import evaluate
 from maxmargin.cli.info import info
 from maxmargin.cli.lab import lab
+from maxmargin.cli.plot import plot
 from maxmargin.cli.predict import predict
 from maxmargin.cli.quick_start import collect_garbage_rarely, import_scikit_learn
 from maxmargin.cli.separate import separate
@@ -62,7 +63,7 @@ def _started_fast(subcommand: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for subcommand in (train, predict, evaluate, verify, separate, info, convert):
+for subcommand in (train, predict, evaluate, verify, separate, info, convert, plot):
     app.command()(_started_fast(subcommand))
 for subcommand in (demo, lab):
     app.command()(subcommand)

@@ -5,7 +5,6 @@ import math
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,46 +13,6 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
-
-
-@dataclass(frozen=True)
-class PerceptronRow:
-    """A perceptron's updates and margin, and their bounds."""
-
-    data: str
-    algorithm: str
-    updates: int
-    bound: float
-    margin_at_least: float
-    largest_margin_at_most: float
-    test_accuracy: float
-    status: str
-
-
-@dataclass(frozen=True)
-class SvmRow:
-    """A support vector machine's objective, and its duality gap."""
-
-    data: str
-    machine: str
-    objective: float
-    dual_objective: float
-    relative_gap: float
-    iterations: int
-    test_score: float
-    status: str
-
-
-@dataclass(frozen=True)
-class FileDemo:
-    """Commands on files, and what they returned."""
-
-    commands: list[str]
-    trained: str
-    verified: bool
-    tampered_refused: bool
-    tensors_changed: list[str]
-    test_accuracy: float
 
 
 def demo(as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table.")) -> None:
@@ -90,9 +49,8 @@ def demo(as_json: bool = typer.Option(False, "--json", help="Print one JSON obje
             progress.update(task, description="train, verify and predict on files")
             on_files = _run_on_files()
     if as_json:
-        tables: dict[str, list[Any]] = {"perceptrons": rows, "support_vector_machines": svm_rows}
-        answer: dict[str, Any] = {name: [asdict(row) for row in table] for name, table in tables.items()}
-        console.print_json(json.dumps({**answer, "files": asdict(on_files)}))
+        answer = {"perceptrons": rows, "support_vector_machines": svm_rows, "files": on_files}
+        console.print_json(json.dumps(answer))
         return
     console.print(_perceptron_table(rows))
     console.print(
@@ -109,13 +67,13 @@ def demo(as_json: bool = typer.Option(False, "--json", help="Print one JSON obje
         "score: accuracy, or R² for the regression, on held-out rows.\n",
         highlight=False,
     )
-    train, verify, predict = on_files.commands
-    refused = "yes" if on_files.tampered_refused else "no"
+    train, verify, predict = on_files["commands"]
+    refused = "yes" if on_files["tampered_refused"] else "no"
     console.print(
         f"The same on files, from the shell:\n"
-        f"$ {train}\n  {on_files.trained}\n"
-        f"$ {verify}\n  true; refused after a change of any of {len(on_files.tensors_changed)} tensors: {refused}\n"
-        f"$ {predict}\n  accuracy on new rows: {100 * on_files.test_accuracy:.1f} %",
+        f"$ {train}\n  {on_files['trained']}\n"
+        f"$ {verify}\n  true; refused after a change of any of {len(on_files['tensors_changed'])} tensors: {refused}\n"
+        f"$ {predict}\n  accuracy on new rows: {100 * on_files['test_accuracy']:.1f} %",
         highlight=False,
         soft_wrap=True,
     )
@@ -180,22 +138,24 @@ def _svm_runs() -> Iterator[tuple[str, str, Any, Any]]:
             yield data, machine, model, split
 
 
-def _svm_row(data: str, machine: str, model: Any, split: Any) -> SvmRow:
+def _svm_row(data: str, machine: str, model: Any, split: Any) -> dict[str, Any]:
+    """A support vector machine's objective, and its duality gap."""
     X_train, X_test, y_train, y_test = split
     model.fit(X_train, y_train)
-    return SvmRow(
-        data=data,
-        machine=machine,
-        objective=model.certificate_.primal,
-        dual_objective=model.certificate_.dual,
-        relative_gap=model.certificate_.relative,
-        iterations=int(model.n_iter_),
-        test_score=float(model.score(X_test, y_test)),
-        status=str(model.status_),
-    )
+    return {
+        "data": data,
+        "machine": machine,
+        "objective": model.certificate_.primal,
+        "dual_objective": model.certificate_.dual,
+        "relative_gap": model.certificate_.relative,
+        "iterations": int(model.n_iter_),
+        "test_score": float(model.score(X_test, y_test)),
+        "status": str(model.status_),
+    }
 
 
-def _perceptron_row(data: str, algorithm: str, model: Any, split: Any) -> PerceptronRow:
+def _perceptron_row(data: str, algorithm: str, model: Any, split: Any) -> dict[str, Any]:
+    """A perceptron's updates and margin, and their bounds."""
     from maxmargin import MistakeBound, incremental_search_bound
 
     X_train, X_test, y_train, y_test = split
@@ -206,19 +166,19 @@ def _perceptron_row(data: str, algorithm: str, model: Any, split: Any) -> Percep
     else:
         updates, bracket = model.n_updates_, proof
         bound = incremental_search_bound(proof.radius, proof.lower) if proof.separates else math.inf
-    return PerceptronRow(
-        data=data,
-        algorithm=algorithm,
-        updates=int(updates),
-        bound=float(bound),
-        margin_at_least=bracket.lower,
-        largest_margin_at_most=bracket.upper,
-        test_accuracy=float(model.score(X_test, y_test)),
-        status=str(model.status_),
-    )
+    return {
+        "data": data,
+        "algorithm": algorithm,
+        "updates": int(updates),
+        "bound": float(bound),
+        "margin_at_least": bracket.lower,
+        "largest_margin_at_most": bracket.upper,
+        "test_accuracy": float(model.score(X_test, y_test)),
+        "status": str(model.status_),
+    }
 
 
-def _run_on_files() -> FileDemo:
+def _run_on_files() -> dict[str, Any]:
     """Train on a file, verify the model file, verify it again after changes of every tensor, and predict new rows."""
     import numpy as np
     from sklearn.datasets import load_digits
@@ -242,19 +202,19 @@ def _run_on_files() -> FileDemo:
         found = stored.model.predict(new_rows)
         changed = _tensors_changed(path, data, new_rows)
     worst = max(one.relative for one in stored.model.certificate_.values())
-    return FileDemo(
-        commands=[
+    return {
+        "commands": [
             "maxmargin train digits.svm -o digits.model --model svc",
             "maxmargin verify digits.model digits.svm",
             "maxmargin predict digits.model new.svm",
         ],
-        trained=f"{len(y):,} rows, 10 classes, {len(stored.model.certificate_)} pairs, relative duality gaps up to "
+        "trained": f"{len(y):,} rows, 10 classes, {len(stored.model.certificate_)} pairs, relative duality gaps up to "
         f"{worst:.1e}",
-        verified=verdict.true,
-        tampered_refused=all(changed.values()),
-        tensors_changed=sorted(changed),
-        test_accuracy=float(np.mean(found == y_new)),
-    )
+        "verified": verdict.true,
+        "tampered_refused": all(changed.values()),
+        "tensors_changed": sorted(changed),
+        "test_accuracy": float(np.mean(found == y_new)),
+    }
 
 
 def _tensors_changed(path: Path, data: Any, new_rows: Any) -> dict[str, bool]:
@@ -289,35 +249,35 @@ def _tensors_changed(path: Path, data: Any, new_rows: Any) -> dict[str, bool]:
     return refused
 
 
-def _svm_table(rows: list[SvmRow]) -> Table:
+def _svm_table(rows: list[dict[str, Any]]) -> Table:
     columns = ("data", "machine", "objective", "gap", "iterations", "score", "status")
     cells = (
         (
-            row.data,
-            row.machine,
-            f"{row.objective:.7g}",
-            f"{row.relative_gap:.1e}",
-            _short(row.iterations),
-            f"{100 * row.test_score:.1f} %",
-            row.status,
+            row["data"],
+            row["machine"],
+            f"{row['objective']:.7g}",
+            f"{row['relative_gap']:.1e}",
+            _short(row["iterations"]),
+            f"{100 * row['test_score']:.1f} %",
+            row["status"],
         )
         for row in rows
     )
     return _table("Support vector machines and their duality gaps", columns, cells)
 
 
-def _perceptron_table(rows: list[PerceptronRow]) -> Table:
+def _perceptron_table(rows: list[dict[str, Any]]) -> Table:
     columns = ("data", "rule", "updates", "bound", "margin", "at most", "accuracy", "status")
     cells = (
         (
-            row.data,
-            row.algorithm,
-            _short(row.updates),
-            _short(row.bound),
-            f"{row.margin_at_least:.3g}" if row.margin_at_least > 0 else "none",
-            f"{row.largest_margin_at_most:.3g}",
-            f"{100 * row.test_accuracy:.1f} %",
-            row.status,
+            row["data"],
+            row["algorithm"],
+            _short(row["updates"]),
+            _short(row["bound"]),
+            f"{row['margin_at_least']:.3g}" if row["margin_at_least"] > 0 else "none",
+            f"{row['largest_margin_at_most']:.3g}",
+            f"{100 * row['test_accuracy']:.1f} %",
+            row["status"],
         )
         for row in rows
     )

@@ -75,9 +75,7 @@ def _with_equal_width(machine: Any, X: Any) -> Any:
     return X
 
 
-def blocks_of(
-    machine: Any, data: str, *, target: str | None, zero_based: bool, any_width: bool = False
-) -> Iterator[Any]:
+def blocks_of(machine: Any, data: str, *, target: str | None, zero_based: bool, any_width: bool) -> Iterator[Any]:
     """Yield the rows of a file for a model in blocks; ``any_width`` is for models of other programs."""
     from maxmargin.files.data_file import DataFile, names_of, table_format
     from maxmargin.files.store import is_store

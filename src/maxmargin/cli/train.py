@@ -10,6 +10,7 @@ import typer
 from maxmargin.cli.checks import labelled, refuse_unreadable, refuse_unwritable
 from maxmargin.cli.console import JSON, ZERO_BASED, Entry, expand_options, proof_entry, report, working
 from maxmargin.cli.models import KERNELS, MODELS, is_regression, make_model, number_or_name, score, score_name
+from maxmargin.cli.plot import draw_picture, refuse_picture
 from maxmargin.cli.search import SEARCH_FOLDS, Clock, best_of, grid_of, refuse_empty_search, scores_in_folds
 from maxmargin.files.compression import STANDARD_INPUT
 
@@ -94,6 +95,9 @@ class RunOptions:
         bool, typer.Option("--store", help="Train from DATA.store, which is written first if it is missing or old.")
     ] = False
     search: Annotated[bool, typer.Option("--search", help="Choose C (and gamma), or lam, by cross-validation.")] = False
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the model into this file, .png, .svg or .pdf; see maxmargin plot.")
+    ] = None
     zero_based: Annotated[bool, ZERO_BASED] = False
     as_json: Annotated[bool, JSON] = False
 
@@ -114,6 +118,10 @@ def train(
     Example: maxmargin train a9a.svm -o a9a.model -C 0.1 --test a9a.t.svm
     """
     refuse_unwritable(output)
+    if run.plot is not None:
+        refuse_picture(run.plot, "--plot")
+        if run.plot == output:
+            raise ValueError(f"--plot {run.plot} is the model file of -o: name another file.")
     if run.test is not None:
         refuse_unreadable(run.test, "--test")
         if run.test == data == STANDARD_INPUT:
@@ -164,6 +172,9 @@ def train(
     answer["status"] = str(machine.status_)
     answer |= proof_entry("certificate", machine.certificate_, "proof")
     answer["written"] = str(output)
+    if run.plot is not None:
+        drawn = draw_picture(machine, rows, run.plot)
+        answer |= {"plot": Entry(f"{drawn['picture']}: {drawn['shows']}", {"plot": drawn})}
     report(answer, run.as_json)
     if interrupted:
         raise typer.Exit(INTERRUPTED)

@@ -4,7 +4,7 @@ from maxmargin.data.centring import Centring, centred, centred_and_scaled, colum
 from maxmargin.data.dataset import ClassPair, ClassPairs, Dataset, JointClasses, LabelledPoints, TargetPoints, Tasks
 from maxmargin.data.exact_numbers import exact_numbers
 from maxmargin.data.points import Points
-from maxmargin.data.rows import DenseRows, SparseRows
+from maxmargin.data.rows import DenseRows, SparseRows, as_dense
 from maxmargin.data.validation import (
     validate_classes,
     validate_labels,
@@ -26,6 +26,7 @@ __all__ = [
     "SparseRows",
     "TargetPoints",
     "Tasks",
+    "as_dense",
     "centred",
     "centred_and_scaled",
     "column_offsets",

@@ -84,7 +84,7 @@ def centred_and_scaled(points: Points, *, may_move: bool) -> Centring:
     return Centring(points, centre, scale)
 
 
-def centred(points: Points, *, may_move: bool, weights: np.ndarray | None = None) -> Centring:
+def centred(points: Points, *, may_move: bool, weights: np.ndarray | None) -> Centring:
     """Centre the columns that are very far from zero, if there is an intercept; every entry is rounded once.
 
     The centre need not be the mean: any point among the rows will do, so that a sample suffices.

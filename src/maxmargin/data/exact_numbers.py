@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.points import Points
+from maxmargin.data.rows import as_dense
 
 # The unit roundoff u of float64.
 UNIT = 2.0**-53
@@ -32,7 +33,7 @@ def exact_numbers(X: Any, points: Points) -> np.ndarray | None:
     if values is None or not _may_be_rounded(values):
         return None
     numbers = np.asarray(np.frompyfunc(_fraction, 1, 1)(values), dtype=object)
-    matrix = points.matrix.toarray() if sp.issparse(points.matrix) else points.matrix
+    matrix = as_dense(points.matrix)
     stored = np.frompyfunc(lambda value: Fraction(float(value)), 1, 1)(matrix)
     return numbers if np.any(numbers != stored) else None
 

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.blocks import row_blocks
-from maxmargin.data.rows import Matrix, Rows, rows_of
+from maxmargin.data.rows import Matrix, Rows, as_dense, rows_of
 
 # Share of non-zero coefficients below which gathering their rows is cheaper than reading all rows.
 GATHER_SHARE = 0.02
@@ -76,6 +76,11 @@ class Points:
     def typical_norm(self) -> float:
         """Root mean square of the norms, sqrt(mean ||x_i||²)."""
         return float(np.sqrt(self.squared_norms.mean())) if self.n_rows else 0.0
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows are compressed."""
+        return bool(sp.issparse(self.matrix))
 
     @cached_property
     def entries_per_row(self) -> float:
@@ -220,14 +225,10 @@ def squared_norms(rows: Matrix) -> np.ndarray:
 
 
 def row_lengths(rows: Matrix) -> np.ndarray:
-    """||x|| of every row, also where the squares overflow or underflow: rows are scaled by powers of two first.
-
-    Lengths below 1e-300 become 1e-300, so that their inverse is finite.
-    """
-    dense = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64)
+    """||x|| of every row, also where the squares overflow or underflow: rows are scaled by powers of two first."""
+    dense = as_dense(rows).astype(np.float64)
     powers = np.frexp(np.abs(dense).max(axis=1, initial=0.0))[1]
-    lengths = np.ldexp(np.sqrt(squared_norms(np.ldexp(dense, -powers[:, None]))), powers)
-    return np.where(lengths > 0.0, np.maximum(lengths, 1e-300), 0.0)
+    return np.asarray(np.ldexp(np.sqrt(squared_norms(np.ldexp(dense, -powers[:, None]))), powers))
 
 
 def _sums_of_squares(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:

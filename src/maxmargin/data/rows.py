@@ -41,6 +41,11 @@ def rows_of(matrix: Matrix) -> Rows:
     return DenseRows(read_only(matrix))
 
 
+def as_dense(matrix: Any) -> Any:
+    """The matrix itself, or a sparse one as an array."""
+    return matrix.toarray() if sp.issparse(matrix) else matrix
+
+
 def read_only(array: np.ndarray) -> np.ndarray:
     """Return a read-only view: read-only memory maps and arrays then share one compiled loop."""
     view = array.view(np.ndarray)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import cpu_count, effective_n_jobs
 from sklearn.utils import assert_all_finite, check_array, column_or_1d, get_tags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -31,8 +32,23 @@ MATRIX_CHECKS: dict[str, Any] = {
 }
 
 
+def is_collection(X: Any) -> bool:
+    """Whether X is a Dask collection; without importing Dask."""
+    return hasattr(type(X), "__dask_graph__")
+
+
+def _refuse_collections(*values: Any) -> None:
+    """Converting a collection would gather all of its rows."""
+    if any(map(is_collection, values)):
+        raise TypeError(
+            "Dask collections are not taken here: compute X and y first, or some of their rows. LinearSVC and "
+            "LinearSVR learn from collections as they are."
+        )
+
+
 def validate_points(estimator: Any, X: Any) -> Points:
     """Check X for a fitted estimator."""
+    _refuse_collections(X)
     _refuse_text_columns(X)
     return Points(_canonical(_naming("X", validate_data, estimator, X, reset=False, **_checks(estimator))))
 
@@ -78,12 +94,30 @@ def _rows_and_targets(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Any,
     """Check X and y by scikit-learn; ``reset`` sets the estimator's number and names of columns."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None.")
+    _refuse_collections(X, y)
     if reset and _need_no_conversion(X, y) and not hasattr(estimator, "feature_names_in_"):
         estimator.n_features_in_ = X.shape[1]
         return X, y
     _refuse_text_columns(X)
     X, y = _naming("X", validate_data, estimator, X, y, reset=reset, **_checks(estimator))
     return X, y
+
+
+def validate_partition(
+    X: Any, y: Any, sample_weight: Any, *, of_classes: bool
+) -> tuple[Matrix, np.ndarray, np.ndarray | None]:
+    """Check X, y and the weights of a partition, which may be empty."""
+    _refuse_text_columns(X)
+    X = _naming("X", check_array, X, input_name="X", ensure_min_samples=0, **MATRIX_CHECKS)
+    y = _naming("y", column_or_1d, getattr(y, "to_numpy", lambda: y)())
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    _naming("X", check_consistent_length, X, y)
+    if of_classes and y.size:
+        _naming("y", check_classification_targets, y)
+    if sample_weight is None or X.shape[0] == 0:
+        return _canonical(X), y, None
+    return _canonical(X), y, _weights(X, y, np.empty(0), y, sample_weight, None, allow_all_zero_weights=True)
 
 
 def _need_no_conversion(X: Any, y: Any) -> bool:
@@ -142,6 +176,7 @@ def validate_classes(classes: Any, known: np.ndarray | None) -> np.ndarray:
 
 def validate_two_classes(X: Any, y: Any, *, caller: str) -> Dataset:
     """Check X and y for a function of exactly two classes."""
+    _refuse_collections(X, y)
     _refuse_text_columns(X)
     X = _naming("X", check_array, X, input_name="X", **MATRIX_CHECKS)
     y = _naming("y", column_or_1d, y, warn=True)
@@ -152,6 +187,12 @@ def validate_two_classes(X: Any, y: Any, *, caller: str) -> Dataset:
     if len(classes) != 2:
         raise ValueError(f"y has {len(classes)} classes {list(classes[:5])}; {caller} takes exactly two.")
     return Dataset(_measurable(Points(_canonical(X))), np.where(codes == 1, 1.0, -1.0))
+
+
+def validate_rows(X: Any) -> Matrix:
+    """Check X on its own."""
+    _refuse_text_columns(X)
+    return _canonical(_naming("X", check_array, X, input_name="X", **MATRIX_CHECKS))
 
 
 def _checks(estimator: Any) -> dict[str, Any]:
@@ -184,24 +225,56 @@ def _encode_as(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _weights(
-    X: Matrix, y: np.ndarray, classes: np.ndarray, codes: np.ndarray, sample_weight: Any, class_weight: Any
+    X: Matrix,
+    y: np.ndarray,
+    classes: np.ndarray,
+    codes: np.ndarray,
+    sample_weight: Any,
+    class_weight: Any,
+    **checks: Any,
 ) -> np.ndarray | None:
     if sample_weight is None and class_weight is None:
         return None
     weights = np.ones(len(codes))
     if sample_weight is not None:
         weights = _naming(
-            "sample_weight", _check_sample_weight, sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            "sample_weight",
+            _check_sample_weight,
+            sample_weight,
+            X,
+            dtype=np.float64,
+            ensure_non_negative=True,
+            **checks,
         )
     if class_weight is not None:
         per_class = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weights)
         weights = weights * per_class[codes]
-        if (weights < 0).any() or not np.isfinite(weights).all():
-            raise ValueError("class_weight must give finite weights that are not negative.")
+        _refuse_bad_factors(weights)
     positive = weights[weights > 0.0]
     if positive.size and not SMALLEST_FACTOR <= positive.min() <= positive.max() <= LARGEST_FACTOR:
         raise ValueError("sample_weight and class_weight must give weights of zero, or between 1e-100 and 1e100.")
     return weights
+
+
+def _refuse_bad_factors(weights: np.ndarray) -> None:
+    if (weights < 0).any() or not np.isfinite(weights).all():
+        raise ValueError("class_weight must give finite weights that are not negative.")
+
+
+def class_factors(class_weight: Any, classes: np.ndarray, totals: np.ndarray) -> np.ndarray | None:
+    """The factor of each class, given the weight of its rows; None without ``class_weight``."""
+    if class_weight is None:
+        return None
+    factors = compute_class_weight(class_weight, classes=classes, y=classes, sample_weight=totals)
+    _refuse_bad_factors(factors)
+    return np.asarray(factors, dtype=np.float64)
+
+
+def n_threads_of(n_jobs: Any) -> int:
+    """The threads that ``n_jobs`` asks for, one a core for None; ValueError where it is no such number."""
+    if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be None or an integer other than 0; it is {n_jobs!r}.")
+    return int(cpu_count() if n_jobs is None else effective_n_jobs(n_jobs))
 
 
 def validate_factors(name: str, value: float, weights: np.ndarray | None) -> None:
@@ -230,11 +303,15 @@ def _canonical(X: Matrix) -> Matrix:
 def _measurable(points: Points) -> Points:
     """Refuse rows whose squared norms overflow or underflow: no certificate would hold."""
     largest = points.largest_norm
-    all_zero = largest == 0.0 and points.all_zero
+    refuse_unmeasurable(largest, largest == 0.0 and points.all_zero)
+    return points
+
+
+def refuse_unmeasurable(largest: float, all_zero: bool) -> None:
+    """Refuse a largest norm whose square overflows or underflows."""
     if not all_zero and not SMALLEST_NORM <= largest <= LARGEST_NORM:
         size = "large" if largest > LARGEST_NORM else "small"
         raise ValueError(f"X has values too {size} to be squared: rescale it, for example to a largest entry of 1.")
-    return points
 
 
 def _refuse_text_columns(X: Any) -> None:

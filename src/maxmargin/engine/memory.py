@@ -3,60 +3,21 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from maxmargin.data import Points
+from maxmargin.engine.base import Answer, Block, Engine, ProblemT
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK, MOST_BLOCKS, Threads
 
 # Tasks return vectors over the columns: with at least so many entries a column in a block, adding them costs little.
 ENTRIES_PER_COLUMN = 8
 
 
-class HasPoints(Protocol):
-    """What an engine needs of a problem: its rows."""
-
-    @property
-    def points(self) -> Points:
-        """The rows."""
-        ...
-
-
-ProblemT = TypeVar("ProblemT", bound=HasPoints)
 T = TypeVar("T")
 
 
-class Block(Generic[ProblemT]):
-    """Some rows of a problem, with their slice of every vector over the rows.
-
-    A task may write to these slices, and to nothing else.
-
-    Attributes
-    ----------
-    problem : object with points, targets and weights
-        In memory the whole problem; elsewhere the part of it that lies beside the block.
-    index : ndarray of uint32
-        The rows, as numbers of rows of ``problem.points``.
-    vectors : dict of str to ndarray
-        ``vectors[name][k]`` belongs to the row ``index[k]``; ``block[name]`` is short for it.
-    """
-
-    __slots__ = ("index", "problem", "vectors")
-
-    def __init__(self, problem: ProblemT, index: np.ndarray, vectors: dict[str, np.ndarray]) -> None:
-        self.problem, self.index, self.vectors = problem, index, vectors
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        return self.vectors[name]
-
-    @property
-    def rows(self) -> slice:
-        """The rows, where they are neighbours."""
-        return slice(int(self.index[0]), int(self.index[-1]) + 1) if self.index.size else slice(0, 0)
-
-
-class MemoryEngine(Generic[ProblemT]):
+class MemoryEngine(Engine[ProblemT]):
     """Runs tasks on blocks of the rows of a problem, in threads.
 
     The blocks depend on the data alone, and sums are formed over a fixed binary tree: so results do not depend on
@@ -108,22 +69,40 @@ class MemoryEngine(Generic[ProblemT]):
         """Copy a vector of the subset ``part``, which ``mask`` has chosen, back to its rows here."""
         self[name][self[mask]] = part[name]
 
-    def map(self, task: Callable[..., T], *arguments: Any) -> list[T]:
+    def map(self, task: Callable[..., T], *arguments: Any, writes: tuple[str, ...] = ()) -> list[T]:  # noqa: ARG002
         """Call ``task(block, *arguments)`` for every block; return the results in the blocks' order."""
         blocks = self._cut(MOST_BLOCKS)
         if len(blocks) == 1:
             return [task(blocks[0], *arguments)]
         return self.threads.run([partial(task, block, *arguments) for block in blocks])
 
-    def sum(self, task: Callable[..., Any], *arguments: Any, most: int = MOST_BLOCKS) -> Any:
+    def sum(
+        self,
+        task: Callable[..., Any],
+        *arguments: Any,
+        most: int | None = None,
+        writes: tuple[str, ...] = (),  # noqa: ARG002
+    ) -> Any:
         """Add the results of all blocks, floats or arrays that may be overwritten, over a fixed binary tree.
 
         ``most`` bounds the number of blocks, and with it the memory, where results are large.
         """
-        blocks = self._cut(most)
+        blocks = self._cut(MOST_BLOCKS if most is None else most)
         if len(blocks) == 1:
             return task(blocks[0], *arguments)
         return tree_sum([partial(task, block, *arguments) for block in blocks], self.threads)
+
+    def do(self, task: Callable[..., None], *arguments: Any, writes: tuple[str, ...] = ()) -> None:  # noqa: ARG002
+        """Call a task without a result, now."""
+        self.map(task, *arguments)
+
+    def ask(self, task: Callable[..., Any], *arguments: Any, writes: tuple[str, ...] = ()) -> Answer:  # noqa: ARG002
+        """Add the results of all blocks, now."""
+        return Answer(self.sum(task, *arguments))
+
+    def ask_all(self, task: Callable[..., Any], *arguments: Any, writes: tuple[str, ...] = ()) -> Answer:  # noqa: ARG002
+        """The results of all blocks, now."""
+        return Answer(self.map(task, *arguments))
 
     def _cut(self, most: int) -> list[Block[ProblemT]]:
         """Cut the rows into a power of two of blocks, which two, four or eight threads share evenly."""
@@ -160,7 +139,7 @@ def _subtrees(first: int, last: int, depth: int) -> list[tuple[int, int]]:
     """The subtrees at a depth, or the leaves above it."""
     if depth == 0 or last - first == 1:
         return [(first, last)]
-    middle = _middle(first, last)
+    middle = middle_of(first, last)
     return _subtrees(first, middle, depth - 1) + _subtrees(middle, last, depth - 1)
 
 
@@ -170,10 +149,11 @@ def _add_up(jobs: Sequence[Callable[[], Any]], first: int, last: int, known: dic
         return known[first, last]
     if last - first == 1:
         return jobs[first]()
-    middle = _middle(first, last)
+    middle = middle_of(first, last)
     left, right = _add_up(jobs, first, middle, known), _add_up(jobs, middle, last, known)
     return np.add(left, right, out=left) if isinstance(left, np.ndarray) else left + right
 
 
-def _middle(first: int, last: int) -> int:
+def middle_of(first: int, last: int) -> int:
+    """Where the left subtree ends."""
     return first + (1 << (last - first - 1).bit_length() - 1)

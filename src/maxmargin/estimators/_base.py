@@ -1,28 +1,33 @@
 """The fit template of all estimators, and what classifiers share."""
 
 import math
+import sys
 import threading
 import time
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import cache, partial
 from numbers import Integral
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import joblib
 import numpy as np
+import sklearn
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+import maxmargin
 from maxmargin.certificates import Certificate, MarginBracket, NotSeparableError, PerClass
 from maxmargin.data import (
     LabelledPoints,
     Points,
-    TargetPoints,
     Tasks,
     validate_labels,
     validate_points,
@@ -30,10 +35,10 @@ from maxmargin.data import (
     validate_training_data,
 )
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.partitions import PartitionedData, is_collection
 from maxmargin.engine import Threads
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
 from maxmargin.estimators._progress import FitProgress, solve_in_time
-from maxmargin.estimators._warnings import warn_user
 from maxmargin.reconciliation import Goal, reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, interrupt_handler
 
@@ -47,6 +52,9 @@ Solve = Callable[..., Any]
 # The starts of all tasks, and the options of their solver.
 Attempt = tuple[Sequence[Any], Any]
 
+# Frames of these packages are not the user's.
+_PACKAGES = tuple(str(Path(str(package.__file__)).parent) for package in (maxmargin, sklearn, joblib))
+
 
 class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     """The fit template.
@@ -56,8 +64,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         fit ─ validate ─ tasks ─ problems (built once) ─ solve(problem, options, monitor, start) -> Result
             ─ attributes ─ certify(problem) ─ reconcile(status, certificate) ─ report
 
-    An estimator is its parameters, its documentation, and the methods that the template calls: ``_validate``,
-    ``_tasks``, ``_problem``, ``_starts``, ``_options``, ``_solver``, ``_set_attributes``, ``_certify_task``, ``_goal``.
+    An estimator is its parameters (the fields of a dataclass; ``init=False`` marks attributes of a fit), its
+    documentation, and the methods that the template calls: ``_validate``, ``_tasks``, ``_problem``, ``_starts``,
+    ``_options``, ``_solver``, ``_set_attributes``, ``_certify_task``, ``_goal``.
     The fit works on a copy without the attributes of the last fit, and the model takes over the copy's attributes in
     one assignment at the end: a fit that fails leaves the last model whole. With them it takes over the parameters of
     the fit: whatever a fitted model computes later is about these (``_as_fitted``).
@@ -83,6 +92,11 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     _advice_when_stalled: str | None = None
     _advice_when_separable: str | None = None
     _advice_when_not_separable: str | None = "no hyperplane has the margin asked for: lower it, or use a soft margin"
+    # Whether Dask collections are taken, and what to do where they are not.
+    _takes_collections: ClassVar[bool] = False
+    _advice_for_collections: ClassVar[str] = (
+        "compute the collections first, or some of their rows; LinearSVC and LinearSVR learn from collections"
+    )
     # What to do where there is no model at all, because the classes are not separable; None where there is one.
     _advice_without_solution: str | None = None
 
@@ -96,6 +110,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any = None, **start: Any) -> Self:
         """Fit a copy, and take over its attributes; ``start`` are further arguments of ``_starts``."""
         self._check_parameters()
+        if is_collection(X) or is_collection(y):
+            self._check_collections(X)
         model = self._without_fit()
         model._freeze_parameters()
         deadline = None if self.max_time is None else time.perf_counter() + self.max_time
@@ -191,6 +207,10 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         model.__dict__.update(getattr(self, "_fit_params", {}))
         return model
 
+    def _in_memory(self) -> Self:
+        """The model with all of its vectors in this process."""
+        return self
+
     def _refuse_other_features(self, model: Self) -> None:
         """A warm start needs the columns of the last fit."""
         before, now = getattr(self, "feature_names_in_", None), getattr(model, "feature_names_in_", None)
@@ -216,6 +236,49 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     def _is_fitted_attribute(cls, name: str) -> bool:
         fitted = name.endswith("_") and not name.endswith("__")
         return fitted or name == "_fit_params" or name in cls._private_attributes
+
+    def _check_collections(self, X: Any) -> None:
+        """Refuse Dask collections, or parameters that do not go with them."""
+        name = type(self).__name__
+        if not self._takes_collections:
+            raise TypeError(f"{name} does not take Dask collections: {self._advice_for_collections}.")
+        if not is_collection(X):
+            raise TypeError("y is a Dask collection, and X is not: give both as collections, or none.")
+        if getattr(self, "warm_start", False):
+            raise ValueError(f"{name} has no warm start on Dask collections: set warm_start=False.")
+
+    def _in_partitions(self, method: str, X: Any, n_outputs: int | None = None, dtype: Any = np.float64) -> Any:
+        """The results of a method for Dask collections, as a Dask array that is computed later."""
+        from maxmargin.estimators._collections import in_partitions
+
+        check_is_fitted(self)
+        self._check_collections(X)
+        return in_partitions(self, method, X, n_outputs, dtype)
+
+    def _load(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> PartitionedData:
+        """Check Dask collections, where they are; ``reset`` sets the number and names of the columns."""
+        from maxmargin.engine.dask import load_partitions
+
+        if y is None:
+            raise ValueError(f"{type(self).__name__}.fit requires y to be passed, but the target y is None.")
+        of_classes = isinstance(self, ClassifierMixin)
+        data = load_partitions(
+            X,
+            y,
+            sample_weight,
+            of_classes=of_classes,
+            class_weight=getattr(self, "class_weight", None),
+            classes=None if reset or not of_classes else getattr(self, "classes_", None),
+            n_threads=self._n_threads(),
+        )
+        if reset:
+            self.n_features_in_ = data.points.n_columns
+            names = getattr(X, "columns", None)
+            if names is not None and all(isinstance(name, str) for name in names):
+                self.feature_names_in_ = np.asarray(names, dtype=object)
+        elif data.points.n_columns != self.n_features_in_:
+            raise ValueError(f"X has {data.points.n_columns} columns; the model was fitted to {self.n_features_in_}.")
+        return data
 
     # What an estimator fills in.
 
@@ -279,9 +342,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         jobs = [partial(self._certify_task, k, problem) for k, problem in enumerate(problems)]
         with Threads(self._at_once(len(jobs))) as threads:
             proofs = threads.run(jobs, alike=False)
-        if len(proofs) == 1:
-            return proofs[0]
-        return PerClass({plain(label): proof for label, proof in zip(tasks.classes, proofs, strict=True)})
+        return proof_or_per_class(getattr(tasks, "classes", ()), proofs)
 
     def _certificate_seconds(self, tasks: Tasks) -> tuple[float, float]:
         """Estimate what the certificates of all tasks take, and besides for every entry of a kernel matrix.
@@ -342,6 +403,21 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             warn_user(f"{name}: {advice}. The model is usable as it is. Proven: {self.certificate_}", LimitWarning)
 
 
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Issue a warning at the innermost frame outside this package, scikit-learn and joblib."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGES):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def proof_or_per_class(classes: Iterable[Any], proofs: Sequence[Certificate]) -> Certificate | PerClass:
+    """The one certificate of two classes, or one for each class."""
+    if len(proofs) == 1:
+        return proofs[0]
+    return PerClass({plain(label): proof for label, proof in zip(classes, proofs, strict=True)})
+
+
 def certificates_of(certificate: Certificate | PerClass, n_tasks: int) -> list[Certificate]:
     """The certificates of the tasks of a fit, in their order."""
     if isinstance(certificate, PerClass) and n_tasks > 1:
@@ -354,13 +430,22 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
 
     classes_: np.ndarray
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> LabelledPoints:
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        if is_collection(X):
+            data = self._load(X, y, sample_weight)
+            present = data.classes[data.class_weights > 0.0]
+            if len(present) < 2:
+                which = f"only one class, {plain(present[0])!r}" if len(present) else "no row of positive weight"
+                raise ValueError(f"y has {which}; give rows of at least two classes.")
+            return data
         labelled = validate_training_data(
             self, X, y, sample_weight=sample_weight, class_weight=getattr(self, "class_weight", None)
         )
         return validate_labels(labelled)
 
-    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> LabelledPoints:
+    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        if is_collection(X):
+            return self._load(X, y, sample_weight, reset=False)
         return validate_training_data(
             self,
             X,
@@ -386,9 +471,31 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
         -------
         ndarray of shape (n,)
         """
+        if is_collection(X):
+            return self._in_partitions("predict", X, dtype=self.classes_.dtype)
         scores = self.decision_function(X)
         chosen = (scores >= 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[chosen]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Compute the share of the rows, in their weights, that are classified correctly.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of labels of shape (n,)
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        float; of Dask collections, a Dask array without axes
+        """
+        if not is_collection(X):
+            return super().score(X, y, sample_weight)
+        from maxmargin.estimators._collections import accuracy, score_in_partitions
+
+        self._check_collections(X)
+        return score_in_partitions(self._as_fitted(), X, y, sample_weight, accuracy)
 
 
 class LinearClassifier(CertifiedClassifier):
@@ -411,6 +518,9 @@ class LinearClassifier(CertifiedClassifier):
         ndarray of shape (n,), or (n, n_classes) for more than two classes
         """
         check_is_fitted(self)
+        if is_collection(X):
+            n_tasks = self.coef_.shape[0]
+            return self._in_partitions("decision_function", X, None if n_tasks == 1 else n_tasks)
         scores = validate_points(self, X).scores(self.coef_.T) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
@@ -427,11 +537,35 @@ class LinearClassifier(CertifiedClassifier):
 class CertifiedRegressor(RegressorMixin, CertifiedModel):
     """What all regressions share: real targets."""
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        if is_collection(X):
+            return self._load(X, y, sample_weight)
         return validate_targets(self, X, y, sample_weight=sample_weight)
 
-    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
+    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        if is_collection(X):
+            return self._load(X, y, sample_weight, reset=False)
         return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Compute the coefficient of determination.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of numbers of shape (n,)
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        float; of Dask collections, a Dask array without axes
+        """
+        if not is_collection(X):
+            return super().score(X, y, sample_weight)
+        from maxmargin.estimators._collections import r_squared, score_in_partitions
+
+        self._check_collections(X)
+        return score_in_partitions(self._as_fitted(), X, y, sample_weight, r_squared)
 
 
 class LinearRegressor(CertifiedRegressor):
@@ -452,6 +586,8 @@ class LinearRegressor(CertifiedRegressor):
         ndarray of shape (n,)
         """
         check_is_fitted(self)
+        if is_collection(X):
+            return self._in_partitions("predict", X)
         return validate_points(self, X).scores(self.coef_) + self.intercept_
 
 

@@ -37,11 +37,12 @@ from maxmargin.data import (
     LabelledPoints,
     Points,
     TargetPoints,
+    as_dense,
     validate_labels,
     validate_targets,
     validate_training_data,
 )
-from maxmargin.estimators._base import plain
+from maxmargin.estimators._base import plain, proof_or_per_class, refuse_other_rows
 from maxmargin.estimators._kernels import make_kernel
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
@@ -186,15 +187,12 @@ def _labelled(model: Any, X: Any, y: Any, sample_weight: Any) -> LabelledPoints:
 
 def _per_task(labelled: LabelledPoints, measure: MeasureTask) -> Certificate | PerClass:
     """One certificate for two classes, or one for each class against the rest."""
-    proofs = [measure(dataset, task) for task, dataset in enumerate(labelled.tasks())]
-    if len(proofs) == 1:
-        return proofs[0]
-    return PerClass({plain(label): proof for label, proof in zip(labelled.classes, proofs, strict=True)})
+    return proof_or_per_class(labelled.classes, [measure(data, task) for task, data in enumerate(labelled.tasks())])
 
 
 def _hyperplanes(model: Any) -> tuple[np.ndarray, np.ndarray]:
     """One row of coefficients and one intercept per task, in double precision."""
-    coef = model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_
+    coef = as_dense(model.coef_)
     coef = np.atleast_2d(np.asarray(coef, dtype=np.float64))
     return coef, np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64).ravel(), (coef.shape[0],))
 
@@ -277,10 +275,8 @@ def _certify_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
 
 def _on_all_rows(model: Any, n_rows: int) -> np.ndarray:
     """The duals of a LIBSVM model, with zeros for the rows that are not in its support."""
-    n_fitted = model.shape_fit_[0]
-    if n_rows != n_fitted:
-        raise ValueError(f"X has {n_rows} rows; the model was fitted to {n_fitted}.")
-    dual_coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
+    refuse_other_rows(n_rows, model.shape_fit_[0])
+    dual_coef = as_dense(model.dual_coef_)
     duals = np.zeros((dual_coef.shape[0], n_rows))
     duals[:, model.support_] = dual_coef
     return duals

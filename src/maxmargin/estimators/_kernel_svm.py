@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -11,16 +11,22 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.data import Points, Tasks
+from maxmargin.data import Points, Tasks, as_dense
 from maxmargin.data.points import only_columns
 from maxmargin.estimators._base import SECONDS_PER_TASK, Attempt, certificates_of, one_or_all
-from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram, seconds_per_entry
+from maxmargin.estimators._kernels import (
+    KERNEL_CONSTRAINTS,
+    KernelModel,
+    kernel_scores,
+    make_kernel,
+    refuse_bad_gram,
+    seconds_per_entry,
+)
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel, Linear
 from maxmargin.solvers.core import Result, Status
 from maxmargin.solvers.kernel.base import SMOOptions
-from maxmargin.solvers.kernel.expansion import kernel_scores
 from maxmargin.solvers.linear.hard_margin import gap_of_width
 
 # The share of ``tol`` at which the solver stops: the rest is for kernel values of single precision, which the
@@ -28,25 +34,39 @@ from maxmargin.solvers.linear.hard_margin import gap_of_width
 SHARE_OF_TOL = 0.9
 
 
-class KernelSVM(RegularizedModel):
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelSVM(KernelModel, RegularizedModel):
     """Parameters, options and attributes that kernel support vector classification and regression share."""
+
+    C: float = 1.0
+    kernel: str | Callable[..., Any] = "rbf"
+    degree: int = 3
+    gamma: str | float = "scale"
+    coef0: float = 0.0
+    shrinking: bool = True
+    tol: float = 1e-3
+    cache_size: float = 200
+    max_iter: int = -1
+    max_time: float | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    _advice_for_collections: ClassVar[str] = (
+        "map the rows by an approximate kernel, for example sklearn.kernel_approximation.Nystroem fitted to a sample, "
+        "and use LinearSVC or LinearSVR"
+    )
 
     _private_attributes: ClassVar[tuple[str, ...]] = ("_kernel", "_duals", "_n_rows")
     # Nothing is random.
     random_state = 0
 
-    kernel: str | Callable[..., Any]
-    cache_size: float
-    shrinking: bool
-    max_iter: int
+    support_: np.ndarray = field(init=False)
+    support_vectors_: Any = field(init=False)
+    _duals: np.ndarray = field(init=False)
+    intercept_: np.ndarray = field(init=False)
+    _kernel: Kernel | None = field(init=False)
 
-    support_: np.ndarray
-    support_vectors_: Any
-    _duals: np.ndarray
-    intercept_: np.ndarray
-    _kernel: Kernel | None
-
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         **KERNEL_CONSTRAINTS,
         "C": [Interval(Real, 0.0, None, closed="right")],
         "shrinking": ["boolean"],
@@ -66,7 +86,7 @@ class KernelSVM(RegularizedModel):
 
     @dual_coef_.setter
     def dual_coef_(self, duals: Any) -> None:
-        self._duals = duals.toarray() if sp.issparse(duals) else duals
+        self._duals = as_dense(duals)
 
     @property
     def objective_(self) -> Any:
@@ -77,12 +97,6 @@ class KernelSVM(RegularizedModel):
         """The certificates of all tasks; a model that was read from a file of LIBSVM has none."""
         check_is_fitted(self)
         return certificates_of(self.certificate_, self.intercept_.size)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        return tags
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -1,4 +1,4 @@
-"""What all estimators with a kernel share: the parameters of the kernel."""
+"""What all estimators with a kernel share: the parameters of the kernel, and its expansions."""
 
 import time
 from numbers import Integral, Real
@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.data import Points
+from maxmargin.estimators._base import CertifiedModel
+from maxmargin.loops.exponential import exponentiate
 from maxmargin.problems.kernel_expansion import expansion_scores
 from maxmargin.problems.kernels import Kernel, kernel_by_name
 from maxmargin.problems.semidefinite import is_symmetric
@@ -36,6 +38,18 @@ def seconds_per_entry(kernel: Kernel | None, points: Points, n_threads: int) -> 
         expansion_scores(kernel, rows, support, np.ones((support.shape[0], 1)), n_threads=n_threads)
         seconds.append(time.perf_counter() - began)
     return min(seconds) / (rows.shape[0] * support.shape[0])
+
+
+class KernelModel(CertifiedModel):
+    """An estimator with a kernel: a precomputed one makes X a square matrix."""
+
+    kernel: Any
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        return tags
 
 
 def make_kernel(model: Any, points: Points) -> Kernel | None:
@@ -75,3 +89,15 @@ def variance_of(points: Points) -> float:
     size = points.n_rows * points.n_columns
     mean = float(points.narrow.matrix.sum(dtype=np.float64)) / size
     return max(0.0, float(points.squared_norms.sum()) / size - mean**2)
+
+
+def kernel_scores(
+    kernel: Kernel | None, points: Points, support: Any, coefficients: np.ndarray, n_threads: int | None = None
+) -> np.ndarray:
+    """Kernel expansions at all points, without intercept, for predictions.
+
+    The exponentials are compiled; certificates use NumPy's. Parameters and result are as for :func:`expansion_scores`.
+    """
+    return expansion_scores(
+        kernel, points.matrix, support, coefficients, n_threads=n_threads, exponentiate=exponentiate
+    )

@@ -1,8 +1,10 @@
 """What linear regressions with squared errors share."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -20,17 +22,23 @@ from maxmargin.solvers.core import Result
 ROUNDING_AROUND_MEAN, ROUNDING_OF_TARGETS, UNDERFLOW = 1e-20, 1e-27, 1e-300
 # Without the targets, a gap of at most this counts as a rounding error where the optimum may be zero.
 NEGLIGIBLE_GAP = 1e-9
+# Outside of this range of lambda products with squared entries underflow or overflow.
+SMALLEST_PENALTY, LARGEST_PENALTY = 1e-100, 1e200
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearRegression(LinearRegressor):
     """Validation, prediction, attributes and reconciliation of linear regressions with squared errors."""
 
-    fit_intercept: bool
+    fit_intercept: bool = True
+    max_iter: int | None = None
+    max_time: float | None = None
+    verbose: int = 0
     tol: float
-    max_iter: int | None
-    certificate_: DualityGap
-    coef_: np.ndarray
-    intercept_: float
+
+    certificate_: DualityGap = field(init=False)
+    coef_: np.ndarray = field(init=False)
+    intercept_: float = field(init=False)
 
     # Nothing is random.
     random_state = 0
@@ -38,7 +46,7 @@ class LinearRegression(LinearRegressor):
     # The dual point, of which the certificate states the value.
     _private_attributes = ("_dual_point",)
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
@@ -109,3 +117,26 @@ class LinearRegression(LinearRegressor):
                 (squares.max(), around.max(), whole.max()),
             )
         )
+
+
+def penalty_from_prior(model: Any, first: str, second: str, combine: Callable[[float, float], float]) -> float:
+    """Return ``model.lam``, or the penalty that two parameters of the prior determine; one where none is given."""
+    given = {name: getattr(model, name) for name in (first, second) if getattr(model, name) is not None}
+    if model.lam is not None:
+        if given:
+            raise ValueError(f"lam is given, and so is {' and '.join(given)}: set lam, or {first} and {second}.")
+        penalty = float(model.lam)
+    elif not given:
+        penalty = 1.0
+    elif len(given) == 1:
+        (name,) = given
+        missing = second if name == first else first
+        raise ValueError(f"{name} is given without {missing}: set both, or lam.")
+    else:
+        penalty = combine(float(given[first]), float(given[second]))
+    if (penalty != 0.0 and not SMALLEST_PENALTY <= penalty <= LARGEST_PENALTY) or math.isnan(penalty):
+        raise ValueError(
+            f"lam, or what {first} and {second} make of it, must be between {SMALLEST_PENALTY:g} and "
+            f"{LARGEST_PENALTY:g}; it is {penalty!r}."
+        )
+    return penalty

@@ -25,6 +25,8 @@ STALLED_ADVICE = (
 class OnlineClassifier(CertifiedClassifier):
     """Perceptrons that learn from a stream of rows."""
 
+    _advice_for_collections: ClassVar[str] = "learn from one partition after the other by partial_fit, or use LinearSVC"
+
     max_time: float | None
 
     # Parameters that a model keeps when it goes on by ``partial_fit``, and those that one stream keeps.
@@ -95,7 +97,7 @@ def set_passes(model: Any, results: Sequence[PerceptronResult]) -> None:
     model.criterion_per_pass_ = None if any(one is None for one in criteria) else one_or_all(criteria)
 
 
-def update_rule(problem: PerceptronProblem, passes: int, *, batch: bool, held_out: int = 0) -> UpdateRule:
+def update_rule(problem: PerceptronProblem, passes: int, *, batch: bool, held_out: int) -> UpdateRule:
     """The update rule of a run, as the mistake bounds need it: its passes, and its steps on the points."""
     steps = (problem.steps * problem.lengths)[problem.dataset.counted]
     return UpdateRule(

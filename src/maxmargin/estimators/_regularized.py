@@ -41,6 +41,7 @@ class RegularizedModel(CertifiedModel):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d), or for ``kernel="precomputed"`` the Gram matrix of shape (n, n)
+            LinearSVC and LinearSVR also take a Dask array or data frame, with y and sample_weight in its partitions.
         y : array of shape (n,): labels for a classifier, numbers for a regression
         sample_weight : array of shape (n,), optional
             Factors on the losses: a weight of 2 is the same as the row given twice.
@@ -64,6 +65,8 @@ class RegularizedModel(CertifiedModel):
     def _prepare(self, data: Any) -> None:
         if not math.isinf(self.C):
             validate_factors("C", self.C, data.weights)
+        elif self._advice_without_solution is not None:
+            self._refuse_classes_without_weight(data, "C=inf, the hard margin,")
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         negligible = NEGLIGIBLE_LOSS * self.C if math.isfinite(self.C) else 0.0

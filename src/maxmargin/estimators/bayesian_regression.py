@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
-from maxmargin.data import TargetPoints, validate_points
+from maxmargin.data import TargetPoints, as_dense, validate_points
 from maxmargin.estimators._base import Solve, generator_of
 from maxmargin.estimators._linear_regression import LinearRegression
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
@@ -98,7 +97,7 @@ class BayesianRegression(LinearRegression):
     True
     """
 
-    _parameter_constraints: dict = {"fit_intercept": ["boolean"]}
+    _parameter_constraints: ClassVar[dict] = {"fit_intercept": ["boolean"]}
 
     # A closed form has no limits.
     max_iter = None
@@ -332,7 +331,7 @@ class BayesianRegression(LinearRegression):
     def _predictive(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Location and scale of the target at every row."""
         scale, points = self._residual_scale(), validate_points(self, X)
-        rows = points.matrix.toarray() if sp.issparse(points.matrix) else points.matrix
+        rows = as_dense(points.matrix)
         leverages = np.square((rows - self.column_means_) @ self.coef_factor_).sum(axis=1)
         if self._has_intercept:
             leverages += 1.0 / self.total_weight_

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certificates import Certificate, CertificateError, MarginBracket, PerClass
+from maxmargin.certificates import Certificate, CertificateError, KKTClass, MarginBracket, PerClass, kkt_classes
 from maxmargin.certificates.base import AGREEMENT
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.estimators._base import CertifiedModel
+from maxmargin.estimators._base import CertifiedModel, refuse_other_rows
 from maxmargin.reconciliation import proven_claims
 from maxmargin.solvers.core import Status
 
@@ -86,6 +86,41 @@ def _certify_other(model: Any, X: Any, y: Any, sample_weight: Any, problem: dict
     if hasattr(model, "fit"):
         check_is_fitted(model)
     return certify_foreign(model, X, y, sample_weight)
+
+
+def kkt_classes_of(estimator: CertifiedModel, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
+    """The KKT class of every training row of a fitted SVM with one task, as its certificate counts them.
+
+    Parameters
+    ----------
+    estimator : LinearSVC, LinearSVR, SVC or SVR
+    X, y, sample_weight : the data it was fitted to
+
+    Returns
+    -------
+    ndarray of int8 of shape (n,)
+        Values of :class:`KKTClass`; -1 for rows of weight zero. For C = inf, rows with a dual that is not zero are on
+        the margin.
+    """
+    model: Any = estimator._as_fitted()
+    tasks = model._tasks(model._data_to_certify(X, y, sample_weight))
+    problems = list(model._problems(tasks))
+    if len(problems) != 1:
+        raise ValueError(f"the model has {len(problems)} tasks; KKT classes of rows are those of one.")
+    n_rows, is_kernel = tasks.points.n_rows, hasattr(model, "support_vectors_")
+    refuse_other_rows(n_rows, model._n_rows if is_kernel else model.dual_coef_.shape[-1])
+    beta = np.zeros(n_rows)
+    if is_kernel:
+        beta[model.support_] = np.ravel(model._duals)
+    else:
+        beta[:] = np.ravel(model.dual_coef_)
+    if math.isinf(model.C):
+        return np.where(beta != 0.0, KKTClass.ON_MARGIN, KKTClass.OUTSIDE).astype(np.int8)
+    if is_kernel:
+        scores = model._expansion(tasks.points, model._duals.T)[:, 0] + model.intercept_[0]
+        return kkt_classes(problems[0].losses, scores, beta)
+    scores = tasks.points.scores(np.ravel(model.coef_)) + np.ravel(model.intercept_)[0]
+    return kkt_classes(problems[0], scores, beta)
 
 
 def check_claims(

@@ -1,11 +1,11 @@
 """The kernel perceptron as a scikit-learn classifier."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,15 +14,21 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 
 from maxmargin.certificates import Certificate, CertificateError, PerClass, UpdateRule, bound_mistakes
-from maxmargin.certificates.kernel_geometry import feature_space_scores, kernel_geometry
+from maxmargin.certificates.geometry import feature_space_scores, kernel_geometry
 from maxmargin.data import Dataset, LabelledPoints, Points, Tasks, validate_points
-from maxmargin.estimators._base import SECONDS_PER_TASK, Solve, one_or_all, plain, refuse_other_rows
-from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, make_kernel, refuse_bad_gram, seconds_per_entry
+from maxmargin.estimators._base import SECONDS_PER_TASK, Solve, one_or_all, proof_or_per_class, refuse_other_rows
+from maxmargin.estimators._kernels import (
+    KERNEL_CONSTRAINTS,
+    KernelModel,
+    kernel_scores,
+    make_kernel,
+    refuse_bad_gram,
+    seconds_per_entry,
+)
 from maxmargin.estimators._perceptrons import STALLED_ADVICE, OnlineClassifier, set_passes
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import built_in
 from maxmargin.reconciliation import Goal
-from maxmargin.solvers.kernel.expansion import kernel_scores
 from maxmargin.solvers.perceptron import kernel as kernel_perceptron
 from maxmargin.solvers.perceptron.kernel import KernelColumns, KernelOptions
 from maxmargin.solvers.perceptron.result import PerceptronResult, Start
@@ -31,7 +37,8 @@ from maxmargin.solvers.perceptron.result import PerceptronResult, Start
 SAME_INTERCEPT = 1e-9
 
 
-class KernelPerceptron(OnlineClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelPerceptron(KernelModel, OnlineClassifier):
     r"""The perceptron in the feature space of a kernel, with its mistake bound as certificate.
 
     .. math:: f(x) = \sum_j \alpha_j y_j\, k(x_j, x) + b
@@ -100,18 +107,33 @@ class KernelPerceptron(OnlineClassifier):
     (1.0, 'solved')
     """
 
-    support_: np.ndarray
-    support_vectors_: Any
-    dual_coef_: np.ndarray
-    intercept_: np.ndarray
-    n_iter_: int
-    _one_run: bool
+    kernel: str | Callable[..., Any] = field(default="rbf", kw_only=False)
+    degree: int = 3
+    gamma: str | float = "scale"
+    coef0: float = 0.0
+    fit_intercept: bool = True
+    eta0: float = 1.0
+    shuffle: bool = True
+    max_iter: int = 1000
+    tol: float | None = None
+    n_iter_no_change: int = 5
+    max_time: float | None = None
+    cache_size: float = 200
+    random_state: Any = 0
+    verbose: int = 0
+
+    support_: np.ndarray = field(init=False)
+    support_vectors_: Any = field(init=False)
+    dual_coef_: np.ndarray = field(init=False)
+    intercept_: np.ndarray = field(init=False)
+    n_iter_: int = field(init=False)
+    _one_run: bool = field(init=False)
 
     _advice_when_stalled = STALLED_ADVICE
     _private_attributes = ("_kernel", "_n_seen", "_one_run")
     _rule_of_model = ("kernel", "degree", "gamma", "coef0", "fit_intercept")
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         **KERNEL_CONSTRAINTS,
         "fit_intercept": ["boolean"],
         "eta0": [Interval(Real, 1e-100, 1e100, closed="both")],
@@ -123,45 +145,6 @@ class KernelPerceptron(OnlineClassifier):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-
-    def __init__(
-        self,
-        kernel="rbf",
-        *,
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        fit_intercept=True,
-        eta0=1.0,
-        shuffle=True,
-        max_iter=1000,
-        tol=None,
-        n_iter_no_change=5,
-        max_time=None,
-        cache_size=200,
-        random_state=0,
-        verbose=0,
-    ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.eta0 = eta0
-        self.shuffle = shuffle
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.max_time = max_time
-        self.cache_size = cache_size
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> "KernelPerceptron":
@@ -288,11 +271,10 @@ class KernelPerceptron(OnlineClassifier):
         scores = kernel_scores(self._kernel, points, support, self.dual_coef_.T)
         return scores + self.intercept_
 
-    def _certify(self, tasks: Any, problems: Sequence[Any] | None = None) -> Certificate | PerClass:
+    def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:
         if not self._one_run:
             raise ValueError("estimator went on from a fit by partial_fit: there is no one sequence to certify.")
         refuse_other_rows(tasks.points.n_rows, self._n_seen)
-        problems = self._problems(tasks) if problems is None else problems
         of_duals = self.dual_coef_.sum(axis=1) * problems[0].intercept_step
         sizes = 1.0 + np.abs(self.dual_coef_).sum(axis=1)
         if not (np.abs(self.intercept_ - of_duals) <= SAME_INTERCEPT * sizes).all():
@@ -300,13 +282,13 @@ class KernelPerceptron(OnlineClassifier):
         scores = feature_space_scores(problems[0], self.support_, self.dual_coef_)
         rule = UpdateRule(tasks.points.n_rows, self.n_iter_, smallest_step=self.eta0, largest_step=self.eta0)
         updates = np.atleast_1d(self.n_updates_)
-        proofs = {}
-        for task, (label, problem) in enumerate(zip(tasks.classes[-len(problems) :], problems, strict=True)):
+        proofs: list[Certificate] = []
+        for task, problem in enumerate(problems):
             geometry = kernel_geometry(
                 problem, scores[:, task], self.support_, self.dual_coef_[task], problems[0].kernel_facts
             )
-            proofs[plain(label)] = bound_mistakes(geometry, rule, int(updates[task]))
-        return PerClass(proofs) if len(proofs) > 1 else next(iter(proofs.values()))
+            proofs.append(bound_mistakes(geometry, rule, int(updates[task])))
+        return proof_or_per_class(tasks.classes, proofs)
 
     def _certificate_seconds(self, tasks: Tasks) -> tuple[float, float]:
         return SECONDS_PER_TASK * tasks.n_tasks, seconds_per_entry(self._kernel, tasks.points.narrow, self._n_threads())

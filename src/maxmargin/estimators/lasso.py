@@ -1,8 +1,9 @@
 """The lasso as a scikit-learn regressor."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -10,13 +11,13 @@ from sklearn.utils._param_validation import Interval
 from maxmargin.certificates.lasso_gap import LassoGap, measure_lasso_gap
 from maxmargin.data import TargetPoints
 from maxmargin.estimators._base import Solve
-from maxmargin.estimators._linear_regression import LinearRegression
-from maxmargin.estimators._penalty import penalty_from_prior
+from maxmargin.estimators._linear_regression import LinearRegression, penalty_from_prior
 from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
 from maxmargin.solvers.core import Result
 from maxmargin.solvers.regression import lasso
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Lasso(LinearRegression):
     r"""The lasso, solved to a certified duality gap.
 
@@ -79,36 +80,19 @@ class Lasso(LinearRegression):
     (True, 5)
     """
 
-    _parameter_constraints: dict = {
+    lam: float | None = field(default=None, kw_only=False)
+    sigma2: float | None = None
+    rate: float | None = None
+    tol: float = 1e-4
+    warm_start: bool = False
+
+    _parameter_constraints: ClassVar[dict] = {
         **LinearRegression._parameter_constraints,
         "lam": [Interval(Real, 0.0, None, closed="neither"), None],
         "sigma2": [Interval(Real, 0.0, None, closed="neither"), None],
         "rate": [Interval(Real, 0.0, None, closed="neither"), None],
         "warm_start": ["boolean"],
     }
-
-    def __init__(
-        self,
-        lam=None,
-        *,
-        sigma2=None,
-        rate=None,
-        fit_intercept=True,
-        tol=1e-4,
-        max_iter=None,
-        max_time=None,
-        warm_start=False,
-        verbose=0,
-    ):
-        self.lam = lam
-        self.sigma2 = sigma2
-        self.rate = rate
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     @property
     def sparse_coef_(self) -> Any:

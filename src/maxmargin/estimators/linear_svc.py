@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -14,10 +16,12 @@ from maxmargin.estimators._base import LinearClassifier, certificates_of, one_or
 from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.problems.linear_svm import LOSSES, LinearSVMProblem, weights_of
+from maxmargin.problems.linear_svm import LOSSES, weights_of
+from maxmargin.problems.partitioned import PartitionedSVM
 from maxmargin.solvers.core import Result, warm_start
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearSVC(LinearSVM, LinearClassifier):
     r"""Linear support vector classification, solved to a certified duality gap.
 
@@ -84,6 +88,9 @@ class LinearSVC(LinearSVM, LinearClassifier):
     objective_ : float, or list with one entry a class
         The value of the model, rounded up. One value for "crammer_singer".
     history_ : list of (seconds, primal, dual), or a list of them
+    rounds_ : int
+        After a fit on Dask collections: rounds of messages, loading and certificate included. ``dual_coef_`` is then a
+        Dask array whose chunks lie beside the rows, and there is no ``support_``.
     n_iter_ : int
         Epochs or Newton steps (of the class that took most).
     status_ : Status
@@ -106,52 +113,20 @@ class LinearSVC(LinearSVM, LinearClassifier):
     True
     """
 
+    C: float = field(default=1.0, kw_only=False)
+    loss: str = "hinge"
+    class_weight: Any = None
+    multi_class: str = "ovr"
+
     _advice_without_solution = "C=inf has no solution: use a soft margin, for example LinearSVC(C=1.0)."
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         **LinearSVM._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],
         "loss": [StrOptions(set(LOSSES))],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "multi_class": [StrOptions({"ovr", "crammer_singer"})],
     }
-
-    def __init__(
-        self,
-        C=1.0,
-        *,
-        loss="hinge",
-        fit_intercept=True,
-        penalize_intercept=False,
-        intercept_scaling=1.0,
-        tol=1e-4,
-        solver="auto",
-        selection="random",
-        max_iter=None,
-        max_time=None,
-        class_weight=None,
-        multi_class="ovr",
-        n_jobs=None,
-        random_state=None,
-        warm_start=False,
-        verbose=0,
-    ):
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.solver = solver
-        self.selection = selection
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     def slack(self, X: Any, y: Any) -> np.ndarray:
         """Compute xi_i = max(0, 1 - y_i f(x_i)): 0 outside the margin, below 1 inside it, else misclassified.
@@ -202,20 +177,15 @@ class LinearSVC(LinearSVM, LinearClassifier):
                         f"{getattr(self, name)!r}."
                     )
 
-    def _prepare(self, data: LabelledPoints) -> None:
-        super()._prepare(data)
-        if math.isinf(self.C):
-            self._refuse_classes_without_weight(data, "C=inf, the hard margin,")
-
     def _learns_jointly(self, labelled: LabelledPoints) -> bool:
         return self.multi_class == "crammer_singer" and len(labelled.classes) > 2
 
     def _tasks(self, data: LabelledPoints) -> Tasks:
         return JointClasses(data) if self._learns_jointly(data) else data
 
-    def _problem(self, data: Dataset | LabelledPoints) -> LinearSVMProblem | HardMarginProblem | CrammerSingerProblem:
-        weights = weights_of(data.points, data.weights)
+    def _problem(self, data: Dataset | LabelledPoints) -> Any:
         if isinstance(data, LabelledPoints):
+            weights = weights_of(data.points, data.weights)
             return CrammerSingerProblem(
                 data.points, data.codes, weights, len(data.classes), self.C, self._intercept_penalty
             )
@@ -223,7 +193,7 @@ class LinearSVC(LinearSVM, LinearClassifier):
             return HardMarginProblem(data, self.fit_intercept)
         # For two classes w_1 = -w_2 = w/2, and the joint problem is half the two-class problem with 2C.
         C = 2.0 * self.C if self.multi_class == "crammer_singer" else self.C
-        return LinearSVMProblem(data.points, LOSSES[self.loss](data.signs, weights, C), self._intercept_penalty)
+        return self._problem_of_losses(data, partial(LOSSES[self.loss], C=C))
 
     def _starts(self, tasks: Any) -> Sequence[Result[Any] | None]:
         if self.warm_start and hasattr(self, "classes_") and not np.array_equal(self.classes_, tasks.classes):
@@ -252,10 +222,12 @@ class LinearSVC(LinearSVM, LinearClassifier):
 
     def _certify_task(self, k: int, problem: Any) -> Certificate:
         refuse_other_rows(problem.points.n_rows, self.dual_coef_.shape[1])
+        if isinstance(problem, PartitionedSVM):
+            return self._certify_on_blocks(k, problem, self.coef_[k], float(self.intercept_[k]))
         if isinstance(problem, CrammerSingerProblem):
             duals = np.ascontiguousarray(self.dual_coef_.T)
             return measure_multiclass_gap(problem, self.coef_, self.intercept_, duals)
-        vectors = self.coef_[k], float(self.intercept_[k]), self.dual_coef_[k]
+        vectors = self.coef_[k], float(self.intercept_[k]), np.asarray(self.dual_coef_[k])
         measure: Any = bracket_hard_margin if isinstance(problem, HardMarginProblem) else measure_gap
         return measure(problem, *vectors)
 

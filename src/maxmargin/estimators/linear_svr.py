@@ -1,8 +1,10 @@
 """Linear support vector regression as a scikit-learn estimator."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -12,10 +14,12 @@ from maxmargin.data import TargetPoints
 from maxmargin.estimators._base import LinearRegressor, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.estimators._regularized import EpsilonInsensitiveRegressor
-from maxmargin.problems.linear_svm import REGRESSION_LOSSES, LinearSVMProblem, weights_of
+from maxmargin.problems.linear_svm import REGRESSION_LOSSES
+from maxmargin.problems.partitioned import PartitionedSVM
 from maxmargin.solvers.core import Result
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearSVR(LinearSVM, LinearRegressor, EpsilonInsensitiveRegressor):
     r"""Linear support vector regression, solved to a certified duality gap.
 
@@ -46,6 +50,8 @@ random_state, warm_start, verbose
         The value of the model, rounded up.
     history_ : list of (seconds, primal, dual)
     n_iter_ : int
+    rounds_ : int
+        After a fit on Dask collections, as for LinearSVC.
     status_ : Status
     certificate_ : RegressionGap
 
@@ -63,51 +69,18 @@ random_state, warm_start, verbose
     True
     """
 
-    _parameter_constraints: dict = {
+    epsilon: float = 0.0
+    C: float = 1.0
+    loss: str = "epsilon_insensitive"
+
+    _parameter_constraints: ClassVar[dict] = {
         **LinearSVM._parameter_constraints,
         "epsilon": [Interval(Real, 0.0, 1e140, closed="left")],
         "loss": [StrOptions(set(REGRESSION_LOSSES))],
     }
 
-    def __init__(
-        self,
-        *,
-        epsilon=0.0,
-        C=1.0,
-        loss="epsilon_insensitive",
-        fit_intercept=True,
-        penalize_intercept=False,
-        intercept_scaling=1.0,
-        tol=1e-4,
-        solver="auto",
-        selection="random",
-        max_iter=None,
-        max_time=None,
-        n_jobs=None,
-        random_state=None,
-        warm_start=False,
-        verbose=0,
-    ):
-        self.epsilon = epsilon
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.solver = solver
-        self.selection = selection
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-
-    def _problem(self, data: TargetPoints) -> LinearSVMProblem:
-        weights = weights_of(data.points, data.weights)
-        loss = REGRESSION_LOSSES[self.loss](data.targets, weights, self.C, self.epsilon)
-        return LinearSVMProblem(data.points, loss, self._intercept_penalty)
+    def _problem(self, data: TargetPoints) -> Any:
+        return self._problem_of_losses(data, partial(REGRESSION_LOSSES[self.loss], C=self.C, epsilon=self.epsilon))
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
         w, b, _ = (np.zeros(labelled.points.n_columns), 0.0, None) if results[0] is None else results[0]
@@ -117,6 +90,8 @@ random_state, warm_start, verbose
         super()._set_attributes(tasks, results)
         self.coef_ = results[0].w
 
-    def _certify_task(self, k: int, problem: LinearSVMProblem) -> SVMGap:
+    def _certify_task(self, k: int, problem: Any) -> SVMGap:
         refuse_other_rows(problem.points.n_rows, self.dual_coef_.shape[1])
-        return measure_gap(problem, self.coef_, float(self.intercept_[0]), self.dual_coef_[k])
+        if isinstance(problem, PartitionedSVM):
+            return self._certify_on_blocks(k, problem, self.coef_, float(self.intercept_[0]))
+        return measure_gap(problem, self.coef_, float(self.intercept_[0]), np.asarray(self.dual_coef_[k]))

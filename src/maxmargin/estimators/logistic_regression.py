@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -20,6 +21,7 @@ from maxmargin.solvers.regression.logistic import LogisticResult
 from maxmargin.solvers.regression.logistic_gradient import GradientOptions
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LogisticRegression(LinearClassifier, RegularizedModel):
     r"""Logistic regression, the soft version of the perceptron, solved to a certified duality gap.
 
@@ -104,7 +106,19 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     array([[1., 0.]])
     """
 
-    _parameter_constraints: dict = {
+    C: float = field(default=math.inf, kw_only=False)
+    fit_intercept: bool = True
+    tol: float = 1e-4
+    solver: str = "auto"
+    step_size: float | None = None
+    max_iter: int | None = None
+    max_time: float | None = None
+    class_weight: Any = None
+    n_jobs: int | None = None
+    warm_start: bool = False
+    verbose: int = 0
+
+    _parameter_constraints: ClassVar[dict] = {
         "C": [Interval(Real, 0.0, None, closed="right")],
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
@@ -133,33 +147,6 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         if self.solver == "gradient" and self.step_size is not None:
             return "the gap stopped shrinking above tol: set a smaller step_size (None is a safe one), or raise tol"
         return "the gap stopped shrinking above tol: rescale the columns of X, or raise tol"
-
-    def __init__(
-        self,
-        C=math.inf,
-        *,
-        fit_intercept=True,
-        tol=1e-4,
-        solver="auto",
-        step_size=None,
-        max_iter=None,
-        max_time=None,
-        class_weight=None,
-        n_jobs=None,
-        warm_start=False,
-        verbose=0,
-    ):
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.solver = solver
-        self.step_size = step_size
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Compute the probabilities of the classes; those of one class against the rest are scaled to sum to one.
@@ -201,12 +188,6 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         super()._check_parameters()
         if self.step_size is not None and self.solver != "gradient":
             raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
-
-    def _prepare(self, data: LabelledPoints) -> None:
-        super()._prepare(data)
-        if self.fit_intercept and math.isfinite(self.C):
-            # The loss falls for ever as the intercept goes to infinity. For C = inf that is a separating hyperplane.
-            self._refuse_classes_without_weight(data, "the intercept, which has no best value else,")
 
     def _problem(self, data: Dataset) -> LogisticProblem:
         weights = weights_of(data.points, data.weights)

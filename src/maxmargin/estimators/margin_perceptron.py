@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -32,6 +33,7 @@ LEAST_MARGIN = 1e-150
 BOUND_ERROR = 1e-9
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MarginPerceptron(LinearClassifier):
     r"""The margin perceptron: a hyperplane with at least a quarter of the largest margin, and the proof.
 
@@ -104,6 +106,20 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
     True
     """
 
+    gamma: float | None = field(default=None, kw_only=False)
+    min_gamma: float = 1e-3
+    fit_intercept: bool = True
+    normalize: bool = False
+    shuffle: bool = True
+    accelerated: bool = False
+    max_iter: int | None = None
+    max_time: float | None = None
+    random_state: Any = 0
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    _advice_for_collections: ClassVar[str] = "use LinearSVC with a large C"
+
     _advice_when_stalled = "the margin is too small to be proven in floating-point arithmetic: raise gamma or min_gamma"
 
     @property
@@ -118,7 +134,7 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
             f"{largest:.6g}; lower min_gamma, or use LinearSVC"
         )
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         "gamma": [Interval(Real, 0.0, None, closed="neither"), None],
         "min_gamma": [Interval(Real, 0.0, 1.0, closed="neither")],
         "fit_intercept": ["boolean"],
@@ -131,33 +147,6 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
-
-    def __init__(
-        self,
-        gamma=None,
-        *,
-        min_gamma=1e-3,
-        fit_intercept=True,
-        normalize=False,
-        shuffle=True,
-        accelerated=False,
-        max_iter=None,
-        max_time=None,
-        random_state=0,
-        n_jobs=None,
-        verbose=0,
-    ):
-        self.gamma = gamma
-        self.min_gamma = min_gamma
-        self.fit_intercept = fit_intercept
-        self.normalize = normalize
-        self.shuffle = shuffle
-        self.accelerated = accelerated
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> "MarginPerceptron":

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -56,6 +57,7 @@ def _learns_online(model: "Perceptron") -> bool:
     return True
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Perceptron(LinearClassifier, OnlineClassifier):
     r"""The perceptron, with its mistake bound as certificate.
 
@@ -169,6 +171,26 @@ class Perceptron(LinearClassifier, OnlineClassifier):
     True
     """
 
+    fit_intercept: bool = True
+    rule: str = "online"
+    eta0: float = 1.0
+    init: str = "zeros"
+    normalize: bool = False
+    shuffle: bool = True
+    max_iter: int = 1000
+    tol: float | None = None
+    n_iter_no_change: int = 5
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    max_time: float | None = None
+    average: bool | int = False
+    class_weight: Any = None
+    random_state: Any = 0
+    n_jobs: int | None = None
+    record_criterion: bool = False
+    warm_start: bool = False
+    verbose: int = 0
+
     _advice_when_not_separable = "no hyperplane separates the classes, so updates would never end: use LinearSVC"
     _private_attributes = ("_ends", "_n_held_out", "_rows_of_stream")
     _rule_of_stream = ("eta0", "normalize", "class_weight")
@@ -178,7 +200,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
     def _advice_when_stalled(self) -> str:  # type: ignore[override]
         return UNCONFIRMED_ADVICE if self.tol is None else STALLED_ADVICE
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         "fit_intercept": ["boolean"],
         "rule": [StrOptions(set(RULES))],
         "eta0": [Interval(Real, 1e-100, 1e100, closed="both")],
@@ -199,49 +221,6 @@ class Perceptron(LinearClassifier, OnlineClassifier):
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
-
-    def __init__(
-        self,
-        *,
-        fit_intercept=True,
-        rule="online",
-        eta0=1.0,
-        init="zeros",
-        normalize=False,
-        shuffle=True,
-        max_iter=1000,
-        tol=None,
-        n_iter_no_change=5,
-        early_stopping=False,
-        validation_fraction=0.1,
-        max_time=None,
-        average=False,
-        class_weight=None,
-        random_state=0,
-        n_jobs=None,
-        record_criterion=False,
-        warm_start=False,
-        verbose=0,
-    ):
-        self.fit_intercept = fit_intercept
-        self.rule = rule
-        self.eta0 = eta0
-        self.init = init
-        self.normalize = normalize
-        self.shuffle = shuffle
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.max_time = max_time
-        self.average = average
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.record_criterion = record_criterion
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

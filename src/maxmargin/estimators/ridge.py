@@ -1,21 +1,22 @@
 """Ridge regression as a scikit-learn regressor."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.data import TargetPoints
 from maxmargin.estimators._base import Attempt, Solve
-from maxmargin.estimators._linear_regression import LinearRegression
-from maxmargin.estimators._penalty import penalty_from_prior
+from maxmargin.estimators._linear_regression import LinearRegression, penalty_from_prior
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
 from maxmargin.solvers.core import Status
 from maxmargin.solvers.regression import ridge
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Ridge(LinearRegression):
     r"""Ridge regression, with a certified duality gap.
 
@@ -69,33 +70,17 @@ class Ridge(LinearRegression):
     True
     """
 
-    _parameter_constraints: dict = {
+    lam: float | None = field(default=None, kw_only=False)
+    sigma2: float | None = None
+    tau2: float | None = None
+    tol: float = 1e-6
+
+    _parameter_constraints: ClassVar[dict] = {
         **LinearRegression._parameter_constraints,
         "lam": [Interval(Real, 0.0, None, closed="left"), None],
         "sigma2": [Interval(Real, 0.0, None, closed="neither"), None],
         "tau2": [Interval(Real, 0.0, None, closed="neither"), None],
     }
-
-    def __init__(
-        self,
-        lam=None,
-        *,
-        sigma2=None,
-        tau2=None,
-        fit_intercept=True,
-        tol=1e-6,
-        max_iter=None,
-        max_time=None,
-        verbose=0,
-    ):
-        self.lam = lam
-        self.sigma2 = sigma2
-        self.tau2 = tau2
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         self._penalty()

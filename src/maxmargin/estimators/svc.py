@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -32,6 +32,7 @@ SMALLEST_MARGIN = 2.0 * NO_MARGIN
 SMALLEST_POSITIVE = 1e-300
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SVC(KernelSVM, CertifiedClassifier):
     r"""Kernel support vector classification, solved to a proven duality gap.
 
@@ -140,6 +141,10 @@ class SVC(KernelSVM, CertifiedClassifier):
     (True, True)
     """
 
+    class_weight: Any = None
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+
     _advice_without_solution = (
         "For C=inf that is no margin to work with: use a soft one, for example SVC(C=1.0), or a kernel that tells the "
         "points apart, for example a larger gamma."
@@ -147,47 +152,12 @@ class SVC(KernelSVM, CertifiedClassifier):
     _prediction_parameters = ("decision_function_shape", "break_ties")
     _private_attributes: ClassVar[tuple[str, ...]] = (*KernelSVM._private_attributes, "_n_support", "_vote_order")
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         **KernelSVM._parameter_constraints,
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
     }
-
-    def __init__(
-        self,
-        *,
-        C=1.0,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        shrinking=True,
-        tol=1e-3,
-        cache_size=200,
-        class_weight=None,
-        max_iter=-1,
-        max_time=None,
-        decision_function_shape="ovr",
-        break_ties=False,
-        n_jobs=None,
-        verbose=0,
-    ):
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -309,11 +279,6 @@ class SVC(KernelSVM, CertifiedClassifier):
                     columns[part, place] = self._duals[other if other < own else other - 1, part]
                 place += 1
         return columns
-
-    def _prepare(self, data: LabelledPoints) -> None:
-        super()._prepare(data)
-        if math.isinf(self.C):
-            self._refuse_classes_without_weight(data, "C=inf, the hard margin,")
 
     def _tasks(self, data: LabelledPoints) -> ClassPairs:
         return ClassPairs(data)

@@ -1,8 +1,9 @@
 """Kernel support vector regression."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -20,6 +21,7 @@ from maxmargin.solvers.core import Result
 from maxmargin.solvers.kernel import smo
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SVR(KernelSVM, EpsilonInsensitiveRegressor):
     r"""Kernel support vector regression with the epsilon-insensitive loss, solved to a proven duality gap.
 
@@ -69,41 +71,12 @@ class SVR(KernelSVM, EpsilonInsensitiveRegressor):
     True
     """
 
-    _parameter_constraints: dict = {
+    epsilon: float = 0.1
+
+    _parameter_constraints: ClassVar[dict] = {
         **KernelSVM._parameter_constraints,
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
     }
-
-    def __init__(
-        self,
-        *,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        tol=1e-3,
-        C=1.0,
-        epsilon=0.1,
-        shrinking=True,
-        cache_size=200,
-        max_iter=-1,
-        max_time=None,
-        n_jobs=None,
-        verbose=0,
-    ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @property
     def n_support_(self) -> np.ndarray:

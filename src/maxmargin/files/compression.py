@@ -116,15 +116,19 @@ _DECOMPRESSED: dict[str, Callable[[BinaryIO], Any]] = {
 }
 
 
-class _Rejoined(io.RawIOBase):
+class _Readable(io.RawIOBase):
+    """A stream to read from."""
+
+    def readable(self) -> bool:
+        return True
+
+
+class _Rejoined(_Readable):
     """Bytes that were read ahead, followed by the rest of their stream."""
 
     def __init__(self, head: bytes, rest: BinaryIO) -> None:
         self._head = head
         self._rest = rest
-
-    def readable(self) -> bool:
-        return True
 
     def readinto(self, buffer: Any) -> int:
         piece = self._head[: len(buffer)] or self._rest.read(len(buffer))
@@ -133,7 +137,7 @@ class _Rejoined(io.RawIOBase):
         return len(piece)
 
 
-class _Counted(io.RawIOBase):
+class _Counted(_Readable):
     """A stream that reports how many bytes were read."""
 
     def __init__(self, stream: BinaryIO, size: int | None, report: Callable[[int, int | None], None]) -> None:
@@ -142,9 +146,6 @@ class _Counted(io.RawIOBase):
         self._report = report
         self._n_read = 0
 
-    def readable(self) -> bool:
-        return True
-
     def readinto(self, buffer: Any) -> int:
         size = self._stream.readinto(buffer)  # type: ignore[attr-defined]
         self._n_read += size
@@ -152,7 +153,7 @@ class _Counted(io.RawIOBase):
         return size
 
 
-class _Frames(io.RawIOBase):
+class _Frames(_Readable):
     """The frames of a Zstandard file, decompressed one after the other.
 
     The package's own reader does not notice a truncated file.
@@ -164,9 +165,6 @@ class _Frames(io.RawIOBase):
         self._frame: Any = None
         self._left = b""
         self._ready = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
 
     def readinto(self, buffer: Any) -> int:
         while not self._ready:
@@ -189,23 +187,18 @@ class _Frames(io.RawIOBase):
         return size
 
 
-class _Named(io.RawIOBase):
+class _Named(_Readable):
     """A stream whose decompression errors name the file."""
 
     def __init__(self, stream: Any, name: str) -> None:
         self._stream = stream
         self._name = name
 
-    def readable(self) -> bool:
-        return True
-
     def readinto(self, buffer: Any) -> int:
         try:
             return self._stream.readinto(buffer)
-        except (EOFError, zlib.error, lzma.LZMAError) as error:
-            raise ValueError(f"{self._name} is not a whole compressed file: {error}") from error
-        except OSError as error:
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
             # Errors of the system have a number, those of the decompressors have none.
-            if error.errno is not None:
+            if getattr(error, "errno", None) is not None:
                 raise
             raise ValueError(f"{self._name} is not a whole compressed file: {error}") from error

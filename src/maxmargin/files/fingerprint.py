@@ -26,6 +26,8 @@ from maxmargin.problems.kernels import power
 ROWS_OF_KERNEL_SUMS = 1000
 # Relative difference allowed between two correct computations of a sum of scores.
 SUM_AGREEMENT = 2.0**-36
+# Products below this have lost their digits.
+UNDERFLOW = 2.0**-1000
 HASH = re.compile("[0-9a-f]{64}")
 
 
@@ -177,9 +179,9 @@ def sum_tolerances(model: Any, points: Points, rows: int) -> np.ndarray:
     intercepts, factors = np.abs(np.ravel(model.intercept_)), _factors(rows)
     if not hasattr(model, "support_vectors_"):
         sizes = np.array([factors @ points.absolute_scores(w) for w in np.atleast_2d(model.coef_)])
-        return SUM_AGREEMENT * (sizes + factors.sum() * intercepts)
+        return SUM_AGREEMENT * (sizes + factors.sum() * intercepts) + UNDERFLOW
     totals = np.abs(_kernel_coefficients(model)).sum(axis=0)
-    return SUM_AGREEMENT * factors.sum() * (intercepts + largest_kernel_value(model, points) * totals)
+    return SUM_AGREEMENT * factors.sum() * (intercepts + largest_kernel_value(model, points) * totals) + UNDERFLOW
 
 
 def largest_kernel_value(model: Any, points: Points) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from safetensors import SafetensorError
 
+from maxmargin.data.partitions import is_collection
 from maxmargin.estimators._base import CertifiedModel
 from maxmargin.files.atomic import written_atomically
 from maxmargin.files.container import CHECKSUM, check_sum, content_of, pack, tensors_of
@@ -81,7 +82,9 @@ def save(
     entry = SCHEMA.get(type(model).__name__)
     if entry is None or type(model) is not entry.kind:
         raise ModelFileError(path, f"{type(model).__name__} is not an estimator of maxmargin")
-    fitted = model._as_fitted()
+    fitted = model._as_fitted()._in_memory()
+    if is_collection(X):
+        raise TypeError("The rows of Dask collections are not hashed: leave X and y out, or compute them first.")
     if (X is None) != (y is None) or (X is None and sample_weight is not None):
         raise ValueError("X and y identify the data of the fit only together: give both, or neither.")
     data = None if X is None else fitted._data_to_certify(X, y, sample_weight)

@@ -9,10 +9,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin.data import as_dense
 from maxmargin.files.atomic import written_atomically
 from maxmargin.problems.kernels import Linear, Polynomial, RadialBasis, Sigmoid
 
@@ -122,8 +122,7 @@ def _linear_scores(graph: _Graph, model: Any) -> str:
 def _kernel_scores(graph: _Graph, model: Any) -> str:
     coefficients = model._pair_coefficients() if _votes_by_pairs(model) else model.dual_coef_.T
     # Sparse support vectors come with sparse duals, as in scikit-learn.
-    coefficients = coefficients.toarray() if sp.issparse(coefficients) else coefficients
-    values = graph.node("MatMul", [_kernel_values(graph, model), graph.constant(np.array(coefficients))])
+    values = graph.node("MatMul", [_kernel_values(graph, model), graph.constant(np.array(as_dense(coefficients)))])
     return graph.node("Add", [values, graph.constant(np.array(model.intercept_, dtype=np.float64))])
 
 
@@ -132,7 +131,7 @@ def _kernel_values(graph: _Graph, model: Any) -> str:
     kernel, vectors = model._kernel, model.support_vectors_
     if not isinstance(kernel, (Linear, Polynomial, RadialBasis, Sigmoid)):
         raise ValueError("kernel must be one of those with a name: functions and Gram matrices cannot be written.")
-    vectors = np.asarray(vectors.toarray() if sp.issparse(vectors) else vectors, dtype=np.float64)
+    vectors = np.asarray(as_dense(vectors), dtype=np.float64)
     if isinstance(kernel, Linear):
         return graph.node("MatMul", ["X", graph.constant(vectors.T)])
     if isinstance(kernel, RadialBasis):

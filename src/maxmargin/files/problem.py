@@ -31,89 +31,40 @@ def kernel_numbers(kernel: Any) -> dict[str, Any] | None:
 
 def problem_of(model: Any) -> dict[str, Any]:
     """The numbers of a fitted model's problem."""
-    return PROBLEMS[type(model).__name__](model)
-
-
-def _linear_svc(model: Any) -> dict[str, Any]:
-    loss, C = model.loss, float(model.C)
-    if math.isinf(C):
-        loss = "hard_margin"
-    elif model.multi_class == "crammer_singer":
+    loss, *names = PROBLEMS[type(model).__name__]
+    numbers = {"loss": loss or model.loss, **{name: NUMBERS[name](model) for name in names}}
+    if numbers.get("C") == math.inf and loss != "logistic":
+        numbers["loss"] = "hard_margin"
+    elif getattr(model, "multi_class", None) == "crammer_singer":
         # For two classes the joint problem is half the two-class problem with 2 C.
-        loss, C = ("crammer_singer", C) if len(model.classes_) > 2 else ("hinge", 2.0 * C)
-    return {"loss": loss, "C": C, "intercept_penalty": model._intercept_penalty}
+        joint = len(model.classes_) > 2
+        numbers |= {"loss": "crammer_singer"} if joint else {"loss": "hinge", "C": 2.0 * numbers["C"]}
+    return numbers
 
 
-def _linear_svr(model: Any) -> dict[str, Any]:
-    return {
-        "loss": model.loss,
-        "C": float(model.C),
-        "epsilon": float(model.epsilon),
-        "intercept_penalty": model._intercept_penalty,
-    }
-
-
-def _svc(model: Any) -> dict[str, Any]:
-    loss = "hard_margin" if math.isinf(model.C) else "hinge"
-    return {"loss": loss, "C": float(model.C), "kernel": kernel_numbers(model._kernel)}
-
-
-def _svr(model: Any) -> dict[str, Any]:
-    return {
-        "loss": "epsilon_insensitive",
-        "C": float(model.C),
-        "epsilon": float(model.epsilon),
-        "kernel": kernel_numbers(model._kernel),
-    }
-
-
-def _logistic(model: Any) -> dict[str, Any]:
-    return {"loss": "logistic", "C": float(model.C), "intercept": bool(model.fit_intercept)}
-
-
-def _squared_errors(model: Any) -> dict[str, Any]:
-    lam = model._penalty() if hasattr(model, "_penalty") else 0.0
-    return {"loss": "squared_error", "lam": lam, "intercept": bool(model.fit_intercept)}
-
-
-def _lasso(model: Any) -> dict[str, Any]:
-    return {"loss": "absolute_penalty", "lam": model._penalty(), "intercept": bool(model.fit_intercept)}
-
-
-def _perceptron(model: Any) -> dict[str, Any]:
-    return {
-        "loss": "perceptron",
-        "rule": model.rule,
-        "step": float(model.eta0),
-        "normalize": bool(model.normalize),
-        "intercept": bool(model.fit_intercept),
-    }
-
-
-def _margin_perceptron(model: Any) -> dict[str, Any]:
-    return {"loss": "margin", "normalize": bool(model.normalize), "intercept": bool(model.fit_intercept)}
-
-
-def _kernel_perceptron(model: Any) -> dict[str, Any]:
-    return {
-        "loss": "perceptron",
-        "rule": "online",
-        "step": float(model.eta0),
-        "intercept": bool(model.fit_intercept),
-        "kernel": kernel_numbers(model._kernel),
-    }
-
-
-PROBLEMS: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "LinearSVC": _linear_svc,
-    "LinearSVR": _linear_svr,
-    "SVC": _svc,
-    "SVR": _svr,
-    "LogisticRegression": _logistic,
-    "Ridge": _squared_errors,
-    "BayesianRegression": _squared_errors,
-    "Lasso": _lasso,
-    "Perceptron": _perceptron,
-    "MarginPerceptron": _margin_perceptron,
-    "KernelPerceptron": _kernel_perceptron,
+# How the numbers follow from a model.
+NUMBERS: dict[str, Callable[[Any], Any]] = {
+    "C": lambda model: float(model.C),
+    "epsilon": lambda model: float(model.epsilon),
+    "intercept": lambda model: bool(model.fit_intercept),
+    "intercept_penalty": lambda model: model._intercept_penalty,
+    "kernel": lambda model: kernel_numbers(model._kernel),
+    "lam": lambda model: model._penalty() if hasattr(model, "_penalty") else 0.0,
+    "normalize": lambda model: bool(model.normalize),
+    "rule": lambda model: getattr(model, "rule", "online"),
+    "step": lambda model: float(model.eta0),
+}
+# The loss of every estimator, None where it is a parameter, and the names of its numbers.
+PROBLEMS: dict[str, tuple[str | None, *tuple[str, ...]]] = {
+    "LinearSVC": (None, "C", "intercept_penalty"),
+    "LinearSVR": (None, "C", "epsilon", "intercept_penalty"),
+    "SVC": ("hinge", "C", "kernel"),
+    "SVR": ("epsilon_insensitive", "C", "epsilon", "kernel"),
+    "LogisticRegression": ("logistic", "C", "intercept"),
+    "Ridge": ("squared_error", "lam", "intercept"),
+    "BayesianRegression": ("squared_error", "lam", "intercept"),
+    "Lasso": ("absolute_penalty", "lam", "intercept"),
+    "Perceptron": ("perceptron", "rule", "step", "normalize", "intercept"),
+    "MarginPerceptron": ("margin", "normalize", "intercept"),
+    "KernelPerceptron": ("perceptron", "rule", "step", "intercept", "kernel"),
 }

@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -295,9 +296,7 @@ def _checksum(path: Path) -> str:
     return total.hexdigest()
 
 
-def store_text(
-    source: str | Path, path: str | Path, *, zero_based: bool = False, rows_per_block: int = ROWS_PER_BLOCK
-) -> None:
+def store_text(source: str | Path, path: str | Path, *, zero_based: bool = False) -> None:
     """Write svmlight text into a store in blocks of rows, with bounded memory.
 
     The text is read twice, first for the number of columns. The manifest records size and time of the text, for
@@ -309,21 +308,19 @@ def store_text(
     path : str or Path
     zero_based : bool, default=False
         Whether columns are counted from zero.
-    rows_per_block : int
     """
     from maxmargin.files.svmlight import LARGEST_INDEX, read_svmlight_blocks
 
     if str(source) == "-":
         raise ValueError("standard input cannot be read twice: write it to a file first.")
     made_of = _description(source, zero_based)
+    blocks = partial(read_svmlight_blocks, source, rows_per_block=ROWS_PER_BLOCK, zero_based=zero_based)
     n_columns, whole = 1, True
-    for X, y in read_svmlight_blocks(
-        source, rows_per_block=rows_per_block, n_features=LARGEST_INDEX, zero_based=zero_based
-    ):
+    for X, y in blocks(n_features=LARGEST_INDEX):
         n_columns = max(n_columns, int(X.indices.max(initial=-1)) + 1)
         whole = whole and are_whole(y)
-    again = read_svmlight_blocks(source, rows_per_block=rows_per_block, n_features=n_columns, zero_based=zero_based)
-    _write(path, ((X, y.astype(np.int64) if whole else y) for X, y in again), None, made_of)
+    rows = ((X, y.astype(np.int64) if whole else y) for X, y in blocks(n_features=n_columns))
+    _write(path, rows, None, made_of)
 
 
 def is_store_of(path: str | Path, source: str | Path, *, zero_based: bool = False) -> bool:

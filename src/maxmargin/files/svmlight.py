@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import cpu_count, effective_n_jobs
 
+from maxmargin.data.validation import n_threads_of
 from maxmargin.files.atomic import written_atomically
 from maxmargin.files.compression import STANDARD_INPUT, compressed, kind_of, name_of, open_bytes
 from maxmargin.files.line_blocks import LineBlocks
@@ -115,7 +115,7 @@ def read_svmlight(
         _value_type(dtype),
         bool(query_id),
     )
-    n_threads = _thread_count(n_jobs)
+    n_threads = n_threads_of(n_jobs)
     try:
         with open_bytes(path) as stream:
             chunks = ParallelParser(LineBlocks(stream), expected).run(n_threads)
@@ -384,9 +384,3 @@ def _value_type(dtype: Any) -> np.dtype:
     if value_type not in (np.float64, np.float32):
         raise ValueError(f"dtype must be float64 or float32; it is {value_type}.")
     return value_type
-
-
-def _thread_count(n_jobs: Any) -> int:
-    if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0):
-        raise ValueError(f"n_jobs must be None or an integer other than 0; it is {n_jobs!r}.")
-    return cpu_count() if n_jobs is None else effective_n_jobs(n_jobs)

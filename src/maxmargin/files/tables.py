@@ -169,8 +169,8 @@ def _arrow_errors(path: str | Path) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: names and texts must be UTF-8: {error}") from error
     except OSError as error:
-        # Errors of the system have a number, those of damaged files have none.
-        if error.errno is not None:
+        # Errors of the system have a number or a class of their own, those of damaged files have neither.
+        if error.errno is not None or type(error) is not OSError:
             raise
         raise ValueError(f"{path}: {error}") from error
 

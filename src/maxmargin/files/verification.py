@@ -14,8 +14,9 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from maxmargin.certificates import Certificate, CertificateError, PerClass
 from maxmargin.data import Points
+from maxmargin.data.exact_numbers import SMALLEST, UNIT
 from maxmargin.estimators.certification import certify, check_claims
-from maxmargin.files.fingerprint import ScoreSums, fingerprint_of, proof_tensors, sum_tolerances
+from maxmargin.files.fingerprint import UNDERFLOW, ScoreSums, fingerprint_of, proof_tensors, sum_tolerances
 from maxmargin.files.model import StoredModel
 from maxmargin.problems.squared_errors import SquaredErrors
 
@@ -81,7 +82,7 @@ def verify_file(stored: StoredModel, X: Any, y: Any, sample_weight: Any = None) 
     return Verdict(proof, None)
 
 
-def check_identity(stored: StoredModel, data: Any, sample_weight: Any = None) -> None:
+def check_identity(stored: StoredModel, data: Any, sample_weight: Any) -> None:
     """Raise CertificateError where data are not those that a file identifies.
 
     Parameters
@@ -218,16 +219,22 @@ def _check_posterior(model: Any, errors: SquaredErrors) -> None:
         model.coef_, errors.centring.intercept_here(model.coef_, float(model.intercept_))
     )
     squares, claimed = float(weights @ np.square(residuals)), model.s2_ * freedom
-    terms = float(weights @ np.square(errors.targets)) + float(np.square(model.coef_) @ errors.squares_of_columns)
+    of_columns = model.coef_ * np.sqrt(errors.squares_of_columns)
+    terms = float(weights @ np.square(errors.targets)) + float(of_columns @ of_columns)
     nothing = model.s2_ == 0.0 and squares <= NO_RESIDUAL * d * terms
     # The intercept is rounded, which shows in the residuals where targets are far from zero.
     rounding = RESIDUAL_ROUNDING * ((d + 1) * terms) ** 0.5
-    allowed = SQUARES_AGREEMENT * squares + 2.0 * squares**0.5 * rounding + rounding * rounding
+    allowed = SQUARES_AGREEMENT * squares + 2.0 * squares**0.5 * rounding + rounding * rounding + UNDERFLOW
+    # s2_ itself may be subnormal.
+    allowed += freedom * SMALLEST
     if not nothing and not _within(claimed - squares, allowed):
         raise CertificateError(f"s2_ {model.s2_!r} is not {squares / freedom!r}")
     dense = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64)
     centred = (dense - errors.column_means) @ model.coef_factor_
     gram = centred.T @ (weights[:, None] * centred)
     inflation = float(errors.squared_deviations @ np.square(model.coef_factor_).sum(axis=1))
-    if not _within(gram - np.eye(d), FACTOR_AGREEMENT + FACTOR_ROUNDING * inflation**0.5):
+    # Means are rounded, which shows where a column's spread is small beside its mean.
+    of_means = total**0.5 * UNIT * float((np.abs(errors.column_means) @ np.abs(model.coef_factor_)).max(initial=0.0))
+    allowed = FACTOR_AGREEMENT + FACTOR_ROUNDING * inflation**0.5 + 4.0 * of_means * of_means
+    if not _within(gram - np.eye(d), allowed):
         raise CertificateError("coef_factor_ is not a factor of the inverse of X'X")

@@ -1,4 +1,4 @@
-"""Epochs of the perceptron, online or in a batch."""
+"""Epochs of the perceptron, online or in a batch, and of the kernel perceptron."""
 
 import math
 from typing import NamedTuple
@@ -242,3 +242,25 @@ def criterion_sum(examples, order, coefficients):
         margin = examples.signs[i] * (dot(examples.rows, i, coefficients.w) + coefficients.intercept[0])
         loss -= examples.steps[i] * min(margin, 0.0)
     return loss
+
+
+@jit
+def kernel_block_epoch(gram, signs, steps, scores, intercept_step, alpha_change):
+    """One block of an epoch of the kernel perceptron, given the Gram matrix of its rows and their scores before it.
+
+    Adds the steps taken to ``alpha_change`` and updates the scores of the rows that follow in the block. Returns the
+    number of updates and the sum of steps_i max(0, -y_i f(x_i)) at the time of evaluation.
+    """
+    updates = 0
+    online_loss = 0.0
+    for i in range(signs.size):
+        margin = signs[i] * scores[i]
+        if margin > 0.0:
+            continue
+        change = signs[i] * steps[i]
+        alpha_change[i] += steps[i]
+        for j in range(i + 1, signs.size):
+            scores[j] += change * (gram[i, j] + intercept_step)
+        updates += 1
+        online_loss -= steps[i] * margin
+    return updates, online_loss

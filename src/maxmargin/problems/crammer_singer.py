@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from maxmargin.data import Points
 from maxmargin.problems.dual_projection import balancing_shares
-from maxmargin.problems.intercept_penalty import PenalizedIntercept
+from maxmargin.problems.linear_svm import PenalizedIntercept
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class CrammerSingerProblem(PenalizedIntercept):
         others[self.own] = -np.inf
         return np.maximum(1.0 + others.max(axis=1) - scores[self.own] + error, 0.0)
 
-    def losses(self, scores: np.ndarray, error: float = 0.0) -> np.ndarray:
-        """The loss of each row, or with ``error`` an upper bound."""
-        return self.box_bounds() * self.slack(scores, error)
+    def losses(self, scores: np.ndarray) -> np.ndarray:
+        """The loss of each row."""
+        return self.box_bounds() * self.slack(scores)
 
     def primal_value(self, W: np.ndarray, b: np.ndarray, scores: np.ndarray) -> float:
         """The primal objective, given the scores."""

@@ -14,12 +14,11 @@ or a column of X by a power of two changes no sign of a weight.
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import qr, solve_triangular
 
+from maxmargin.data import as_dense
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.exact_numbers import SMALLEST, UNIT
 from maxmargin.problems.hard_margin import HardMarginProblem
@@ -91,7 +90,7 @@ def exact_rows(problem: HardMarginProblem, rows: np.ndarray) -> np.ndarray:
     if problem.numbers is not None:
         return problem.numbers[rows]
     exact = np.frompyfunc(lambda value: Fraction(float(value)), 1, 1)
-    return np.asarray(exact(_dense(problem.dataset.points.matrix[rows])), dtype=object)
+    return np.asarray(exact(as_dense(problem.dataset.points.matrix[rows])), dtype=object)
 
 
 def integer_columns(problem: HardMarginProblem, rows: np.ndarray) -> tuple[np.ndarray, list[Fraction]]:
@@ -107,7 +106,7 @@ def integer_columns(problem: HardMarginProblem, rows: np.ndarray) -> tuple[np.nd
         for j, scale in enumerate(scales):
             columns[j] = [int(value * scale) for value in numbers[j]]
     else:
-        columns, scales = _as_integers(_dense(problem.dataset.points.matrix[rows]).T)
+        columns, scales = _as_integers(as_dense(problem.dataset.points.matrix[rows]).T)
     if problem.fit_intercept:
         columns = np.vstack([columns, np.full((1, rows.size), 1, dtype=object)])
         scales.append(Fraction(1))
@@ -199,7 +198,7 @@ class _WeightedRows:
 
     def _columns(self) -> np.ndarray:
         """The columns (x_i, 1), or x_i through the origin."""
-        rows = _dense(self.problem.dataset.points.matrix[self.rows]).astype(np.float64).T
+        rows = as_dense(self.problem.dataset.points.matrix[self.rows]).astype(np.float64).T
         return np.vstack([rows, np.ones(self.rows.size)]) if self.problem.fit_intercept else rows
 
     def _centred(self) -> np.ndarray:
@@ -308,7 +307,3 @@ def _as_integers(lines: np.ndarray) -> tuple[np.ndarray, list[Fraction]]:
         result[k] = [value << (power - least) if value else 0 for value, power in zip(values, powers, strict=True)]
         scales.append(Fraction(2) ** -least)
     return result, scales
-
-
-def _dense(matrix: Any) -> np.ndarray:
-    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)

@@ -3,6 +3,7 @@
 Certificates evaluate it with NumPy's exponential function. Solvers and predictions pass a faster, compiled one in.
 """
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -10,9 +11,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import cpu_count
 
+from maxmargin.data import as_dense
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.points import WIDE, few_columns, only_columns, squared_norms
 from maxmargin.problems.kernels import Kernel, RadialBasis, built_in, pays_dense
@@ -72,7 +73,7 @@ class RowBlock:
     @cached_property
     def dense(self) -> np.ndarray:
         """The rows as an array."""
-        return self.rows.toarray() if sp.issparse(self.rows) else self.rows
+        return as_dense(self.rows)
 
     @cached_property
     def in_single(self) -> np.ndarray | None:
@@ -82,8 +83,8 @@ class RowBlock:
         return self.dense.astype(np.float32) if np.array_equal(self.dense, np.rint(self.dense)) else None
 
 
-class Scratch:
-    """Arrays that are used again for block after block: fresh memory would cost as much as the kernel values."""
+class Scratch(threading.local):
+    """Arrays of each thread that are used again for block after block: fresh memory costs as much as kernel values."""
 
     def __init__(self) -> None:
         self._arrays: dict[Any, np.ndarray] = {}

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.data import as_dense
 from maxmargin.data.exact_numbers import UNIT
 from maxmargin.data.points import squared_norms
 
@@ -46,6 +47,12 @@ class Kernel(Protocol):
         """
 
 
+def refuse_unless_finite(finite: bool) -> None:
+    """Refuse kernel values that are not all finite."""
+    if not finite:
+        raise ValueError("kernel gives values that are not finite: rescale X, or lower gamma, degree or coef0.")
+
+
 class _OfInnerProducts:
     """A kernel that is a function of inner products and squared norms."""
 
@@ -58,8 +65,7 @@ class _OfInnerProducts:
         with np.errstate(over="ignore", invalid="ignore"):
             values = self.of_inner(inner_products(rows, others), squares)
             finite = math.isfinite(values.sum())
-        if not finite:
-            raise ValueError("kernel gives values that are not finite: rescale X, or lower gamma, degree or coef0.")
+        refuse_unless_finite(finite)
         return values
 
     def diagonal(self, rows: Any, squares: np.ndarray) -> np.ndarray:
@@ -182,7 +188,7 @@ def kernel_by_name(
 def inner_products(rows: Any, others: Any) -> np.ndarray:
     """x·z for every row x and every other row z, as a new dense array."""
     if not sp.issparse(rows):
-        return np.asarray(rows @ (others.toarray() if sp.issparse(others) else others).T)
+        return np.asarray(rows @ as_dense(others).T)
     if not pays_dense(others):
         return (rows @ others.T.tocsr()).toarray()
     result = np.empty((rows.shape[0], others.shape[0]))

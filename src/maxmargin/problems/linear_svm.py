@@ -18,10 +18,25 @@ import numpy as np
 
 from maxmargin.data import Points
 from maxmargin.data.blocks import row_blocks
-from maxmargin.problems.intercept_penalty import PenalizedIntercept
 
 # Memory of a row's losses and duals, in entries: the size of blocks of rows follows from it.
 ENTRIES_OF_LOSSES = 32
+
+
+class PenalizedIntercept:
+    """A problem whose ``intercept_penalty`` is rho: zero leaves the intercept free, infinity holds it at zero."""
+
+    intercept_penalty: float
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether there is an intercept."""
+        return not math.isinf(self.intercept_penalty)
+
+    @property
+    def has_free_intercept(self) -> bool:
+        """Whether the intercept is not penalised, so that the duals sum to zero (for every class, if joint)."""
+        return self.intercept_penalty == 0.0
 
 
 class SVMLoss(NamedTuple):
@@ -143,13 +158,13 @@ class LinearSVMProblem(PenalizedIntercept):
         """f(x_i)"""
         return self.points.scores(w) + b
 
-    def losses(self, scores: np.ndarray, error: float = 0.0) -> np.ndarray:
-        """The loss of each row; with ``error``, an upper bound where scores are known only up to it."""
+    def losses(self, scores: np.ndarray) -> np.ndarray:
+        """The loss of each row."""
         loss = self.loss
         residuals = loss.targets - scores
         beyond = np.where(self.counts_above, residuals, -np.inf)
         np.maximum(beyond, -residuals, out=beyond, where=self.counts_below)
-        excess = np.maximum(beyond + (error - loss.epsilon), 0.0)
+        excess = np.maximum(beyond - loss.epsilon, 0.0)
         return self.C * loss.weights * (excess if loss.curvature == 0.0 else np.square(excess))
 
     def primal_value(self, w: np.ndarray, b: float, scores: np.ndarray) -> float:
@@ -187,6 +202,15 @@ class LinearSVMProblem(PenalizedIntercept):
             elif below < 1.0:
                 np.multiply(feasible, below, out=feasible, where=feasible < 0.0)
         return feasible
+
+    def of_block(self, points: Points, targets: np.ndarray, weights: np.ndarray) -> "LinearSVMProblem":
+        """The same losses and penalty on other rows."""
+        return replace(self, points=points, loss=self.loss._replace(targets=targets, weights=weights))
+
+    def without_rows(self) -> "LinearSVMProblem":
+        """The losses and the penalty alone."""
+        empty = np.empty(0)
+        return self.of_block(Points(np.empty((0, self.points.n_columns))), empty, empty)
 
     def parts(self) -> Iterator[tuple[slice, "LinearSVMProblem"]]:
         """Yield blocks of rows, each with the part of the problem that concerns them."""

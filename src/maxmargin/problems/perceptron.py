@@ -11,6 +11,8 @@ from maxmargin.data.points import row_lengths
 
 # Squared norms outside of this range have lost digits to underflow, or may have overflowed.
 SMALLEST_SQUARE, LARGEST_SQUARE = 1e-280, 1e280
+# Steps on shorter rows than this would overflow.
+SHORTEST_ROW = 1e-300
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,11 @@ class PerceptronProblem:
         if extreme.size:
             lengths[extreme] = row_lengths(self.dataset.points.matrix[extreme])
             lengths[lengths == 0.0] = 1.0
+            if lengths.min() < SHORTEST_ROW:
+                raise ValueError(
+                    f"X has rows shorter than {SHORTEST_ROW:g}, but not zero, which normalize=True cannot divide by "
+                    "their length: rescale X, or set them to zero."
+                )
         return lengths
 
     @cached_property

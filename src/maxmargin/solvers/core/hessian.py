@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from maxmargin.data import Points
-from maxmargin.engine import Block, MemoryEngine
+from maxmargin.engine import Block, Engine
 from maxmargin.loops.products import add_rows, compute_scores, hessian_diagonal, hessian_product, update_gram
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
 
@@ -45,7 +45,7 @@ class HessianOperator:
 
     Attributes
     ----------
-    engine : MemoryEngine
+    engine : Engine
         Has the rows that are summed over, and their weights.
     weights : str
         The name of the vector of weights.
@@ -60,7 +60,7 @@ class HessianOperator:
         Whether conjugate gradients are to end where they are.
     """
 
-    engine: MemoryEngine[Any]
+    engine: Engine[Any]
     weights: str
     factor: float
     is_penalised: bool
@@ -103,18 +103,24 @@ class HessianOperator:
         step : ndarray of shape (d + 1,)
         n_steps : int
         """
-        own, diagonal = self._own_diagonal, self.diagonal()
+        run = ConjugateGradients(self.image, -gradient, self.inverse_diagonal(self.diagonal()))
+        return run.run(forcing, MAX_CONJUGATE_STEPS, self.stopped), run.n_steps
+
+    def image(self, direction: np.ndarray) -> np.ndarray:
+        """Compute H times a vector."""
+        return self.image_of_sum(direction, self.product(direction[:-1], direction[-1]))
+
+    def image_of_sum(self, direction: np.ndarray, total: np.ndarray) -> np.ndarray:
+        """The same, given its sum over the rows."""
+        if not self.has_intercept:
+            total[-1] = 0.0
+        return self._own_diagonal * direction + self.factor * total
+
+    def inverse_diagonal(self, diagonal: np.ndarray) -> np.ndarray:
+        """The inverse of H's diagonal, given its sum over the rows."""
         if not self.has_intercept:
             diagonal[-1] = 0.0
-
-        def product(direction: np.ndarray) -> np.ndarray:
-            image = self.product(direction[:-1], direction[-1])
-            if not self.has_intercept:
-                image[-1] = 0.0
-            return own * direction + self.factor * image
-
-        run = ConjugateGradients(product, -gradient, 1.0 / (own + self.factor * diagonal + INTERCEPT_SHIFT))
-        return run.run(forcing, MAX_CONJUGATE_STEPS, self.stopped), run.n_steps
+        return 1.0 / (self._own_diagonal + self.factor * diagonal + INTERCEPT_SHIFT)
 
     @cached_property
     def _own_diagonal(self) -> np.ndarray:
@@ -210,13 +216,13 @@ def _diagonal_of_block(block: Block[Any], weights: str) -> np.ndarray:
 
 
 def gram_matrix(
-    engine: MemoryEngine[Any], weights: str, offset: np.ndarray | None = None, added: str | None = None
+    engine: Engine[Any], weights: str, offset: np.ndarray | None = None, added: str | None = None
 ) -> np.ndarray:
     """Compute the lower triangle of sum_i weights_i (x_i, 1)(x_i, 1)^T.
 
     Parameters
     ----------
-    engine : MemoryEngine
+    engine : Engine
     weights : str
         The name of the vector of weights.
     offset : ndarray of shape (d,), optional

@@ -4,7 +4,6 @@ SMO, its one-vs-one variant and the kernel perceptron get kernel values here and
 from its ``QMatrix``.
 """
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -77,7 +76,7 @@ class KernelMatrix:
         # -gamma ||x - z||² = 2 gamma x·z - gamma ||x||² - gamma ||z||²
         self._gamma = kernel.gamma if isinstance(kernel, RadialBasis) else None
         self._terms: np.ndarray | None = None if self._gamma is None else (-self._gamma * squares).astype(dtype)
-        self._scratch = threading.local()
+        self._scratch = Scratch()
 
     def block(self, rows: np.ndarray, columns: np.ndarray, out: np.ndarray, first: int = 0) -> np.ndarray:
         """Write k(x_i, x_j), i in ``rows`` and j in ``columns``, to the first rows of ``out``, from a column on.
@@ -125,7 +124,7 @@ class KernelMatrix:
         if sp.issparse(matrix):
             inner = np.ascontiguousarray((matrix @ others).toarray().T)
         else:
-            inner = np.matmul(others, matrix.T, out=self._buffer((others.shape[0], matrix.shape[0])))
+            inner = np.matmul(others, matrix.T, out=self._scratch.array((others.shape[0], matrix.shape[0]), self.dtype))
         if self._terms is not None:
             store_exponentials(inner, (of_rows, self._terms[columns]), slots, first, out)
         else:
@@ -149,12 +148,6 @@ class KernelMatrix:
         if sp.issparse(part) and self._dense:
             return part.astype(self.dtype).toarray()
         return part.astype(self.dtype, copy=False)
-
-    def _buffer(self, shape: tuple[int, int]) -> np.ndarray:
-        """An array of this thread's own."""
-        if not hasattr(self._scratch, "arrays"):
-            self._scratch.arrays = Scratch()
-        return self._scratch.arrays.array(shape, self.dtype)
 
 
 class KernelCache:

@@ -1,6 +1,5 @@
 """Kernel SVMs of all pairs of classes: small ones several at a time, with kernel values that they share."""
 
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -86,7 +85,7 @@ class PairMatrices:
     def __init__(self, pairs: ClassPairs, problem: KernelSVMProblem, options: SMOOptions) -> None:
         self._pairs = pairs
         self._matrix = KernelMatrix(problem.points, problem.kernel, options.dtype_for(problem))
-        self._scratch = threading.local()
+        self._scratch = Scratch()
         self._within: list[np.ndarray] = []
         n_threads = options.n_threads if self._matrix.in_threads else 1
         with RangeThreads(ENTRIES_PER_CLASS, n_threads) as engine:
@@ -98,10 +97,8 @@ class PairMatrices:
         assert problem.rows is not None
         first, second = self._pairs.labelled.codes[problem.rows[[0, -1]]]
         rows, others = self._pairs.rows_of_class[first], self._pairs.rows_of_class[second]
-        if not hasattr(self._scratch, "arrays"):
-            self._scratch.arrays = Scratch()
         size, cut = problem.n_rows, rows.size
-        gram = self._scratch.arrays.array((size, size), self._matrix.dtype)
+        gram = self._scratch.array((size, size), self._matrix.dtype)
         gram[:cut, :cut], gram[cut:, cut:] = self._within[first], self._within[second]
         self._matrix.block(rows, others, gram, cut)
         gram[cut:, :cut] = gram[:cut, cut:].T

@@ -56,18 +56,7 @@ def solve(
 ) -> Result[float]:
     """Run until the relative gap is at most ``tol``.
 
-    Parameters
-    ----------
-    problem : KernelSVMProblem
-    options : SMOOptions
-    monitor : Monitor
-    start : Result, optional
-        Where an earlier attempt ended.
-
-    Returns
-    -------
-    Result
-        Without w: the duals are the coefficients.
+    ``start`` is where an earlier attempt ended. The result has no w: the duals are the coefficients.
     """
     if smo_full_matrix.fits(problem, options):
         return smo_full_matrix.solve(problem, options, monitor, start)

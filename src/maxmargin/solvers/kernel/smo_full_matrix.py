@@ -48,18 +48,7 @@ def solve(
 ) -> Result[float]:
     """Evaluate the kernel matrix, unless the options know it; run until the relative gap is at most ``tol``.
 
-    Parameters
-    ----------
-    problem : KernelSVMProblem
-    options : SMOOptions
-    monitor : Monitor
-    start : Result, optional
-        Where an earlier attempt ended.
-
-    Returns
-    -------
-    Result
-        Without w: the duals are the coefficients.
+    ``start`` is where an earlier attempt ended. The result has no w: the duals are the coefficients.
     """
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         gram = _evaluated(problem, options, monitor) if options.gram is None else options.gram(problem)

@@ -24,7 +24,7 @@ from scipy.linalg import LinAlgError
 from maxmargin.data.blocks import row_blocks
 from maxmargin.engine import Threads
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
-from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
+from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver
 from maxmargin.solvers.core.cholesky import positive_inverse
 from maxmargin.solvers.core.hessian import BLAS_SPEEDUP, LARGEST_DIRECT
 from maxmargin.solvers.linear.newton import root_along
@@ -54,6 +54,7 @@ def work_of_step(problem: CrammerSingerProblem) -> float:
     return products + (n_classes * width) ** 3 / (3.0 * BLAS_SPEEDUP) + STEP_OVERHEAD
 
 
+@solver()
 def solve(
     problem: CrammerSingerProblem, options: Options, monitor: Monitor, start: Result[np.ndarray]
 ) -> Result[np.ndarray]:

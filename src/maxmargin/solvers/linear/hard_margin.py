@@ -12,16 +12,15 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import qr
 
-from maxmargin.data import Dataset, Points, centred_and_scaled
+from maxmargin.data import Dataset, Points, as_dense, centred_and_scaled
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Threads
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
 from maxmargin.solvers.linear.initial_point import InitialPoint
-from maxmargin.solvers.linear.newton import NewtonRun
+from maxmargin.solvers.linear.newton import NewtonRun, engine_at
 
 # Tiny margins make the Newton system nearly singular; where the support vectors have no more entries than this, the
 # equations y f = 1 are solved by least squares.
@@ -80,7 +79,7 @@ def _in_few_columns(points: Points) -> tuple[Points, np.ndarray | None]:
     if not points.n_rows <= min(FEW_ROWS, points.n_columns // 2):
         return points, None
     matrix = points.matrix
-    dense = (matrix.toarray() if sp.issparse(matrix) else matrix).astype(np.float64)
+    dense = as_dense(matrix).astype(np.float64)
     basis, triangle = qr(dense.T, mode="economic", check_finite=False)
     return Points(np.ascontiguousarray(triangle.T)), basis
 
@@ -188,12 +187,12 @@ class HardMarginRun(NewtonRun):
         best: Result[float],
         threads: Threads,
     ) -> None:
-        super().__init__(problem.soft, options, monitor, first, best, threads)
+        super().__init__(engine_at(problem.soft, first, threads), options, monitor, first, best)
         self.hard = problem
 
-    def update_primal_incumbent(self, scores: np.ndarray, total_loss: float | None = None) -> None:  # noqa: ARG002
+    def update_primal_incumbent(self, total_loss: float = 0.0) -> None:  # noqa: ARG002
         """Offer (w, b), scaled so that the nearest points have y f = 1."""
-        margin, b = self.hard.best_margin(scores - self.b)
+        margin, b = self.hard.best_margin(self.engine["scores"] - self.b)
         if margin > rounding_of_scores(self.problem.points, self.w, b):
             self.best.update_incumbent(value_of(self.w, margin), self.w / margin, b / margin)
 
@@ -208,13 +207,13 @@ class HardMarginRun(NewtonRun):
         if not 0 < rows.size * points.n_columns <= ENTRIES_TO_POLISH:
             return
         matrix = points.matrix[rows]
-        matrix = (matrix.toarray() if sp.issparse(matrix) else matrix).astype(np.float64)
+        matrix = as_dense(matrix).astype(np.float64)
         if self.hard.fit_intercept:
             matrix = np.column_stack([matrix, np.ones(rows.size)])
         result = np.linalg.lstsq(matrix, signs[rows], rcond=None)[0]
         self.w, self.b = result[: points.n_columns].copy(), 0.0
-        self.engine["scores"] = points.scores(self.w)
-        self.update_primal_incumbent(self.engine["scores"])
+        self.engine["scores"][:] = points.scores(self.w)
+        self.update_primal_incumbent()
         self.best.status = self.best.check_goal(self.options) or Status.STALLED
 
 

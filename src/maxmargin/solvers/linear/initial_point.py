@@ -1,11 +1,25 @@
 """Initial points of linear support vector machines."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from maxmargin.problems.best_intercept import best_intercept
 from maxmargin.problems.linear_svm import LinearSVMProblem
+
+
+class StartingPoint(Protocol):
+    """Coefficients w and b, and the first proximal step size sigma."""
+
+    @property
+    def w(self) -> np.ndarray: ...
+
+    @property
+    def b(self) -> float: ...
+
+    @property
+    def sigma(self) -> float: ...
 
 
 @dataclass(frozen=True)

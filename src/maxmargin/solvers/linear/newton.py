@@ -14,13 +14,13 @@ vector machines", 2019; Yan, Li, "An efficient augmented Lagrangian method for s
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.engine import Block, MemoryEngine, Threads
+from maxmargin.engine import Answer, Block, Engine, MemoryEngine, Threads
 from maxmargin.loops.newton import (
     LINEAR_NEGATIVE,
     LINEAR_POSITIVE,
@@ -41,8 +41,8 @@ from maxmargin.loops.newton import (
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver
 from maxmargin.solvers.core.hessian import fill_scores
-from maxmargin.solvers.linear.initial_point import InitialPoint, initial_point
-from maxmargin.solvers.linear.newton_system import NewtonSystem
+from maxmargin.solvers.linear.initial_point import InitialPoint, StartingPoint, initial_point
+from maxmargin.solvers.linear.newton_system import NewtonSystem, count_free
 from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, initial_point_from_subsample, subsample
 
 # The most Newton steps in an outer step.
@@ -52,6 +52,8 @@ PATIENCE = 12
 # Duals are sigma times residuals, and so are the residuals' rounding errors: after so many outer steps in a row without
 # progress sigma is too large, and is divided by this factor.
 STEPS_TO_REDUCE, REDUCTION = 4, 256.0
+# Beyond this its quotients and products would underflow or overflow.
+SMALLEST_SIGMA = 1e-250
 # Rows are excluded whose duals cannot move if scores change this many times as much as in the outer step before.
 CAUTION = 2.0
 # If scores move by more than this factor of the predicted range, the excluded rows are re-evaluated.
@@ -60,6 +62,15 @@ SURPRISE = 1.5
 NEAR = 4.0
 # Excluding less than this share of the rows is not worth the gathering.
 LEAST_EXCLUDED = 0.2
+# Step lengths, besides 1, at which the derivative is evaluated in one round, where rounds are dear. Between two of them
+# it counts as linear if it changes by less than this share of its value at zero.
+LENGTHS = (*(2.0**-k for k in range(12, 4, -2)), *(k / 16.0 for k in range(1, 16)), 1.25, 1.5, 2.0, 4.0, 16.0, 256.0)
+LINEAR_SHARE = 0.2
+# Where every product with the Hessian costs a round: the factor on sigma after an outer step, and the share of the move
+# of the duals at which it ends. Larger sigmas and more exact outer steps took more rounds, as measured.
+GROWTH_IN_ROUNDS, SHARE_IN_ROUNDS = 1.5, 0.5
+# The most further rounds of a line search.
+ROUNDS_OF_SEARCH = 8
 
 
 @solver({"a finite C": lambda problem, _: math.isfinite(problem.C)})
@@ -81,14 +92,20 @@ def solve(
                 first = replace(first, sigma=NEAR * first.sigma)
         else:
             coarse = replace(options, tol=max(options.tol, GAP_OF_SAMPLE))
-            part = _run(sample, coarse, monitor.quiet(), initial_point(sample))
-            first = initial_point_from_subsample(problem, part.best.w, part.best.intercept, part.width)
-            best = Result(first.w, first.b, first.beta, n_iter=part.best.n_iter)
+            found, width = solve_sample(sample, coarse, monitor.quiet())
+            first = initial_point_from_subsample(problem, found.w, found.intercept, width)
+            best = Result(first.w, first.b, first.beta, n_iter=found.n_iter)
         best = _run(problem, options, monitor, first, best).best
         if not math.isfinite(best.primal):
             # The losses overflow at every iterate, and scores may: w = 0 is no worse.
             best.w, best.intercept = np.zeros_like(best.w), 0.0
         return best
+
+
+def solve_sample(problem: LinearSVMProblem, options: Options, monitor: Monitor) -> tuple[Result[float], float]:
+    """Return the solution of a subsample, and the width of its set of free duals."""
+    run = _run(problem, options, monitor, initial_point(problem))
+    return run.best, run.width
 
 
 def _run(
@@ -99,9 +116,17 @@ def _run(
     best: Result[float] | None = None,
 ) -> "NewtonRun":
     with Threads(options.n_threads) as threads:
-        run = NewtonRun(problem, options, monitor, first, best or Result(first.w, first.b, first.beta), threads)
+        engine = engine_at(problem, first, threads)
+        run = NewtonRun(engine, options, monitor, first, best or Result(first.w, first.b, first.beta))
         run.run()
     return run
+
+
+def engine_at(problem: LinearSVMProblem, first: InitialPoint, threads: Threads) -> MemoryEngine[LinearSVMProblem]:
+    """An engine in memory, with the scores and duals of the initial point."""
+    engine = MemoryEngine(problem, threads)
+    engine["scores"], engine["centers"] = first.scores, first.beta.copy()
+    return engine
 
 
 class NewtonRun:
@@ -109,25 +134,33 @@ class NewtonRun:
 
     These vectors are the ``scores``, those at the ``start`` of the outer step and their ``changes`` along a Newton
     step, the proximal ``centers`` and ``duals``, whether these are ``free``, whether rows ``may_move``, and the
-    incumbent's duals, ``kept``.
+    incumbent's duals, ``kept``. The run itself sees sums over the rows only, so that the rows may lie elsewhere.
+
+    Parameters
+    ----------
+    engine : Engine
+        Has the scores and the proximal centres.
+    options : Options
+    monitor : Monitor
+    first : object with w, b and sigma
+    best : Result
+        The incumbent.
     """
 
     def __init__(
         self,
-        problem: LinearSVMProblem,
+        engine: Engine[LinearSVMProblem],
         options: Options,
         monitor: Monitor,
-        first: InitialPoint,
+        first: StartingPoint,
         best: Result[float],
-        threads: Threads,
     ) -> None:
-        self.problem, self.options, self.monitor, self.best = problem, options, monitor, best
-        self.engine = MemoryEngine(problem, threads)
-        self.engine["scores"], self.engine["centers"] = first.scores, first.beta.copy()
-        self.engine.allocate("start", "changes", "duals", "kept")
-        self.engine.allocate("free", "may_move", dtype=bool)
-        self.system = NewtonSystem(problem)
-        self.w, self.b, self.sigma = first.w, first.b, first.sigma
+        problem = engine.problem
+        self.problem, self.options, self.monitor, self.best, self.engine = problem, options, monitor, best, engine
+        engine.allocate("start", "changes", "duals", "kept")
+        engine.allocate("free", "may_move", dtype=bool)
+        self.system = NewtonSystem(problem, engine)
+        self.w, self.b, self.sigma = first.w, first.b, max(first.sigma, SMALLEST_SIGMA)
         # The predicted range of the scores' changes in the next outer step.
         self.radius = math.inf
         self.rho = problem.intercept_penalty if problem.has_intercept else 0.0
@@ -156,10 +189,12 @@ class NewtonRun:
                 self.sigma *= self.growth(inner)
             elif inner >= INNER_STEPS:
                 self.sigma *= 0.5
+            self.sigma = min(max(self.sigma, SMALLEST_SIGMA), 1.0 / SMALLEST_SIGMA)
 
     def growth(self, inner: int) -> float:  # noqa: ARG002
         """The factor on sigma after an outer step that took so few Newton steps."""
-        return 4.0
+        # The larger sigma, the worse conditioned are the systems.
+        return GROWTH_IN_ROUNDS if self.system.takes_rounds else 4.0
 
     def _proximal_step(self, *, stalled: bool = False) -> tuple[int | None, Status | None]:
         """Evaluate all rows, then make Newton steps on those whose duals may move.
@@ -168,43 +203,45 @@ class NewtonRun:
         """
         engine = self.engine
         whole = ProximalProblem(self, engine)
-        all_sums = whole.evaluate()
-        self.update_primal_incumbent(engine["scores"], float(all_sums.totals[LOSS]))
+        evaluation = whole.ask_evaluation()
+        n_active = engine.ask(_mark_active, self.sigma, self.radius, writes=("start", "may_move"))
+        all_sums = whole.sums_of(evaluation)
+        self.update_primal_incumbent(float(all_sums.totals[LOSS]))
         self.update_dual_incumbent(all_sums)
         status = self.monitor.check_termination(self.best, self.options, "outer step", stalled=stalled)
         if status is not None:
             return 0, status
-        n_active = engine.sum(_mark_active, self.sigma, self.radius)
-        if n_active > (1.0 - LEAST_EXCLUDED) * engine.n_rows:
+        if n_active.value > (1.0 - LEAST_EXCLUDED) * engine.n_rows:
             active, excluded = whole, None
+            self.system.choose(engine)
         else:
             part = engine.subset("may_move", "scores", "start", "centers")
             part.allocate("changes", "duals")
             part.allocate("free", dtype=bool)
             active = ProximalProblem(self, part)
+            self.system.choose(part)
             excluded = difference(all_sums, active.evaluate())
         inner, status, final_sums = active.minimise(all_sums, excluded)
         if active is not whole:
             engine.write_back(active.engine, "may_move", "duals")
         self.update_dual_incumbent(final_sums)
-        change = max(engine.map(_rescore, self.w, self.b))
+        changes = engine.ask_all(_rescore, self.w, self.b, writes=("scores",))
+        total_loss = None if status is None else engine.ask(_total_loss)
+        change = max(changes.value)
         surprised = change > SURPRISE * self.radius
         if not surprised:
-            engine.map(_copy, "duals", "centers")
+            engine.do(_copy, "duals", "centers", writes=("centers",))
         self.radius = (
             CAUTION * change if surprised or math.isinf(self.radius) else max(CAUTION * change, 0.1 * self.radius)
         )
-        if status is not None:
-            self.update_primal_incumbent(engine["scores"])
+        if total_loss is not None:
+            self.update_primal_incumbent(float(total_loss.value))
             self.monitor.record(self.best)
         return None if surprised else inner, status
 
-    def update_primal_incumbent(self, scores: np.ndarray, total_loss: float | None = None) -> None:
-        """Offer (w, b) as incumbent, given the scores of all rows and, where it is known, the sum of the losses / C."""
-        if total_loss is None:
-            primal = self.problem.primal_value(self.w, self.b, scores)
-        else:
-            primal = 0.5 * float(self.w @ self.w) + 0.5 * self.rho * (self.b * self.b) + self.problem.C * total_loss
+    def update_primal_incumbent(self, total_loss: float) -> None:
+        """Offer (w, b) as incumbent, given the sum of the losses of all rows, divided by C."""
+        primal = 0.5 * float(self.w @ self.w) + 0.5 * self.rho * (self.b * self.b) + self.problem.C * total_loss
         self.best.update_incumbent(primal, self.w, self.b)
 
     def update_dual_incumbent(self, sums: DualSums) -> None:
@@ -229,22 +266,36 @@ class NewtonRun:
         if value > self.best.dual:
             self.best.dual = value
             self.best.beta = self.engine["kept"]
-            self.engine.map(_keep_duals, multiple * up, multiple * down)
+            self.engine.do(_keep_duals, multiple * up, multiple * down, writes=("kept",))
 
 
 class ProximalProblem:
     """The minimisation of Phi over the duals of an engine's rows, while all other duals stay fixed."""
 
-    def __init__(self, run: NewtonRun, engine: MemoryEngine[LinearSVMProblem]) -> None:
+    def __init__(self, run: NewtonRun, engine: Engine[LinearSVMProblem]) -> None:
         self.run, self.engine, self.sigma = run, engine, run.sigma
+        self.is_whole = engine is run.engine
         # The length of the last step, by which the scores have not been moved yet.
         self.length = 0.0
 
     def evaluate(self) -> DualSums:
         """Compute the proximal duals at the current (w, b), and their sums."""
-        total = self.engine.sum(_evaluate, self.sigma, self.length)
+        return self.sums_of(self.ask_evaluation())
+
+    def ask_evaluation(self) -> Answer:
+        """Ask for the proximal duals and their sums, and for what the next step needs to know of them."""
+        moved = ("scores",) if self.length else ()
+        sums = self.engine.ask(_evaluate, self.sigma, self.length, writes=(*moved, "duals", "free"))
+        self.counts = self.engine.ask(count_free)
+        self.images = self.run.system.ask_images(self.engine)
+        if not self.is_whole:
+            self.changes = self.engine.ask_all(_largest_change)
         self.length = 0.0
-        return split_sums(total, self.run.w.size)
+        return sums
+
+    def sums_of(self, evaluation: Answer) -> DualSums:
+        """The sums that were asked for."""
+        return split_sums(evaluation.value, self.run.w.size)
 
     def minimise(self, sums: DualSums, excluded: DualSums | None) -> tuple[int, Status | None, DualSums]:
         """Newton steps on Phi until its gradient is small beside the move of the duals.
@@ -253,13 +304,13 @@ class ProximalProblem:
         Returns the number of steps, a status where a limit or the goal is reached, and the sums of all rows.
         """
         run = self.run
-        run.system.choose(self.engine)
+        share = SHARE_IN_ROUNDS if run.system.takes_rounds else 0.2
         factor = run.sigma / (1.0 + run.sigma * run.problem.loss.curvature)
         for inner in range(INNER_STEPS + 1):
             if inner > 0:
                 sums = self.evaluate() if excluded is None else total_of(excluded, self.evaluate())
             if inner > 0 and excluded is None:
-                run.update_primal_incumbent(self.engine["scores"], float(sums.totals[LOSS]))
+                run.update_primal_incumbent(float(sums.totals[LOSS]))
                 run.update_dual_incumbent(sums)
                 status = run.best.check_goal(run.options)
                 if status is not None:
@@ -267,15 +318,15 @@ class ProximalProblem:
             gradient = run.w - (sums.positive + sums.negative)
             gradient_b = run.rho * run.b - sum_of_duals(sums) if run.problem.has_intercept else 0.0
             length = math.sqrt(float(gradient @ gradient) + gradient_b * gradient_b)
-            is_small = length <= 0.2 * math.sqrt(max(0.0, sums.totals[MOVED]))
+            is_small = length <= share * math.sqrt(max(0.0, sums.totals[MOVED]))
             if inner == INNER_STEPS or (inner and is_small):
                 break
-            if excluded is not None and max(self.engine.map(_largest_change)) > SURPRISE * run.radius:
+            if excluded is not None and max(self.changes.value) > SURPRISE * run.radius:
                 break
             status = run.monitor.check_work(run.best.n_iter, run.options)
             if status is not None:
                 return inner, status, sums
-            step, step_b = run.system.solve(factor, gradient, gradient_b)
+            step, step_b = run.system.solve(self.counts.value, self.images, factor, gradient, gradient_b)
             self._line_search(step, step_b, float(gradient @ step) + gradient_b * step_b, excluded)
         return inner, None, sums
 
@@ -289,11 +340,17 @@ class ProximalProblem:
             linear -= float((excluded.positive + excluded.negative) @ step) + sum_of_duals(excluded) * step_b
         quadratic = float(step @ step) + run.rho * (step_b * step_b)
 
-        def derivative(t: float) -> float:
-            return linear + t * quadratic - self.engine.sum(_derivative_along_step, self.sigma, t)
+        def derivatives(lengths: Sequence[float]) -> np.ndarray:
+            found = self.engine.sum(_derivatives_along_step, self.sigma, lengths)
+            return linear + np.array(lengths) * quadratic - found
 
-        derivative_at_one = linear + quadratic - self.engine.sum(_derivative_at_full_step, self.sigma, step, step_b)
-        self.length = root_along(derivative, derivative_at_zero, derivative_at_one)
+        at_full_step = self.engine.ask(_derivative_at_full_step, self.sigma, step, step_b, writes=("changes",))
+        first = derivatives(LENGTHS) if self.engine.has_rounds else None
+        derivative_at_one = linear + quadratic - float(at_full_step.value)
+        if first is None:
+            self.length = root_along(lambda t: float(derivatives((t,))[0]), derivative_at_zero, derivative_at_one)
+        else:
+            self.length = root_in_rounds(derivatives, first, derivative_at_zero, derivative_at_one)
         run.w = run.w + self.length * step
         run.b += self.length * step_b
         run.best.n_iter += 1
@@ -328,8 +385,9 @@ def _derivative_at_full_step(block: Block[LinearSVMProblem], sigma: float, step:
     return derivative_at_full_step(problem.points.rows, problem.loss, _active_set(block, sigma), step, step_b)
 
 
-def _derivative_along_step(block: Block[LinearSVMProblem], sigma: float, t: float) -> float:
-    return derivative_along_step(block.problem.loss, _active_set(block, sigma), t)
+def _derivatives_along_step(block: Block[LinearSVMProblem], sigma: float, lengths: Sequence[float]) -> np.ndarray:
+    active = _active_set(block, sigma)
+    return np.array([derivative_along_step(block.problem.loss, active, t) for t in lengths])
 
 
 def _mark_active(block: Block[LinearSVMProblem], sigma: float, radius: float) -> int:
@@ -350,6 +408,12 @@ def _rescore(block: Block[LinearSVMProblem], w: np.ndarray, b: float) -> float:
 
 def _largest_change(block: Block[LinearSVMProblem]) -> float:
     return float(np.abs(block["scores"] - block["start"]).max(initial=0.0))
+
+
+def _total_loss(block: Block[LinearSVMProblem]) -> float:
+    """The sum of the losses, divided by C."""
+    part = block.problem.part(block.rows)
+    return float(part.losses(block["scores"]).sum()) / part.C
 
 
 def _copy(block: Block[LinearSVMProblem], source: str, target: str) -> None:
@@ -413,3 +477,27 @@ def root_along(derivative: Callable[[float], float], at_zero: float, at_one: flo
         else:
             low, derivative_low = t, value
     return t
+
+
+def root_in_rounds(
+    derivatives: Callable[[Sequence[float]], np.ndarray], first: np.ndarray, at_zero: float, at_one: float
+) -> float:
+    """The same root, where the derivatives of many lengths cost no more than that of one.
+
+    ``first`` are those at ``LENGTHS``. Further lengths divide the interval with the root until the derivative is nearly
+    linear in it.
+    """
+    if at_zero >= 0.0 or abs(at_one) <= 0.1 * abs(at_zero):
+        return 1.0
+    known = sorted([(0.0, at_zero), (1.0, at_one), *zip(LENGTHS, first.tolist(), strict=True)])
+    for _ in range(ROUNDS_OF_SEARCH):
+        k = next((k for k, (_, value) in enumerate(known) if value >= 0.0), None)
+        if k is None:
+            return known[-1][0]
+        (low, below), (high, above) = known[k - 1], known[k]
+        if above - below <= LINEAR_SHARE * abs(at_zero):
+            break
+        # Where no row is free, the step of the intercept may be longer than it should be by many powers of ten.
+        inner = tuple(low + (high - low) * (j / 16.0 if low > 0.0 else 16.0**-j) for j in range(1, 16))
+        known = sorted([(low, below), (high, above), *zip(inner, derivatives(inner).tolist(), strict=True)])
+    return low - below * (high - low) / (above - below) if above > below else high

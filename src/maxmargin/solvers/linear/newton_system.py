@@ -13,9 +13,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
-from maxmargin.engine import Block, MemoryEngine
+from maxmargin.engine import Answer, Block, Engine, MemoryEngine, Threads
+from maxmargin.loops.products import hessian_diagonal, hessian_product
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
+from maxmargin.solvers.core.deflation import DeflatedSystems
 from maxmargin.solvers.core.hessian import (
     BLAS_SPEEDUP,
     INTERCEPT_SHIFT,
@@ -30,6 +32,8 @@ from maxmargin.solvers.core.hessian import (
 # Conjugate gradients end when the residual has fallen to this share: a Newton step need not be exact. In the space of
 # the rows it has to fall much further, because the step of w is a difference of two vectors.
 FORCING, ROW_SPACE_FORCING = 1e-2, 1e-8
+# The same where every product costs a round: fewer digits of a step, and a few more steps, take fewer rounds.
+FORCING_IN_ROUNDS, MAX_STEPS_IN_ROUNDS = 0.3, 20
 # Above this factor, times the squared length of a row, the system is ill-conditioned in the space of the columns.
 LARGE_FACTOR = 100.0
 # Free rows are made dense for their Gram matrix where more than this share of their entries is stored: BLAS is faster.
@@ -44,44 +48,97 @@ class NewtonSystem:
     Parameters
     ----------
     problem : LinearSVMProblem
+    engine : Engine
+        That of all rows.
     """
 
-    def __init__(self, problem: LinearSVMProblem) -> None:
+    def __init__(self, problem: LinearSVMProblem, engine: Engine[LinearSVMProblem]) -> None:
+        # Before the first working set is chosen, the free rows are counted.
+        engine.allocate("held", dtype=bool)
         self._problem, self._points = problem, problem.points
         self._by_columns = self._points.n_columns <= LARGEST_DIRECT
+        # Whether every product with the matrix costs a round.
+        self.takes_rounds = engine.has_rounds and not self._by_columns
         self._n_conjugate = EXPECTED_CONJUGATE_STEPS
+        self._systems = DeflatedSystems(self._points.n_columns + 1)
 
-    def choose(self, engine: MemoryEngine[LinearSVMProblem]) -> None:
+    def choose(self, engine: Engine[LinearSVMProblem]) -> None:
         """Set the working set: the rows that can be free from now on; the vector ``free`` says which of them are."""
         self._engine = engine
-        engine["weights"] = self._problem.loss.weights[engine.index]
-        engine["held"] = np.zeros(engine.n_rows, dtype=bool)
-        engine.allocate("changed", dtype=bool)
+        engine.allocate("weights")
+        engine.allocate("held", "changed", dtype=bool)
+        engine.do(_begin, writes=("weights", "held"))
         self._gram: np.ndarray | None = None
 
-    def solve(self, factor: float, gradient: np.ndarray, gradient_b: float) -> tuple[np.ndarray, float]:
-        """Return the steps of w and b."""
-        n_free, n_changed = self._engine.sum(_count_free)
-        if self._by_columns and self._matrix_pays(n_free, n_changed):
+    def ask_images(self, engine: Engine[LinearSVMProblem]) -> Answer | None:
+        """Ask for the images of the subspace that successive systems share, where products cost rounds."""
+        if not self.takes_rounds:
+            return None
+        return engine.ask(_images_of_block, self._systems.basis)
+
+    def solve(
+        self, counts: np.ndarray, images: Answer | None, factor: float, gradient: np.ndarray, gradient_b: float
+    ) -> tuple[np.ndarray, float]:
+        """Return the steps of w and b, given what ``count_free`` has counted and ``ask_images`` was answered."""
+        n_free, n_changed = counts
+        if self._gram is None:
+            n_changed = n_free
+        if self._by_columns and (self._engine.has_rounds or self._matrix_pays(n_free, n_changed)):
             gram = self._updated_gram(n_free, n_changed)
             step = self._hessian(self._engine, factor).solve_direct(self._whole(gradient, gradient_b), gram)
             return self._split(step)
         free = self._engine.subset("free", "weights")
-        if n_free <= min(LARGEST_DIRECT, self._points.n_columns) // 2 or self._rows_pay(n_free, factor):
+        if self.takes_rounds:
+            return self._solve_in_rounds(free, images, factor, gradient, gradient_b)
+        # Rows of several machines are not gathered.
+        few = n_free <= min(LARGEST_DIRECT, self._points.n_columns) // 2
+        if isinstance(free, MemoryEngine) and (few or self._rows_pay(n_free, factor)):
             return self._through_rows(free, factor, gradient, gradient_b)
         step, n_steps = self._hessian(free, factor).solve_iteratively(self._whole(gradient, gradient_b), FORCING)
         self._n_conjugate = max(EXPECTED_CONJUGATE_STEPS, n_steps)
         return self._split(step)
 
+    def _solve_in_rounds(
+        self,
+        free: Engine[LinearSVMProblem],
+        images: Answer | None,
+        factor: float,
+        gradient: np.ndarray,
+        gradient_b: float,
+    ) -> tuple[np.ndarray, float]:
+        """Conjugate gradients, one product a round, outside of the subspace that is known from the systems before."""
+        assert images is not None
+        hessian = self._hessian(free, factor)
+        *of_basis, diagonal = images.value
+        step = self._systems.solve(
+            hessian.image,
+            np.array(
+                [
+                    hessian.image_of_sum(vector, image)
+                    for vector, image in zip(self._systems.basis, of_basis, strict=True)
+                ]
+            )
+            if of_basis
+            else np.empty_like(self._systems.basis),
+            -self._whole(gradient, gradient_b),
+            hessian.inverse_diagonal(diagonal),
+            FORCING_IN_ROUNDS,
+            MAX_STEPS_IN_ROUNDS,
+        )
+        return self._split(step)
+
     def _rows_pay(self, n_free: int, factor: float) -> bool:
         """Whether conjugate gradients converge faster in the space of the rows, where a large factor does no harm."""
-        sparse = sp.issparse(self._points.matrix)
-        return sparse and n_free < self._points.n_columns and factor * self._points.typical_norm**2 > LARGE_FACTOR
+        return (
+            self._points.is_sparse
+            and n_free < self._points.n_columns
+            and factor * self._points.typical_norm**2 > LARGE_FACTOR
+        )
 
     def _matrix_pays(self, n_free: int, n_changed: int) -> bool:
         """Whether to update and factorise the matrix is less work than conjugate gradients."""
         n_new, size = min(n_free, n_changed), self._points.n_columns + 1
-        per_row = size if not sp.issparse(self._points.matrix) else self._points.entries_per_row * BLAS_SPEEDUP
+        per_row = size if not self._points.is_sparse else self._points.entries_per_row * BLAS_SPEEDUP
         update = n_new * min(size, per_row) * self._points.entries_per_row / 2 + size**3 / 6
         return update / BLAS_SPEEDUP <= 2 * n_free * self._points.entries_per_row * self._n_conjugate
 
@@ -91,14 +148,14 @@ class NewtonSystem:
     def _split(self, step: np.ndarray) -> tuple[np.ndarray, float]:
         return step[:-1].copy(), float(step[-1]) if self._problem.has_intercept else 0.0
 
-    def _hessian(self, engine: MemoryEngine[LinearSVMProblem], factor: float) -> HessianOperator:
+    def _hessian(self, engine: Engine[LinearSVMProblem], factor: float) -> HessianOperator:
         problem = self._problem
         return HessianOperator(engine, "weights", factor, True, problem.has_intercept, problem.intercept_penalty)
 
     def _updated_gram(self, n_free: int, n_changed: int) -> np.ndarray:
         """The lower triangle of sum weights_i (x_i, 1)(x_i, 1)^T over the free rows."""
         afresh = self._gram is None or 2 * n_changed > n_free
-        self._engine.map(_mark_changed, afresh)
+        self._engine.do(_mark_changed, afresh, writes=("changed", "held"))
         changes = gram_matrix(self._engine.subset("changed", "weights", "free"), "weights", added="free")
         if afresh:
             self._gram = changes
@@ -117,7 +174,7 @@ class NewtonSystem:
         if sp.issparse(rows) and rows.nnz > DENSE_GRAM_SHARE * chosen.size * rows.shape[1]:
             rows = rows.toarray()
         rows = sp.diags_array(root) @ rows if sp.issparse(rows) else rows * root[:, None]
-        solve = self._inverse_of_gram(rows)
+        solve = self._inverse_of_gram(rows, free.threads)
 
         def inverse_times(right: np.ndarray) -> np.ndarray:
             return right - rows.T @ solve(rows @ right) if chosen.size else right
@@ -132,16 +189,14 @@ class NewtonSystem:
         step_b = -(gradient_b + float(border @ step)) / curvature
         return step - step_b * column, step_b
 
-    def _inverse_of_gram(self, rows: Any) -> Callable[[np.ndarray], np.ndarray]:
+    def _inverse_of_gram(self, rows: Any, threads: Threads) -> Callable[[np.ndarray], np.ndarray]:
         """Return the product with the inverse of 1 + rows rows^T: by Cholesky, or conjugate gradients for many rows."""
         if rows.shape[0] <= LARGEST_DIRECT // 2:
             product = rows @ rows.T
             product = product.toarray() if sp.issparse(product) else product
             product[np.diag_indices_from(product)] += 1.0
             return lambda right: solve_positive(product, right)
-        own, transposed = (
-            MemoryEngine(_RowsAlone(Points(sp.csr_array(side))), self._engine.threads) for side in (rows, rows.T)
-        )
+        own, transposed = (MemoryEngine(_RowsAlone(Points(sp.csr_array(side))), threads) for side in (rows, rows.T))
         own.allocate("scores")
         transposed.allocate("scores")
 
@@ -158,10 +213,27 @@ class _RowsAlone:
     points: Points
 
 
-def _count_free(block: Block[LinearSVMProblem]) -> np.ndarray:
+def _begin(block: Block[LinearSVMProblem]) -> None:
+    """No row is in the Gram matrix."""
+    block["weights"][:] = block.problem.loss.weights[block.index]
+    block["held"][:] = False
+
+
+def count_free(block: Block[LinearSVMProblem]) -> np.ndarray:
     """The number of free rows, and of those that are not as the Gram matrix has them."""
     free = block["free"]
     return np.array([np.count_nonzero(free), np.count_nonzero(free != block["held"])])
+
+
+def _images_of_block(block: Block[LinearSVMProblem], basis: np.ndarray) -> np.ndarray:
+    """The sums over the free rows of weights_i (x_i, 1)(x_i, 1)·v for every v of a basis; at last, their diagonal."""
+    free = block.index[block["free"]]
+    rows, weights = block.problem.points.rows, block.problem.loss.weights[free]
+    images = np.zeros((len(basis) + 1, block.problem.points.n_columns + 1))
+    for vector, image in zip(basis, images, strict=False):
+        hessian_product(rows, free, weights, vector[:-1], float(vector[-1]), image)
+    hessian_diagonal(rows, free, weights, images[-1])
+    return images
 
 
 def _mark_changed(block: Block[LinearSVMProblem], afresh: bool) -> None:

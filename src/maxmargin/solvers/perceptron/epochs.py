@@ -217,7 +217,7 @@ def separability_test(problem: PerceptronProblem, options: EpochOptions) -> Sepa
     return SeparabilityTest(problem.dataset, problem.fit_intercept)
 
 
-def training_rows(dataset: Dataset, held_out: np.ndarray | None = None) -> np.ndarray:
+def training_rows(dataset: Dataset, held_out: np.ndarray | None) -> np.ndarray:
     """The rows of positive weight that are not held out, in their order."""
     trained_on = np.ones(dataset.points.n_rows, dtype=bool)
     if dataset.weights is not None:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maxmargin.loops.kernel_perceptron import kernel_block_epoch
+from maxmargin.loops.perceptron import kernel_block_epoch
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
+from maxmargin.problems.kernels import refuse_unless_finite
 from maxmargin.solvers.core import Monitor, Result, solver
 from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix
 from maxmargin.solvers.perceptron.epochs import Epoch, EpochRun, run_epochs
@@ -108,8 +109,7 @@ class KernelRun(EpochRun):
         self._columns.add_rows(self._columns.slots(block[moved]), signed, self.scores)
         self.scores += signed.sum() * problem.intercept_step
         self.intercept_change += float(signed.sum()) * problem.intercept_step
-        if not np.isfinite(self.scores).all():
-            raise ValueError("kernel gives values that are not finite: rescale X, or lower gamma, degree or coef0.")
+        refuse_unless_finite(bool(np.isfinite(self.scores).all()))
         self.alpha[block] += change
         return updates, loss
 

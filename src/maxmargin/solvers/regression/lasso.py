@@ -154,7 +154,8 @@ class LassoRun:
         squares = float(duals @ self.residuals)
         self.primal = 0.5 * squares + self.lam * float(np.abs(self.w).sum())
         gain, largest = float(duals @ self.targets), float(np.abs(self.gradient).max(initial=0.0))
-        share = gain / squares if gain > 0.0 else 0.0
+        # Squares may underflow where the products do not.
+        share = gain / squares if gain > 0.0 and squares > 0.0 else 0.0
         self.share = min(share, self.lam / largest) if largest > 0.0 else share
         self.dual = max(0.0, self.share * gain - 0.5 * self.share * self.share * squares)
         # The certificate is computed from the same residuals, so that the dual value has to be theirs, too.

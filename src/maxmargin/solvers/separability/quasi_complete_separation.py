@@ -8,8 +8,8 @@ diverge along such a direction; rounding to a grid removes what rounding errors 
 import math
 
 import numpy as np
-import scipy.sparse as sp
 
+from maxmargin.data import as_dense
 from maxmargin.problems.logistic import LogisticProblem
 
 # A step's entries are rounded to multiples of its largest or its smallest entry divided by these numbers: the ratios of
@@ -50,7 +50,7 @@ def quasi_separation_by_linear_program(problem: LogisticProblem) -> tuple[np.nda
 
     counted = problem.weights > 0.0
     matrix = points.matrix[counted]
-    dense = (matrix.toarray() if sp.issparse(matrix) else matrix).astype(np.float64)
+    dense = as_dense(matrix).astype(np.float64)
     margins = problem.signs[counted][:, None] * np.column_stack([dense, np.ones(len(dense))])
     if not problem.fit_intercept:
         margins[:, -1] = 0.0

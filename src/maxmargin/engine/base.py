@@ -1,0 +1,134 @@
+"""What a solver sees of an engine."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+
+
+class HasPoints(Protocol):
+    """What an engine needs of a problem: its rows."""
+
+    @property
+    def points(self) -> Any:
+        """The rows, or what is known of them where they lie elsewhere."""
+        ...
+
+
+ProblemT = TypeVar("ProblemT", bound=HasPoints)
+
+
+class Block(Generic[ProblemT]):
+    """Some rows of a problem, with their slice of every vector over the rows.
+
+    A task may write to these slices, and to nothing else.
+
+    Attributes
+    ----------
+    problem : object with points, targets and weights
+        In memory the whole problem; elsewhere the part of it that lies beside the block.
+    index : ndarray of uint32
+        The rows, as numbers of rows of ``problem.points``.
+    vectors : dict of str to ndarray
+        ``vectors[name][k]`` belongs to the row ``index[k]``; ``block[name]`` is short for it.
+    """
+
+    __slots__ = ("index", "problem", "vectors")
+
+    def __init__(self, problem: ProblemT, index: np.ndarray, vectors: dict[str, np.ndarray]) -> None:
+        self.problem, self.index, self.vectors = problem, index, vectors
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.vectors[name]
+
+    @property
+    def rows(self) -> slice:
+        """The rows, where they are neighbours."""
+        return slice(int(self.index[0]), int(self.index[-1]) + 1) if self.index.size else slice(0, 0)
+
+
+class Answer:
+    """The sum of a task's results, which may be computed later, with the next answer that is needed."""
+
+    __slots__ = ("_compute", "_value")
+
+    def __init__(self, value: Any = None, compute: Callable[[], None] | None = None) -> None:
+        self._value, self._compute = value, compute
+
+    @property
+    def value(self) -> Any:
+        """The sum."""
+        if self._compute is not None:
+            self._compute()
+        return self._value
+
+    def fill(self, value: Any) -> None:
+        """Set the value."""
+        self._value, self._compute = value, None
+
+
+class Engine(ABC, Generic[ProblemT]):
+    """Runs tasks on the blocks of a problem's rows.
+
+    A task is a function ``task(block, *arguments)``. It may write to the block's vectors that ``writes`` names, and to
+    nothing else. Tasks run in the order of the calls.
+
+    Attributes
+    ----------
+    problem : object with points
+    has_rounds : bool
+        Whether every answer costs a round of messages: several questions are then better asked at once.
+    """
+
+    problem: ProblemT
+    has_rounds: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """The number of rows; of a subset elsewhere, an upper bound."""
+
+    @abstractmethod
+    def __getitem__(self, name: str) -> Any:
+        """The vector over all rows; elsewhere a handle of it."""
+
+    @abstractmethod
+    def allocate(self, *names: str, dtype: Any = np.float64) -> None:
+        """Add vectors over the rows, whose values are undefined."""
+
+    @abstractmethod
+    def subset(self, mask: str, *names: str) -> "Engine[ProblemT]":
+        """Return an engine for the rows where the vector ``mask`` is true, with copies of the vectors named.
+
+        It replaces the last subset by the same mask.
+        """
+
+    @abstractmethod
+    def write_back(self, part: Any, mask: str, name: str) -> None:
+        """Copy a vector of the subset ``part``, which ``mask`` has chosen, back to its rows here."""
+
+    @abstractmethod
+    def map(self, task: Callable[..., Any], *arguments: Any, writes: tuple[str, ...] = ()) -> list[Any]:
+        """Call ``task(block, *arguments)`` for every block; return the results in the blocks' order."""
+
+    @abstractmethod
+    def sum(
+        self, task: Callable[..., Any], *arguments: Any, most: int | None = None, writes: tuple[str, ...] = ()
+    ) -> Any:
+        """Add the results of all blocks, floats or arrays that may be overwritten, over a fixed binary tree.
+
+        ``most`` bounds the number of blocks in memory, where results are large.
+        """
+
+    @abstractmethod
+    def do(self, task: Callable[..., None], *arguments: Any, writes: tuple[str, ...] = ()) -> None:
+        """Call a task without a result, at the latest before the next answer."""
+
+    @abstractmethod
+    def ask(self, task: Callable[..., Any], *arguments: Any, writes: tuple[str, ...] = ()) -> Answer:
+        """Add the results as ``sum`` does, at the latest when the answer's value is needed."""
+
+    @abstractmethod
+    def ask_all(self, task: Callable[..., Any], *arguments: Any, writes: tuple[str, ...] = ()) -> Answer:
+        """The list of the results of all blocks, as ``map``, at the latest when it is needed."""

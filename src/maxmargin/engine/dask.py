@@ -1,0 +1,588 @@
+"""The engine of rows in the partitions of a Dask collection.
+
+A partition and the vectors over its rows stay where they are: on the workers of a cluster as futures, or in this
+process where there is no cluster. A round sends one message to all partitions, a few tasks with small arguments, and
+adds up their answers over a fixed binary tree. On a cluster it is a set of plain tasks
+
+    (partition, vectors, message) -> (new vectors, answers)
+
+without communication inside. Vectors are never written in place: new ones replace those that a task declares to write.
+So a lost worker is an ordinary recompute by the scheduler, which repeats the rounds that have changed vectors (about
+two a Newton step) on the partitions that were lost, and gives the same bits.
+"""
+
+import contextlib
+import itertools
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.partitions import (
+    LocalTargets,
+    PartitionedData,
+    PartitionedPoints,
+    check_partition,
+    is_collection,
+    merge_summaries,
+)
+from maxmargin.engine.base import Answer, Block, Engine, ProblemT
+from maxmargin.engine.memory import middle_of
+from maxmargin.engine.threads import Threads
+
+# Bytes: a longer message is sent to the scheduler once, not once a partition.
+SHORT_MESSAGE = 1 << 12
+# Results that a task of a worker adds up: fewer tasks, more memory.
+ADDED_AT_ONCE = 8
+# Seconds between looks at the cluster while a round runs, and those after which one without workers counts as lost.
+PATIENCE, PATIENCE_WITHOUT_WORKERS = 1.0, 30.0
+
+
+class ClusterError(RuntimeError):
+    """The cluster, or its partitions, went away in the middle of a computation."""
+
+
+# What a round does, in the order of the queue. ``part`` is the path of masks that leads to a subset, "" for all rows.
+
+
+class Call(NamedTuple):
+    """Call a task on a subset of the rows; ``answers`` is "", "sum" or "list"."""
+
+    part: str
+    task: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    writes: tuple[str, ...]
+    answers: str
+
+
+class Allocate(NamedTuple):
+    """Add vectors of zeros."""
+
+    part: str
+    names: tuple[str, ...]
+    dtype: str
+
+
+class Choose(NamedTuple):
+    """Make the subset of the rows where a mask is true, with copies of some vectors."""
+
+    part: str
+    mask: str
+    names: tuple[str, ...]
+
+
+class WriteBack(NamedTuple):
+    """Copy a vector of a subset to its rows."""
+
+    part: str
+    mask: str
+    name: str
+
+
+Operation = Call | Allocate | Choose | WriteBack
+
+
+class Message(NamedTuple):
+    """What all partitions get in a round; the problem is without rows."""
+
+    problem: Any
+    operations: tuple[Operation, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of a partition, and their vectors."""
+
+    index: np.ndarray
+    vectors: dict[str, np.ndarray]
+
+
+class State(NamedTuple):
+    """The vectors of a partition after a round, by subset, and the round's answers."""
+
+    parts: dict[str, Part]
+    answers: list[Any]
+
+
+# Tasks of a cluster. A partition comes with its summary.
+
+
+def begin(checked: Any, local: LocalTargets) -> State:
+    """The first vectors: targets and weights."""
+    partition = checked[0]
+    targets, weights = local(partition)
+    index = np.arange(partition.points.n_rows, dtype=np.uint32)
+    return State({"": Part(index, {"targets": targets, "row_weights": weights})}, [])
+
+
+def add_vector(state: State, name: str, values: Any) -> State:
+    """Add a vector over all rows."""
+    rows = state.parts[""]
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    if values.shape != rows.index.shape:
+        raise ValueError(f"{name} has {values.size} entries in a partition of {rows.index.size} rows.")
+    return State({"": Part(rows.index, {**rows.vectors, name: values})}, [])
+
+
+def run_round(checked: Any, state: State, message: Message) -> State:
+    """Run the operations on a partition; the vectors of the state before stay as they are."""
+    parts = {key: Part(part.index, dict(part.vectors)) for key, part in state.parts.items()}
+    whole = parts[""].vectors
+    points = checked[0].points
+    problem = message.problem.of_block(points, whole["targets"], whole["row_weights"])
+    # Vectors of this round, which may be written to.
+    new: set[tuple[str, str]] = set()
+    answers: list[Any] = []
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+        for operation in message.operations:
+            index, vectors = parts[operation.part].index, parts[operation.part].vectors
+            if isinstance(operation, Allocate):
+                for name in operation.names:
+                    vectors[name] = np.zeros(index.size, dtype=operation.dtype)
+                    new.add((operation.part, name))
+            elif isinstance(operation, Choose):
+                chosen = np.flatnonzero(vectors[operation.mask])
+                copies = {name: vectors[name][chosen] for name in operation.names}
+                child = _child(operation.part, operation.mask)
+                for stale in [key for key in parts if key == child or key.startswith(child + "/")]:
+                    del parts[stale]
+                new = {(key, name) for key, name in new if key in parts} | {(child, name) for name in copies}
+                parts[child] = Part(index[chosen], copies)
+            elif isinstance(operation, WriteBack):
+                merged = vectors[operation.name].copy()
+                merged[vectors[operation.mask]] = parts[_child(operation.part, operation.mask)].vectors[operation.name]
+                vectors[operation.name] = merged
+                new.add((operation.part, operation.name))
+            else:
+                for name in operation.writes:
+                    if (operation.part, name) not in new:
+                        vectors[name] = vectors[name].copy()
+                        new.add((operation.part, name))
+                answer = operation.task(Block(problem, index, vectors), *operation.arguments)
+                if operation.answers:
+                    answers.append([answer] if operation.answers == "list" else answer)
+    return State(parts, answers)
+
+
+def ask_round(checked: Any, state: State, message: Message) -> list[Any]:
+    """The answers of a round that changes no vector."""
+    return run_round(checked, state, message).answers
+
+
+def answers_of(state: State) -> list[Any]:
+    """The answers of a round."""
+    return state.answers
+
+
+def vector_of(state: State, name: str) -> np.ndarray:
+    """A vector over all rows of the partition."""
+    return state.parts[""].vectors[name]
+
+
+def stack_vectors(*vectors: np.ndarray) -> np.ndarray:
+    """Vectors as the rows of a matrix."""
+    return np.stack(vectors)
+
+
+def summary_of(checked: Any) -> Any:
+    """The summary of a partition."""
+    return checked[1]
+
+
+def add_answers(*answers: list[Any]) -> list[Any]:
+    """Add over the binary tree that ``tree_sum`` uses, without writing to the terms."""
+    if len(answers) == 1:
+        return answers[0]
+    middle = middle_of(0, len(answers))
+    left, right = add_answers(*answers[:middle]), add_answers(*answers[middle:])
+    return [one + other for one, other in zip(left, right, strict=True)]
+
+
+def _child(part: str, mask: str) -> str:
+    return f"{part}/{mask}"
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+# Where the tasks run.
+
+
+class Executor:
+    """Runs functions on every partition in this process, in threads.
+
+    Attributes
+    ----------
+    rounds, bytes_sent, bytes_received : int
+        Counted over the whole fit: messages to the partitions, and answers of the partitions.
+    """
+
+    def __init__(self, n_threads: int = 1) -> None:
+        self.n_threads = n_threads
+        self.rounds = self.bytes_sent = self.bytes_received = 0
+
+    def load(self, delayed: Sequence[Any]) -> list[Any]:
+        """Compute one object a partition."""
+        import dask
+
+        return list(dask.compute(*delayed))
+
+    def each(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
+        """Call a function with the entries of every partition; return the results, or where they will be."""
+        with Threads(self.n_threads) as threads:
+            return threads.run([partial(function, *entries) for entries in zip(*columns, strict=True)])
+
+    def share(self, message: Message) -> Any:
+        """Make a message known to all partitions."""
+        return message
+
+    def added(self, answers: Sequence[Any]) -> list[Any]:
+        """Add the answers of all partitions."""
+        return add_answers(*answers)
+
+    def fetch(self, values: Sequence[Any]) -> list[Any]:
+        """The results themselves."""
+        return list(values)
+
+    def as_chunk(self, value: Any) -> Any:
+        """A result as part of the graph of a Dask collection."""
+        import dask
+
+        return dask.delayed(value, pure=True)
+
+    def describe(self) -> str:
+        """What the rounds have cost."""
+        sent, received = (size / max(1, self.rounds) for size in (self.bytes_sent, self.bytes_received))
+        return f"{self.rounds} rounds, {sent:.3g} bytes sent and {received:.3g} received a round"
+
+
+class ClusterExecutor(Executor):
+    """Runs functions on the workers of a cluster; results are futures."""
+
+    def __init__(self, client: Any) -> None:
+        super().__init__()
+        self._client = client
+        self._name, self._numbers = uuid.uuid4().hex[:12], itertools.count()
+
+    def _keys(self, function: Callable[..., Any], n_keys: int) -> list[str]:
+        number = next(self._numbers)
+        return [f"maxmargin-{function.__name__}-{self._name}-{number}-{k}" for k in range(n_keys)]
+
+    def load(self, delayed: Sequence[Any]) -> list[Any]:
+        """Compute one object a partition, which stays on its worker."""
+        with self._translated():
+            return list(self._client.compute(list(delayed)))
+
+    def each(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
+        """Call a function with the entries of every partition, where the partition is."""
+        with self._translated():
+            columns = tuple(list(column) for column in columns)
+            return list(self._client.map(function, *columns, key=self._keys(function, len(columns[0])), pure=False))
+
+    def share(self, message: Message) -> Any:
+        """Send a long message once: tasks get it from each other, and the scheduler can send it again."""
+        if size_of(message.operations) <= SHORT_MESSAGE:
+            return message
+        with self._translated():
+            return self._client.submit(_same, message, key=self._keys(_same, 1)[0], pure=False)
+
+    def added(self, answers: Sequence[Any]) -> list[Any]:
+        """Add on the workers, over the same tree as in this process."""
+        with self._translated():
+            future = self._tree(answers, self._keys(add_answers, 1)[0])
+        total: list[Any] = self.fetch([future])[0]
+        return total
+
+    def _tree(self, answers: Sequence[Any], key: str) -> Any:
+        if len(answers) > ADDED_AT_ONCE:
+            middle = middle_of(0, len(answers))
+            answers = [self._tree(answers[:middle], key + "l"), self._tree(answers[middle:], key + "r")]
+        return answers[0] if len(answers) == 1 else self._client.submit(add_answers, *answers, key=key, pure=False)
+
+    def fetch(self, values: Sequence[Any]) -> list[Any]:
+        """Wait for results; a cluster that is gone, or has no workers, is an error."""
+        with self._translated():
+            return [self._wait(value) for value in values]
+
+    def _wait(self, future: Any) -> Any:
+        seen, done = time.monotonic(), threading.Event()
+        # Not future.result(timeout=...): under load it may fail in the moment in which the time is over.
+        future.add_done_callback(lambda _: done.set())
+        while not done.wait(PATIENCE):
+            if self._client.status not in ("running", "connecting"):
+                raise ClusterError(f"The client of the cluster is {self._client.status}.")
+            if self._client.status == "running" and self._client.nthreads():
+                seen = time.monotonic()
+            elif time.monotonic() > seen + PATIENCE_WITHOUT_WORKERS:
+                raise ClusterError(
+                    "The cluster has had no workers, or no scheduler, for "
+                    f"{PATIENCE_WITHOUT_WORKERS:.0f} seconds: start it again, and fit again."
+                )
+        return future.result()
+
+    @contextlib.contextmanager
+    def _translated(self) -> Any:
+        """Errors of the cluster in one form; errors of the tasks as they are."""
+        from concurrent.futures import CancelledError
+
+        from distributed import client
+        from distributed.comm import CommClosedError
+        from distributed.scheduler import KilledWorker
+
+        try:
+            yield
+        except CancelledError as error:
+            raise ClusterError(
+                "The computation was cancelled: the scheduler went away, or somebody cancelled its futures."
+            ) from error
+        except KilledWorker as error:
+            raise ClusterError(f"Workers died one after the other, perhaps for lack of memory: {error}") from error
+        except (CommClosedError, OSError, getattr(client, "ClosedClientError", CommClosedError)) as error:
+            raise ClusterError(f"The scheduler does not answer: {error}") from error
+
+    def as_chunk(self, value: Any) -> Any:
+        """A future as part of the graph of a Dask collection."""
+        import dask
+
+        return dask.delayed(value)
+
+
+def executor_for(X: Any, n_threads: int) -> Executor:
+    """The cluster that Dask would use for a collection, or this process."""
+    import dask.base
+
+    client = getattr(dask.base.get_scheduler(collections=[X]), "__self__", None)
+    if client is not None and hasattr(client, "scheduler_info"):
+        return ClusterExecutor(client)
+    return Executor(n_threads)
+
+
+def load_partitions(
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    of_classes: bool,
+    class_weight: Any = None,
+    classes: np.ndarray | None = None,
+    n_threads: int = 1,
+) -> PartitionedData:
+    """Check the partitions of collections where they are, and keep them there."""
+    import dask
+
+    columns = [partitions_of("X", X)]
+    for name, values in (("y", y), ("sample_weight", sample_weight)):
+        if values is None:
+            columns.append([None] * len(columns[0]))
+            continue
+        if not is_collection(values):
+            raise TypeError(
+                f"X is a Dask collection, and {name} is not: give {name} with the partitions of X, for example by "
+                "dask.array.from_array(values, chunks=X.chunks[0])."
+            )
+        columns.append(partitions_of(name, values))
+        if len(columns[-1]) != len(columns[0]):
+            raise ValueError(
+                f"X has {len(columns[0])} partitions and {name} has {len(columns[-1])}: give both the same."
+            )
+    executor = executor_for(X, n_threads)
+    check = dask.delayed(check_partition, pure=False)
+    partitions = executor.load([check(*parts, of_classes) for parts in zip(*columns, strict=True)])
+    summaries = executor.fetch(executor.each(summary_of, partitions))
+    executor.rounds += 1
+
+    def points(**known: Any) -> PartitionedPoints:
+        return PartitionedPoints(X, partitions, executor, **known)
+
+    return merge_summaries(points, summaries, of_classes=of_classes, class_weight=class_weight, classes=classes)
+
+
+def partitions_of(name: str, collection: Any) -> list[Any]:
+    """The partitions as delayed objects; the columns of X have to lie in one of them."""
+    chunks = getattr(collection, "chunks", None)
+    if chunks is not None and len(chunks) == 2 and len(chunks[1]) > 1:
+        raise ValueError(f"{name} has its columns in {len(chunks[1])} chunks: use {name}.rechunk({{1: -1}}).")
+    delayed = collection.to_delayed()
+    return list(np.ravel(delayed) if isinstance(delayed, np.ndarray) else delayed)
+
+
+class Handle(NamedTuple):
+    """A vector over the rows of all partitions, which stays there."""
+
+    engine: Any
+    name: str
+
+    def chunks(self) -> list[Any]:
+        """The parts of the vector, where they are."""
+        chunks: list[Any] = self.engine.chunks(self.name)
+        return chunks
+
+
+class _Rows:
+    """The vectors of all partitions, and what is to be done with them in the next round."""
+
+    def __init__(self, problem: Any, local: LocalTargets) -> None:
+        self.points: PartitionedPoints = problem.points
+        # Sent in every round: without the rows.
+        self.problem = problem.without_rows()
+        self.executor = self.points.executor
+        partitions = self.points.partitions
+        self.states = self.executor.each(begin, partitions, [local] * len(partitions))
+        self.queue: list[Operation] = []
+        self.answers: list[Answer] = []
+
+    def call(self, part: str, task: Callable[..., Any], arguments: Any, writes: tuple[str, ...], kind: str) -> Answer:
+        self.queue.append(Call(part, task, arguments, writes, kind))
+        answer = Answer(compute=self.run)
+        if kind:
+            self.answers.append(answer)
+        return answer
+
+    def run(self) -> None:
+        """Run a round: all that is in the queue."""
+        operations, answers = tuple(self.queue), self.answers
+        self.queue, self.answers = [], []
+        if not operations:
+            return
+        executor, partitions = self.executor, self.points.partitions
+        message = Message(self.problem, operations)
+        messages = [executor.share(message)] * len(partitions)
+        changes = any(not isinstance(operation, Call) or operation.writes for operation in operations)
+        if changes:
+            self.states = executor.each(run_round, partitions, self.states, messages)
+            found = executor.each(answers_of, self.states) if answers else []
+        else:
+            found = executor.each(ask_round, partitions, self.states, messages)
+        executor.rounds += 1
+        executor.bytes_sent += len(partitions) * size_of(operations)
+        if answers:
+            totals = executor.added(found)
+            executor.bytes_received += len(partitions) * size_of(totals)
+            for answer, total in zip(answers, totals, strict=True):
+                answer.fill(total)
+
+
+class DaskEngine(Engine[ProblemT]):
+    """Runs tasks on the partitions of a problem whose points are ``PartitionedPoints``.
+
+    Nothing runs before an answer is needed: then all tasks in the queue run in one round.
+
+    Parameters
+    ----------
+    problem : object with points, and with ``of_block(points, targets, weights)`` and ``without_rows()``
+    local : LocalTargets
+        Makes targets and weights of the labels of a partition.
+    """
+
+    has_rounds = True
+
+    def __init__(self, problem: ProblemT, local: LocalTargets) -> None:
+        self.problem = problem
+        self._rows, self._part = _Rows(problem, local), ""
+
+    @property
+    def n_rows(self) -> int:
+        """The number of all rows, also of a subset."""
+        return int(self.problem.points.n_rows)
+
+    def __getitem__(self, name: str) -> Handle:
+        return Handle(self, name)
+
+    def set_chunks(self, name: str, chunks: Sequence[Any]) -> None:
+        """Add a vector that is given in parts, one a partition."""
+        self._rows.run()
+        rows = self._rows
+        rows.states = rows.executor.each(add_vector, rows.states, [name] * len(chunks), chunks)
+
+    def chunks(self, name: str) -> list[Any]:
+        """The parts of a vector over all rows, where they are."""
+        self._rows.run()
+        states = self._rows.states
+        return list(self._rows.executor.each(vector_of, states, [name] * len(states)))
+
+    def allocate(self, *names: str, dtype: Any = np.float64) -> None:
+        """Add vectors of zeros."""
+        self._rows.queue.append(Allocate(self._part, names, np.dtype(dtype).str))
+
+    def subset(self, mask: str, *names: str) -> "DaskEngine[ProblemT]":
+        """Return an engine for the rows where the vector ``mask`` is true, with copies of the vectors named."""
+        self._rows.queue.append(Choose(self._part, mask, names))
+        engine: DaskEngine[ProblemT] = DaskEngine.__new__(DaskEngine)
+        engine.problem, engine._rows, engine._part = self.problem, self._rows, _child(self._part, mask)
+        return engine
+
+    def write_back(self, part: Any, mask: str, name: str) -> None:  # noqa: ARG002
+        """Copy a vector of the subset by ``mask`` back to its rows here."""
+        self._rows.queue.append(WriteBack(self._part, mask, name))
+
+    def map(self, task: Callable[..., Any], *arguments: Any, writes: tuple[str, ...] = ()) -> list[Any]:
+        """Call a task on every partition, in a round; return the results in the partitions' order."""
+        results: list[Any] = self.ask_all(task, *arguments, writes=writes).value
+        return results
+
+    def sum(
+        self,
+        task: Callable[..., Any],
+        *arguments: Any,
+        most: int | None = None,  # noqa: ARG002
+        writes: tuple[str, ...] = (),
+    ) -> Any:
+        """Add the results of all partitions, in a round."""
+        return self.ask(task, *arguments, writes=writes).value
+
+    def do(self, task: Callable[..., None], *arguments: Any, writes: tuple[str, ...] = ()) -> None:
+        """Call a task in the next round."""
+        self._rows.call(self._part, task, arguments, writes, "")
+
+    def ask(self, task: Callable[..., Any], *arguments: Any, writes: tuple[str, ...] = ()) -> Answer:
+        """Add the results of all partitions in the next round."""
+        return self._rows.call(self._part, task, arguments, writes, "sum")
+
+    def ask_all(self, task: Callable[..., Any], *arguments: Any, writes: tuple[str, ...] = ()) -> Answer:
+        """Ask for the results of all partitions in the next round."""
+        return self._rows.call(self._part, task, arguments, writes, "list")
+
+
+def dask_array(executor: Executor, rows: Sequence[Sequence[Any]], counts: Sequence[int]) -> Any:
+    """A Dask array whose rows are vectors over the partitions, which stay where they are."""
+    chunks = [executor.as_chunk(chunk) for chunk in executor.each(stack_vectors, *rows)]
+    return array_of_chunks(chunks, ((len(rows),), tuple(counts)), 1, np.float64)
+
+
+def array_of_chunks(delayed: Sequence[Any], chunks: tuple[tuple[float, ...], ...], axis: int, dtype: Any) -> Any:
+    """A Dask array whose chunks along an axis are delayed objects; unlike ``concatenate`` it keeps empty ones."""
+    import dask.array as da
+    from dask.base import tokenize
+    from dask.highlevelgraph import HighLevelGraph
+
+    name = "maxmargin-" + tokenize([chunk.key for chunk in delayed])
+    place = [0] * len(chunks)
+    layer: dict[Any, Any] = {}
+    for k, chunk in enumerate(delayed):
+        place[axis] = k
+        layer[name, *place] = (_same, chunk.key)
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=list(delayed))
+    return da.Array(graph, name, chunks, dtype=dtype)
+
+
+def chunks_of(vector: Any, executor: Executor, counts: Sequence[int]) -> list[Any]:
+    """The parts of a vector, one a partition, that lies in a Dask array or in memory."""
+    if not is_collection(vector):
+        return list(np.split(np.asarray(vector), np.cumsum(counts)[:-1]))
+    return executor.load(partitions_of("dual_coef_", vector))
+
+
+def size_of(value: Any) -> int:
+    """About the bytes of numbers in a message."""
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes)
+    if isinstance(value, (list, tuple)):
+        return sum(map(size_of, value))
+    return 0 if isinstance(value, str) or callable(value) else 8

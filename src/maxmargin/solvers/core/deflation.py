@@ -1,0 +1,93 @@
+"""Conjugate gradients with a subspace that is kept from system to system, where every product costs a round.
+
+The systems of successive Newton steps differ little, and so do the directions in which their matrices are large. These
+are kept as an orthonormal basis W. Its images H W come with one message for all, the component of the solution in the
+subspace is computed exactly, and conjugate gradients run in the rest.
+
+Saad, Yeung, Erhel, Guyomarc'h, "A deflated version of the conjugate gradient algorithm", 2000.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import LinAlgError, eigh, qr
+
+# The dimension of the subspace.
+LARGEST_SUBSPACE = 24
+# Directions that hardly add to the subspace are left out: their images would be those of rounding errors.
+INDEPENDENT = 1e-6
+
+
+class DeflatedSystems:
+    """Solves a sequence of systems H x = right with a subspace in common.
+
+    Attributes
+    ----------
+    basis : ndarray of shape (k, d)
+        Orthonormal rows.
+    """
+
+    def __init__(self, n_unknowns: int) -> None:
+        self.basis = np.empty((0, n_unknowns))
+
+    def solve(
+        self,
+        product: Callable[[np.ndarray], np.ndarray],
+        images: np.ndarray,
+        right: np.ndarray,
+        inverse_diagonal: np.ndarray,
+        forcing: float,
+        max_steps: int,
+    ) -> np.ndarray:
+        """Run until the residual has fallen to the share ``forcing``; ``images`` are the rows H w of the basis."""
+        basis = self.basis
+        inner = basis @ images.T
+        inverse = np.linalg.pinv(0.5 * (inner + inner.T), hermitian=True) if len(basis) else inner
+
+        def outside(vector: np.ndarray) -> np.ndarray:
+            """The vector without its part in the subspace, in the inner product of H."""
+            return vector - (inverse @ (images @ vector)) @ basis
+
+        coefficients = inverse @ (basis @ right)
+        solution, residual = coefficients @ basis, right - coefficients @ images
+        directions: list[np.ndarray] = []
+        found: list[np.ndarray] = []
+        goal = forcing * forcing * float(right @ (inverse_diagonal * right))
+        scaled = inverse_diagonal * residual
+        square, direction = float(residual @ scaled), outside(scaled)
+        while len(directions) < max_steps and goal < square < math.inf:
+            image = product(direction)
+            curvature = float(direction @ image)
+            if not curvature > 0.0:
+                break
+            length = square / curvature
+            solution = solution + length * direction
+            residual = residual - length * image
+            directions.append(direction)
+            found.append(image)
+            scaled = inverse_diagonal * residual
+            before, square = square, float(residual @ scaled)
+            direction = outside(scaled) + (square / before) * direction
+        self._keep(directions, images, found)
+        return solution
+
+    def _keep(self, directions: list[np.ndarray], images: np.ndarray, found: list[np.ndarray]) -> None:
+        """Keep the Ritz vectors of the largest values, of the subspace and the last directions together."""
+        if not directions:
+            return
+        lengths = np.linalg.norm(directions, axis=1)
+        every = np.vstack([self.basis, np.array(directions) / lengths[:, None]])
+        every_image = np.vstack([images, np.array(found) / lengths[:, None]])
+        orthogonal, triangle, order = qr(every.T, mode="economic", pivoting=True, check_finite=False)
+        sizes = np.abs(np.diag(triangle))
+        rank = int(np.count_nonzero(sizes > INDEPENDENT * sizes[0])) if sizes.size else 0
+        try:
+            # H Q = (H E) R^-1 for E = Q R, both in the order of the pivots.
+            mapped = np.linalg.solve(triangle[:rank, :rank].T, every_image[order[:rank]])
+            inner = orthogonal[:, :rank].T @ mapped.T
+            first = max(0, rank - LARGEST_SUBSPACE)
+            vectors = eigh(0.5 * (inner + inner.T), check_finite=False, subset_by_index=(first, rank - 1))[1]
+        except (LinAlgError, ValueError):
+            return
+        self.basis = np.ascontiguousarray((orthogonal[:, :rank] @ vectors).T)

@@ -1,0 +1,187 @@
+"""The linear support vector machine on partitions: Newton steps in few rounds, from the solution of a subsample."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.data import Points
+from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.partitions import PartitionedTask
+from maxmargin.engine import Block, Engine
+from maxmargin.engine.dask import DaskEngine
+from maxmargin.loops.products import compute_scores
+from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
+from maxmargin.problems.partitioned import PartitionedSVM
+from maxmargin.solvers.core import Monitor, Options, Result
+from maxmargin.solvers.core.hessian import combination
+from maxmargin.solvers.core.subsample import ROWS_PER_COLUMN as FEWEST_ROWS_PER_COLUMN
+from maxmargin.solvers.linear import newton
+from maxmargin.solvers.linear.newton import NEAR, NewtonRun
+from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, ROWS_PER_CLASS
+
+# The subsample has at most this share of the rows, so many rows a column if there are more, and so many entries.
+LARGEST_SHARE, ROWS_PER_COLUMN, LARGEST_SAMPLE = 1 / 4, 60, 1 << 24
+
+
+@dataclass(frozen=True)
+class Start:
+    """Coefficients, and the first proximal step size."""
+
+    w: np.ndarray
+    b: float
+    sigma: float
+
+
+def solve(
+    problem: PartitionedSVM, options: Options, monitor: Monitor, start: Result[float] | None = None
+) -> Result[float]:
+    """Run until the relative gap is at most ``tol``; the duals of the result are a handle of vectors on the partitions.
+
+    ``start`` is the result of a run that this one continues.
+    """
+    svm, task = problem.problem, problem.task
+    engine = DaskEngine(svm, task.local)
+    engine.allocate("scores", "centers")
+    with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
+        first = _from_subsample(engine, task, options, monitor) if start is None else _continue(engine, start)
+        run = NewtonRun(engine, options, monitor, first, start or Result(first.w, first.b, np.empty(0)))
+        run.run()
+        best = run.best
+        best.beta = engine["kept"]  # type: ignore[assignment]
+        if not math.isfinite(best.primal):
+            best.w, best.intercept = np.zeros_like(best.w), 0.0
+    return best
+
+
+def _continue(engine: DaskEngine[LinearSVMProblem], start: Result[float]) -> Start:
+    """Begin where another run has ended; its duals lie in partitions like the rows."""
+    engine.set_chunks("centers", start.beta.chunks())  # type: ignore[attr-defined]
+    return Start(
+        start.w, start.intercept, NEAR * engine.problem.C / _typical_residual(engine, start.w, start.intercept)
+    )
+
+
+def _from_subsample(
+    engine: DaskEngine[LinearSVMProblem], task: PartitionedTask, options: Options, monitor: Monitor
+) -> Start:
+    """Begin at the solution of some rows of every partition, which are the only ones that are sent."""
+    problem = engine.problem
+    sample = _subsample(engine, task)
+    if sample is None:
+        if problem.loss.one_sided:
+            w, b = _from_class_means(engine, task)
+        else:
+            w, b = np.zeros(problem.points.n_columns), task.mean_target if problem.has_free_intercept else 0.0
+        return Start(w, b, problem.C / _typical_residual(engine, w, b))
+    coarse = replace(options, tol=max(options.tol, GAP_OF_SAMPLE))
+    found, width = newton.solve_sample(sample, coarse, monitor.quiet())
+    engine.do(_start_from, found.w, found.intercept, writes=("scores", "centers"))
+    if problem.points.n_rows < ROWS_PER_COLUMN * 16 * problem.points.n_columns:
+        width *= 3.0
+    return Start(found.w, found.intercept, problem.C / width)
+
+
+def _from_class_means(engine: DaskEngine[LinearSVMProblem], task: PartitionedTask) -> tuple[np.ndarray, float]:
+    """Begin at the best multiple of duals that are equal within a class; b is between the means of the classes."""
+    problem = engine.problem
+    up, down = balancing_factors(*task.sides) if problem.has_free_intercept else (1.0, 1.0)
+    engine.do(_set_equal_duals, up, down, writes=("centers",))
+    combined, sums = engine.ask(combination, "centers"), engine.ask(_sums_of_duals)
+    w: np.ndarray = combined.value
+    linear, quadratic = sums.value
+    square = float(w @ w) + float(quadratic)
+    multiple = min(1.0, float(linear) / square) if square > 0.0 else 1.0
+    w = multiple * w
+    engine.do(_scale_centers, multiple, writes=("centers",))
+    engine.do(_set_scores, w, 0.0, writes=("scores",))
+    above, below = engine.sum(_scores_of_classes) / np.maximum(np.finfo(float).tiny, task.sides)
+    return w, -0.5 * float(above + below) if problem.has_free_intercept else 0.0
+
+
+def _typical_residual(engine: Engine[LinearSVMProblem], w: np.ndarray, b: float) -> float:
+    """Compute the scores; return the mean size of the residuals."""
+    engine.do(_set_scores, w, b, writes=("scores",))
+    total, residuals = engine.sum(_mean_residual)
+    return max(1e-12, float(residuals / total))
+
+
+def _subsample(engine: DaskEngine[LinearSVMProblem], task: PartitionedTask) -> LinearSVMProblem | None:
+    """Every k-th row of all partitions, with C raised so that the solution is the same on average."""
+    problem, points = engine.problem, task.points
+    wanted = ROWS_PER_COLUMN * (points.n_columns + 1)
+    if LARGEST_SHARE * points.n_rows < FEWEST_ROWS_PER_COLUMN * (points.n_columns + 1):
+        # The solution of few rows of many columns is no nearer than zero.
+        return None
+    most = min(LARGEST_SHARE * points.n_rows, LARGEST_SAMPLE / max(1.0, points.entries_per_row))
+    stride = math.ceil(points.n_rows / max(1.0, min(most, max(wanted, points.n_rows / 16))))
+    rows, targets, weights = zip(*engine.map(_every_row, stride), strict=True)
+    all_targets, all_weights = np.concatenate(targets), np.concatenate(weights)
+    counted = all_weights > 0.0
+    sides = [counted & (all_targets > 0.0), counted & (all_targets < 0.0)] if problem.loss.one_sided else [counted]
+    if min(map(np.count_nonzero, sides)) < ROWS_PER_CLASS:
+        return None
+    scale = task.total_weight / float(all_weights.sum())
+    matrix = sp.vstack(rows, format="csr") if points.is_sparse else np.concatenate(rows)
+    matrix = sp.csr_array(matrix) if points.is_sparse else matrix
+    raised = problem.loss._replace(
+        targets=all_targets,
+        weights=all_weights,
+        box_bound=scale * problem.loss.box_bound,
+        curvature=problem.loss.curvature / scale,
+    )
+    return LinearSVMProblem(Points(matrix), raised, problem.intercept_penalty)
+
+
+# Tasks on a partition.
+
+
+def _set_equal_duals(block: Block[LinearSVMProblem], up: float, down: float) -> None:
+    loss = block.problem.loss
+    block["centers"][:] = block.problem.C * loss.weights * np.where(loss.targets > 0.0, up, -down)
+
+
+def _sums_of_duals(block: Block[LinearSVMProblem]) -> np.ndarray:
+    """The sum of the sizes of the duals, and of their squares times the curvatures."""
+    centers = block["centers"]
+    return np.array([np.abs(centers).sum(), (block.problem.curvatures() * np.square(centers)).sum()])
+
+
+def _scale_centers(block: Block[LinearSVMProblem], multiple: float) -> None:
+    block["centers"][:] *= multiple
+
+
+def _scores_of_classes(block: Block[LinearSVMProblem]) -> np.ndarray:
+    """The weighted sums of the scores of the positive and of the negative rows."""
+    loss, scores = block.problem.loss, block["scores"]
+    weighted = loss.weights * scores
+    return np.array([weighted.sum(where=loss.targets > 0.0), weighted.sum(where=loss.targets < 0.0)])
+
+
+def _every_row(block: Block[LinearSVMProblem], stride: int) -> tuple[object, np.ndarray, np.ndarray]:
+    loss, points = block.problem.loss, block.problem.points
+    every = slice(None, None, stride)
+    return points.matrix[every].copy(), loss.targets[every].copy(), loss.weights[every].copy()
+
+
+def _set_scores(block: Block[LinearSVMProblem], w: np.ndarray, b: float) -> None:
+    compute_scores(block.problem.points.rows, block.index, w, b, block["scores"])
+
+
+def _mean_residual(block: Block[LinearSVMProblem]) -> np.ndarray:
+    """The weights, and their product with the sizes of the residuals."""
+    weights = block.problem.loss.weights
+    return np.array([weights.sum(), weights @ np.abs(block.problem.loss.targets - block["scores"])])
+
+
+def _start_from(block: Block[LinearSVMProblem], w: np.ndarray, b: float) -> None:
+    """Scores of given coefficients, and the middle of the duals' box, or the duals that the residuals determine."""
+    _set_scores(block, w, b)
+    problem, loss = block.problem, block.problem.loss
+    if loss.curvature > 0.0:
+        residuals = loss.targets - block["scores"]
+        excess = np.maximum(0.0, np.abs(residuals) - loss.epsilon) * np.sign(residuals)
+        block["centers"][:] = np.clip(loss.weights / loss.curvature * excess, problem.lowers(), problem.uppers())
+    else:
+        block["centers"][:] = 0.5 * (problem.uppers() + problem.lowers())

@@ -1,0 +1,335 @@
+"""Fits on Dask collections: the same bits wherever partitions are, true certificates, lost workers, clear errors."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from itertools import pairwise
+
+import dask.array as da
+import dask.dataframe as dd
+import distributed
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import dask
+import maxmargin.engine.dask as engine_module
+from maxmargin import SVC, Lasso, LinearSVC, LinearSVR, Perceptron, certify, save, separate
+from maxmargin import load as load_model
+from maxmargin.engine.dask import ClusterError, array_of_chunks
+from maxmargin.solvers.core import step_listener
+from real_data import load
+
+
+def collections(X, y, cuts, *more):
+    """Dask arrays with the given cuts, also of sparse rows, and with empty partitions."""
+    sizes = tuple(last - first for first, last in pairwise(cuts))
+    parts = [dask.delayed(X[first:last]) for first, last in pairwise(cuts)]
+    dX = array_of_chunks(parts, (sizes, (X.shape[1],)), 0, X.dtype)
+    return dX, *(da.from_array(values, chunks=(sizes,)) for values in (y, *more))
+
+
+def classes():
+    """Sparse rows in partitions of very different size: two classes, one class, none, and the rest."""
+    X, y = load("mushrooms")
+    order = np.concatenate(
+        [np.flatnonzero(y == y.max())[:900], np.flatnonzero(y == y.max())[900:], np.flatnonzero(y != y.max())]
+    )
+    order[900:] = np.random.default_rng(0).permutation(order[900:])
+    return sp.csr_array(X[order]), y[order], [0, 5, 900, 900, 2000, X.shape[0]]
+
+
+def numbers(n=3000, d=30):
+    generator = np.random.default_rng(1)
+    X = generator.standard_normal((n, d))
+    return X, X @ generator.standard_normal(d) + 50.0 + generator.standard_normal(n), [0, 1, 1000, n]
+
+
+def same_bits(one, other):
+    assert one.coef_.tobytes() == other.coef_.tobytes()
+    assert np.asarray(one.intercept_).tobytes() == np.asarray(other.intercept_).tobytes()
+    assert np.asarray(one.dual_coef_).tobytes() == np.asarray(other.dual_coef_).tobytes()
+    assert one.certificate_ == other.certificate_
+
+
+CLASSIFIERS = [
+    {"C": 0.1, "tol": 1e-6},
+    {"loss": "squared_hinge", "C": 0.01, "tol": 1e-6, "class_weight": "balanced"},
+    {"penalize_intercept": True, "C": 0.01, "tol": 1e-5},
+    {"fit_intercept": False, "C": 0.01},
+]
+
+
+@pytest.mark.parametrize("parameters", CLASSIFIERS, ids=str)
+def test_a_classifier_on_partitions_has_the_objective_of_the_one_in_memory(parameters):
+    X, y, cuts = classes()
+    weights = np.random.default_rng(2).uniform(0.0, 2.0, y.size)
+    dX, dy, dw = collections(X, y, cuts, weights)
+    found, reference = LinearSVC(**parameters).fit(dX, dy, dw), LinearSVC(**parameters).fit(X, y, weights)
+    assert found.status_ == "solved"
+    assert found.certificate_.relative <= found.tol
+    # Each objective is within its gap of the optimum, and each dual value bounds both.
+    assert found.certificate_.dual <= reference.certificate_.primal
+    assert reference.certificate_.dual <= found.certificate_.primal
+    # What is claimed of the partitions holds for the rows in memory.
+    found.certificate_.check(certify(found, X, y, weights))
+    assert certify(found, dX, dy, dw) == found.certificate_
+    assert found.predict(dX).compute().tolist() == found.predict(X).tolist()
+    np.testing.assert_array_equal(found.decision_function(dX).compute(), found.decision_function(X))
+    assert float(found.score(dX, dy, dw).compute()) == pytest.approx(found.score(X, y, weights), rel=1e-12)
+    assert list(found.dual_coef_.chunks[1]) == [last - first for first, last in pairwise(cuts)]
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_a_regression_on_partitions_has_the_objective_of_the_one_in_memory(loss):
+    X, y, cuts = numbers()
+    dX, dy = collections(X, y, cuts)
+    parameters = {"C": 0.1, "epsilon": 0.1, "tol": 1e-6, "loss": loss}
+    found, reference = LinearSVR(**parameters).fit(dX, dy), LinearSVR(**parameters).fit(X, y)
+    assert found.certificate_.relative <= found.tol
+    assert found.certificate_.dual <= reference.certificate_.primal
+    assert reference.certificate_.dual <= found.certificate_.primal
+    found.certificate_.check(certify(found, X, y))
+    assert float(found.score(dX, dy).compute()) == pytest.approx(found.score(X, y), rel=1e-9)
+
+
+def test_a_data_frame_of_three_classes():
+    X, _, _ = numbers(900, 4)
+    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])]
+    frame = pd.DataFrame(X, columns=list("pqrs")).assign(label=y)
+    partitions = dd.from_pandas(frame, npartitions=3)
+    model = LinearSVC().fit(partitions[list("pqrs")], partitions["label"])
+    assert model.feature_names_in_.tolist() == list("pqrs")
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    assert model.dual_coef_.shape == (3, 900)
+    assert (model.predict(partitions[list("pqrs")]).compute() == model.predict(frame[list("pqrs")])).all()
+    model.certificate_.check(certify(model, frame[list("pqrs")], y))
+
+
+def test_a_model_of_partitions_is_saved_with_its_duals(tmp_path):
+    X, y, cuts = classes()
+    dX, dy = collections(X, y, cuts)
+    model = LinearSVC(C=0.1).fit(dX, dy)
+    save(model, tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    same_bits(model, again)
+    again.certificate_.check(certify(again, dX, dy))
+
+
+def test_wide_rows_are_solved_without_a_matrix():
+    X, y = load("sms-spam")
+    dX, dy = collections(X, y, [0, 2000, 3000, X.shape[0]])
+    model = LinearSVC(C=0.1, tol=1e-3).fit(dX, dy)
+    assert model.certificate_.relative <= 1e-3
+    model.certificate_.check(certify(model, X, y))
+
+
+def test_a_newton_step_takes_four_rounds_at_most():
+    generator = np.random.default_rng(3)
+    X = generator.standard_normal((20_000, 20))
+    y = np.where(X[:, 0] + generator.standard_normal(20_000) > 0, 1, -1)
+    dX, dy = collections(X, y, [0, 5000, 20_000])
+    model = LinearSVC(tol=1e-6).fit(dX, dy)
+    # Two rounds to load and to sample, four for the certificate, and three an outer step besides its Newton steps.
+    assert model.rounds_ <= 4 * model.n_iter_ + 3 * len(model.history_) + 8
+
+
+def test_a_task_writes_to_nothing_but_the_vectors_that_it_declares(monkeypatch):
+    changed = []
+
+    def run_round(checked, state, message):
+        before = {
+            (key, name): values.copy() for key, part in state.parts.items() for name, values in part.vectors.items()
+        }
+        after = original(checked, state, message)
+        for key, part in state.parts.items():
+            for name, values in part.vectors.items():
+                if values.tobytes() != before[key, name].tobytes():
+                    changed.append(
+                        (key, name, [operation.task for operation in message.operations if hasattr(operation, "task")])
+                    )
+        return after
+
+    original = engine_module.run_round
+    monkeypatch.setattr(engine_module, "run_round", run_round)
+    X, y, cuts = classes()
+    LinearSVC(C=0.1, tol=1e-6).fit(*collections(X, y, cuts))
+    X, y, cuts = numbers()
+    LinearSVR(loss="squared_epsilon_insensitive", tol=1e-6).fit(*collections(X, y, cuts))
+    assert not changed
+
+
+def test_sums_of_partitions_are_those_of_the_tree(client):
+    executor = engine_module.ClusterExecutor(client)
+    parts = np.random.default_rng(0).standard_normal((19, 7))
+    answers = client.map(lambda part: [part, [part[0]]], list(parts), pure=False)
+    on_cluster, here = executor.added(answers), engine_module.add_answers(*([part, [part[0]]] for part in parts))
+    assert on_cluster[0].tobytes() == here[0].tobytes()
+    assert on_cluster[1] == here[1] == parts[:, 0].tolist()
+
+
+def test_the_bits_depend_on_the_partitions_alone(client):
+    """The threads of this process, two workers, one worker, chunks of unknown size; two fits at once on one cluster."""
+    X, y, cuts = classes()
+    dX, dy = collections(X, y, cuts)
+    with dask.config.set(scheduler="threads"):
+        here = LinearSVC(C=0.1, tol=1e-6).fit(dX, dy)
+    unknown = array_of_chunks(list(np.ravel(dX.to_delayed())), ((np.nan,) * 5, (X.shape[1],)), 0, X.dtype)
+    found = {}
+
+    def fit(name, data):
+        found[name] = LinearSVC(C=0.1, tol=1e-6).fit(data, dy)
+
+    threads = [threading.Thread(target=fit, args=arguments) for arguments in (("known", dX), ("unknown", unknown))]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    same_bits(here, found["known"])
+    same_bits(here, found["unknown"])
+    one_worker = next(iter(client.scheduler_info()["workers"]))
+    with dask.annotate(workers=[one_worker], allow_other_workers=False):
+        same_bits(here, LinearSVC(C=0.1, tol=1e-6).fit(dX.persist(), dy))
+
+
+def test_a_killed_worker_costs_a_recompute(client):
+    X, y, cuts = classes()
+    dX, dy = collections(X, y, cuts)
+    with dask.config.set(scheduler="threads"):
+        undisturbed = LinearSVC(C=0.1, tol=1e-6).fit(dX, dy)
+    processes = list(client.run(os.getpid).values())
+    n_steps = []
+
+    def kill(share, _):
+        n_steps.append(share)
+        if len(n_steps) == 3:
+            os.kill(processes[0], signal.SIGKILL)
+
+    token = step_listener.set(kill)
+    try:
+        model = LinearSVC(C=0.1, tol=1e-6).fit(dX, dy)
+    finally:
+        step_listener.reset(token)
+    assert len(n_steps) > 3
+    assert processes[0] not in client.run(os.getpid).values()
+    same_bits(undisturbed, model)
+    model.certificate_.check(certify(model, X, y))
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_goes_away_is_an_error_and_nothing_hangs(monkeypatch):
+    monkeypatch.setattr(engine_module, "PATIENCE_WITHOUT_WORKERS", 5.0)
+    X, y, cuts = classes()
+    dX, dy = collections(X, y, cuts)
+    n_steps = []
+
+    def close(share, _):
+        n_steps.append(share)
+        if len(n_steps) == 2:
+            cluster.close()
+
+    with (
+        distributed.LocalCluster(n_workers=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+    ):
+        token = step_listener.set(close)
+        try:
+            with pytest.raises(ClusterError):
+                LinearSVC(C=0.1, tol=1e-6).fit(dX, dy)
+        finally:
+            step_listener.reset(token)
+
+
+def test_cancelled_futures_are_an_error(client):
+    X, y, cuts = classes()
+    dX, dy = collections(X, y, cuts)
+
+    def cancel_all(*_):
+        client.cancel([distributed.Future(key, client) for key in list(client.futures)], force=True)
+
+    token = step_listener.set(cancel_all)
+    try:
+        with pytest.raises(ClusterError, match="cancelled"):
+            LinearSVC(C=0.1, tol=1e-6).fit(dX, dy)
+    finally:
+        step_listener.reset(token)
+
+
+def test_errors_name_the_partition():
+    X, y, cuts = numbers()
+    broken = X.copy()
+    broken[1500, 3] = np.nan
+    dX, dy = collections(broken, y, cuts)
+    with pytest.raises(ValueError, match=r"partition 2: .*X contains NaN"):
+        LinearSVR().fit(dX, dy)
+    dX, dy, _ = collections(X, np.where(np.arange(len(y)) == 2000, np.inf, y), cuts, y)
+    with pytest.raises(ValueError, match=r"partition 2: .*y contains inf"):
+        LinearSVR().fit(dX, dy)
+    dX, dy, dw = collections(X, y, cuts, np.where(np.arange(len(y)) == 500, -1.0, 1.0))
+    with pytest.raises(ValueError, match=r"partition 1: .*sample_weight"):
+        LinearSVR().fit(dX, dy, dw)
+
+
+def test_collections_that_do_not_fit_together_are_refused():
+    X, y, cuts = numbers()
+    labels = np.where(y > y.mean(), 1, -1)
+    dX, dy = collections(X, labels, cuts)
+    with pytest.raises(ValueError, match="X has 3 partitions and y has 2"):
+        LinearSVC().fit(dX, collections(X, labels, [0, 500, 3000])[1])
+    with pytest.raises(ValueError, match="partition 1: X and y must have as many rows"):
+        LinearSVC().fit(dX, collections(X, labels, [0, 1, 1001, 3000])[1])
+    with pytest.raises(ValueError, match=r"rechunk\(\{1: -1\}\)"):
+        LinearSVC().fit(dX.rechunk({1: 7}), dy)
+    with pytest.raises(TypeError, match="X is a Dask collection, and y is not"):
+        LinearSVC().fit(dX, labels)
+    with pytest.raises(TypeError, match="y is a Dask collection, and X is not"):
+        LinearSVC().fit(X, dy)
+    with pytest.raises(ValueError, match="only one class, 1"):
+        LinearSVC().fit(dX, da.ones_like(dy))
+    with pytest.raises(ValueError, match="all of its partitions are empty"):
+        LinearSVC().fit(*collections(X[:0], labels[:0], [0, 0, 0]))
+    frames = [dask.delayed(X[:100]), dask.delayed(X[:100, :5])]
+    ragged = array_of_chunks(frames, ((100, 100), (30,)), 0, float)
+    with pytest.raises(ValueError, match="partition 1: X has 5 columns; partition 0 has 30"):
+        LinearSVC().fit(ragged, da.from_array(labels[:200], chunks=100))
+
+
+def test_what_does_not_take_collections_says_what_to_use():
+    X, y, _ = numbers(300, 3)
+    dX, dy = collections(X, np.where(y > y.mean(), 1, -1), [0, 100, 300])
+    for model, advice in ((SVC(), "Nystroem"), (Perceptron(), "partial_fit"), (Lasso(), "compute")):
+        with pytest.raises(TypeError, match=f"does not take Dask collections: .*{advice}"):
+            model.fit(dX, dy)
+    with pytest.raises(TypeError, match="compute X and y"):
+        separate(dX, dy)
+    with pytest.raises(TypeError, match="compute X and y"):
+        SVC().fit(X, y > y.mean()).predict(dX)
+    for parameters in (
+        {"C": np.inf},
+        {"warm_start": True},
+        {"solver": "coordinate"},
+        {"selection": "cyclic"},
+        {"multi_class": "crammer_singer"},
+    ):
+        with pytest.raises(ValueError, match="collections"):
+            LinearSVC(**parameters).fit(dX, dy)
+
+
+def test_weights_of_zero_everywhere_are_refused():
+    X, y, _ = numbers(300, 3)
+    dX, dy, dw = collections(X, y, [0, 100, 300], np.zeros(300))
+    with pytest.raises(ValueError, match="sample_weight is zero for every row"):
+        LinearSVR().fit(dX, dy, dw)
+
+
+def test_a_fit_in_memory_does_not_import_dask():
+    code = """
+import sys, numpy as np
+from maxmargin import LinearSVC
+X = np.random.default_rng(0).standard_normal((50, 3))
+LinearSVC().fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0)
+print([name for name in ("dask", "distributed") if name in sys.modules])
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
