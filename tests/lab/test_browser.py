@@ -91,6 +91,8 @@ def wait_for_points(tab, count):
 
 
 def test_step_back_and_the_proof(page):
+    sent = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda text: sent.append(text)))
     page.opened()
     for step in (1, 2, 3):
         page.click("[data-name=step]")
@@ -100,6 +102,8 @@ def test_step_back_and_the_proof(page):
     assert page.locator(".mm-proof tr.good").count() >= 4
     assert page.locator(".mm-proof tr.bad").count() == 0
     assert "w + η" in page.locator(".mm-code [aria-current]").inner_text()
+    before = len(sent)
+    assert before > 0
     page.click("[data-name=back]")
     wait_for_step(page, 2)
     assert page.locator(".mm-proof").inner_text() != third
@@ -108,6 +112,7 @@ def test_step_back_and_the_proof(page):
     assert page.locator(".mm-proof").inner_text() == third
     page.locator(".mm-trace tr[data-step='1']").click()
     wait_for_step(page, 1)
+    assert len(sent) == before  # steps that were seen are kept in the tab
     page.click("[data-name=end]")
     page.wait_for_function("() => document.querySelector('.mm-say').textContent.includes('No mistake is left')")
 

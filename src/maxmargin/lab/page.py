@@ -52,6 +52,7 @@ class Page:
     def __init__(self, state: State | None = None, table: Table | None = None) -> None:
         self.state = state if state is not None else from_preset("separable")
         self.table = table if table is not None else table_of(self.state.data)
+        self.columns: tuple[int, int] | None
         self.columns, self.positive = TABLES.get(self.state.data, ((0, 1), -1))
         self.lesson: int | None = None
         self.undone: list[State] = []
@@ -191,7 +192,7 @@ class Page:
         changed = self.state.with_points(*table.points(columns, positive))
         self._remember()
         self._show(changed)
-        self.table, self.columns, self.positive = table, columns, positive  # type: ignore[assignment]
+        self.table, self.columns, self.positive = table, columns, positive
         return self._changed()
 
     def _hyperplane(self, event: dict[str, Any]) -> list[Message]:
