@@ -293,7 +293,8 @@ def test_csv_and_svmlight_are_read():
     np.testing.assert_array_equal(table.X, [[1, 2, 0], [2, 1, 1], [0, 0, 2]])
     table, _ = read_text("+1 1:0.5 3:2 # a comment\n-1 2:1e-3\n")
     np.testing.assert_array_equal(table.X, [[0.5, 0, 2], [0, 1e-3, 0]])
-    assert table.y == ("+1", "-1")
+    assert table.y == ("1", "-1")
+    assert table.points((0, 1))[1] == (1, -1)
     table, _ = read_text("1,2,1\n3,4,0\n")
     assert table.columns == ("column 1", "column 2")
 
