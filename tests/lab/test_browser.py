@@ -230,6 +230,9 @@ def test_the_keyboard_alone(page):
     for key in ("ArrowUp", "ArrowLeft", "Shift+Enter"):
         page.keyboard.press(key)
     wait_for_points(page, count + 1)
+    squares = page.locator(".mm-plane rect.point").count()
+    page.keyboard.press("f")
+    page.wait_for_function("n => document.querySelectorAll('.mm-plane rect.point').length === n", arg=squares - 1)
     page.keyboard.press("Delete")
     wait_for_points(page, count)
     page.keyboard.press("t")

@@ -113,7 +113,7 @@ function render({ model, el }) {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("tabindex", "0");
   svg.setAttribute("role", "application");
-  svg.setAttribute("aria-label", "The plane. Arrow keys move the cross, Enter adds a point, Shift+Enter one of the other class, Delete erases the nearest point, M takes or drops it, P picks it, T drags the hyperplane.");
+  svg.setAttribute("aria-label", "The plane. Arrow keys move the cross, Enter adds a point, Shift+Enter one of the other class, Delete erases the nearest point, M takes or drops it, F gives it the other class, P picks it, T drags the hyperplane.");
   const say = make("p", { class: "mm-say" });
   const live = make("div", { class: "mm-hidden", "aria-live": "polite", role: "status" });
   const play = button("▶ play", "play or pause (space)", () => setPlaying(!playing), { class: "mm-play" });
@@ -583,6 +583,10 @@ function render({ model, el }) {
     const row = event.target.dataset?.row;
     if (row !== undefined && !model.recorded) { event.preventDefault(); send({ type: "erase", row: Number(row) }); }
   });
+  svg.addEventListener("dblclick", (event) => {
+    const row = event.target.dataset?.row;
+    if (row !== undefined && !model.recorded && tool === "draw") send({ type: "flip", row: Number(row) });
+  });
   svg.addEventListener("focus", () => { if (view && !cross) cross = [view.cx, view.cy]; if (frames.length) drawPlane(); });
   svg.addEventListener("blur", () => { if (frames.length) drawPlane(); });
   svg.addEventListener("keydown", (event) => {
@@ -610,7 +614,8 @@ function render({ model, el }) {
       layers.taken = layers.taken === undefined && row >= 0 ? row : undefined;
       if (layers.taken !== undefined) cross = [...state.points[row]];
       speak(layers.taken === undefined ? "Dropped." : `Point ${row + 1} taken: the arrow keys move it.`, true);
-    } else if (event.key === "p" || event.key === "P") { const row = nearest(...cross); if (row >= 0) pick(row); }
+    } else if (event.key === "f" || event.key === "F") { const row = nearest(...cross); if (row >= 0) send({ type: "flip", row }); }
+    else if (event.key === "p" || event.key === "P") { const row = nearest(...cross); if (row >= 0) pick(row); }
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -919,9 +924,9 @@ function render({ model, el }) {
     const pasted = event.clipboardData?.getData("text");
     if (!dialog.open && !model.recorded && pasted && /[\n]/.test(pasted.trim())) send({ type: "paste", text: pasted });
   });
-  // Keys of the whole page; a control that has the focus keeps its own.
+  // Keys of the whole page (in a notebook: of the widget); a control that has the focus keeps its own.
   const keys = (event) => {
-    if (dialog.open || event.altKey || !(root.contains(event.target) || event.target === document.body)) return;
+    if (dialog.open || event.altKey || !(root.contains(event.target) || (event.target === document.body && (model.address || model.recorded)))) return;
     const own = event.target.matches?.("input, select, textarea, button, [role=application]");
     if ((event.ctrlKey || event.metaKey) && event.key === "z" && !event.target.matches?.("input, textarea")) { event.preventDefault(); if (!model.recorded) send({ type: "undo" }); return; }
     if (event.ctrlKey || event.metaKey) return;
