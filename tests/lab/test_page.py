@@ -1,5 +1,6 @@
 """The page's logic, without server and browser."""
 
+import base64
 import csv
 import io
 import json
@@ -7,6 +8,7 @@ import math
 import re
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -359,6 +361,17 @@ def test_no_event_breaks_the_page(kind, fields):
     assert not messages[-1].get("message", "").startswith("unexpected")
     json.dumps(messages, allow_nan=False)
     assert isinstance(page.state, State)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.dictionaries(st.sampled_from("adpqcs"), json_values, max_size=6),
+    st.sampled_from([{}, {"d": "xor"}, {"d": "xor", "a": "smo"}, {"p": [[0, 1, 1]], "a": "online"}]),
+)
+def test_no_address_breaks_the_page(content, sound):
+    packed = base64.urlsafe_b64encode(zlib.compress(json.dumps({**content, **sound}).encode())).decode().rstrip("=")
+    messages = Page(from_preset("xor")).handle({"type": "open", "code": f"1.{packed}"})
+    assert [message["type"] for message in messages[:3]] == ["catalog", "state", "frames"]
 
 
 @pytest.mark.parametrize("event", [None, 3, [], {}, {"type": 4}, {"type": "nothing"}, {"type": "open", "step": -1}])

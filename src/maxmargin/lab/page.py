@@ -78,7 +78,7 @@ class Page:
             if "step" in event:
                 self.state = replace(self.state, step=check_step(event["step"]))
             return handler(event)
-        except (ValueError, TypeError, OverflowError) as error:
+        except ValueError as error:
             message = str(error)[:500]
         except Exception as error:  # a fault of the page: the tab goes on where it was, and says so
             message = f"unexpected {type(error).__name__}: {error}"[:500]
