@@ -40,7 +40,7 @@ def test_the_command_prints_the_address_and_serves_the_file(tmp_path):
             address.replace("http", "ws") + "ws", origin=origin, max_size=None, open_timeout=60
         ) as socket:
             socket.send('{"type": "open"}')
-            _, state, _ = (json.loads(socket.recv(60)) for _ in range(3))
+            _, state, _ = (json.loads(socket.recv(120)) for _ in range(3))
         assert len(state["points"]) == 30
         assert state["table"]["columns"] == ["a", "b", "c"]
         assert state["table"]["shown"] == "principal components"

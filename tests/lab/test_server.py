@@ -66,7 +66,7 @@ def connect(server, address=None, **options):
 async def asked(socket, event, answers):
     """The answers to an event, which are as many as the page gives."""
     await socket.send(event if isinstance(event, (str, bytes)) else json.dumps(event))
-    return [json.loads(await asyncio.wait_for(socket.recv(), 60)) for _ in range(answers)]
+    return [json.loads(await asyncio.wait_for(socket.recv(), 120)) for _ in range(answers)]
 
 
 def test_it_listens_on_this_machine_only(served):

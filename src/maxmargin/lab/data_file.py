@@ -44,7 +44,7 @@ def page_maker(path: str, *, target: str | None, zero_based: bool) -> Callable[[
 
     def new_page() -> Page:
         page = Page(state, table)
-        page.columns, page.positive = columns, -1  # type: ignore[assignment]
+        page.columns, page.positive = columns, -1
         return page
 
     return new_page

@@ -66,8 +66,8 @@ def frame_of(state: State, step: lectures.Step) -> dict[str, Any]:
         "alpha": step.alpha,
         "margins": step.margins,
         "values": values_of(step),
-        "claims": [_claim(claim) for claim in step.claims],
-        "conditions": [_claim(claim) for claim in step.conditions],
+        "claims": [claim_row(claim) for claim in step.claims],
+        "conditions": [claim_row(claim) for claim in step.conditions],
         "classes": kkt_classes(state, step.alpha, step.margins),
         "line": algorithm.lines.get(step.reason, 0),
         "text": text_of(step),
@@ -89,8 +89,10 @@ def _hull_points(X: np.ndarray, y: np.ndarray, c: np.ndarray, intercept: bool) -
     return {"positive": c[y > 0] @ X[y > 0], "negative": c[y < 0] @ X[y < 0]}
 
 
-def _claim(claim: lectures.Claim) -> list[Any]:
-    return [claim.name, claim.formula, float(claim.left), claim.relation, float(claim.right), claim.holds]
+def claim_row(claim: lectures.Claim) -> list[Any]:
+    """Name, formula, left side, relation, right side, tolerance, and whether it holds."""
+    sides = float(claim.left), claim.relation, float(claim.right)
+    return [claim.name, claim.formula, *sides, float(claim.tolerance), claim.holds]
 
 
 def values_of(step: lectures.Step) -> dict[str, float]:

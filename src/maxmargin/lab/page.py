@@ -15,7 +15,7 @@ import numpy as np
 from maxmargin.lab.algorithms import ALGORITHMS, PARAMETERS
 from maxmargin.lab.export import csv_of, python_of
 from maxmargin.lab.facts import bound_facts, facts
-from maxmargin.lab.frames import first_frame, frame_of, jsonable
+from maxmargin.lab.frames import claim_row, first_frame, frame_of, jsonable
 from maxmargin.lab.lessons import LESSONS
 from maxmargin.lab.presets import PRESETS, TABLES, Table, table_of
 from maxmargin.lab.runs import Run, kernel_options, waits_for_click
@@ -52,6 +52,7 @@ class Page:
     def __init__(self, state: State | None = None, table: Table | None = None) -> None:
         self.state = state if state is not None else from_preset("separable")
         self.table = table if table is not None else table_of(self.state.data)
+        self.columns: tuple[int, int] | None
         self.columns, self.positive = TABLES.get(self.state.data, ((0, 1), -1))
         self.lesson: int | None = None
         self.undone: list[State] = []
@@ -77,7 +78,7 @@ class Page:
             if "step" in event:
                 self.state = replace(self.state, step=check_step(event["step"]))
             return handler(event)
-        except (ValueError, TypeError, OverflowError) as error:
+        except ValueError as error:
             message = str(error)[:500]
         except Exception as error:  # a fault of the page: the tab goes on where it was, and says so
             message = f"unexpected {type(error).__name__}: {error}"[:500]
@@ -191,7 +192,7 @@ class Page:
         changed = self.state.with_points(*table.points(columns, positive))
         self._remember()
         self._show(changed)
-        self.table, self.columns, self.positive = table, columns, positive  # type: ignore[assignment]
+        self.table, self.columns, self.positive = table, columns, positive
         return self._changed()
 
     def _hyperplane(self, event: dict[str, Any]) -> list[Message]:
@@ -326,8 +327,7 @@ class Page:
         return self.state["intercept"] if self.state.algorithm == "kernel" else self.state.algorithm == "smo"
 
     def _measured(self, what: str, values: dict[str, float], claims: list[Any]) -> Message:
-        listed = [[claim.name, claim.formula, claim.left, claim.relation, claim.right, claim.holds] for claim in claims]
-        return jsonable({"type": "measured", "what": what, "values": values, "claims": listed})
+        return jsonable({"type": "measured", "what": what, "values": values, "claims": [*map(claim_row, claims)]})
 
     @staticmethod
     def catalog() -> Message:

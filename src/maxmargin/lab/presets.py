@@ -28,8 +28,12 @@ class Table:
 
     @property
     def classes(self) -> list[str]:
-        """The class names, the first of which is -1 by default, or the only one against all others."""
-        return sorted(set(self.y))
+        """The class names in the order of their numbers, or of the alphabet; by default the last one is +1."""
+        names = sorted(set(self.y))
+        try:
+            return sorted(names, key=float)
+        except ValueError:
+            return names
 
     def points(self, columns: tuple[int, int] | None, positive: int = -1) -> Points:
         """Two columns, or for None two principal components, to six digits; one class is +1, all others are -1."""

@@ -139,7 +139,10 @@ def decode(text: Any) -> State:
         content = json.loads(plain) if unpacker.eof else None
     except (ValueError, zlib.error, RecursionError):
         content = None
-    if not isinstance(content, dict) or not isinstance(content.get("q", {}), dict):
+    kinds = {"q": dict, "c": list}
+    if not isinstance(content, dict) or not all(
+        isinstance(content.get(key, kind()), kind) for key, kind in kinds.items()
+    ):
         raise ValueError("the state in the address is damaged: copy the whole address.")
     if "d" in content:
         state = from_preset(_name(content["d"], PRESETS, "data set"))

@@ -35,6 +35,7 @@ def read_text(text: str) -> tuple[Table, str]:
     is_svmlight = all(_PAIR.fullmatch(word) for line in lines[:5] for word in line.partition("#")[0].split()[1:])
     has_pairs = any(_PAIR.search(line) for line in lines[:5])
     table = _svmlight(lines) if is_svmlight and has_pairs else _csv(lines)
+    table = Table(table.X, tuple(map(_label, table.y)), table.columns)
     if len(set(table.y)) < 2:
         raise ValueError("the text has one label only: rows of two classes are needed.")
     n = len(table.y)
@@ -94,6 +95,11 @@ def _csv(lines: list[str]) -> Table:
         X[number - 1 - (names is not None)] = [_number(row[column], number) for column in others]
     columns = tuple(names[column][:40] if names is not None else f"column {column + 1}" for column in others)
     return Table(X, tuple(row[target][:40] for row in rows), columns)
+
+
+def _label(text: str) -> str:
+    """One name for all ways to write a number: "+1", "1" and "1.0" are one class."""
+    return f"{float(text):g}" if _is_number(text) else text
 
 
 def _is_number(text: str) -> bool:

@@ -113,7 +113,7 @@ function render({ model, el }) {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("tabindex", "0");
   svg.setAttribute("role", "application");
-  svg.setAttribute("aria-label", "The plane. Arrow keys move the cross, Enter adds a point, Shift+Enter one of the other class, Delete erases the nearest point, M takes or drops it, P picks it, T drags the hyperplane.");
+  svg.setAttribute("aria-label", "The plane. Arrow keys move the cross, Enter adds a point, Shift+Enter one of the other class, Delete erases the nearest point, M takes or drops it, F gives it the other class, P picks it, T drags the hyperplane.");
   const say = make("p", { class: "mm-say" });
   const live = make("div", { class: "mm-hidden", "aria-live": "polite", role: "status" });
   const play = button("▶ play", "play or pause (space)", () => setPlaying(!playing), { class: "mm-play" });
@@ -583,6 +583,10 @@ function render({ model, el }) {
     const row = event.target.dataset?.row;
     if (row !== undefined && !model.recorded) { event.preventDefault(); send({ type: "erase", row: Number(row) }); }
   });
+  svg.addEventListener("dblclick", (event) => {
+    const row = event.target.dataset?.row;
+    if (row !== undefined && !model.recorded && tool === "draw") send({ type: "flip", row: Number(row) });
+  });
   svg.addEventListener("focus", () => { if (view && !cross) cross = [view.cx, view.cy]; if (frames.length) drawPlane(); });
   svg.addEventListener("blur", () => { if (frames.length) drawPlane(); });
   svg.addEventListener("keydown", (event) => {
@@ -610,22 +614,26 @@ function render({ model, el }) {
       layers.taken = layers.taken === undefined && row >= 0 ? row : undefined;
       if (layers.taken !== undefined) cross = [...state.points[row]];
       speak(layers.taken === undefined ? "Dropped." : `Point ${row + 1} taken: the arrow keys move it.`, true);
-    } else if (event.key === "p" || event.key === "P") { const row = nearest(...cross); if (row >= 0) pick(row); }
+    } else if (event.key === "f" || event.key === "F") { const row = nearest(...cross); if (row >= 0) send({ type: "flip", row }); }
+    else if (event.key === "p" || event.key === "P") { const row = nearest(...cross); if (row >= 0) pick(row); }
     else return;
     event.preventDefault();
     event.stopPropagation();
   });
 
   // The proof.
-  function claimRow([name, formula, left, relation, right, holds], optimum) {
+  function claimRow([name, formula, left, relation, right, tolerance, holds], optimum) {
     const [l, r] = [number(left), number(right)], sign = { "<=": "≤", ">=": "≥" }[relation] ?? relation;
     const [small, large] = relation === ">=" || relation === ">" ? [r, l] : [l, r];
     const share = relation !== "=" && large > 0 && small >= 0 && Number.isFinite(large) ? Math.min(1, small / large) : null;
     const meter = share === null || optimum ? "" : `<span class="mm-meter" title="${fmt(100 * share, 2)} % of the bound"><i style="width:${(100 * share).toFixed(1)}%"></i></span>`;
+    // What holds only up to the tolerance says so.
+    const exact = { "<=": l <= r, "<": l < r, ">=": l >= r, ">": l > r, "=": l === r }[relation];
+    const within = holds && !exact && fmt(l) !== fmt(r) ? `<br><small title="the tolerance">± ${fmt(tolerance, 1)}</small>` : "";
     const verdict = holds ? "good" : optimum ? "open" : "bad";
     const mark = holds ? "✓" : optimum ? "○" : "✗";
     const words = holds ? "holds" : optimum ? "does not hold yet" : "does not hold";
-    return `<tr class="${verdict}"><td title="${words}" aria-label="${words}">${mark}</td><td><span class="mm-name">${escaped(name)}</span><span class="mm-formula">${escaped(pretty(formula))}</span>${meter}</td><td>${fmt(l)} ${sign} ${fmt(r)}</td></tr>`;
+    return `<tr class="${verdict}"><td title="${words}" aria-label="${words}">${mark}</td><td><span class="mm-name">${escaped(name)}</span><span class="mm-formula">${escaped(pretty(formula))}</span>${meter}</td><td>${fmt(l)} ${sign} ${fmt(r)}${within}</td></tr>`;
   }
   function measuredText() {
     const v = measured.values;
@@ -680,7 +688,7 @@ function render({ model, el }) {
     const f = frame(), n = state.points.length, width = widths.bars, height = 116, base = height - 14, top = 12;
     const alpha = (measured?.alpha ?? f.alpha ?? []).map(number), svm = catalog.algorithms[state.algorithm].svm, C = number(state.values.C);
     const most = svm && Number.isFinite(C) ? C : Math.max(...alpha, state.algorithm === "hulls" ? 1 : 0) || 1;
-    dualsTitle.textContent = `${pretty(catalog.algorithms[state.algorithm].duals)}${measured?.alpha ? " (yours)" : ""}`;
+    dualsTitle.textContent = `${pretty(catalog.algorithms[state.algorithm].duals)}${measured?.alpha ? " (yours)" : ""}${hot >= 0 && hot < n ? `; point ${hot + 1}: ${fmt(alpha[hot], 3)}, y f = ${fmt(f.margins[hot], 3)}` : ""}`;
     layers.most = most;
     const left = 46, wide = (width - left - 4) / Math.max(1, n), parts = [`<line x1="${left}" x2="${width}" y1="${base}" y2="${base}" stroke="#c3ccd5"/><line x1="${left}" x2="${width}" y1="${top}" y2="${top}" stroke="#c3ccd5" stroke-dasharray="3 3"/>`,
       `<text x="${left - 5}" y="${top + 4}" text-anchor="end" font-size="11.5" fill="#52606d">${svm && Number.isFinite(C) ? `C=${fmt(C, 3)}` : fmt(most, 2)}</text><text x="${left - 5}" y="${base + 4}" text-anchor="end" font-size="11.5" fill="#52606d">0</text>`];
@@ -703,7 +711,6 @@ function render({ model, el }) {
       layers.barShapes = draw(bars, "g");
       for (let row = 0; row < n; row += 1) draw(bars, "rect", { x: left + row * wide, y: top - 6, width: wide, height: height - top + 6, fill: "transparent", "data-row": row });
     }
-    if (hot >= 0 && hot < n) parts.push(`<text x="${width - 4}" y="9" text-anchor="end" font-size="11.5" fill="#17212b">point ${hot + 1}: ${fmt(alpha[hot])}, y f = ${fmt(f.margins[hot])}</text>`);
     layers.barShapes.innerHTML = parts.join("");
     drawBox(f, C);
     const entries = svm ? [[COLOURS.zero, "α = 0: outside"], [COLOURS.free, "0 < α < C: on the margin"], [COLOURS.inside, "α = C: inside"], [COLOURS.ink, "▲ violates KKT"]] : [[COLOURS.plus, "class +1"], [COLOURS.minus, "class −1"]];
@@ -767,10 +774,10 @@ function render({ model, el }) {
   });
 
   // The curves.
-  const SERIES = ["#0072b2", "#d55e00", "#009e73", "#a3457c"], DASHES = ["", "6 3", "2 3", "8 2 2 2"];
+  const CHART_LEFT = 52, SERIES = ["#0072b2", "#d55e00", "#009e73", "#a3457c"], DASHES = ["", "6 3", "2 3", "8 2 2 2"];
   function drawCharts() {
     const specs = catalog.algorithms[state.algorithm].charts, until = Math.min(cursor, frames.length - 1);
-    const width = widths.charts, height = 92, left = 46, right = width - 8, top = 20, base = height - 6;
+    const width = widths.charts, height = 92, left = CHART_LEFT, right = width - 8, top = 20, base = height - 6;
     while (charts.children.length < specs.length) { const chart = document.createElementNS(SVG, "svg"); chart.setAttribute("role", "img"); charts.append(chart); }
     while (charts.children.length > specs.length) charts.lastChild.remove();
     const every = Math.max(1, Math.ceil(until / 240));
@@ -788,7 +795,7 @@ function render({ model, el }) {
       if (scaled(high) - scaled(low) < 1e-12 * Math.max(1, Math.abs(high))) { if (logarithmic && !keys.includes("bound")) { low /= 2; high *= 2; } else { high += Math.max(0.5, 0.1 * Math.abs(high)); low = Math.min(low, 0); } }
       const x = (k) => left + ((k - 1) / Math.max(1, until - 1)) * (right - left), y = (v) => base - ((scaled(v) - scaled(low)) / (scaled(high) - scaled(low))) * (base - top);
       const names = keys.map((key, k) => { const now = series[k].at(-1); return `<tspan fill="${SERIES[k]}" font-weight="600">${k ? "  " : ""}${key === "updates" ? "updates" : escaped(key)} ${now ? fmt(now[1]) : "–"}</tspan>`; }).join("");
-      const marks = [low, high].map((v) => `<text x="${left - 5}" y="${y(v) + (v === low ? 0 : 8)}" text-anchor="end" font-size="11" fill="#52606d">${fmt(v, 3)}</text>`).join("");
+      const marks = [low, high].map((v) => `<text x="${left - 5}" y="${y(v) + (v === low ? 0 : 8)}" text-anchor="end" font-size="11" fill="#52606d">${fmt(v, Math.abs(v) < 0.01 ? 1 : 3)}</text>`).join("");
       const lines = series.map((found, k) => (found.length > 1 ? `<polyline fill="none" stroke="${SERIES[k]}" stroke-width="2" stroke-dasharray="${DASHES[k]}" points="${found.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join(" ")}"/>` : "") + (found.length ? `<circle cx="${x(found.at(-1)[0])}" cy="${y(found.at(-1)[1])}" r="3" fill="${SERIES[k]}"/>` : "")).join("");
       const chart = charts.children[which];
       chart.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -803,7 +810,7 @@ function render({ model, el }) {
     if (!chart || cursor < 2) return;
     const area = chart.getBoundingClientRect(), x = ((event.clientX - area.left) / area.width) * widths.charts;
     setPlaying(false);
-    go(Math.max(1, Math.min(cursor, Math.round(1 + ((x - 46) / (widths.charts - 54)) * (cursor - 1)))));
+    go(Math.max(1, Math.min(cursor, Math.round(1 + ((x - CHART_LEFT) / (widths.charts - CHART_LEFT - 8)) * (cursor - 1)))));
   });
 
   // The trace.
@@ -876,8 +883,8 @@ function render({ model, el }) {
     lessonBox.hidden = number_ === null;
     if (number_ === null) return;
     const lesson = catalog.lessons[number_];
-    lessonBox.replaceChildren(make("b", {}, `${number_ + 1}. ${lesson.title}`), make("p", {}, lesson.idea), make("p", {}, make("strong", {}, "Before you play: "), lesson.question),
-      answerShown ? make("p", { class: "mm-answer" }, lesson.answer) : button("show the answer", "show the answer", () => { answerShown = true; drawLesson(); }));
+    lessonBox.replaceChildren(make("b", {}, `${number_ + 1}. ${lesson.title}`), make("p", {}, pretty(lesson.idea)), make("p", {}, make("strong", {}, "Before you play: "), lesson.question),
+      answerShown ? make("p", { class: "mm-answer" }, pretty(lesson.answer)) : button("show the answer", "show the answer", () => { answerShown = true; drawLesson(); }));
   }
   lessonMenu.addEventListener("change", () => { setPlaying(false); if (lessonMenu.value !== "") model.send({ type: "lesson", number: Number(lessonMenu.value) }); });
   dataMenu.addEventListener("change", () => { setPlaying(false); model.send({ type: "preset", name: dataMenu.value }); });
@@ -917,9 +924,9 @@ function render({ model, el }) {
     const pasted = event.clipboardData?.getData("text");
     if (!dialog.open && !model.recorded && pasted && /[\n]/.test(pasted.trim())) send({ type: "paste", text: pasted });
   });
-  // Keys of the whole page; a control that has the focus keeps its own.
+  // Keys of the whole page (in a notebook: of the widget); a control that has the focus keeps its own.
   const keys = (event) => {
-    if (dialog.open || event.altKey || !(root.contains(event.target) || event.target === document.body)) return;
+    if (dialog.open || event.altKey || !(root.contains(event.target) || (event.target === document.body && (model.address || model.recorded)))) return;
     const own = event.target.matches?.("input, select, textarea, button, [role=application]");
     if ((event.ctrlKey || event.metaKey) && event.key === "z" && !event.target.matches?.("input, textarea")) { event.preventDefault(); if (!model.recorded) send({ type: "undo" }); return; }
     if (event.ctrlKey || event.metaKey) return;
