@@ -88,19 +88,6 @@ def test_logistic_regression_on_long_rows_takes_bounded_steps(solver, C):
     assert model.n_iter_ <= (20_000 if solver == "gradient" else 300) * 16
 
 
-def test_a_penalised_logistic_model_with_an_intercept_needs_every_class():
-    X, y = load_wine(return_X_y=True)
-    for weights in ({"sample_weight": (y > 0).astype(float)}, {}):
-        model = LogisticRegression(C=1.0, class_weight=None if weights else {0: 0.0})
-        with pytest.raises(ValueError, match="zero for all rows of class 0"):
-            model.fit(X, y, **weights)
-    # Without an intercept there is a minimum.
-    model = LogisticRegression(C=1.0, fit_intercept=False).fit(
-        X / X.max(axis=0), y, sample_weight=(y > 0).astype(float)
-    )
-    assert model.status_ is Status.SOLVED
-
-
 def test_a_run_that_does_not_halve_its_gap_has_stalled():
     stall = StallTest(1000.0, gap_share=1e-3, halving_patience=50.0)
     gaps = 0.999 ** np.arange(2000)

@@ -230,6 +230,11 @@ def test_extreme_rows_crash_nothing(X, fit_intercept, normalize):
         MarginPerceptron(fit_intercept=fit_intercept, normalize=normalize, max_iter=50),
         MarginPerceptron(fit_intercept=fit_intercept, normalize=normalize, max_iter=50, accelerated=True),
     ):
+        if normalize and not fit_intercept and X[1] == [-5e-324]:
+            # Its direction is lost: a quotient by its length has no digits.
+            with pytest.raises(ValueError, match="rows shorter than 1e-300"):
+                model.fit(X, [1, -1])
+            continue
         model.fit(X, [1, -1])
         bracket = getattr(model.certificate_, "bracket", model.certificate_)
         assert not (bracket.separates and not truth)

@@ -14,7 +14,7 @@ from maxmargin.engine.dask import DaskEngine
 from maxmargin.loops.products import compute_scores
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
 from maxmargin.problems.partitioned import PartitionedSVM
-from maxmargin.solvers.core import Monitor, Options, Result
+from maxmargin.solvers.core import Monitor, Options, Result, solver
 from maxmargin.solvers.core.hessian import combination
 from maxmargin.solvers.core.subsample import ROWS_PER_COLUMN as FEWEST_ROWS_PER_COLUMN
 from maxmargin.solvers.linear import newton
@@ -34,6 +34,7 @@ class Start:
     sigma: float
 
 
+@solver()
 def solve(
     problem: PartitionedSVM, options: Options, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
