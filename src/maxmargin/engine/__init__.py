@@ -5,8 +5,8 @@ the rows. A solver sees two methods: ``map`` returns one result a block, in bloc
 over a fixed binary tree on the block index. The same blocks give the same bits, whatever runs them.
 """
 
-from maxmargin.engine.base import Answer, Block, Engine
+from maxmargin.engine.base import Answer, Block, Engine, row_task
 from maxmargin.engine.memory import MemoryEngine
 from maxmargin.engine.threads import RangeThreads, Threads
 
-__all__ = ["Answer", "Block", "Engine", "MemoryEngine", "RangeThreads", "Threads"]
+__all__ = ["Answer", "Block", "Engine", "MemoryEngine", "RangeThreads", "Threads", "row_task"]

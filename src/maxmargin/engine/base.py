@@ -17,6 +17,13 @@ class HasPoints(Protocol):
 
 
 ProblemT = TypeVar("ProblemT", bound=HasPoints)
+TaskT = TypeVar("TaskT", bound=Callable[..., Any])
+
+
+def row_task(task: TaskT) -> TaskT:
+    """Declare a task that does a few operations a row and reads no entries: short vectors are not worth a thread."""
+    task.is_row_task = True  # type: ignore[attr-defined]
+    return task
 
 
 class Block(Generic[ProblemT]):

@@ -12,6 +12,9 @@ from maxmargin.engine.threads import ENTRIES_PER_BLOCK, MOST_BLOCKS, Threads
 
 # Tasks return vectors over the columns: with at least so many entries a column in a block, adding them costs little.
 ENTRIES_PER_COLUMN = 8
+# Vectors on which a few operations take less time than waking a thread.
+ROWS_WITHOUT_THREADS = 1 << 18
+CALLING_THREAD = Threads(1)
 
 
 T = TypeVar("T")
@@ -74,7 +77,7 @@ class MemoryEngine(Engine[ProblemT]):
         blocks = self._cut(MOST_BLOCKS)
         if len(blocks) == 1:
             return [task(blocks[0], *arguments)]
-        return self.threads.run([partial(task, block, *arguments) for block in blocks])
+        return self._threads_for(task).run([partial(task, block, *arguments) for block in blocks])
 
     def sum(
         self,
@@ -90,7 +93,7 @@ class MemoryEngine(Engine[ProblemT]):
         blocks = self._cut(MOST_BLOCKS if most is None else most)
         if len(blocks) == 1:
             return task(blocks[0], *arguments)
-        return tree_sum([partial(task, block, *arguments) for block in blocks], self.threads)
+        return tree_sum([partial(task, block, *arguments) for block in blocks], self._threads_for(task))
 
     def do(self, task: Callable[..., None], *arguments: Any, writes: tuple[str, ...] = ()) -> None:  # noqa: ARG002
         """Call a task without a result, now."""
@@ -103,6 +106,11 @@ class MemoryEngine(Engine[ProblemT]):
     def ask_all(self, task: Callable[..., Any], *arguments: Any, writes: tuple[str, ...] = ()) -> Answer:  # noqa: ARG002
         """The results of all blocks, now."""
         return Answer(self.map(task, *arguments))
+
+    def _threads_for(self, task: Callable[..., Any]) -> Threads:
+        """The calling thread alone for a task on short vectors; the blocks, and so the bits, are the same."""
+        is_short = self.n_rows <= ROWS_WITHOUT_THREADS and getattr(task, "is_row_task", False)
+        return CALLING_THREAD if is_short else self.threads
 
     def _cut(self, most: int) -> list[Block[ProblemT]]:
         """Cut the rows into a power of two of blocks, which two, four or eight threads share evenly."""

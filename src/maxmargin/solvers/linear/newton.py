@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.engine import Answer, Block, Engine, MemoryEngine, Threads
+from maxmargin.engine import Answer, Block, Engine, MemoryEngine, Threads, row_task
 from maxmargin.loops.newton import (
     LINEAR_NEGATIVE,
     LINEAR_POSITIVE,
@@ -390,6 +390,7 @@ def _derivatives_along_step(block: Block[LinearSVMProblem], sigma: float, length
     return np.array([derivative_along_step(block.problem.loss, active, t) for t in lengths])
 
 
+@row_task
 def _mark_active(block: Block[LinearSVMProblem], sigma: float, radius: float) -> int:
     """Mark the rows whose duals move if scores change by up to ``radius``; return their number."""
     block["start"][:] = block["scores"]
@@ -406,20 +407,24 @@ def _rescore(block: Block[LinearSVMProblem], w: np.ndarray, b: float) -> float:
     return _largest_change(block)
 
 
+@row_task
 def _largest_change(block: Block[LinearSVMProblem]) -> float:
     return float(np.abs(block["scores"] - block["start"]).max(initial=0.0))
 
 
+@row_task
 def _total_loss(block: Block[LinearSVMProblem]) -> float:
     """The sum of the losses, divided by C."""
     part = block.problem.part(block.rows)
     return float(part.losses(block["scores"]).sum()) / part.C
 
 
+@row_task
 def _copy(block: Block[LinearSVMProblem], source: str, target: str) -> None:
     block[target][:] = block[source]
 
 
+@row_task
 def _keep_duals(block: Block[LinearSVMProblem], up: float, down: float) -> None:
     """Keep multiples of the positive and of the negative duals as dual incumbent."""
     duals, kept = block["duals"], block["kept"]

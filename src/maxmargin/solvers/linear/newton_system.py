@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
-from maxmargin.engine import Answer, Block, Engine, MemoryEngine, Threads
+from maxmargin.engine import Answer, Block, Engine, MemoryEngine, Threads, row_task
 from maxmargin.loops.products import hessian_diagonal, hessian_product
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
@@ -213,12 +213,14 @@ class _RowsAlone:
     points: Points
 
 
+@row_task
 def _begin(block: Block[LinearSVMProblem]) -> None:
     """No row is in the Gram matrix."""
     block["weights"][:] = block.problem.loss.weights[block.index]
     block["held"][:] = False
 
 
+@row_task
 def count_free(block: Block[LinearSVMProblem]) -> np.ndarray:
     """The number of free rows, and of those that are not as the Gram matrix has them."""
     free = block["free"]
@@ -236,6 +238,7 @@ def _images_of_block(block: Block[LinearSVMProblem], basis: np.ndarray) -> np.nd
     return images
 
 
+@row_task
 def _mark_changed(block: Block[LinearSVMProblem], afresh: bool) -> None:
     free, held, changed = block["free"], block["held"], block["changed"]
     changed[:] = free if afresh else free != held
