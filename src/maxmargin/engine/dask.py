@@ -40,7 +40,7 @@ from maxmargin.engine.threads import Threads
 SHORT_MESSAGE = 1 << 12
 # Results that a task of a worker adds up: fewer tasks, more memory.
 ADDED_AT_ONCE = 8
-# Seconds between looks at the cluster while a round runs, and those after which one without workers counts as lost.
+# Seconds between checks of the cluster while a round runs, and those after which one without workers counts as lost.
 PATIENCE, PATIENCE_WITHOUT_WORKERS = 1.0, 30.0
 
 

@@ -105,7 +105,7 @@ LESSONS = (
     ),
     Lesson(
         "What does C pay for?",
-        "C is the price of a unit of slack: large C follows the outlier, small C ignores it for a wider margin.",
+        "C is the penalty of a unit of slack: large C follows the outlier, small C ignores it for a wider margin.",
         "Slide C from 0.01 to infinity. Where does the hyperplane start to turn towards the outlier?",
         "When C is small, the outlier's dual sits at C and its pull is bounded; near C = inf it dictates the margin.",
         "outlier", "smo", {"C": 0.1},

@@ -186,7 +186,7 @@ class RowOrder:
     n : int
         The number of rows.
     seed : int
-        The order of pass k depends on the seed and k only, so that a run can be gone on with anywhere.
+        The order of pass k depends on the seed and k only, so that a run can be resumed at any step.
     max_passes : int
         The run ends after this many times n evaluations (a sequence ends by itself).
     names : tuple of str

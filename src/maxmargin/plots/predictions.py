@@ -30,7 +30,7 @@ class PredictionDisplay(Display):
     """f(x) along one column, the others fixed, among the points.
 
     Of a :class:`BayesianRegression` with the predictive interval and the interval of the mean; of a support vector
-    regression with the tube of width epsilon and the support vectors.
+    regression with the epsilon-insensitive band and the support vectors.
 
     Parameters
     ----------
