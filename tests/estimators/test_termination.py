@@ -167,10 +167,12 @@ def test_max_time_is_kept(name):
     model = LONG[name]
     clone(model).set_params(max_iter=50).fit(X[:200], y[:200])  # compiles
     started = time.perf_counter()
-    model.set_params(max_time=0.5).fit(X, y)
+    model.set_params(max_time=0.2).fit(X, y)
+    elapsed = time.perf_counter() - started
     # Less than two seconds on an idle machine.
-    assert time.perf_counter() - started < 8.0
-    assert model.status_ is Status.TIME_LIMIT
+    assert elapsed < 8.0
+    # Only a run that ends before the limit may end for another reason.
+    assert model.status_ is Status.TIME_LIMIT or elapsed < 0.2
 
 
 def test_a_start_from_a_subsample_can_be_interrupted():
