@@ -37,7 +37,7 @@ for selection in ("random", "cyclic", "greedy"):
     for C in (0.01, 1.0):
         for loss in ("hinge", "squared_hinge"):
             for fit_intercept in (True, False):
-                model = LinearSVC(C, loss=loss, fit_intercept=fit_intercept, solver="coordinate", selection=selection)
+                model = LinearSVC(C=C, loss=loss, fit_intercept=fit_intercept, solver="coordinate", selection=selection)
                 model.fit(X, X[:, 0] > X[:, 2] ** 2, sample_weight=weights)
 print("done")
 """
