@@ -70,6 +70,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "min_reported_time": 10**6,
     "within_subsection_order": "FileNameSortKey",
+    "reset_argv": "gallery_arguments.arguments_of",
 }
 
 suppress_warnings = ["config.cache"]
