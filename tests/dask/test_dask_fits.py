@@ -33,7 +33,10 @@ from maxmargin import (
     separate,
 )
 from maxmargin import load as load_model
+from maxmargin.certificates import bracket_hard_margin
+from maxmargin.data import Dataset, Points
 from maxmargin.engine.dask import ClusterError, array_of_chunks
+from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers.core import step_listener
 from real_data import load
 
@@ -136,7 +139,7 @@ def test_squared_errors_on_partitions_have_the_solution_of_those_in_memory(lam, 
     weights[1000 : 1000 + n_zero] = 0.0
     X = sp.csr_array(np.where(np.abs(X) > 0.3, X, 0.0)) if sparse else X
     dX, dy, dw = collections(X, y, cuts, weights)
-    model = BayesianRegression if lam is None else partial(Ridge, lam)
+    model = BayesianRegression if lam is None else partial(Ridge, alpha=lam)
     found, reference = (model(fit_intercept=intercept).fit(*data) for data in ((dX, dy, dw), (X, y, weights)))
     assert found.status_ == "solved"
     agree(found, reference, (dX, dy, dw), (X, y, weights))
@@ -164,12 +167,12 @@ def test_regressions_on_wide_rows_are_solved_without_a_matrix():
     X, y = load("sms-spam")
     targets = np.where(y == y.max(), 1.0, -1.0)
     dX, dy = collections(X, targets, [0, 2000, 3000, X.shape[0]])
-    for model in (Ridge(1.0, tol=1e-4), LogisticRegression(C=1.0, tol=1e-3)):
+    for model in (Ridge(alpha=1.0, tol=1e-4), LogisticRegression(C=1.0, tol=1e-3)):
         model.fit(dX, dy)
         assert model.certificate_.relative <= model.tol
         model.certificate_.check(certify(model, X, targets))
-    with pytest.raises(ValueError, match="lam above zero"):
-        Ridge(0.0).fit(dX, dy)
+    with pytest.raises(ValueError, match="alpha above zero"):
+        Ridge(alpha=0.0).fit(dX, dy)
     with pytest.raises(ValueError, match="too few rows"):
         BayesianRegression().fit(dX, dy)
 
@@ -178,13 +181,38 @@ def test_least_squares_of_columns_far_from_zero_and_of_dependent_ones():
     X, y, cuts = numbers()
     dX, dy = collections(X + 1e3, y, cuts)
     np.testing.assert_allclose(BayesianRegression().fit(dX, dy).coef_, BayesianRegression().fit(X, y).coef_, rtol=1e-9)
-    assert Ridge(1.0).fit(dX, dy).status_ == "solved"
+    assert Ridge(alpha=1.0).fit(dX, dy).status_ == "solved"
     twice = np.hstack([X, X[:, :2]])
     dX, dy = collections(twice, y, cuts)
     with pytest.raises(ValueError, match="combinations of others"):
         BayesianRegression().fit(dX, dy)
     # Of several solutions, the shortest one.
-    np.testing.assert_allclose(Ridge(0.0).fit(dX, dy).coef_, Ridge(0.0).fit(twice, y).coef_, rtol=1e-8)
+    np.testing.assert_allclose(Ridge(alpha=0.0).fit(dX, dy).coef_, Ridge(alpha=0.0).fit(twice, y).coef_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_separability_of_partitions_is_that_of_all_rows(noise, intercept):
+    generator = np.random.default_rng(5)
+    X = generator.standard_normal((20_000, 8))
+    y = np.where(X[:, 0] + 0.3 * X[:, 1] + noise * generator.standard_normal(20_000) > 0, "yes", "no")
+    dX, dy = collections(X, y, [0, 1, 7000, 7000, 20_000])
+    found, reference = separate(dX, dy, intercept), separate(X, y, intercept)
+    assert found.separable is reference.separable is (noise == 0.0)
+    assert found.status == reference.status
+    weights, signs = found.hull_weights.compute(), np.where(y == "yes", 1.0, -1.0)
+    assert list(found.hull_weights.chunks[0]) == [1, 6999, 0, 13_000]
+    problem = HardMarginProblem(Dataset(Points(X), signs), intercept)
+    bracket = bracket_hard_margin(problem, found.coef, found.intercept, weights * signs)
+    if found.separable:
+        assert found.certificate.relative <= 1e-6
+        # Both bounds hold for all rows.
+        assert bracket.lower == pytest.approx(found.certificate.lower, rel=1e-9)
+        assert found.certificate.lower <= reference.certificate.upper
+        assert reference.certificate.lower <= found.certificate.upper
+    else:
+        assert bracket.hulls_meet
+    assert found.rounds <= 12
 
 
 @pytest.mark.parametrize("model", [LinearSVC(), LogisticRegression(C=1.0)], ids=["svc", "logistic"])
@@ -210,7 +238,7 @@ def test_a_time_limit_holds_on_partitions():
     assert LinearSVC(C=0.1, max_time=60.0).fit(dX, dy).status_ == "solved"
 
 
-@pytest.mark.parametrize("model", [LogisticRegression(C=1.0), Ridge(1.0), BayesianRegression()], ids=repr)
+@pytest.mark.parametrize("model", [LogisticRegression(C=1.0), Ridge(alpha=1.0), BayesianRegression()], ids=repr)
 def test_regressions_of_partitions_are_saved_with_their_dual_point(model, tmp_path):
     X, y, _ = numbers(600, 5)
     y = np.sign(y - y.mean()) if isinstance(model, LogisticRegression) else y
@@ -414,9 +442,15 @@ def test_what_does_not_take_collections_says_what_to_use():
         with pytest.raises(TypeError, match=f"does not take Dask collections: .*{advice}"):
             model.fit(dX, dy)
     with pytest.raises(TypeError, match="compute X and y"):
-        separate(dX, dy)
-    with pytest.raises(TypeError, match="compute X and y"):
         SVC().fit(X, y > y.mean()).predict(dX)
+    for parameters in ({"method": "linear_program"}, {"exact": True}):
+        with pytest.raises(ValueError, match="collections"):
+            separate(dX, dy, **parameters)
+    with pytest.raises(ValueError, match="exactly two"):
+        separate(dX, da.ones_like(dy))
+    for parameters in ({"C": np.inf}, {"solver": "gradient"}, {"warm_start": True}):
+        with pytest.raises(ValueError, match="collections"):
+            LogisticRegression(**parameters).fit(dX, dy)
     for parameters in (
         {"C": np.inf},
         {"warm_start": True},

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -15,6 +15,7 @@ from maxmargin.data import TargetPoints, Tasks
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.estimators._base import Solve, distributed_vectors, one_or_all
+from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
@@ -34,7 +35,7 @@ SOLVERS_OF_PROBLEMS: dict[type, Solve] = {
 }
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class LinearSVM(RegularizedModel):
     """Parameters, solvers and attributes that linear support vector classification and regression share."""
 

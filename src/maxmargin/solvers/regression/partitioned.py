@@ -308,7 +308,7 @@ def _reduced_rows(engine: DaskEngine[SquaredErrors]) -> tuple[ErrorSums, np.ndar
     if errors.points.n_columns >= LARGEST_DIRECT:
         raise ValueError(
             f"X has {errors.points.n_columns} columns: least squares without a penalty takes fewer than "
-            f"{LARGEST_DIRECT} of a Dask collection. Use Ridge with lam above zero, or compute the collections first."
+            f"{LARGEST_DIRECT} of a Dask collection. Use Ridge with alpha above zero, or compute the collections first."
         )
     known = ErrorSums(errors.points, errors.has_intercept, engine.sum(column_sums))
     triangle = engine.sum(_triangle, known.column_means, known.target_mean).factor
