@@ -1,9 +1,9 @@
 """Case study: regression with a statement of uncertainty
 ======================================================
 
-442 patients, ten measurements, the progress of their diabetes one year later (Efron, Hastie, Johnstone, Tibshirani, "Least
-angle regression", 2004). Three questions: how well can the progress be predicted, which measurements matter, and how sure are
-we?
+442 patients, ten measurements, the progress of their diabetes one year later (Efron, Hastie, Johnstone, Tibshirani,
+"Least angle regression", 2004). Three questions: how well can the progress be predicted, which measurements matter, and
+how sure are we?
 """
 
 # %%
@@ -49,9 +49,8 @@ for name, kind in (("scikit-learn", TheirLasso), ("maxmargin", Lasso)):
         began = time.perf_counter()
         model = kind(alpha=3.0).fit(rows, y)
         times.append(time.perf_counter() - began)
-    print(
-        f"{name:14} {1e3 * np.median(times):6.2f} ms   largest difference {np.abs(model.coef_ - lasso.coef_).max():.1e}"
-    )
+    difference = np.abs(model.coef_ - lasso.coef_).max()
+    print(f"{name:14} {1e3 * np.median(times):6.2f} ms   largest difference of a coefficient {difference:.1e}")
 
 # %%
 # How sure?
@@ -60,9 +59,8 @@ for name, kind in (("scikit-learn", TheirLasso), ("maxmargin", Lasso)):
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 bayes = BayesianRegression().fit(X_train, y_train)
 lower, upper = bayes.predictive_interval(X_test, 0.9).T
-print(
-    f"{((lower <= y_test) & (y_test <= upper)).mean():.1%} of {len(y_test)} held-out patients are inside their 90 % interval"
-)
+inside = ((lower <= y_test) & (y_test <= upper)).mean()
+print(f"{inside:.1%} of {len(y_test)} held-out patients are inside their 90 % interval")
 
 from maxmargin.plots import PosteriorDisplay  # noqa: E402
 

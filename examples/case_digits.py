@@ -1,8 +1,9 @@
 """Case study: handwritten digits with a kernel
 ============================================
 
-1,797 images of 8 x 8 pixels, ten classes (scikit-learn's digits). A kernel machine solves 45 problems, one for each pair of
-digits; every one of them has its own certificate. C and gamma are chosen by cross-validation on the training part.
+1,797 images of 8 x 8 pixels, ten classes (scikit-learn's digits). A kernel machine solves 45 problems, one for each
+pair of digits; every one of them has its own certificate. C and gamma are chosen by cross-validation on the training
+part.
 """
 
 # %%
@@ -12,10 +13,10 @@ import time
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn import svm
 from sklearn.datasets import load_digits
 from sklearn.metrics import ConfusionMatrixDisplay
 from sklearn.model_selection import GridSearchCV, train_test_split
-from sklearn.svm import SVC as TheirSVC
 
 from maxmargin import SVC
 
@@ -27,10 +28,10 @@ print(search.best_params_)
 # %%
 # Beside scikit-learn
 # -------------------
-# The same problem, C and gamma. LIBSVM stops where no pair of duals violates the KKT conditions by more than 1e-3; here the
-# relative duality gap is the criterion. The decision values show how far both are from those of a nearly exact solution.
+# The same problem, C and gamma. LIBSVM stops where no pair of duals violates the KKT conditions by more than 1e-3; here
+# the relative duality gap is the criterion. The decision values show how far both are from a nearly exact solution.
 exact = SVC(**search.best_params_, tol=1e-9, decision_function_shape="ovo").fit(X_train, y_train)
-for name, kind in (("scikit-learn", TheirSVC), ("maxmargin", SVC)):
+for name, kind in (("scikit-learn", svm.SVC), ("maxmargin", SVC)):
     machine = kind(**search.best_params_, decision_function_shape="ovo").fit(X_train, y_train)
     began = time.perf_counter()
     machine.fit(X_train, y_train)

@@ -1,8 +1,8 @@
 """Case study: spam among text messages
 ====================================
 
-5,574 text messages as word counts, 13 % of them spam (Almeida, Gómez Hidalgo, Yamakami, "Contributions to the study of SMS
-spam filtering", 2011). Most words occur in few messages: the rows are sparse, and a linear machine is the usual choice.
+5,574 text messages as word counts, 13 % of them spam (Almeida, Gómez Hidalgo, Yamakami, "Contributions to the study of
+SMS spam filtering", 2011). Most words occur in few messages: the rows are sparse, and a linear machine is the usual choice.
 We scale the counts to tf-idf, choose C by cross-validation on the training part, and look at the held-out part once.
 """
 
@@ -59,11 +59,10 @@ def row(name, machine):
     machine.fit(rows, y_train)
     seconds = time.perf_counter() - began
     predicted = machine.predict(tfidf.transform(X_test))
-    spam = {"pos_label": "spam"}
+    precision, recall, f1 = (f(y_test, predicted, pos_label="spam") for f in (precision_score, recall_score, f1_score))
     print(
         f"{name:14} {1e3 * seconds:7.1f} ms   relative gap {certify(machine, rows, y_train).relative:8.1e}   "
-        f"precision {precision_score(y_test, predicted, **spam):.3f}   recall {recall_score(y_test, predicted, **spam):.3f}"
-        f"   F1 {f1_score(y_test, predicted, **spam):.3f}"
+        f"precision {precision:.3f}   recall {recall:.3f}   F1 {f1:.3f}"
     )
     return machine
 
