@@ -39,6 +39,12 @@ class LabWidget(anywidget.AnyWidget):
         self.page = Page(state)
         self.on_msg(self._answer)
 
+    def close(self) -> None:
+        """Close all views, and free the steps that were kept."""
+        super().close()
+        self.on_msg(self._answer, remove=True)
+        vars(self).pop("page", None)
+
     def _answer(self, _widget: Any, content: Any, _buffers: Any) -> None:
         for message in self.page.handle(content):
             self.send(message)

@@ -47,9 +47,13 @@ function make(tag, attributes = {}, ...children) {
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
   }
+  if (["BUTTON", "SELECT", "INPUT", "TEXTAREA"].includes(element.tagName) || "tabindex" in attributes) keepKeys(element);
   element.append(...children);
   return element;
 }
+// Jupyter looks at the element with the focus, and would take arrows and letters for commands of its own.
+const OWN_KEYS = "data-lm-suppress-shortcuts";
+const keepKeys = (element) => element.setAttribute(OWN_KEYS, "true");
 function draw(parent, tag, attributes = {}, text) {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -113,6 +117,7 @@ function render({ model, el }) {
   const lessonBox = make("section", { class: "mm-lesson", "aria-label": "lesson", hidden: true });
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("tabindex", "0");
+  keepKeys(svg);
   svg.setAttribute("role", "application");
   svg.setAttribute("aria-label", "The plane. Arrow keys move the cross, Enter adds a point, Shift+Enter one of the other class, Delete erases the nearest point, M takes or drops it, F gives it the other class, P picks it, T drags the hyperplane.");
   const say = make("p", { class: "mm-say" });
@@ -141,6 +146,7 @@ function render({ model, el }) {
   const listing = make("pre", { tabindex: 0, "aria-label": "the loop in Python" }), listingTitle = make("small"), listingNote = make("p", { class: "mm-note" });
   const bars = document.createElementNS(SVG, "svg"), box = document.createElementNS(SVG, "svg");
   bars.setAttribute("tabindex", "0");
+  keepKeys(bars);
   bars.setAttribute("role", "application");
   bars.setAttribute("aria-label", "Dual variables. Left and right choose a point; for SMO and coordinate ascent up and down change its dual.");
   box.setAttribute("class", "mm-box");
@@ -157,7 +163,7 @@ function render({ model, el }) {
     text, file,
     make("div", { class: "mm-tools" }, button("cancel", "close without loading", () => dialog.close()), button("load", "load these rows", () => { send({ type: "paste", text: text.value }); dialog.close(); }, { "data-name": "load" })));
   const exports = make("select", { "aria-label": "export", "data-name": "export", onchange: (event) => { exported(event.target.value); event.target.value = ""; } },
-    ...[["", "export…"], ["python", "Python that reproduces it"], ["csv", "trace as CSV"], ["svg", "picture as SVG"], ["png", "picture as PNG"], ["html", "replay as HTML"], ["link", "copy the address"]]
+    ...[["", "export…"], ["python", "Python that reproduces it"], ["csv", "trace as CSV"], ["svg", "picture as SVG"], ["png", "picture as PNG"], ["html", "replay as HTML"], ...(model.address ? [["link", "copy the address"]] : [])]
       .map(([value, title]) => make("option", { value }, title)));
   const card = (name, title, ...children) => make("section", { class: `mm-card mm-${name}`, "aria-label": name }, ...(title ? [title] : []), ...children);
   const heading = (title, ...more) => make("h2", {}, title, ...more);
@@ -802,7 +808,7 @@ function render({ model, el }) {
   function drawCharts() {
     const specs = catalog.algorithms[state.algorithm].charts, until = Math.min(cursor, frames.length - 1);
     const width = widths.charts, height = 74, left = CHART_LEFT, right = width - 8, top = 6, base = height - 6;
-    chartsNote.textContent = until > 1 ? `steps 1 to ${until}; click to go back` : "they begin with the first step";
+    chartsNote.textContent = until > 1 ? `steps 1 to ${until}; click to go back` : until ? "step 1" : "they begin with the first step";
     while (charts.children.length < specs.length) {
       const chart = document.createElementNS(SVG, "svg");
       chart.setAttribute("role", "img");
@@ -849,7 +855,7 @@ function render({ model, el }) {
     for (let k = from; k < to; k += 1) {
       const f = frames[k], points = f.rows.length > 3 ? `${f.rows.length} points` : f.rows.map((row) => row + 1).join(", ");
       const w = f.w ? `(${f.w.map((v) => fmt(v, 2)).join(", ")})` : "–";
-      parts.push(`<tr data-step="${k}" class="${k > cursor ? "later" : ""}${hot >= 0 && f.rows.includes(hot) && f.rows.length < 4 ? " hot" : ""}"${k === cursor ? ' aria-current="step"' : ""}><td><button type="button" aria-label="go to step ${k}">${k}</button></td><td>${escaped(f.reason)}</td><td>${points}</td><td>${w}</td><td>${fmt(f.b, 2)}</td>${keys.map((key) => `<td>${fmt(f.values[key], 3)}</td>`).join("")}</tr>`);
+      parts.push(`<tr data-step="${k}" class="${k > cursor ? "later" : ""}${hot >= 0 && f.rows.includes(hot) && f.rows.length < 4 ? " hot" : ""}"${k === cursor ? ' aria-current="step"' : ""}><td><button type="button" ${OWN_KEYS}="true" aria-label="go to step ${k}">${k}</button></td><td>${escaped(f.reason)}</td><td>${points}</td><td>${w}</td><td>${fmt(f.b, 2)}</td>${keys.map((key) => `<td>${fmt(f.values[key], 3)}</td>`).join("")}</tr>`);
     }
     trace.innerHTML = `<table><thead><tr><th>#</th><th>why</th><th>points</th><th>w</th><th>b</th>${keys.map((key) => `<th>${escaped(key)}</th>`).join("")}</tr></thead><tbody>${parts.join("")}</tbody></table>`;
     // While it plays, all rows are visible; asking for their places would cost a layout a frame.
