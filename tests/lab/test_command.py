@@ -107,7 +107,7 @@ def test_widgets_share_no_state_and_a_closed_one_is_freed():
 
     one, two = LabWidget(algorithm="smo"), LabWidget(algorithm="hulls")
     for widget in (one, two):
-        widget.send = lambda message: None
+        widget.send = lambda _: None
         widget._handle_custom_msg({"type": "open"}, [])
     two._handle_custom_msg({"type": "clear"}, [])
     assert one.page.state.points

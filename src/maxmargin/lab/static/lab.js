@@ -686,7 +686,7 @@ function render({ model, el }) {
     if (measured) html += `<p class="mm-fact try">${escaped(measuredText())}</p><table><tbody>${measured.claims.map((claim) => claimRow(claim)).join("")}</tbody></table>`;
     if (f.claims.length) html += `<h3>true of every step</h3><table><tbody>${f.claims.map((claim) => claimRow(claim)).join("")}</tbody></table>`;
     if (f.conditions.length) html += `<h3>true at the optimum${f.conditions.some(([name]) => KKT[name]) ? " (in numbers: the largest violation)" : ""}</h3><table><tbody>${f.conditions.map((claim) => claimRow(claim, true)).join("")}</tbody></table>`;
-    if (!f.claims.length && !f.conditions.length) html += "<h3>The first step brings the first inequalities.</h3>";
+    if (!f.claims.length && !f.conditions.length) html += `${catalog.algorithms[state.algorithm].proof.map((words) => `<p class="mm-theorem">${escaped(pretty(words)).replace(/^(Theorem|Proof)[^.]*\./, "<b>$&</b>")}</p>`).join("")}<h3>The first step brings the first numbers.</h3>`;
     proof.innerHTML = html;
   }
 
@@ -721,7 +721,7 @@ function render({ model, el }) {
     dualsTitle.textContent = `${pretty(catalog.algorithms[state.algorithm].duals)}${measured?.alpha ? " (yours)" : ""}${hot >= 0 && hot < n ? `; point ${hot + 1}: ${fmt(alpha[hot], 3)}, y f = ${fmt(f.margins[hot], 3)}` : ""}`;
     layers.most = most;
     const left = 46, wide = (width - left - 4) / Math.max(1, n), parts = [`<line x1="${left}" x2="${width}" y1="${base}" y2="${base}" stroke="#c3ccd5"/><line x1="${left}" x2="${width}" y1="${top}" y2="${top}" stroke="#c3ccd5" stroke-dasharray="3 3"/>`,
-      `<text x="${left - 5}" y="${top + 4}" text-anchor="end" font-size="11.5" fill="#52606d">${svm && Number.isFinite(C) ? `C=${fmt(C, 3)}` : fmt(most, 2)}</text><text x="${left - 5}" y="${base + 4}" text-anchor="end" font-size="11.5" fill="#52606d">0</text>`, ...[...new Set(n ? [1, n] : [])].map((k) => `<text x="${left + (k - 0.5) * wide}" y="${base + 20}" text-anchor="middle" font-size="11" fill="#52606d">${k}</text>`)];
+      `<text x="${left - 5}" y="${top + 4}" text-anchor="end" font-size="11.5" fill="#52606d">${svm && Number.isFinite(C) ? `C=${fmt(C, 3)}` : fmt(most, 2)}</text><text x="${left - 5}" y="${base + 4}" text-anchor="end" font-size="11.5" fill="#52606d">0</text>`, ...[...new Set(n ? [1, n] : [])].map((k) => `<text x="${k === 1 ? left : left + n * wide}" y="${base + 20}" text-anchor="${k === 1 ? "start" : "end"}" font-size="11" fill="#52606d">${k}</text>`)];
     const rows = new Set(f.rows.length < n ? f.rows : []), shapes = {}, gap = wide > 4 ? 1.5 : 0.2;
     for (let row = 0; row < n; row += 1) {
       const tall = Math.max(alpha[row] > 0 ? 2 : 0, (Math.min(alpha[row], most) / most) * (base - top)), violated = svm && Number(f.classes[row]) > 2 && !measured?.alpha;
@@ -754,7 +754,7 @@ function render({ model, el }) {
     box.setAttribute("viewBox", `0 0 ${size} ${height}`);
     if (!f.pair) { box.innerHTML = `<text x="10" y="60" font-size="11.5" fill="#52606d">the pair's box and line</text>`; return; }
     const values = [f.pair.before, ...f.pair.segment, f.pair.clipped, f.pair.unclipped].flat().map(number).filter(Number.isFinite);
-    const most = Number.isFinite(C) ? C : 1.15 * Math.max(...values, 1e-300), clip = (v) => Math.max(-0.25, Math.min(1.25, v));
+    const most = Number.isFinite(C) ? C : 1.15 * Math.max(...values, 1e-300), clip = (v) => Math.max(-0.1, Math.min(1.08, v));
     const at = ([a, b]) => [left + wide * clip(number(a) / most), base - wide * clip(number(b) / most)];
     const reach = ([a, b], [c, d]) => [Math.min(number(c), 10 * most), Math.min(number(d), 10 * most)].map((v, k) => (Number.isFinite(v) ? v : [a, b][k]));
     const [s, t] = [f.pair.segment[0], f.pair.segment[1]].map((end) => at(reach(f.pair.before, end))), [p, q] = [at(f.pair.before), at(f.pair.clipped)];
@@ -829,7 +829,7 @@ function render({ model, el }) {
       if (!logarithmic && low > 0 && low < 0.6 * high) low = 0;
       if (scaled(high) - scaled(low) < 1e-12 * Math.max(1, Math.abs(high))) { if (logarithmic && !counts) { low /= 2; high *= 2; } else { high += Math.max(0.5, 0.1 * Math.abs(high)); low = Math.min(low, 0); } }
       const x = (k) => left + ((k - 1) / Math.max(1, until - 1)) * (right - left), y = (v) => base - ((scaled(v) - scaled(low)) / (scaled(high) - scaled(low))) * (base - top);
-      const marks = all.length ? [low, high].map((v) => `<text x="${left - 5}" y="${y(v) + (v === low ? 0 : 8)}" text-anchor="end" font-size="11" fill="#52606d">${fmt(v, Math.abs(v) < 0.01 ? 1 : 3)}</text>`).join("") : "";
+      const marks = all.length ? [low, high].map((v) => `<text x="${left - 5}" y="${y(v) + (v === low ? 0 : 8)}" text-anchor="end" font-size="11" fill="#52606d">${fmt(v, Math.abs(v) < 0.01 ? 1 : Math.abs(v) < 1 ? 2 : 3)}</text>`).join("") : "";
       const lines = series.map((found, k) => (found.length > 1 ? `<polyline fill="none" stroke="${SERIES[k]}" stroke-width="2" stroke-dasharray="${DASHES[k]}" points="${found.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join(" ")}"/>` : "") + (found.length ? `<circle cx="${x(found.at(-1)[0])}" cy="${y(found.at(-1)[1])}" r="3" fill="${SERIES[k]}"/>` : "")).join("");
       const [caption, chart] = charts.children[which].children, alone = keys.length === 1;
       caption.innerHTML = `<b>${escaped(pretty(title))}</b> ${keys.map((key, k) => { const now = series[k].at(-1); return now ? `<span style="color:${SERIES[k]}">${alone ? "" : `${escaped(key)} `}${fmt(now[1])}</span>` : ""; }).join(" ")}${logarithmic && all.length ? " <small>log scale</small>" : ""}`;
