@@ -6,6 +6,9 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
+# Excluding less than this share of the rows is not worth the gathering.
+LEAST_EXCLUDED = 0.2
+
 
 class HasPoints(Protocol):
     """What an engine needs of a problem: its rows."""
@@ -85,11 +88,14 @@ class Engine(ABC, Generic[ProblemT]):
     ----------
     problem : object with points
     has_rounds : bool
-        Whether every answer costs a round of messages: several questions are then better asked at once.
+        Whether every answer costs a round of messages, or of reading: several questions are then better asked at once.
+    vectors_are_near : bool
+        Whether answers from the vectors alone, without entries of rows, cost little all the same.
     """
 
     problem: ProblemT
     has_rounds: ClassVar[bool] = False
+    vectors_are_near: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -104,11 +110,15 @@ class Engine(ABC, Generic[ProblemT]):
     def allocate(self, *names: str, dtype: Any = np.float64) -> None:
         """Add vectors over the rows, whose values are undefined."""
 
+    def is_worth_a_subset(self, n_rows: int) -> bool:
+        """Whether a subset of so many rows saves more than gathering it costs."""
+        return n_rows <= (1.0 - LEAST_EXCLUDED) * self.n_rows
+
     @abstractmethod
-    def subset(self, mask: str, *names: str) -> "Engine[ProblemT]":
+    def subset(self, mask: str, *names: str, often: bool = False) -> "Engine[ProblemT]":
         """Return an engine for the rows where the vector ``mask`` is true, with copies of the vectors named.
 
-        It replaces the last subset by the same mask.
+        It replaces the last subset by the same mask. Rows that are read ``often`` may be copied to a faster place.
         """
 
     @abstractmethod

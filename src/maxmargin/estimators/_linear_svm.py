@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.certificates import SVMGap, measure_partitioned_gap
 from maxmargin.data import TargetPoints, Tasks
+from maxmargin.data.block_source import is_block_source
 from maxmargin.data.partitions import PartitionedData, PartitionedTask, is_collection
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.estimators._base import Solve, one_or_all
@@ -94,12 +95,15 @@ class LinearSVM(RegularizedModel):
 
     def _check_collections(self, X: Any) -> None:
         super()._check_collections(X)
+        rows, advice = "Dask collections", "use a large C"
+        if is_block_source(X):
+            rows, advice = "The blocks of a store", "fit its arrays, fit(store.X, store.y), or use a large C"
         if math.isinf(self.C):
-            raise ValueError("C=inf, the hard margin, is not solved on Dask collections: use a large C.")
+            raise ValueError(f"C=inf, the hard margin, is not solved on {rows[0].lower()}{rows[1:]}: {advice}.")
         for name, only in (("solver", ("auto", "newton")), ("selection", ("random",)), ("multi_class", ("ovr",))):
             if getattr(self, name, only[0]) not in only:
                 raise ValueError(
-                    f"Dask collections are solved by Newton steps, one class against the rest: {name}="
+                    f"{rows} are solved by Newton steps, one class against the rest: {name}="
                     f"{getattr(self, name)!r} is not available for them."
                 )
 
@@ -155,6 +159,12 @@ class LinearSVM(RegularizedModel):
 
         executor = tasks.points.executor
         chunks = [result.beta.chunks() for result in results]  # type: ignore[attr-defined]
+        if executor.vectors_are_near:
+            self.dual_coef_ = np.empty((tasks.n_tasks, tasks.points.n_rows))
+            for parts, duals in zip(chunks, self.dual_coef_, strict=True):
+                np.concatenate(parts, out=duals)
+            self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
+            return
         self.dual_coef_ = dask_array(executor, chunks, tasks.points.row_counts)
 
     def _in_memory(self) -> Self:
