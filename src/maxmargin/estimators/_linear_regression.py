@@ -1,8 +1,7 @@
 """What linear regressions with squared errors share."""
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,6 +12,7 @@ from sklearn.utils._param_validation import Interval
 from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.rounding import gamma
 from maxmargin.estimators._base import LinearRegressor
+from maxmargin.estimators._parameters import estimator
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 from maxmargin.reconciliation import Goal
 from maxmargin.solvers.core import Result
@@ -26,7 +26,7 @@ NEGLIGIBLE_GAP = 1e-9
 SMALLEST_PENALTY, LARGEST_PENALTY = 1e-100, 1e200
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class LinearRegression(LinearRegressor):
     """Validation, prediction, attributes and reconciliation of linear regressions with squared errors."""
 
@@ -44,7 +44,7 @@ class LinearRegression(LinearRegressor):
     random_state = 0
 
     # The dual point, of which the certificate states the value.
-    _private_attributes = ("_dual_point",)
+    _private_attributes: ClassVar[tuple[str, ...]] = ("_dual_point",)
 
     _parameter_constraints: ClassVar[dict] = {
         "fit_intercept": ["boolean"],
@@ -54,7 +54,7 @@ class LinearRegression(LinearRegressor):
         "verbose": ["verbose"],
     }
 
-    _advice_when_stalled = "the gap stopped shrinking above tol: rescale the columns of X, raise lam, or raise tol"
+    _advice_when_stalled = "the gap stopped shrinking above tol: rescale the columns of X, or raise the penalty or tol"
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -119,24 +119,31 @@ class LinearRegression(LinearRegressor):
         )
 
 
-def penalty_from_prior(model: Any, first: str, second: str, combine: Callable[[float, float], float]) -> float:
-    """Return ``model.lam``, or the penalty that two parameters of the prior determine; one where none is given."""
-    given = {name: getattr(model, name) for name in (first, second) if getattr(model, name) is not None}
-    if model.lam is not None:
-        if given:
-            raise ValueError(f"lam is given, and so is {' and '.join(given)}: set lam, or {first} and {second}.")
+def penalty_given(
+    model: Any, first: str, second: str, combine: Callable[[float, float], float], unit: Any = 1.0
+) -> Any:
+    """The penalty lambda of ``model.alpha`` times ``unit``, of ``model.lam``, or of two parameters of the prior.
+
+    Without any of them it is that of alpha = 1; two of them together are refused.
+    """
+    prior = {name: getattr(model, name) for name in (first, second) if getattr(model, name) is not None}
+    given = [name for name in ("alpha", "lam", *prior) if getattr(model, name) is not None]
+    choice = f"set alpha, or lam, or {first} and {second}"
+    if len(given) > 1 and given != [first, second]:
+        raise ValueError(f"{given[0]} is given, and so is {' and '.join(given[1:])}: {choice}.")
+    if len(prior) == 1:
+        missing = second if first in prior else first
+        raise ValueError(f"{given[0]} is given without {missing}: {choice}.")
+    if prior:
+        penalty: Any = combine(float(prior[first]), float(prior[second]))
+    elif model.lam is not None:
         penalty = float(model.lam)
-    elif not given:
-        penalty = 1.0
-    elif len(given) == 1:
-        (name,) = given
-        missing = second if name == first else first
-        raise ValueError(f"{name} is given without {missing}: set both, or lam.")
     else:
-        penalty = combine(float(given[first]), float(given[second]))
-    if (penalty != 0.0 and not SMALLEST_PENALTY <= penalty <= LARGEST_PENALTY) or math.isnan(penalty):
+        penalty = (1.0 if model.alpha is None else np.asarray(model.alpha, dtype=np.float64)) * unit
+    inside = (np.asarray(penalty) == 0.0) | ((penalty >= SMALLEST_PENALTY) & (penalty <= LARGEST_PENALTY))
+    if not np.all(inside):
         raise ValueError(
-            f"lam, or what {first} and {second} make of it, must be between {SMALLEST_PENALTY:g} and "
+            f"lam, or what alpha, or {first} and {second} make of it, must be between {SMALLEST_PENALTY:g} and "
             f"{LARGEST_PENALTY:g}; it is {penalty!r}."
         )
-    return penalty
+    return penalty if np.ndim(penalty) else float(penalty)

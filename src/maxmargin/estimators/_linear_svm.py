@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -17,6 +17,7 @@ from maxmargin.data.block_source import is_block_source
 from maxmargin.data.partitions import PartitionedData, PartitionedTask, is_collection
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.estimators._base import Solve, one_or_all
+from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
@@ -36,7 +37,7 @@ SOLVERS_OF_PROBLEMS: dict[type, Solve] = {
 }
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class LinearSVM(RegularizedModel):
     """Parameters, solvers and attributes that linear support vector classification and regression share."""
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from maxmargin.certificates import Certificate, LogisticGap, PerClass, measure_logistic_gap
 from maxmargin.data import Dataset, LabelledPoints, Tasks
 from maxmargin.estimators._base import LinearClassifier, Solve, one_or_all
+from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
@@ -21,13 +21,13 @@ from maxmargin.solvers.regression.logistic import LogisticResult
 from maxmargin.solvers.regression.logistic_gradient import GradientOptions
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class LogisticRegression(LinearClassifier, RegularizedModel):
     r"""Logistic regression, the soft version of the perceptron, solved to a certified duality gap.
 
-    .. math:: \min_{w, b} \sum_i \log(1 + e^{-y_i (w \cdot x_i + b)})
+    .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \log(1 + e^{-y_i (w \cdot x_i + b)})
 
-    as in the lecture, with P(y = 1 | x) = 1/(1 + exp(-f(x))); or, with a finite C, C times that sum plus ||w||²/2. The
+    with P(y = 1 | x) = 1/(1 + exp(-f(x))); or, with C = inf, the sum of the losses alone, as in the lecture. The
     intercept b is not penalised. More than two classes are learned one against the rest.
 
     With C = inf there is no minimum where a hyperplane has no point on its wrong side and some on its right side
@@ -40,8 +40,8 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
 
     Parameters
     ----------
-    C : float, default=inf
-        The inverse regularisation strength, the factor on the losses. scikit-learn's default is 1.
+    C : float, default=1.0
+        The inverse regularisation strength, the factor on the losses. ``inf`` is the lecture's: no penalty.
     fit_intercept : bool, default=True
     tol : float, default=1e-4
         The relative duality gap at which to stop.
@@ -99,14 +99,14 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     >>> from sklearn.preprocessing import scale
     >>> from maxmargin import LogisticRegression
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = LogisticRegression(C=1.0).fit(scale(X), y)
+    >>> model = LogisticRegression().fit(scale(X), y)
     >>> model.certificate_.relative <= 1e-4
     True
     >>> model.predict_proba(scale(X)[:1]).round(3)
     array([[1., 0.]])
     """
 
-    C: float = field(default=math.inf, kw_only=False)
+    C: float = 1.0
     fit_intercept: bool = True
     tol: float = 1e-4
     solver: str = "auto"
