@@ -6,9 +6,6 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-# Excluding less than this share of the rows is not worth the gathering.
-LEAST_EXCLUDED = 0.2
-
 
 class HasPoints(Protocol):
     """What an engine needs of a problem: its rows."""
@@ -91,11 +88,14 @@ class Engine(ABC, Generic[ProblemT]):
         Whether every answer costs a round of messages, or of reading: several questions are then better asked at once.
     vectors_are_near : bool
         Whether answers from the vectors alone, without entries of rows, cost little all the same.
+    largest_subset : float
+        The largest share of the rows of which a subset saves more than gathering it costs.
     """
 
     problem: ProblemT
     has_rounds: ClassVar[bool] = False
     vectors_are_near: ClassVar[bool] = True
+    largest_subset: ClassVar[float] = 0.8
 
     @property
     @abstractmethod
@@ -109,10 +109,6 @@ class Engine(ABC, Generic[ProblemT]):
     @abstractmethod
     def allocate(self, *names: str, dtype: Any = np.float64) -> None:
         """Add vectors over the rows, whose values are undefined."""
-
-    def is_worth_a_subset(self, n_rows: int) -> bool:
-        """Whether a subset of so many rows saves more than gathering it costs."""
-        return n_rows <= (1.0 - LEAST_EXCLUDED) * self.n_rows
 
     @abstractmethod
     def subset(self, mask: str, *names: str, often: bool = False) -> "Engine[ProblemT]":

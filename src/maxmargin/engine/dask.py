@@ -289,9 +289,12 @@ class Executor:
         Counted over the whole fit: messages to the partitions, and answers of the partitions.
     vectors_are_near : bool
         Whether the vectors over the rows lie in this process, so that rounds without entries of rows cost little.
+    largest_subset : float
+        The largest share of the rows of which a subset saves more than it costs.
     """
 
     vectors_are_near: ClassVar[bool] = False
+    largest_subset: ClassVar[float] = Engine.largest_subset
 
     def __init__(self, n_threads: int = 1) -> None:
         self.n_threads = n_threads
@@ -335,10 +338,6 @@ class Executor:
     def fetch(self, values: Sequence[Any]) -> list[Any]:
         """The results themselves."""
         return list(values)
-
-    def has_room_for(self, points: PartitionedPoints, n_rows: int) -> bool:  # noqa: ARG002
-        """Whether so many rows could lie in memory."""
-        return True
 
     def as_chunk(self, value: Any) -> Any:
         """A result as part of the graph of a Dask collection."""
@@ -604,9 +603,10 @@ class DaskEngine(Engine[ProblemT]):
         """Drop all vectors but these, and all subsets."""
         self._rows.queue.append(Keep(self._part, names))
 
-    def is_worth_a_subset(self, n_rows: int) -> bool:
-        """Whether a subset of so many rows saves work."""
-        return super().is_worth_a_subset(n_rows) and self._rows.executor.has_room_for(self.problem.points, n_rows)
+    @property
+    def largest_subset(self) -> float:  # type: ignore[override]
+        """The largest share of the rows of which a subset saves more than it costs."""
+        return float(self._rows.executor.largest_subset)
 
     def subset(self, mask: str, *names: str, often: bool = False) -> "DaskEngine[ProblemT]":
         """Return an engine for the rows where the vector ``mask`` is true, with copies of the vectors named."""

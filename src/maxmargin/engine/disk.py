@@ -82,6 +82,9 @@ class DiskExecutor(Executor):
     """
 
     vectors_are_near = True
+    # A subset takes two passes more, and saves some only if it can be kept in memory. Whether it can is not asked here:
+    # the results would depend on it.
+    largest_subset = 0.25
 
     def __init__(self, source: BlockSource, n_threads: int, memory: int | None = None) -> None:
         super().__init__(n_threads)
@@ -123,10 +126,6 @@ class DiskExecutor(Executor):
             if number * self._n_kept % len(self.source.block_rows) < self._n_kept:
                 self._kept[number] = rows
         return rows
-
-    def has_room_for(self, points: PartitionedPoints, n_rows: int) -> bool:
-        """Whether so many rows could be kept: a subset that has to be read from the disk saves nothing."""
-        return self.keeps_all or self.source.n_bytes * n_rows <= self._room_for_rows * points.n_rows
 
     def _gather(self, number: int, points: Points, rows: np.ndarray) -> Points | None:
         """Some rows of a block in memory, if there is room for them."""

@@ -217,7 +217,7 @@ class NewtonRun:
         status = self.monitor.check_termination(self.best, self.options, "outer step", stalled=stalled)
         if status is not None:
             return 0, status
-        if not engine.is_worth_a_subset(n_active.value):
+        if n_active.value > engine.largest_subset * engine.n_rows:
             active, excluded = whole, None
             self.system.choose(engine)
         else:
