@@ -62,13 +62,13 @@ def measure_lasso_gap(
         residuals = residuals_of(engine, w, b)
         penalty = up(lam * sum_at_most(np.abs(w)))
         primal = up(0.5 * squares_at_most(errors, w, b, residuals, 2.0 * penalty) + penalty)
-        point = dual_of(errors, residuals)
-        products = products_at_most(errors, point, combination_of(engine, point))
+        alpha, point = dual_of(errors, residuals)
+        products = products_at_most(errors, point, combination_of(engine, alpha))
         share = _best_share(point, lam, float(products.max(initial=0.0)))
         # The dual point zero is feasible and has the value zero.
         dual = max(0.0, down(down(share * point.gain) - up(0.5 * up(share * up(share * point.squares)))))
         if dual_point is not None:
-            dual_point[:] = point.alpha if 0.0 < dual < math.inf else 0.0
+            dual_point[:] = alpha if 0.0 < dual < math.inf else 0.0
         if not (math.isfinite(primal) and math.isfinite(dual)):
             return LassoGap(upper_bound(primal), 0.0, unused=0)
         radius = up(math.sqrt(up(2.0 * up(primal - dual))))

@@ -40,6 +40,7 @@ from maxmargin.data.partitions import PartitionedData, is_collection
 from maxmargin.engine import Threads
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
 from maxmargin.estimators._progress import FitProgress, solve_in_time
+from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.reconciliation import Goal, reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, interrupt_handler
 
@@ -96,7 +97,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     # Whether Dask collections are taken, and what to do where they are not.
     _takes_collections: ClassVar[bool] = False
     _advice_for_collections: ClassVar[str] = (
-        "compute the collections first, or some of their rows; LinearSVC and LinearSVR learn from collections"
+        "compute the collections first, or some of their rows; LinearSVC, LinearSVR, LogisticRegression, Ridge and "
+        "BayesianRegression learn from collections"
     )
     # What to do where there is no model at all, because the classes are not separable; None where there is one.
     _advice_without_solution: str | None = None
@@ -137,6 +139,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
                 attempt = model._finer_attempt(problems, results, attempt) if in_time else None
             model.status_ = worst([result.status for result in results])
             model._finish(tasks, problems, results)
+            if isinstance(data, PartitionedData):
+                model._count_rounds(data)
             model._refuse_not_finite(checked)
             self._take_over(model)
             model._report()
@@ -211,7 +215,19 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _in_memory(self) -> Self:
         """The model with all of its vectors in this process."""
-        return self
+        gathered = {name: np.asarray(value) for name, value in vars(self).items() if is_collection(value)}
+        if not gathered:
+            return self
+        model = copy(self)
+        model.__dict__.update(gathered)
+        return model
+
+    def _count_rounds(self, data: PartitionedData) -> None:
+        """Set, and print with ``verbose``, what a fit on partitions has sent."""
+        executor = data.points.executor
+        self.rounds_ = executor.rounds
+        if getattr(self, "verbose", 0):
+            print(f"[{type(self).__name__}] {executor.describe()}")
 
     def _refuse_other_features(self, model: Self) -> None:
         """A warm start needs the columns of the last fit."""
@@ -241,7 +257,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _check_collections(self, X: Any) -> None:
         """Refuse Dask collections, or parameters that do not go with them."""
-        name, rows = type(self).__name__, _kind_of_rows(X)
+        name, rows = type(self).__name__, kind_of_rows(X)
         if not self._takes_collections:
             raise TypeError(f"{name} does not take Dask collections: {self._advice_for_collections}.")
         if not lies_elsewhere(X):
@@ -347,7 +363,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     @contextmanager
     def _solving(self, problems: Sequence[Any], options: Any) -> Iterator[tuple[Solve, int | None]]:  # noqa: ARG002
         """Yield the solver of all problems, and how many it may solve at once, None for ``n_jobs``."""
-        yield self._solver(problems[0]), None
+        yield self._solver(problems[0]), 1 if isinstance(problems[0], PartitionedProblem) else None
 
     @abstractmethod
     def _set_attributes(self, tasks: Any, results: Sequence[Any]) -> None:
@@ -366,6 +382,10 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         A certificate reads the rows a known number of times: the time of one pass is measured.
         """
         points = tasks.points
+        if isinstance(tasks, PartitionedData):
+            from maxmargin.engine.dask import seconds_per_pass
+
+            return self._certificate_passes * seconds_per_pass(points) * tasks.n_tasks, 0.0
         n_rows = min(points.n_rows, 1 + int(ENTRIES_TO_MEASURE / max(1.0, points.entries_per_row)))
         some, began = Points(points.matrix[:n_rows]), time.perf_counter()
         some.combination(some.scores(np.ones(points.n_columns)))
@@ -419,8 +439,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             warn_user(f"{name}: {advice}. The model is usable as it is. Proven: {self.certificate_}", LimitWarning)
 
 
-def _kind_of_rows(X: Any) -> str:
-    return "the blocks of a store (its arrays X and y have one)" if is_block_source(X) else "Dask collections"
+def kind_of_rows(X: Any) -> str:
+    """What X is called in messages."""
+    return "the blocks of a store" if is_block_source(X) else "Dask collections"
 
 
 def lies_elsewhere(X: Any) -> bool:
@@ -618,6 +639,19 @@ class LinearRegressor(CertifiedRegressor):
         if lies_elsewhere(X):
             return self._in_partitions("predict", X)
         return validate_points(self, X).scores(self.coef_) + self.intercept_
+
+
+def distributed_vectors(points: Any, handles: Sequence[Any]) -> Any:
+    """Vectors over the rows of partitions, one a task: a Dask array whose chunks stay where they are, or an array."""
+    from maxmargin.engine.dask import dask_array
+
+    chunks = [handle.chunks() for handle in handles]
+    if not points.executor.vectors_are_near:
+        return dask_array(points.executor, chunks, points.row_counts)
+    found = np.empty((len(chunks), points.n_rows))
+    for parts, vector in zip(chunks, found, strict=True):
+        np.concatenate(parts, out=vector)
+    return found
 
 
 def seed_of(random_state: Any) -> int:
