@@ -86,7 +86,7 @@ def test_rounding_bounds_do_not_hide_proven_gaps():
         mm.SVC(C=1e8, gamma=1e3).fit(X, y)
         X, y = load_diabetes(return_X_y=True)
         for factor, lam in ((1e3, 1e-6), (1e6, 1e-3), (1e8, 1.0)):
-            assert mm.Lasso(lam).fit(X * factor, y).certificate_.relative < 1e-5
+            assert mm.Lasso(lam=lam).fit(X * factor, y).certificate_.relative < 1e-5
 
 
 def test_rows_far_from_the_origin_do_not_hide_the_gap_of_a_linear_machine():

@@ -63,17 +63,17 @@ def measure_lasso_gap(
         residuals = residuals_of(engine, w, b)
         penalty = up(lam * sum_at_most(np.abs(w)))
         primal = up(0.5 * squares_at_most(errors, w, b, residuals, 2.0 * penalty) + penalty)
-        point = dual_of(errors, residuals)
-        computed = combination_of(engine, point)
+        alpha, point = dual_of(errors, residuals)
+        computed = combination_of(engine, alpha)
         products = products_at_most(errors, point, computed)
         share, dual = _best_share(point, lam, products)
         largest, of_rounding = float(products.max(initial=0.0)), float((products - np.abs(computed)).max(initial=0.0))
         # Where the constraint holds back the dual point, its length, and its value with it, lose this share.
         if 2.0 * share * largest > lam and rounding_matters(of_rounding / largest * primal, primal, dual):
-            products = np.fmin(products, accurate_products_at_most(errors, point.alpha))
+            products = np.fmin(products, accurate_products_at_most(errors, alpha))
             share, dual = _best_share(point, lam, products)
         if dual_point is not None:
-            dual_point[:] = point.alpha if 0.0 < dual < math.inf else 0.0
+            dual_point[:] = alpha if 0.0 < dual < math.inf else 0.0
         if not (math.isfinite(primal) and math.isfinite(dual)):
             return LassoGap(upper_bound(primal), 0.0, unused=0)
         radius = up(math.sqrt(up(2.0 * up(primal - dual))))

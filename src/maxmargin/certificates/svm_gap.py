@@ -28,7 +28,7 @@ from maxmargin.certificates.rounding import (
 from maxmargin.engine import Block, Engine, MemoryEngine, Threads
 from maxmargin.engine.dask import DaskEngine
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors, sums_of_sides
-from maxmargin.problems.partitioned import PartitionedSVM
+from maxmargin.problems.partitioned import PartitionedProblem
 
 # A dual within this share of its box of an end of the box is at that end: a few thousand roundings.
 AT_BOUND = 1e-9
@@ -152,7 +152,7 @@ def measure_gap(problem: LinearSVMProblem, w: np.ndarray, b: float, beta: np.nda
         return _gap_on_blocks(engine, w, b, float(np.abs(problem.loss.targets).max(initial=0.0)))
 
 
-def measure_partitioned_gap(problem: PartitionedSVM, w: np.ndarray, b: float, beta: Sequence[Any]) -> SVMGap:
+def measure_partitioned_gap(problem: PartitionedProblem, w: np.ndarray, b: float, beta: Sequence[Any]) -> SVMGap:
     """Measure the same where rows and duals lie in partitions; ``beta`` has one part a partition."""
     engine = DaskEngine(problem.problem, problem.task.local)
     engine.set_chunks("beta", beta)
@@ -418,16 +418,16 @@ class _DualSums(NamedTuple):
     """The sums over the duals that make up the dual value, and a bound on the error of ``combined``, X^T beta."""
 
     terms: _DualTerms
-    sides: "_Sides"
+    sides: "Sides"
     n_rows: int
     combined: np.ndarray
     error: float
 
 
 def _dual_sums(engine: Engine[LinearSVMProblem]) -> _DualSums:
-    blocks_terms, blocks_sides = engine.ask_all(_dual_terms), engine.ask_all(_sides)
+    blocks_terms, blocks_sides = engine.ask_all(_dual_terms), engine.ask_all(sides_of_block)
     combined = combination(engine, "beta")
-    terms, sides = _added(blocks_terms.value), _merged(blocks_sides.value)
+    terms, sides = _added(blocks_terms.value), merged_sides(blocks_sides.value)
     points = engine.problem.points
     error = up(up(gamma(sides.n_used + 4) * longest_row_at_most(points)) * terms.total)
     underflow = sides.n_used * points.n_columns * SMALLEST
@@ -490,7 +490,7 @@ def _terms_at_least(problem: LinearSVMProblem, terms: _DualTerms, n_rows: int, l
     return down(down(terms.linear - off) - terms.squares)
 
 
-class _Sides(NamedTuple):
+class Sides(NamedTuple):
     """Sums over some duals, by which a sum of all that is not zero is judged.
 
     Attributes
@@ -521,19 +521,22 @@ class _Sides(NamedTuple):
         return up(whole * (1.0 + 4.0 * UNIT) + rounded)
 
 
-def _sides_of(beta: np.ndarray) -> _Sides:
+def sides_of(beta: np.ndarray) -> Sides:
+    """The sums over these duals."""
     used = int(np.count_nonzero(beta))
-    return _Sides(beta.size, used, sum_at_most(np.abs(beta)), (exact_sum(beta),), *sums_of_sides(beta))
+    return Sides(beta.size, used, sum_at_most(np.abs(beta)), (exact_sum(beta),), *sums_of_sides(beta))
 
 
-def _sides(block: Block[LinearSVMProblem]) -> _Sides:
-    return _sides_of(block["beta"])
+def sides_of_block(block: Block[Any]) -> Sides:
+    """The sums over the duals ``beta`` of a block."""
+    return sides_of(block["beta"])
 
 
-def _merged(blocks: Sequence[_Sides]) -> _Sides:
+def merged_sides(blocks: Sequence[Sides]) -> Sides:
+    """The sums over the duals of several blocks."""
     n_rows, n_used, totals, exact, above, below = zip(*blocks, strict=True)
     sums = tuple(value for values in exact for value in values)
-    return _Sides(sum(n_rows), sum(n_used), total_at_most(totals), sums, sum(above), sum(below))
+    return Sides(sum(n_rows), sum(n_used), total_at_most(totals), sums, sum(above), sum(below))
 
 
 def cost_of_imbalance(problem: LinearSVMProblem, beta: np.ndarray, length: float, sizes: float, radius: float) -> float:
@@ -542,26 +545,22 @@ def cost_of_imbalance(problem: LinearSVMProblem, beta: np.ndarray, length: float
     The dual terms lose at most the share of their sizes by which the side shrinks; w, of norm at most ``length``, moves
     by at most that share times R sum|beta_i|.
     """
-    return _cost_of_imbalance(problem, _sides_of(beta), length, sizes, radius)
+    return _cost_of_imbalance(problem, sides_of(beta), length, sizes, radius)
 
 
-def _cost_of_imbalance(problem: LinearSVMProblem, sides: _Sides, length: float, sizes: float, radius: float) -> float:
+def _cost_of_imbalance(problem: LinearSVMProblem, sides: Sides, length: float, sizes: float, radius: float) -> float:
     # A dual at C may exceed the exact C c_i by a rounding error.
     rounded = 0.0 if math.isinf(problem.loss.box_bound) else up(2.0 * UNIT * sides.total + sides.n_rows * SMALLEST)
-    share = _balancing_share(sides, rounded)
+    share = balancing_share(sides, rounded)
     moved = up(up(share * radius) * sides.total)
     return up(up(share * sizes) + up(moved * up(length + moved)))
 
 
-def balancing_share(beta: np.ndarray, rounded: float) -> float:
+def balancing_share(sides: Sides, rounded: float) -> float:
     """The share by which the heavier side has to shrink, at most, so that the sum is exactly zero.
 
     ``rounded`` bounds the error of the sum, where the duals themselves are rounded.
     """
-    return _balancing_share(_sides_of(beta), rounded)
-
-
-def _balancing_share(sides: _Sides, rounded: float) -> float:
     imbalance = up(sides.imbalance + rounded)
     heavier = down(max(sides.above, sides.below) * (1.0 - 2.0 * gamma(sides.n_rows + len(sides.exact))) - rounded)
     if sides.imbalance + rounded <= SMALLEST:

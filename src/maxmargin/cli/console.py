@@ -1,6 +1,5 @@
 """Output of the subcommands: reports, warnings and progress bars."""
 
-import inspect
 import json
 import math
 import textwrap
@@ -8,15 +7,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, is_dataclass
-from functools import wraps
-from typing import Any, get_type_hints
+from dataclasses import dataclass
+from typing import Any
 
 import typer
 from rich.console import Console
-
-ZERO_BASED = typer.Option("--zero-based", help="Columns of svmlight text are counted from zero.")
-JSON = typer.Option("--json", help="Print one JSON object.")
 
 
 @contextmanager
@@ -54,39 +49,6 @@ def working(description: str, steps: int | None = None) -> Iterator[Callable[[],
         finally:
             bytes_listener.reset(heard[0])
             step_listener.reset(heard[1])
-
-
-def expand_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace every parameter whose type is a dataclass by one option for each field.
-
-    Typer reads the options of a command from its signature, and has no groups of options.
-    """
-    parameters = inspect.signature(command).parameters.values()
-    groups: dict[str, Any] = {
-        parameter.name: parameter.annotation for parameter in parameters if is_dataclass(parameter.annotation)
-    }
-    expanded: list[inspect.Parameter] = []
-    for parameter in parameters:
-        if parameter.name not in groups:
-            expanded.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-            continue
-        types = get_type_hints(groups[parameter.name], include_extras=True)
-        expanded += [
-            inspect.Parameter(
-                field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=types[field.name]
-            )
-            for field in fields(groups[parameter.name])
-        ]
-
-    @wraps(command)
-    def run(**values: Any) -> None:
-        for name, group in groups.items():
-            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
-        command(**values)
-
-    run.__signature__ = inspect.Signature(expanded)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in expanded}
-    return run
 
 
 # Warnings since the subcommand started.

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maxmargin.cli.console import ZERO_BASED, working
+from maxmargin.cli.console import working
+from maxmargin.cli.options import DataOptions, expand_options
 
 if TYPE_CHECKING:
     from maxmargin.files import DataFile
@@ -17,7 +18,9 @@ MODEL_FORMATS = ("maxmargin", "libsvm", "liblinear", "onnx")
 TARGET = "target"
 
 
+@expand_options
 def convert(
+    *,
     source: Annotated[str, typer.Argument(help="A data file, a store or a model file.")],
     output: Annotated[
         Path, typer.Argument(help="Data: NAME.store, NAME.csv, NAME.parquet, or else svmlight text. Models: see --to.")
@@ -29,8 +32,7 @@ def convert(
             autocompletion=lambda: list(MODEL_FORMATS),
         ),
     ] = None,
-    target: Annotated[str | None, typer.Option(help="Column of a table that holds the labels.")] = None,
-    zero_based: Annotated[bool, ZERO_BASED] = False,
+    given: DataOptions,
 ) -> None:
     """Write data as a store, as a table or as svmlight text, or a model in another format.
 
@@ -44,17 +46,17 @@ def convert(
             raise ValueError(f"{source} is a model: say by --to which format to write, {', '.join(MODEL_FORMATS)}.")
         to = "onnx"
     if to is not None:
-        if target is not None or zero_based:
+        if given.target is not None or given.zero_based:
             raise ValueError("--target and --zero-based are about data, and --to about models: leave one out.")
         write = partial(_convert_model, Path(source), output, to)
     elif output.suffix.lower() == ONNX:
         raise ValueError(f"{output} would be a model, and {source} is none.")
     elif output.suffix == STORE:
-        write = partial(_to_store, source, output, target, zero_based)
+        write = partial(_to_store, source, output, given.target, given.zero_based)
     elif table_format(output) is not None:
-        write = partial(_to_table, source, output, target, zero_based)
+        write = partial(_to_table, source, output, given.target, given.zero_based)
     else:
-        write = partial(_to_text, source, output, target, zero_based)
+        write = partial(_to_text, source, output, given.target, given.zero_based)
     with working(f"{source} → {output}"):
         write()
 

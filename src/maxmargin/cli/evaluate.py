@@ -6,14 +6,16 @@ from typing import Annotated, Any
 import typer
 
 from maxmargin.cli.checks import labelled
-from maxmargin.cli.console import JSON, ZERO_BASED, Entry, report, working
+from maxmargin.cli.console import Entry, report, working
+from maxmargin.cli.options import JSON, DataOptions, expand_options
 
 
+@expand_options
 def evaluate(
+    *,
     model: Annotated[Path, typer.Argument(help="A model file.")],
     data: Annotated[str, typer.Argument(help="Labelled rows in any format that train reads.")],
-    target: Annotated[str | None, typer.Option(help="Column of a table that holds the labels.")] = None,
-    zero_based: Annotated[bool, ZERO_BASED] = False,
+    given: DataOptions,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Print accuracy, confusion matrix and margins of a model on labelled rows.
@@ -26,8 +28,8 @@ def evaluate(
     machine = load_model(model)
     with working(f"reading {data}"):
         any_width = takes_any_width(model)
-        rows = read_rows(machine, data, target=target, zero_based=zero_based, any_width=any_width)
-        rows = labelled(machine, rows, data, target)
+        rows = read_rows(machine, data, target=given.target, zero_based=given.zero_based, any_width=any_width)
+        rows = labelled(machine, rows, data, given.target)
     with working("predicting"):
         found = rows.quietly(machine.predict)(rows.X)
         answer = _of_values(found, rows.y) if is_regression(machine) else _of_labels(machine, rows, found)

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli.console import JSON, Entry, proof_entry, report
+from maxmargin.cli.console import Entry, proof_entry, report
+from maxmargin.cli.options import JSON
 
 # Posterior probability of the credible intervals of bayesian-regression.
 LEVEL = 0.95

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from maxmargin.cli.checks import refuse_unreadable
-from maxmargin.cli.console import ZERO_BASED, working
+from maxmargin.cli.console import working
+from maxmargin.cli.options import ZERO_BASED
 
 MISSING = "maxmargin lab needs the extra lab: pip install 'maxmargin[lab]'."
 

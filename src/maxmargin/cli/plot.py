@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from maxmargin.cli.checks import labelled, refuse_unwritable
-from maxmargin.cli.console import JSON, ZERO_BASED, report, working
+from maxmargin.cli.console import report, working
+from maxmargin.cli.options import JSON, DataOptions, expand_options
 
 # The kinds of pictures, as in maxmargin.plots.drawing, which is not imported before it is needed. The gap along the
 # fit is not among them: model files do not contain it.
@@ -16,7 +17,9 @@ KINDS = (
 SUFFIXES = (".png", ".svg", ".pdf")
 
 
+@expand_options
 def plot(
+    *,
     model: Annotated[Path, typer.Argument(help="A model file.")],
     data: Annotated[str, typer.Argument(help="Labelled rows in any format that train reads; those of the fit.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The picture to write: .png, .svg or .pdf.")],
@@ -31,8 +34,7 @@ def plot(
             "for principal components; score for f(x)."
         ),
     ] = None,
-    target: Annotated[str | None, typer.Option(help="Column of a table that holds the labels.")] = None,
-    zero_based: Annotated[bool, ZERO_BASED] = False,
+    given: DataOptions,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Draw a model and its data into a file; needs matplotlib, the extra plot.
@@ -47,8 +49,8 @@ def plot(
     machine = load_model(model)
     with working(f"reading {data}"):
         any_width = takes_any_width(model)
-        rows = read_rows(machine, data, target=target, zero_based=zero_based, any_width=any_width)
-        rows = labelled(machine, rows, data, target)
+        rows = read_rows(machine, data, target=given.target, zero_based=given.zero_based, any_width=any_width)
+        rows = labelled(machine, rows, data, given.target)
     answer = draw_picture(machine, rows, output, kind=kind, columns=columns)
     report(answer, as_json)
 

@@ -10,10 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from maxmargin.cli.checks import refuse_unwritable
-from maxmargin.cli.console import ZERO_BASED, plain, working
+from maxmargin.cli.console import plain, working
+from maxmargin.cli.options import DataOptions, expand_options
 
 
+@expand_options
 def predict(
+    *,
     model: Annotated[Path, typer.Argument(help="A model file.")],
     data: Annotated[str, typer.Argument(help="Rows in any format that train reads; - for stdin.")],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Output file, else standard output.")] = None,
@@ -28,8 +31,7 @@ def predict(
         float | None,
         typer.Option(help="Also print bayesian-regression's predictive interval of this probability."),
     ] = None,
-    target: Annotated[str | None, typer.Option(help="Column of a table that is not a feature.")] = None,
-    zero_based: Annotated[bool, ZERO_BASED] = False,
+    given: DataOptions,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line, for machines.")] = False,
 ) -> None:
     """Print a label (or a value) for every row; rows are read in blocks, so that memory stays bounded.
@@ -43,7 +45,7 @@ def predict(
     machine = load_model(model)
     also = _also(machine, scores=scores, proba=proba, std=std, interval=interval)
     any_width = takes_any_width(model)
-    blocks = blocks_of(machine, data, target=target, zero_based=zero_based, any_width=any_width)
+    blocks = blocks_of(machine, data, target=given.target, zero_based=given.zero_based, any_width=any_width)
     with working(f"predicting {data}"), nullcontext() if output is None else written_atomically(output) as file:
         for lines in _lines(machine, blocks, also, _json_line if as_json else _plain_line):
             if file is None:

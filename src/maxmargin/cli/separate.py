@@ -6,20 +6,22 @@ from typing import Annotated, Any
 import typer
 
 from maxmargin.cli.checks import refuse_unwritable
-from maxmargin.cli.console import JSON, ZERO_BASED, Entry, proof_entry, report, working
+from maxmargin.cli.console import Entry, proof_entry, report, working
+from maxmargin.cli.options import JSON, DataOptions, expand_options
 
 # Exit code of a run without a decision: --max-time ended it, or the precision of the numbers did not suffice.
 UNDECIDED = 3
 
 
+@expand_options
 def separate(
+    *,
     data: Annotated[str, typer.Argument(help="Rows of two classes, in any format that train reads.")],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Witness file (.npz) to write.")] = None,
     tol: Annotated[float | None, typer.Option(help="Relative width of the margin's bracket; 1: only decide.")] = None,
     max_time: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Decide in rational arithmetic (small data).")] = False,
-    target: Annotated[str | None, typer.Option(help="The column of a table that holds the labels.")] = None,
-    zero_based: Annotated[bool, ZERO_BASED] = False,
+    given: DataOptions,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Decide whether a hyperplane separates two classes.
@@ -37,7 +39,7 @@ def separate(
     refuse_unwritable(output)
 
     with working(f"reading {data}"):
-        rows = read_data(data, target=target, zero_based=zero_based)
+        rows = read_data(data, target=given.target, zero_based=given.zero_based)
     with working("deciding"):
         found = maxmargin.separate(rows.X, rows.y, tol=tol, max_time=max_time, exact=exact)
     decided = found.separable is not None

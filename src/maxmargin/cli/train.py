@@ -1,15 +1,22 @@
 """``maxmargin train``: train a model on a file, with its certificate."""
 
 import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maxmargin.cli.checks import labelled, refuse_unreadable, refuse_unwritable
-from maxmargin.cli.console import JSON, ZERO_BASED, Entry, expand_options, proof_entry, report, working
-from maxmargin.cli.models import KERNELS, MODELS, is_regression, make_model, number_or_name, score, score_name
+from maxmargin.cli.console import Entry, proof_entry, report, working
+from maxmargin.cli.models import MODELS, is_regression, make_model, score, score_name
+from maxmargin.cli.options import (
+    DataOptions,
+    ModelOptions,
+    ReportOptions,
+    SelectionOptions,
+    StoreOptions,
+    expand_options,
+)
 from maxmargin.cli.plot import draw_picture, refuse_picture
 from maxmargin.cli.search import SEARCH_FOLDS, Clock, best_of, grid_of, refuse_empty_search, scores_in_folds
 from maxmargin.files.compression import STANDARD_INPUT
@@ -20,86 +27,8 @@ if TYPE_CHECKING:
 # Exit code of a run that Ctrl-C ended.
 INTERRUPTED = 130
 
-
-@dataclass(frozen=True)
-class ModelOptions:
-    """Options that set parameters of the model; None keeps the model's default."""
-
-    C: Annotated[
-        float | None,
-        typer.Option(
-            "-C",
-            help="Weight of the loss against the L2 penalty. inf: the hard margin of linear-svc and svc; "
-            "no penalty for logistic-regression (its default).",
-        ),
-    ] = None
-    loss: Annotated[str | None, typer.Option(help="hinge, squared_hinge, epsilon_insensitive, ...")] = None
-    kernel: Annotated[
-        str | None, typer.Option(help="rbf, linear, poly, sigmoid.", autocompletion=lambda: list(KERNELS))
-    ] = None
-    gamma: Annotated[
-        str | None,
-        typer.Option(help="Kernel: a number, scale or auto. margin-perceptron: the margin to find."),
-    ] = None
-    degree: Annotated[int | None, typer.Option(help="Degree of the polynomial kernel.")] = None
-    coef0: Annotated[float | None, typer.Option(help="Constant of the polynomial and the sigmoid kernel.")] = None
-    epsilon: Annotated[float | None, typer.Option(help="linear-svr, svr: errors up to epsilon cost nothing.")] = None
-    lam: Annotated[float | None, typer.Option(help="Regularisation strength of ridge and lasso, 1 by default.")] = None
-    sigma2: Annotated[
-        float | None, typer.Option(help="Variance of the noise; with --tau2 or --rate instead of --lam.")
-    ] = None
-    tau2: Annotated[float | None, typer.Option(help="Prior variance of ridge's coefficients; see --sigma2.")] = None
-    rate: Annotated[float | None, typer.Option(help="Rate of the lasso's Laplace prior; see --sigma2.")] = None
-    no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no intercept.")] = False
-    solver: Annotated[
-        str | None,
-        typer.Option(help="auto, newton, coordinate (linear-svc, linear-svr), gradient (logistic-regression)."),
-    ] = None
-    step_size: Annotated[float | None, typer.Option(help="Step size of --solver gradient.")] = None
-    tol: Annotated[
-        float | None,
-        typer.Option(help="Relative duality gap to stop at; perceptrons: least progress per epoch."),
-    ] = None
-    class_weight: Annotated[str | None, typer.Option(help="balanced.")] = None
-    cache_size: Annotated[float | None, typer.Option(help="Size of the kernel cache in megabytes.")] = None
-    max_iter: Annotated[int | None, typer.Option(help="Most epochs or iterations.")] = None
-    max_time: Annotated[
-        float | None, typer.Option(help="Most seconds of training, of all fits together with --cv and --search.")
-    ] = None
-    jobs: Annotated[
-        int | None,
-        typer.Option("-j", "--jobs", help="Threads, by default one per core; the result does not depend on it."),
-    ] = None
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Seed of random orders, and of the folds of --cv and --search (default 0)."),
-    ] = None
-
-    def parameters(self) -> dict[str, Any]:
-        """The parameters by their names in the library."""
-        values = asdict(self)
-        values["gamma"] = number_or_name(self.gamma)
-        values["fit_intercept"] = False if values.pop("no_intercept") else None
-        values["n_jobs"], values["random_state"] = values.pop("jobs"), values.pop("seed")
-        return values
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """Options of the data, of cross-validation and of the report."""
-
-    target: Annotated[str | None, typer.Option(help="Column of a table to be predicted.")] = None
-    test: Annotated[str | None, typer.Option(help="Test data, in any format that is read.")] = None
-    cv: Annotated[int | None, typer.Option(min=2, help="Cross-validate with this number of folds first.")] = None
-    store: Annotated[
-        bool, typer.Option("--store", help="Train from DATA.store, which is written first if it is missing or old.")
-    ] = False
-    search: Annotated[bool, typer.Option("--search", help="Choose C (and gamma), or lam, by cross-validation.")] = False
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw the model into this file, .png, .svg or .pdf; see maxmargin plot.")
-    ] = None
-    zero_based: Annotated[bool, ZERO_BASED] = False
-    as_json: Annotated[bool, JSON] = False
+# The report: entries by name, in the order in which they are printed.
+Answer = dict[str, Any]
 
 
 @expand_options
@@ -110,74 +39,116 @@ def train(
     model: Annotated[
         str, typer.Option("-m", "--model", help=" | ".join(MODELS), autocompletion=lambda: list(MODELS))
     ] = "linear-svc",
-    options: ModelOptions,
-    run: RunOptions,
+    parameters: ModelOptions,
+    given: DataOptions,
+    stored: StoreOptions,
+    selection: SelectionOptions,
+    reported: ReportOptions,
 ) -> None:
     """Train a model on a file, print its accuracy (or R²) and its certificate, and write it.
 
     Example: maxmargin train a9a.svm -o a9a.model -C 0.1 --test a9a.t.svm
     """
+    _refuse_paths(data, output, selection.test, reported.plot)
+    used_elsewhere = ("random_state",) if selection.search or selection.cv is not None else ()
+    machine = make_model(model, parameters.parameters(), used_elsewhere=used_elsewhere)
+    if selection.search:
+        refuse_empty_search(machine, given_c=parameters.C, given_gamma=parameters.gamma)
+    answer, rows = _read(machine, data, given, stored)
+    clock = _select(machine, rows, parameters, selection, answer)
+    interrupted = _fit(machine, rows, clock, answer)
+    # Save first: what follows may fail.
+    _write(machine, rows, output)
+    _score(machine, rows, selection.test, given, answer)
+    answer["status"] = str(machine.status_)
+    answer |= proof_entry("certificate", machine.certificate_, "proof")
+    answer["written"] = str(output)
+    if reported.plot is not None:
+        drawn = draw_picture(machine, rows, reported.plot)
+        answer |= {"plot": Entry(f"{drawn['picture']}: {drawn['shows']}", {"plot": drawn})}
+    report(answer, reported.as_json)
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _refuse_paths(data: str, output: Path, test: str | None, plot: Path | None) -> None:
+    """Refuse paths that could not be read or written at the end."""
     refuse_unwritable(output)
-    if run.plot is not None:
-        refuse_picture(run.plot, "--plot")
-        if run.plot == output:
-            raise ValueError(f"--plot {run.plot} is the model file of -o: name another file.")
-    if run.test is not None:
-        refuse_unreadable(run.test, "--test")
-        if run.test == data == STANDARD_INPUT:
+    if plot is not None:
+        refuse_picture(plot, "--plot")
+        if plot == output:
+            raise ValueError(f"--plot {plot} is the model file of -o: name another file.")
+    if test is not None:
+        refuse_unreadable(test, "--test")
+        if test == data == STANDARD_INPUT:
             raise ValueError("--test -: standard input holds the rows to train on; name a file.")
-    has_folds = run.search or run.cv is not None
-    machine = make_model(model, options.parameters(), used_elsewhere=("random_state",) if has_folds else ())
-    if run.search:
-        refuse_empty_search(machine, given_c=options.C, given_gamma=options.gamma)
-    from maxmargin.files import read_data, save
+
+
+def _read(machine: Any, data: str, given: DataOptions, stored: StoreOptions) -> "tuple[Answer, DataFile]":
+    """The rows, and the first entries of the report."""
+    from maxmargin.files import read_data
 
     began = time.perf_counter()
     with working(f"reading {data}"):
-        source = _stored(data, run.zero_based) if run.store else data
-        zero_based = run.zero_based and not run.store
-        rows = read_data(source, target=run.target, values=is_regression(machine), zero_based=zero_based)
+        source = _stored(data, given.zero_based) if stored.store else data
+        zero_based = given.zero_based and not stored.store
+        rows = read_data(source, target=given.target, values=is_regression(machine), zero_based=zero_based)
     n_rows, n_columns = rows.X.shape
-    answer: dict[str, Any] = {
+    answer = {
         "data": Entry(
             f"{source}: {n_rows:,} rows of {n_columns:,} columns",
             {"data": source, "rows": n_rows, "columns": n_columns},
         ),
         "reading": time.perf_counter() - began,
     }
-    grid = grid_of(machine, rows, given_c=options.C, given_gamma=options.gamma) if run.search else []
-    clock = Clock(options.max_time, n_fits=SEARCH_FOLDS * len(grid) + (run.cv or 0) + 1)
-    folds_seed = options.seed or 0
-    if run.search:
-        chosen, best = best_of(grid, scores_in_folds(machine, rows, SEARCH_FOLDS, grid, "searching", clock, folds_seed))
+    return answer, rows
+
+
+def _select(
+    machine: Any, rows: "DataFile", parameters: ModelOptions, selection: SelectionOptions, answer: Answer
+) -> Clock:
+    """Choose parameters by cross-validation and estimate the score by it, as far as asked; returns the clock."""
+    grid = grid_of(machine, rows, given_c=parameters.C, given_gamma=parameters.gamma) if selection.search else []
+    clock = Clock(parameters.max_time, n_fits=SEARCH_FOLDS * len(grid) + (selection.cv or 0) + 1)
+    seed = parameters.seed or 0
+    if selection.search:
+        chosen, best = best_of(grid, scores_in_folds(machine, rows, SEARCH_FOLDS, grid, "searching", clock, seed))
         machine.set_params(**chosen)
         answer["chosen"] = {**chosen, "score": best}
-    if run.cv is not None:
-        scores = scores_in_folds(machine, rows, run.cv, [{}], "cross-validation", clock, folds_seed)
-        answer |= _mean_entry(f"{score_name(machine)} in {run.cv} folds", scores)
+    if selection.cv is not None:
+        scores = scores_in_folds(machine, rows, selection.cv, [{}], "cross-validation", clock, seed)
+        answer |= _mean_entry(f"{score_name(machine)} in {selection.cv} folds", scores)
+    return clock
+
+
+def _fit(machine: Any, rows: "DataFile", clock: Clock, answer: Answer) -> bool:
+    """Fit; returns whether Ctrl-C ended the fit early."""
     began = time.perf_counter()
     with working("training"):
         interrupted = _fit_or_stop(machine, rows, clock)
     answer["training"] = time.perf_counter() - began
-    # Save first: what follows may fail.
+    return interrupted
+
+
+def _write(machine: Any, rows: "DataFile", output: Path) -> None:
+    from maxmargin.files import save
+
     with working("writing"):
         rows.quietly(save)(machine, output, rows.X, rows.y)
+
+
+def _score(machine: Any, rows: "DataFile", test: str | None, given: DataOptions, answer: Answer) -> None:
+    """Accuracy or R² on the rows of the fit and on test data."""
     answer["model"] = repr(machine)
     answer[score_name(machine)] = score(machine, rows)
-    if run.test is not None:
-        with working(f"testing on {run.test}"):
-            new = read_data(run.test, target=run.target, like=machine, zero_based=run.zero_based)
-            new = labelled(machine, new, run.test, run.target)
-            answer[f"{score_name(machine)} on {run.test}"] = score(machine, new)
-    answer["status"] = str(machine.status_)
-    answer |= proof_entry("certificate", machine.certificate_, "proof")
-    answer["written"] = str(output)
-    if run.plot is not None:
-        drawn = draw_picture(machine, rows, run.plot)
-        answer |= {"plot": Entry(f"{drawn['picture']}: {drawn['shows']}", {"plot": drawn})}
-    report(answer, run.as_json)
-    if interrupted:
-        raise typer.Exit(INTERRUPTED)
+    if test is None:
+        return
+    from maxmargin.files import read_data
+
+    with working(f"testing on {test}"):
+        new = read_data(test, target=given.target, like=machine, zero_based=given.zero_based)
+        new = labelled(machine, new, test, given.target)
+        answer[f"{score_name(machine)} on {test}"] = score(machine, new)
 
 
 def _mean_entry(name: str, scores: Any) -> dict[str, Entry]:

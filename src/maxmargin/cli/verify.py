@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from maxmargin.cli.checks import labelled
-from maxmargin.cli.console import JSON, ZERO_BASED, proof_entry, report, working
+from maxmargin.cli.console import proof_entry, report, working
+from maxmargin.cli.options import JSON, DataOptions, expand_options
 
 # Exit code where the certificate does not hold; errors have another one.
 FALSE_CLAIM = 1
@@ -15,14 +16,15 @@ CHECKED_ENTRIES = 5_000_000
 CHECKED_KERNEL_VALUES = 1_000_000
 
 
+@expand_options
 def verify(
+    *,
     model: Annotated[Path, typer.Argument(help="A model file.")],
     data: Annotated[str, typer.Argument(help="The rows it was trained on.")],
-    target: Annotated[str | None, typer.Option(help="Column of a table that holds the labels.")] = None,
+    given: DataOptions,
     weights: Annotated[
         Path | None, typer.Option(help="Sample weights of the fit, if there were any: a text file, one number a line.")
     ] = None,
-    zero_based: Annotated[bool, ZERO_BASED] = False,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Recompute a model's certificate from the data and the file; exit code 1 if the file claims more.
@@ -43,12 +45,13 @@ def verify(
     if not hasattr(machine, "certificate_"):
         raise ValueError(f"{model} holds no certificate: only models that maxmargin trained do.")
     with working(f"reading {data}"):
-        rows = labelled(machine, read_data(data, target=target, like=machine, zero_based=zero_based), data, target)
-        given = None if weights is None else read_weights(weights, len(rows.y))
+        rows = read_data(data, target=given.target, like=machine, zero_based=given.zero_based)
+        rows = labelled(machine, rows, data, given.target)
+        sample_weight = None if weights is None else read_weights(weights, len(rows.y))
     identified = "by its hashes" if stored.fingerprint is not None else "not identified by the file"
     answer: dict[str, Any] = {**proof_entry("claimed", machine.certificate_, "claim"), "data": identified}
     with working("certifying"):
-        verdict = rows.quietly(verify_file)(stored, rows.X, rows.y, given)
+        verdict = rows.quietly(verify_file)(stored, rows.X, rows.y, sample_weight)
     if verdict.proof is not None:
         answer |= proof_entry("proven", verdict.proof, "proof")
     if not verdict.true:
@@ -56,7 +59,7 @@ def verify(
         raise typer.Exit(FALSE_CLAIM)
     with working("checking in exact arithmetic"):
         too_large = size_refused(machine, rows) if stored.fingerprint is not None else "the file has no hashes"
-        found = [] if too_large else exact_answers(model, data, weights, target, zero_based)
+        found = [] if too_large else exact_answers(model, data, weights, given.target, given.zero_based)
     false = [f"{claim}: {detail}" for claim, verdict, detail in found if verdict == "FALSE"]
     number = {kind: sum(verdict == kind for _, verdict, _ in found) for kind in ("TRUE", "FALSE", "NOT CHECKED")}
     counts = ", ".join(f"{count} {kind}" for kind, count in number.items() if count)

@@ -550,6 +550,19 @@ class DaskEngine(Engine[ProblemT]):
         return self._rows.call(self._part, task, arguments, writes, "list")
 
 
+def seconds_per_pass(points: PartitionedPoints) -> float:
+    """Measure the time in which all partitions compute scores and a combination of their rows."""
+    executor, began = points.executor, time.perf_counter()
+    executor.fetch(executor.each(_read_rows, points.partitions))
+    executor.rounds += 1
+    return time.perf_counter() - began
+
+
+def _read_rows(checked: Any) -> None:
+    points = checked[0].points
+    points.combination(points.scores(np.ones(points.n_columns)))
+
+
 def dask_array(executor: Executor, rows: Sequence[Sequence[Any]], counts: Sequence[int]) -> Any:
     """A Dask array whose rows are vectors over the partitions, which stay where they are."""
     chunks = [executor.as_chunk(chunk) for chunk in executor.each(stack_vectors, *rows)]
@@ -581,7 +594,7 @@ def chunks_of(vector: Any, executor: Executor, counts: Sequence[int]) -> list[An
 
 def size_of(value: Any) -> int:
     """About the bytes of numbers in a message."""
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "nbytes"):
         return int(value.nbytes)
     if isinstance(value, (list, tuple)):
         return sum(map(size_of, value))

@@ -39,6 +39,7 @@ from maxmargin.data.partitions import PartitionedData, is_collection
 from maxmargin.engine import Threads
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
 from maxmargin.estimators._progress import FitProgress, solve_in_time
+from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.reconciliation import Goal, reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, interrupt_handler
 
@@ -95,7 +96,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     # Whether Dask collections are taken, and what to do where they are not.
     _takes_collections: ClassVar[bool] = False
     _advice_for_collections: ClassVar[str] = (
-        "compute the collections first, or some of their rows; LinearSVC and LinearSVR learn from collections"
+        "compute the collections first, or some of their rows; LinearSVC, LinearSVR, LogisticRegression, Ridge and "
+        "BayesianRegression learn from collections"
     )
     # What to do where there is no model at all, because the classes are not separable; None where there is one.
     _advice_without_solution: str | None = None
@@ -135,6 +137,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
                 attempt = model._finer_attempt(problems, results, attempt) if in_time else None
             model.status_ = worst([result.status for result in results])
             model._finish(tasks, problems, results)
+            if isinstance(data, PartitionedData):
+                model._count_rounds(data)
             model._refuse_not_finite(checked)
             self._take_over(model)
             model._report()
@@ -209,7 +213,19 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _in_memory(self) -> Self:
         """The model with all of its vectors in this process."""
-        return self
+        gathered = {name: np.asarray(value) for name, value in vars(self).items() if is_collection(value)}
+        if not gathered:
+            return self
+        model = copy(self)
+        model.__dict__.update(gathered)
+        return model
+
+    def _count_rounds(self, data: PartitionedData) -> None:
+        """Set, and print with ``verbose``, what a fit on partitions has sent."""
+        executor = data.points.executor
+        self.rounds_ = executor.rounds
+        if getattr(self, "verbose", 0):
+            print(f"[{type(self).__name__}] {executor.describe()}")
 
     def _refuse_other_features(self, model: Self) -> None:
         """A warm start needs the columns of the last fit."""
@@ -331,7 +347,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     @contextmanager
     def _solving(self, problems: Sequence[Any], options: Any) -> Iterator[tuple[Solve, int | None]]:  # noqa: ARG002
         """Yield the solver of all problems, and how many it may solve at once, None for ``n_jobs``."""
-        yield self._solver(problems[0]), None
+        yield self._solver(problems[0]), 1 if isinstance(problems[0], PartitionedProblem) else None
 
     @abstractmethod
     def _set_attributes(self, tasks: Any, results: Sequence[Any]) -> None:
@@ -350,6 +366,10 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         A certificate reads the rows a known number of times: the time of one pass is measured.
         """
         points = tasks.points
+        if isinstance(tasks, PartitionedData):
+            from maxmargin.engine.dask import seconds_per_pass
+
+            return self._certificate_passes * seconds_per_pass(points) * tasks.n_tasks, 0.0
         n_rows = min(points.n_rows, 1 + int(ENTRIES_TO_MEASURE / max(1.0, points.entries_per_row)))
         some, began = Points(points.matrix[:n_rows]), time.perf_counter()
         some.combination(some.scores(np.ones(points.n_columns)))
@@ -589,6 +609,13 @@ class LinearRegressor(CertifiedRegressor):
         if is_collection(X):
             return self._in_partitions("predict", X)
         return validate_points(self, X).scores(self.coef_) + self.intercept_
+
+
+def distributed_vectors(points: Any, handles: Sequence[Any]) -> Any:
+    """Vectors over the rows of partitions as a Dask array, one a task; they stay where the rows are."""
+    from maxmargin.engine.dask import dask_array
+
+    return dask_array(points.executor, [handle.chunks() for handle in handles], points.row_counts)
 
 
 def seed_of(random_state: Any) -> int:

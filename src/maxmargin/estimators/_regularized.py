@@ -41,7 +41,8 @@ class RegularizedModel(CertifiedModel):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d), or for ``kernel="precomputed"`` the Gram matrix of shape (n, n)
-            LinearSVC and LinearSVR also take a Dask array or data frame, with y and sample_weight in its partitions.
+            LinearSVC, LinearSVR and LogisticRegression also take a Dask array or data frame, with y and sample_weight
+            in its partitions.
         y : array of shape (n,): labels for a classifier, numbers for a regression
         sample_weight : array of shape (n,), optional
             Factors on the losses: a weight of 2 is the same as the row given twice.

@@ -134,7 +134,7 @@ class HessianOperator:
     def solve_schur_direct(self, gradient: np.ndarray, gradient_b: float) -> tuple[np.ndarray, float]:
         """Solve H step = -gradient by Cholesky's factorisation of S; return the steps of w and b."""
         # The offset is not subtracted from sparse rows: it would fill them.
-        offset = None if sp.issparse(self._points.matrix) else self.offset
+        offset = None if self._points.is_sparse else self.offset
         gram = gram_matrix(self.engine, self.weights, offset)
         total, inner = float(gram[-1, -1]), gram[:-1, :-1]
         mean = _quotient(gram[-1, :-1], total)

@@ -41,6 +41,7 @@ from maxmargin.loops.newton import (
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver
 from maxmargin.solvers.core.hessian import fill_scores
+from maxmargin.solvers.linear import small_newton
 from maxmargin.solvers.linear.initial_point import InitialPoint, StartingPoint, initial_point
 from maxmargin.solvers.linear.newton_system import NewtonSystem, count_free
 from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, initial_point_from_subsample, subsample
@@ -84,7 +85,8 @@ def solve(
     # Values whose squares overflow lead to useless steps; the incumbents met before stay, with their gap.
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         best = start if start is not None and start.history else None
-        sample = subsample(problem) if start is None else None
+        rows = problem.points.small_rows
+        sample = subsample(problem) if start is None and rows is None else None
         if sample is None:
             first = initial_point(problem, None if start is None else start.beta)
             if start is not None and best is None:
@@ -95,6 +97,12 @@ def solve(
             found, width = solve_sample(sample, coarse, monitor.quiet())
             first = initial_point_from_subsample(problem, found.w, found.intercept, width)
             best = Result(first.w, first.b, first.beta, n_iter=found.n_iter)
+        if rows is not None:
+            best = best or Result(first.w, first.b, first.beta)
+            reached = small_newton.run(problem, rows, options, monitor, first, best)
+            if reached is None:
+                return best
+            first = reached
         best = _run(problem, options, monitor, first, best).best
         if not math.isfinite(best.primal):
             # The losses overflow at every iterate, and scores may: w = 0 is no worse.

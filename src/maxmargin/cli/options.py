@@ -1,0 +1,177 @@
+"""Options of the subcommands, in groups: one dataclass a theme, which ``expand_options`` turns into options.
+
+A subcommand takes a group by a parameter of its type. ``PANEL`` is the heading of the group in the help.
+"""
+
+import inspect
+from collections.abc import Callable
+from copy import copy
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, get_type_hints
+
+import typer
+
+from maxmargin.cli.models import KERNELS, number_or_name
+
+JSON = typer.Option("--json", help="Print one JSON object.")
+ZERO_BASED = typer.Option("--zero-based", help="Columns of svmlight text are counted from zero.")
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Options that set parameters of the model; None keeps the model's default."""
+
+    PANEL: ClassVar[str] = "Model"
+
+    C: Annotated[
+        float | None,
+        typer.Option(
+            "-C",
+            help="Weight of the loss against the L2 penalty. inf: the hard margin of linear-svc and svc; "
+            "no penalty for logistic-regression.",
+        ),
+    ] = None
+    loss: Annotated[str | None, typer.Option(help="hinge, squared_hinge, epsilon_insensitive, ...")] = None
+    kernel: Annotated[
+        str | None, typer.Option(help="rbf, linear, poly, sigmoid.", autocompletion=lambda: list(KERNELS))
+    ] = None
+    gamma: Annotated[
+        str | None,
+        typer.Option(help="Kernel: a number, scale or auto. margin-perceptron: the margin to find."),
+    ] = None
+    degree: Annotated[int | None, typer.Option(help="Degree of the polynomial kernel.")] = None
+    coef0: Annotated[float | None, typer.Option(help="Constant of the polynomial and the sigmoid kernel.")] = None
+    epsilon: Annotated[float | None, typer.Option(help="linear-svr, svr: errors up to epsilon cost nothing.")] = None
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="Regularisation strength of ridge and lasso, 1 by default; of lasso for every row."),
+    ] = None
+    lam: Annotated[float | None, typer.Option(help="The same for all rows together, as in the lecture.")] = None
+    sigma2: Annotated[
+        float | None, typer.Option(help="Variance of the noise; with --tau2 or --rate instead of --alpha.")
+    ] = None
+    tau2: Annotated[float | None, typer.Option(help="Prior variance of ridge's coefficients; see --sigma2.")] = None
+    rate: Annotated[float | None, typer.Option(help="Rate of the lasso's Laplace prior; see --sigma2.")] = None
+    no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no intercept.")] = False
+    solver: Annotated[
+        str | None,
+        typer.Option(help="auto, newton, coordinate (linear-svc, linear-svr), gradient (logistic-regression)."),
+    ] = None
+    step_size: Annotated[float | None, typer.Option(help="Step size of --solver gradient.")] = None
+    tol: Annotated[
+        float | None,
+        typer.Option(help="Relative duality gap to stop at; perceptrons: least progress per epoch."),
+    ] = None
+    class_weight: Annotated[str | None, typer.Option(help="balanced.")] = None
+    cache_size: Annotated[float | None, typer.Option(help="Size of the kernel cache in megabytes.")] = None
+    max_iter: Annotated[int | None, typer.Option(help="Most epochs or iterations.")] = None
+    max_time: Annotated[
+        float | None, typer.Option(help="Most seconds of training, of all fits together with --cv and --search.")
+    ] = None
+    jobs: Annotated[
+        int | None,
+        typer.Option("-j", "--jobs", help="Threads, by default one per core; the result does not depend on it."),
+    ] = None
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Seed of random orders, and of the folds of --cv and --search (default 0)."),
+    ] = None
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters by their names in the library."""
+        values = asdict(self)
+        values["gamma"] = number_or_name(self.gamma)
+        values["fit_intercept"] = False if values.pop("no_intercept") else None
+        values["n_jobs"], values["random_state"] = values.pop("jobs"), values.pop("seed")
+        return values
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """Options of how the rows are read."""
+
+    PANEL: ClassVar[str] = "Data"
+
+    target: Annotated[str | None, typer.Option(help="Column of a table that holds the labels or values.")] = None
+    zero_based: Annotated[bool, ZERO_BASED] = False
+
+
+@dataclass(frozen=True)
+class StoreOptions:
+    """Options of data that are larger than memory."""
+
+    PANEL: ClassVar[str] = "Data"
+
+    store: Annotated[
+        bool, typer.Option("--store", help="Train from DATA.store, which is written first if it is missing or old.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class SelectionOptions:
+    """Options of cross-validation, of the search for parameters and of the test."""
+
+    PANEL: ClassVar[str] = "Selection and test"
+
+    test: Annotated[str | None, typer.Option(help="Test data, in any format that is read.")] = None
+    cv: Annotated[int | None, typer.Option(min=2, help="Cross-validate with this number of folds first.")] = None
+    search: Annotated[bool, typer.Option("--search", help="Choose C (and gamma), or lam, by cross-validation.")] = False
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """Options of what is printed and drawn."""
+
+    PANEL: ClassVar[str] = "Report"
+
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the model into this file, .png, .svg or .pdf; see maxmargin plot.")
+    ] = None
+    as_json: Annotated[bool, JSON] = False
+
+
+def expand_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace every parameter whose type is a dataclass by one option for each field.
+
+    Typer reads the options of a command from its signature, and has no groups of options.
+    """
+    parameters = inspect.signature(command).parameters.values()
+    groups: dict[str, Any] = {
+        parameter.name: parameter.annotation for parameter in parameters if is_dataclass(parameter.annotation)
+    }
+    expanded: list[inspect.Parameter] = []
+    for parameter in parameters:
+        if parameter.name in groups:
+            expanded += _options_of(groups[parameter.name])
+        else:
+            expanded.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        command(**values)
+
+    run.__signature__ = inspect.Signature(expanded)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in expanded}
+    return run
+
+
+def _options_of(group: Any) -> list[inspect.Parameter]:
+    """One parameter for each field of a group, with the group's heading in the help."""
+    types = get_type_hints(group, include_extras=True)
+    found = []
+    for field in fields(group):
+        base, option = types[field.name].__origin__, copy(types[field.name].__metadata__[0])
+        option.rich_help_panel = group.PANEL
+        found.append(
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=Annotated[base, option],
+            )
+        )
+    return found
