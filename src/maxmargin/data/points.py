@@ -18,7 +18,7 @@ DENSE_SHARE = 0.25
 WIDE = 1 << 18
 
 
-# Entries, rows and columns of data on which whole runs are one compiled call: beyond, BLAS, threads and working sets pay.
+# Entries, rows and columns of data on which whole runs are one compiled call: beyond, BLAS, threads, working sets pay.
 SMALL_ENTRIES, SMALL_ROWS, SMALL_COLUMNS = 3 << 17, 1 << 14, 100
 
 
