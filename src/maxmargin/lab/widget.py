@@ -43,7 +43,8 @@ class LabWidget(anywidget.AnyWidget):
         """Close all views, and free the steps that were kept."""
         super().close()
         self.on_msg(self._answer, remove=True)
-        vars(self).pop("page", None)
+        if hasattr(self, "page"):
+            del self.page
 
     def _answer(self, _widget: Any, content: Any, _buffers: Any) -> None:
         for message in self.page.handle(content):
