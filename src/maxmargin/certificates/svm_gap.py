@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.certificates.accurate_products import accurate_combination, accurate_scores
 from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.bounds import OF_BOUNDS, longest_row_at_most, score_error_at_most
-from maxmargin.certificates.duality_gap import DualityGap
+from maxmargin.certificates.duality_gap import DualityGap, rounding_matters
 from maxmargin.certificates.passes import ask_scores, combination, total_at_most
 from maxmargin.certificates.rounding import (
     SMALLEST,
@@ -185,9 +186,26 @@ def _gap_on_blocks(engine: Engine[LinearSVMProblem], w: np.ndarray, b: float, la
     error = up(score_error_at_most(problem.points, w, b) + of_targets)
     ask_scores(engine, "scores", w, b)
     losses, ratios = engine.ask_all(_losses, error), engine.ask_all(_ratios)
-    dual = _dual_at_least(engine, largest_target)
+    sums = _dual_sums(engine)
+    dual, of_dual = _dual_at_least(problem, sums, largest_target)
     primal = _primal_at_most(problem, w, b, total_at_most(losses.value))
+    of_losses = error * problem.C * float(problem.loss.weights.sum()) if isinstance(engine, MemoryEngine) else 0.0
+    if isinstance(engine, MemoryEngine) and rounding_matters(of_losses + of_dual, primal, dual):
+        # More exact products of the rows with w and with the duals: a few more passes.
+        lost = _losses_of_accurate_scores(problem, w, b, of_targets)
+        combined = accurate_combination(problem.points, engine["beta"])
+        sums = sums._replace(combined=combined.values, error=length_at_most(combined.errors))
+        primal = min(primal, _primal_at_most(problem, w, b, lost))
+        dual = max(dual, lower_bound(_dual_at_least(problem, sums, largest_target)[0]))
     return _with_classes(primal, dual, problem, engine.map(_classes, _bound_factors(ratios.value)))
+
+
+def _losses_of_accurate_scores(problem: LinearSVMProblem, w: np.ndarray, b: float, of_targets: float) -> float:
+    scores, errors = accurate_scores(problem.points, w)
+    scores += b
+    # Rounding of the intercept's sum and of the residual.
+    errors += 4.0 * UNIT * (np.abs(scores) + abs(b)) + of_targets
+    return upper_bound(losses_at_most(problem, scores, errors))
 
 
 def gap_with_classes(
@@ -357,12 +375,12 @@ def _losses(block: Block[LinearSVMProblem], error: float) -> float:
     return _losses_of(block.problem.part(block.rows), block["scores"], error)
 
 
-def losses_at_most(problem: LinearSVMProblem, scores: np.ndarray, error: float) -> float:
-    """The sum of all losses, at most, where scores are known up to ``error``."""
-    return total_at_most(_losses_of(part, scores[rows], error) for rows, part in problem.parts())
+def losses_at_most(problem: LinearSVMProblem, scores: np.ndarray, errors: np.ndarray) -> float:
+    """The sum of all losses, at most, where each score is known up to its error."""
+    return total_at_most(_losses_of(part, scores[rows], errors[rows]) for rows, part in problem.parts())
 
 
-def _losses_of(problem: LinearSVMProblem, scores: np.ndarray, error: float) -> float:
+def _losses_of(problem: LinearSVMProblem, scores: np.ndarray, error: np.ndarray | float) -> float:
     loss, residuals = problem.loss, problem.loss.targets - scores
     if math.isinf(loss.curvature):
         return math.inf
@@ -396,17 +414,34 @@ class _DualTerms(NamedTuple):
     total: float
 
 
-def _dual_at_least(engine: Engine[LinearSVMProblem], largest_target: float) -> float:
-    problem = engine.problem
-    radius, n_rows = longest_row_at_most(problem.points), engine.n_rows
+class _DualSums(NamedTuple):
+    """The sums over the duals that make up the dual value, and a bound on the error of ``combined``, X^T beta."""
+
+    terms: _DualTerms
+    sides: "Sides"
+    n_rows: int
+    combined: np.ndarray
+    error: float
+
+
+def _dual_sums(engine: Engine[LinearSVMProblem]) -> _DualSums:
     blocks_terms, blocks_sides = engine.ask_all(_dual_terms), engine.ask_all(sides_of_block)
     combined = combination(engine, "beta")
     terms, sides = _added(blocks_terms.value), merged_sides(blocks_sides.value)
-    error = up(up(gamma(sides.n_used + 4) * radius) * terms.total)
-    # Products that underflow, and bounds C c_i that do.
-    underflow = up(n_rows * SMALLEST * radius) + sides.n_used * problem.points.n_columns * SMALLEST
-    length = up(up(length_at_most(combined) + error) + underflow)
-    at_least = _terms_at_least(problem, terms, n_rows, largest_target)
+    points = engine.problem.points
+    error = up(up(gamma(sides.n_used + 4) * longest_row_at_most(points)) * terms.total)
+    underflow = sides.n_used * points.n_columns * SMALLEST
+    return _DualSums(terms, sides, engine.n_rows, combined, up(error + underflow))
+
+
+def _dual_at_least(problem: LinearSVMProblem, sums: _DualSums, largest_target: float) -> tuple[float, float]:
+    """The dual value, at least, and what of it the error of X^T beta takes."""
+    terms, sides, radius = sums.terms, sums.sides, longest_row_at_most(problem.points)
+    # Bounds C c_i that underflow.
+    underflow = up(sums.n_rows * SMALLEST * radius)
+    computed = length_at_most(sums.combined)
+    length = up(up(computed + sums.error) + underflow)
+    at_least = _terms_at_least(problem, terms, sums.n_rows, largest_target)
     if problem.has_free_intercept:
         at_least = down(at_least - _cost_of_imbalance(problem, sides, length, terms.sizes, radius))
     elif problem.has_intercept:
@@ -414,7 +449,7 @@ def _dual_at_least(engine: Engine[LinearSVMProblem], largest_target: float) -> f
             at_least
             - up(up(up(0.5 * up(sides.imbalance * sides.imbalance)) / problem.intercept_penalty) * (1.0 + 4.0 * UNIT))
         )
-    return down(at_least - up(0.5 * up(length * length)))
+    return down(at_least - up(0.5 * up(length * length))), sums.error * (computed + sums.error)
 
 
 def dual_terms_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[float, float]:

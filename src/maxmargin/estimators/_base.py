@@ -35,6 +35,7 @@ from maxmargin.data import (
     validate_training_data,
 )
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.block_source import is_block_source
 from maxmargin.data.partitions import PartitionedData, is_collection
 from maxmargin.engine import Threads
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
@@ -112,6 +113,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any = None, **start: Any) -> Self:
         """Fit a copy, and take over its attributes; ``start`` are further arguments of ``_starts``."""
         self._check_parameters()
+        X, y = self._blocks_or_arrays(X, y)
         if is_collection(X) or is_collection(y):
             self._check_collections(X)
         model = self._without_fit()
@@ -255,32 +257,46 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _check_collections(self, X: Any) -> None:
         """Refuse Dask collections, or parameters that do not go with them."""
-        name = type(self).__name__
+        name, rows = type(self).__name__, kind_of_rows(X)
         if not self._takes_collections:
             raise TypeError(f"{name} does not take Dask collections: {self._advice_for_collections}.")
-        if not is_collection(X):
+        if not lies_elsewhere(X):
             raise TypeError("y is a Dask collection, and X is not: give both as collections, or none.")
         if getattr(self, "warm_start", False):
-            raise ValueError(f"{name} has no warm start on Dask collections: set warm_start=False.")
+            raise ValueError(f"{name} has no warm start on {rows}: set warm_start=False.")
+
+    def _blocks_or_arrays(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """X and y; of blocks, which hold their targets, arrays that are mapped where the model does not take blocks."""
+        if not is_block_source(X):
+            return X, y
+        if y is not None:
+            raise TypeError("X holds its targets, as a store does: leave y out, or give X and y as arrays.")
+        if self._takes_collections:
+            self._check_collections(X)
+            return X, None
+        return X.arrays, X.targets
 
     def _in_partitions(self, method: str, X: Any, n_outputs: int | None = None, dtype: Any = np.float64) -> Any:
-        """The results of a method for Dask collections, as a Dask array that is computed later."""
-        from maxmargin.estimators._collections import in_partitions
+        """The results of a method for Dask collections, as a Dask array that is computed later; for blocks, now."""
+        from maxmargin.estimators._collections import in_blocks, in_partitions
 
         check_is_fitted(self)
+        if is_block_source(X):
+            return in_blocks(self, method, X)
         self._check_collections(X)
         return in_partitions(self, method, X, n_outputs, dtype)
 
     def _load(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> PartitionedData:
-        """Check Dask collections, where they are; ``reset`` sets the number and names of the columns."""
+        """Check Dask collections or blocks, where they are; ``reset`` sets the number and names of the columns."""
         from maxmargin.engine.dask import load_partitions
+        from maxmargin.engine.disk import load_blocks
 
-        if y is None:
+        stored = is_block_source(X)
+        if y is None and not stored:
             raise ValueError(f"{type(self).__name__}.fit requires y to be passed, but the target y is None.")
         of_classes = isinstance(self, ClassifierMixin)
-        data = load_partitions(
-            X,
-            y,
+        load = partial(load_blocks, X) if stored else partial(load_partitions, X, y)
+        data = load(
             sample_weight,
             of_classes=of_classes,
             class_weight=getattr(self, "class_weight", None),
@@ -289,7 +305,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         )
         if reset:
             self.n_features_in_ = data.points.n_columns
-            names = getattr(X, "columns", None)
+            names = X.feature_names if stored else getattr(X, "columns", None)
             if names is not None and all(isinstance(name, str) for name in names):
                 self.feature_names_in_ = np.asarray(names, dtype=object)
         elif data.points.n_columns != self.n_features_in_:
@@ -423,6 +439,16 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             warn_user(f"{name}: {advice}. The model is usable as it is. Proven: {self.certificate_}", LimitWarning)
 
 
+def kind_of_rows(X: Any) -> str:
+    """What X is called in messages."""
+    return "the blocks of a store" if is_block_source(X) else "Dask collections"
+
+
+def lies_elsewhere(X: Any) -> bool:
+    """Whether X is a Dask collection, or read block by block."""
+    return is_collection(X) or is_block_source(X)
+
+
 def warn_user(message: str, category: type[Warning]) -> None:
     """Issue a warning at the innermost frame outside this package, scikit-learn and joblib."""
     level, frame = 1, sys._getframe()
@@ -451,7 +477,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
     classes_: np.ndarray
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        if is_collection(X):
+        if lies_elsewhere(X):
             data = self._load(X, y, sample_weight)
             present = data.classes[data.class_weights > 0.0]
             if len(present) < 2:
@@ -464,7 +490,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
         return validate_labels(labelled)
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        if is_collection(X):
+        if lies_elsewhere(X):
             return self._load(X, y, sample_weight, reset=False)
         return validate_training_data(
             self,
@@ -491,13 +517,13 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
         -------
         ndarray of shape (n,)
         """
-        if is_collection(X):
+        if lies_elsewhere(X):
             return self._in_partitions("predict", X, dtype=self.classes_.dtype)
         scores = self.decision_function(X)
         chosen = (scores >= 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[chosen]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Compute the share of the rows, in their weights, that are classified correctly.
 
         Parameters
@@ -510,6 +536,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
         -------
         float; of Dask collections, a Dask array without axes
         """
+        if is_block_source(X):
+            return super().score(X, X.targets if y is None else y, sample_weight)
         if not is_collection(X):
             return super().score(X, y, sample_weight)
         from maxmargin.estimators._collections import accuracy, score_in_partitions
@@ -538,7 +566,7 @@ class LinearClassifier(CertifiedClassifier):
         ndarray of shape (n,), or (n, n_classes) for more than two classes
         """
         check_is_fitted(self)
-        if is_collection(X):
+        if lies_elsewhere(X):
             n_tasks = self.coef_.shape[0]
             return self._in_partitions("decision_function", X, None if n_tasks == 1 else n_tasks)
         scores = validate_points(self, X).scores(self.coef_.T) + self.intercept_
@@ -558,16 +586,16 @@ class CertifiedRegressor(RegressorMixin, CertifiedModel):
     """What all regressions share: real targets."""
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        if is_collection(X):
+        if lies_elsewhere(X):
             return self._load(X, y, sample_weight)
         return validate_targets(self, X, y, sample_weight=sample_weight)
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        if is_collection(X):
+        if lies_elsewhere(X):
             return self._load(X, y, sample_weight, reset=False)
         return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Compute the coefficient of determination.
 
         Parameters
@@ -580,6 +608,8 @@ class CertifiedRegressor(RegressorMixin, CertifiedModel):
         -------
         float; of Dask collections, a Dask array without axes
         """
+        if is_block_source(X):
+            return super().score(X, X.targets if y is None else y, sample_weight)
         if not is_collection(X):
             return super().score(X, y, sample_weight)
         from maxmargin.estimators._collections import r_squared, score_in_partitions
@@ -606,16 +636,22 @@ class LinearRegressor(CertifiedRegressor):
         ndarray of shape (n,)
         """
         check_is_fitted(self)
-        if is_collection(X):
+        if lies_elsewhere(X):
             return self._in_partitions("predict", X)
         return validate_points(self, X).scores(self.coef_) + self.intercept_
 
 
 def distributed_vectors(points: Any, handles: Sequence[Any]) -> Any:
-    """Vectors over the rows of partitions as a Dask array, one a task; they stay where the rows are."""
+    """Vectors over the rows of partitions, one a task: a Dask array whose chunks stay where they are, or an array."""
     from maxmargin.engine.dask import dask_array
 
-    return dask_array(points.executor, [handle.chunks() for handle in handles], points.row_counts)
+    chunks = [handle.chunks() for handle in handles]
+    if not points.executor.vectors_are_near:
+        return dask_array(points.executor, chunks, points.row_counts)
+    found = np.empty((len(chunks), points.n_rows))
+    for parts, vector in zip(chunks, found, strict=True):
+        np.concatenate(parts, out=vector)
+    return found
 
 
 def seed_of(random_state: Any) -> int:

@@ -12,9 +12,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.certificates import SVMGap, measure_partitioned_gap
 from maxmargin.data import TargetPoints, Tasks
+from maxmargin.data.block_source import is_block_source
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK
-from maxmargin.estimators._base import Solve, distributed_vectors, one_or_all
+from maxmargin.estimators._base import Solve, distributed_vectors, kind_of_rows, one_or_all
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
@@ -94,13 +95,15 @@ class LinearSVM(RegularizedModel):
 
     def _check_collections(self, X: Any) -> None:
         super()._check_collections(X)
+        rows = kind_of_rows(X)
         if math.isinf(self.C):
-            raise ValueError("C=inf, the hard margin, is not solved on Dask collections: use a large C.")
+            advice = ", or fit its arrays, fit(store.X, store.y)" if is_block_source(X) else ""
+            raise ValueError(f"C=inf, the hard margin, is not solved on {rows}: use a large C{advice}.")
         for name, only in (("solver", ("auto", "newton")), ("selection", ("random",)), ("multi_class", ("ovr",))):
             if getattr(self, name, only[0]) not in only:
                 raise ValueError(
-                    f"Dask collections are solved by Newton steps, one class against the rest: {name}="
-                    f"{getattr(self, name)!r} is not available for them."
+                    f"{name}={getattr(self, name)!r} is not available for {rows}, which are solved by Newton steps, "
+                    "one class against the rest."
                 )
 
     @property
@@ -144,9 +147,10 @@ class LinearSVM(RegularizedModel):
         self.history_ = one_or_all([result.history for result in results])
         if isinstance(tasks, PartitionedData):
             self.dual_coef_ = distributed_vectors(tasks.points, [result.beta for result in results])
-            return
-        self.dual_coef_ = np.array([result.beta for result in results])
-        self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
+        else:
+            self.dual_coef_ = np.array([result.beta for result in results])
+        if isinstance(self.dual_coef_, np.ndarray):
+            self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
 
     def _in_memory(self) -> Self:
         model = super()._in_memory()

@@ -16,11 +16,13 @@ from maxmargin.certificates import (
     measure_partitioned_logistic_gap,
 )
 from maxmargin.data import Dataset, LabelledPoints, Tasks
-from maxmargin.data.partitions import PartitionedData, PartitionedTask, is_collection
+from maxmargin.data.partitions import PartitionedData, PartitionedTask
 from maxmargin.estimators._base import (
     LinearClassifier,
     Solve,
     distributed_vectors,
+    kind_of_rows,
+    lies_elsewhere,
     one_or_all,
     proof_or_per_class,
 )
@@ -177,7 +179,7 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         -------
         ndarray of shape (n, n_classes)
         """
-        if is_collection(X):
+        if lies_elsewhere(X):
             return self._in_partitions("predict_proba", X, len(self.classes_))
         scores = self.decision_function(X)
         if scores.ndim == 1:
@@ -198,7 +200,7 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         -------
         ndarray of shape (n, n_classes)
         """
-        if is_collection(X):
+        if lies_elsewhere(X):
             return self._in_partitions("predict_log_proba", X, len(self.classes_))
         scores = self.decision_function(X)
         if scores.ndim == 1:
@@ -214,9 +216,9 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     def _check_collections(self, X: Any) -> None:
         super()._check_collections(X)
         if math.isinf(self.C):
-            raise ValueError("LogisticRegression needs a finite C on Dask collections: set C=1.0, or a larger one.")
+            raise ValueError(f"LogisticRegression needs a finite C on {kind_of_rows(X)}: set C=1.0, or a larger one.")
         if self.solver == "gradient":
-            raise ValueError("Dask collections are solved by Newton steps: set solver to 'auto' or 'newton'.")
+            raise ValueError(f"solver='gradient' is not available for {kind_of_rows(X)}: set 'auto' or 'newton'.")
 
     def _problem(self, data: Dataset | PartitionedTask) -> LogisticProblem | PartitionedProblem:
         if isinstance(data, PartitionedTask):

@@ -50,6 +50,7 @@ def solve(
         run = NewtonRun(engine, options, monitor, first, start or Result(first.w, first.b, np.empty(0)))
         run.run()
         best = run.best
+        engine.keep("kept")
         best.beta = engine["kept"]  # type: ignore[assignment]
         if not math.isfinite(best.primal):
             best.w, best.intercept = np.zeros_like(best.w), 0.0
