@@ -2,7 +2,7 @@
 ====================================
 
 5,574 text messages as word counts, 13 % of them spam (Almeida, Gómez Hidalgo, Yamakami, "Contributions to the study of
-SMS spam filtering", 2011). Most words occur in few messages: the rows are sparse, and a linear machine is the usual choice.
+SMS spam filtering", 2011). Most words occur in few messages: the rows are sparse, and a linear machine is usual.
 We scale the counts to tf-idf, choose C by cross-validation on the training part, and look at the held-out part once.
 """
 
