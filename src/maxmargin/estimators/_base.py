@@ -504,7 +504,7 @@ class LinearClassifier(CertifiedClassifier):
     coef_: np.ndarray
     intercept_: np.ndarray
     dual_coef_: np.ndarray
-    n_iter_: int
+    n_iter_: Any
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Compute f(x) = w·x + b.
