@@ -42,9 +42,9 @@ def solve(
     problem: MultinomialProblem, options: Options, monitor: Monitor, start: Result[np.ndarray] | None = None
 ) -> Result[np.ndarray]:
     """Make Newton steps until the relative gap is at most ``tol``, or without a penalty all rows are separated."""
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"), one_blas_thread():
-        with Threads(options.n_threads) as threads:
-            return MultinomialRun(problem, options, monitor, threads, start).run()
+    quiet = np.errstate(over="ignore", invalid="ignore", under="ignore")
+    with quiet, one_blas_thread(), Threads(options.n_threads) as threads:
+        return MultinomialRun(problem, options, monitor, threads, start).run()
 
 
 class MultinomialRun:
@@ -154,10 +154,8 @@ class MultinomialRun:
         K, d = self.W.shape
         intercepts = self.problem.fit_intercept
         gradient = np.hstack([self.gradient, self.gradient_b[:, None]]) if intercepts else self.gradient
-        if gradient.size <= LARGEST_DIRECT:
-            step = self.solve_directly(gradient)
-        else:
-            step = self.solve_iteratively(gradient)
+        is_small = gradient.size <= LARGEST_DIRECT
+        step = self.solve_directly(gradient) if is_small else self.solve_iteratively(gradient)
         return (step[:, :d], step[:, d]) if intercepts else (step, np.zeros(K))
 
     def solve_directly(self, gradient: np.ndarray) -> np.ndarray:
