@@ -8,16 +8,33 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from maxmargin.certificates import Certificate, LogisticGap, PerClass, measure_logistic_gap, measure_multinomial_gap
+from maxmargin.certificates import (
+    Certificate,
+    LogisticGap,
+    PerClass,
+    measure_logistic_gap,
+    measure_multinomial_gap,
+    measure_partitioned_logistic_gap,
+)
 from maxmargin.data import JointClasses, LabelledPoints, Points, Tasks, as_dense
-from maxmargin.estimators._base import LinearClassifier, Solve, one_or_all
+from maxmargin.data.partitions import PartitionedData, PartitionedTask
+from maxmargin.estimators._base import (
+    LinearClassifier,
+    Solve,
+    distributed_vectors,
+    kind_of_rows,
+    lies_elsewhere,
+    one_or_all,
+    proof_or_per_class,
+)
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
 from maxmargin.problems.multinomial import MultinomialProblem, softmax
+from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.solvers.core import Result
-from maxmargin.solvers.regression import logistic_gradient, logistic_newton, multinomial
+from maxmargin.solvers.regression import logistic_gradient, logistic_newton, multinomial, partitioned
 from maxmargin.solvers.regression.logistic_gradient import GradientOptions
 
 # scikit-learn's solvers of the problem without a penalty on the intercept.
@@ -91,6 +108,8 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     history_ : list of (seconds, primal, dual), or a list of those
         Of the incumbent after every step of Newton's method; of the current iterate after every gradient step.
     n_iter_ : ndarray of int32, of shape (1,), or (n_classes,) one against the rest
+    rounds_ : int
+        After a fit on Dask collections: rounds of messages, loading and certificate included.
     status_ : Status
     certificate_ : LogisticGap, or PerClass of them; MultinomialGap of several classes that were learned jointly
 
@@ -163,6 +182,8 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         "verbose": ["verbose"],
     }
 
+    _takes_collections: ClassVar[bool] = True
+
     # The dual points of all tasks, of which the certificate states the values.
     _private_attributes = ("_dual_point",)
 
@@ -191,6 +212,8 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         -------
         ndarray of shape (n,)
         """
+        if lies_elsewhere(X):
+            return self._in_partitions("predict", X, dtype=self.classes_.dtype)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -204,6 +227,8 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         -------
         ndarray of shape (n, n_classes)
         """
+        if lies_elsewhere(X):
+            return self._in_partitions("predict_proba", X, len(self.classes_))
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.column_stack([sigmoid(-scores), sigmoid(scores)])
@@ -224,6 +249,8 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         -------
         ndarray of shape (n, n_classes)
         """
+        if lies_elsewhere(X):
+            return self._in_partitions("predict_log_proba", X, len(self.classes_))
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return -np.logaddexp(0.0, np.column_stack([scores, -scores]))
@@ -244,6 +271,15 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         if self.solver == "liblinear" and math.isinf(self.C):
             raise ValueError("solver='liblinear' needs a finite C: leave it out for C=inf.")
 
+    def _check_collections(self, X: Any) -> None:
+        super()._check_collections(X)
+        if math.isinf(self.C):
+            raise ValueError(f"LogisticRegression needs a finite C on {kind_of_rows(X)}: set C=1.0, or a larger one.")
+        if self.solver == "gradient":
+            raise ValueError(f"solver='gradient' is not available for {kind_of_rows(X)}: set 'auto' or 'newton'.")
+        if self._penalizes_intercept:
+            raise ValueError(f"A penalised intercept is not available for {kind_of_rows(X)}: leave it free.")
+
     @property
     def _penalizes_intercept(self) -> bool:
         return self.fit_intercept and (self.penalize_intercept or self.solver == "liblinear")
@@ -254,6 +290,11 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     def _tasks(self, data: LabelledPoints) -> Tasks:
         if not self._learns_jointly(data):
             return data
+        if isinstance(data, PartitionedData):
+            raise ValueError(
+                "More than two classes are learned one against the rest on rows that lie elsewhere: set "
+                "multi_class='ovr'."
+            )
         if self.solver == "liblinear":
             raise ValueError(
                 "solver='liblinear' learns two classes: set multi_class='ovr', or leave solver out for the "
@@ -266,6 +307,10 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         return JointClasses(data)
 
     def _problem(self, data: Any) -> Any:
+        if isinstance(data, PartitionedTask):
+            lying: Any = data.points
+            empty = np.empty(0)
+            return PartitionedProblem(LogisticProblem(lying, empty, empty, float(self.C), self.fit_intercept), data)
         weights, C = weights_of(data.points, data.weights), float(self.C)
         points, fit_intercept = self._points_with_intercept(data.points)
         if isinstance(data, LabelledPoints):
@@ -285,6 +330,8 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     def _solver(self, problem: Any) -> Solve:
         if isinstance(problem, MultinomialProblem):
             return multinomial.solve
+        if isinstance(problem, PartitionedProblem):
+            return partitioned.solve_logistic
         return logistic_gradient.solve if self.solver == "gradient" else logistic_newton.solve
 
     def _starts(self, tasks: Any) -> Sequence[Result[Any] | None]:
@@ -334,6 +381,13 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         return {name: getattr(so_far, name) for name in ("coef_", "intercept_", "classes_")}
 
     def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:
+        if isinstance(tasks, PartitionedData):
+            found = [
+                measure_partitioned_logistic_gap(problem, w, float(b))
+                for problem, w, b in zip(problems, self.coef_, self.intercept_, strict=True)
+            ]
+            self._dual_point = distributed_vectors(tasks.points, [point for _, point in found])
+            return proof_or_per_class(tasks.classes, [proof for proof, _ in found])
         if not isinstance(tasks, JointClasses):
             self._dual_point = np.zeros((len(problems), tasks.points.n_rows))
         return super()._certify(tasks, problems)
