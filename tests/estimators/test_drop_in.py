@@ -52,7 +52,7 @@ def test_pairs_of_classes_go_into_files_of_skops():
 def test_callbacks_see_at_least_one_step_on_small_data(model):
     monitor = ScoringMonitor(scoring="accuracy" if is_classifier(model) else "r2")
     clone(model).set_callbacks(monitor).fit(X[:20], np.arange(20) % 2)
-    (log,) = monitor.get_logs()
+    log = monitor.get_logs()
     assert any(len(row["task_id_path"]) > 1 for row in log.data)
 
 
