@@ -11,12 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from maxmargin import __version__
-from maxmargin.cli.console import warnings_reported
+from maxmargin.cli.console import printable, warnings_reported
 from maxmargin.cli.convert import convert
 from maxmargin.cli.demo import demo
 from maxmargin.cli.evaluate import evaluate
 from maxmargin.cli.info import info
 from maxmargin.cli.lab import lab
+from maxmargin.cli.models import options_as_typed
 from maxmargin.cli.plot import plot
 from maxmargin.cli.predict import predict
 from maxmargin.cli.quick_start import collect_garbage_rarely, import_scikit_learn
@@ -115,8 +116,10 @@ def _explain_usage(error: Any) -> int:
 
 
 def _print_error(message: str) -> None:
-    line = " ".join(message.split())
-    Console(stderr=True).print(f"[bold red]error:[/] {escape(line)}", highlight=False, soft_wrap=True)
+    line = printable(" ".join(options_as_typed(message).split()))
+    console = Console(stderr=True)
+    # Elsewhere than on a terminal an error is one line.
+    console.print(f"[bold red]error:[/] {escape(line)}", highlight=False, soft_wrap=not console.is_terminal)
 
 
 if __name__ == "__main__":

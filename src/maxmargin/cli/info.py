@@ -36,7 +36,7 @@ def info(
             values = getattr(machine, attribute).tolist()
             answer[name] = Entry(", ".join(map(str, values)), {name: values})
     if hasattr(machine, "support_"):
-        answer["support vectors"] = _count("support vectors", len(machine.support_))
+        answer["support vectors"] = _count("support_vectors", len(machine.support_))
     if hasattr(machine, "status_"):
         answer["status"] = str(machine.status_)
     if hasattr(machine, "certificate_"):
