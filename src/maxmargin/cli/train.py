@@ -10,6 +10,7 @@ from maxmargin.cli.checks import (
     labelled,
     refuse_input_as_output,
     refuse_unreadable,
+    refuse_unreadable_pattern,
     refuse_unwritable,
     sample_weights,
     weight_column_of,
@@ -49,6 +50,7 @@ from maxmargin.cli.options import (
     StoreOptions,
     expand_options,
 )
+from maxmargin.cli.out_of_core import as_arrays, file_of, learns_from_blocks, stored_rows, with_targets
 from maxmargin.cli.plot import draw_picture, refuse_picture
 from maxmargin.cli.search import (
     SEARCH_FOLDS,
@@ -77,7 +79,8 @@ Answer = dict[str, Any]
 def train(
     *,
     data: Annotated[
-        str, typer.Argument(help="svmlight text (also .gz .bz2 .xz .zst), .csv, .tsv or .parquet; - for stdin.")
+        str,
+        typer.Argument(help="svmlight text (also compressed), .csv, .tsv or .parquet, or a pattern; - for stdin."),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write; - for standard output.")],
     model: Annotated[
@@ -102,17 +105,20 @@ def train(
     _refuse_paths(data, output, selection.test, reported)
     machine = make_model(model, parameters.parameters(), used_elsewhere=_used_by_folds(selection))
     _refuse_selection(machine, parameters, selection)
-    refuse_unreadable(data, "DATA")
+    refuse_unreadable_pattern(data, "DATA")
     answer: Answer = {}
     signals = Signals()
     with progress_lines(reported.verbose), compilation(answer), signals.answered():
-        rows, weights = _read(machine, data, given, stored, columns, prepared, reported, output, answer)
+        needs_arrays = prepared.scale is not None or selection.search or selection.cv is not None
+        rows, weights = _read(
+            machine, data, given, stored, columns, prepared, reported, output, answer, needs_arrays=needs_arrays
+        )
         machine.set_params(**_class_weights(machine, rows))
         clock = _select(machine, rows, weights, parameters, selection, answer)
         interrupted = _fit(machine, rows, weights, clock, answer)
         # Save first: what follows may fail.
         target = Path(f"{output}{INTERRUPTED_SUFFIX}") if interrupted and output != STANDARD_OUTPUT else output
-        about = _about(data)
+        about = _about(file_of(rows, data))
         written, why = write_model(machine, rows, weights, target, strip=reported.strip, provenance=about)
         metrics = {} if interrupted else _score(machine, rows, given, new, selection, answer)
         if metrics and written != STANDARD_OUTPUT:
@@ -181,21 +187,39 @@ def _read(
     reported: ReportOptions,
     output: Path,
     answer: Answer,
+    *,
+    needs_arrays: bool,
 ) -> "tuple[DataFile, Any]":
     """The rows and their weights, and the first entries of the report."""
     from maxmargin.files import read_data
 
     began = time.perf_counter()
     with working(f"reading {data}"):
-        source = _stored(data, given.zero_based) if stored.store else data
-        rows = read_data(
-            source,
+        source, weight = data, weight_column_of(prepared.sample_weight, data)
+        table = columns.table(given, weight)
+        store = stored_rows(
+            machine,
+            data,
             target=given.target,
-            values=is_regression(machine),
-            zero_based=given.zero_based and not stored.store,
-            table=columns.table(given, weight_column_of(prepared.sample_weight, data)),
-            n_features=columns.n_features,
+            zero_based=given.zero_based,
+            table=table,
+            wanted=stored.store,
+            folder=stored.store_dir,
+            needs_arrays=needs_arrays or weight is not None or columns.n_features is not None,
         )
+        if store is not None:
+            if columns.n_features is not None:
+                raise ValueError("--n-features is for text that is read as a whole: leave it or --store out.")
+            source, rows = str(store.folder), with_targets(store, is_regression(machine))
+        else:
+            rows = read_data(
+                data,
+                target=given.target,
+                values=is_regression(machine),
+                zero_based=given.zero_based,
+                table=table,
+                n_features=columns.n_features,
+            )
     n_rows, n_columns = rows.X.shape
     text = f"{printable(source)}: {n_rows:,} rows of {n_columns:,} columns"
     answer["data"] = Entry(text, {"data": source, "rows": n_rows, "columns": n_columns})
@@ -207,7 +231,7 @@ def _read(
             report(first, as_json=False, err=output == STANDARD_OUTPUT)
     answer["reading"] = seconds("reading", time.perf_counter() - began)
     if prepared.scale is not None:
-        rows = rows.scaled(prepared.scale)
+        rows = as_arrays(rows.scaled(prepared.scale))
         answer["scaled"] = prepared.scale
     weights = sample_weights(rows, prepared.sample_weight)
     return rows, weights
@@ -288,7 +312,8 @@ def _fit(machine: Any, rows: "DataFile", weights: Any, clock: Clock, answer: Ans
     with working("training"):
         try:
             with clock.limit(machine):
-                machine.fit(rows.X, rows.y, **({} if weights is None else {"sample_weight": weights}))
+                data = (rows,) if learns_from_blocks(machine, rows) else (rows.X, rows.y)
+                machine.fit(*data, **({} if weights is None else {"sample_weight": weights}))
         except KeyboardInterrupt:
             if not hasattr(machine, "certificate_"):
                 raise
@@ -344,17 +369,3 @@ def _note_metrics(path: Path, about: Answer, metrics: Answer, *, strip: bool) ->
     except OSError:
         # The model itself is written.
         return
-
-
-def _stored(data: str, zero_based: bool) -> str:
-    """The store beside a text file; it is written where it is missing or older than the text."""
-    from maxmargin.files import store_text
-    from maxmargin.files.data_file import table_format
-    from maxmargin.files.store import is_store, is_store_of
-
-    text, path = Path(data), Path(f"{data}.store")
-    if is_store(text) or table_format(data) is not None:
-        raise ValueError(f"--store is for svmlight text, and {data} is none.")
-    if not is_store_of(path, text, zero_based=zero_based):
-        store_text(text, path, zero_based=zero_based)
-    return str(path)
