@@ -1,5 +1,6 @@
 """Data that are larger than the memory: what training needs, and the store that it reads instead."""
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ SHARE_OF_MEMORY = 0.7
 
 def stored_rows(
     machine: Any,
-    data: str,
+    paths: list[str],
     *,
     target: str | None,
     zero_based: bool,
@@ -30,8 +31,8 @@ def stored_rows(
     Parameters
     ----------
     machine : the model
-    data : str
-        A file, or a pattern that names several.
+    paths : list of str
+        Files, or patterns that name several.
     target, zero_based, table : as of ``read_blocks``
     wanted : bool
         Whether a store is asked for.
@@ -46,14 +47,15 @@ def stored_rows(
     from maxmargin.files.file_blocks import is_pattern, matching_files, memory_to_train
     from maxmargin.files.store import is_store
 
-    wanted = wanted or folder is not None or is_pattern(data)
-    if data == STANDARD_INPUT or is_store(data):
+    data = paths[0]
+    wanted = wanted or folder is not None or len(paths) > 1 or is_pattern(data)
+    if len(paths) == 1 and (data == STANDARD_INPUT or is_store(data)):
         if wanted:
             raise ValueError(f"--store is for files, and {name_of(data)} is none.")
         return None
-    needed, available = memory_to_train(matching_files(data)), available_memory()
+    needed, available = memory_to_train(matching_files(paths)), available_memory()
     too_large = needed > available
-    path = (folder or Path(data).parent) / f"{Path(data).name.replace('*', '').replace('?', '')}.store"
+    path = (folder or Path(data).parent) / f"{_common_name(paths)}.store"
     if not wanted and not too_large:
         return None
     if too_large:
@@ -66,7 +68,7 @@ def stored_rows(
             )
             return None
         typer.echo(f"{about}: it is written to {path}, and the model is trained from there.", err=True)
-    return read_blocks(data, target=target, zero_based=zero_based, table=table).store(path)
+    return read_blocks(list(paths), target=target, zero_based=zero_based, table=table).store(path)
 
 
 def learns_from_blocks(machine: Any, rows: Any) -> bool:
@@ -102,12 +104,23 @@ def with_targets(rows: Any, values: bool) -> Any:
     return rows if values else replace(rows, y=as_labels(rows.y))
 
 
-def file_of(rows: Any, data: str) -> str:
+def file_of(rows: Any, paths: list[str]) -> str:
     """The file that the rows come from: of several files, the store."""
     from maxmargin.files.file_blocks import is_pattern
 
-    return str(rows.folder) if is_pattern(data) else data
+    return str(rows.folder) if len(paths) > 1 or is_pattern(paths[0]) else paths[0]
+
+
+def _common_name(paths: list[str]) -> str:
+    """The name of one file, or what the names of several have in common."""
+    names = [Path(path).name.replace("*", "").replace("?", "") for path in paths]
+    return names[0] if len(names) == 1 else _prefix(names).rstrip("-_.0123456789") or "rows"
+
+
+def _prefix(names: list[str]) -> str:
+    pairs = zip(min(names), max(names), strict=False)
+    return "".join(one for one, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _gigabytes(size: int) -> str:
-    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.0f} MB"
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"

@@ -15,6 +15,7 @@ from maxmargin.cli.checks import (
     sample_weights,
     weight_column_of,
 )
+from maxmargin.cli.cluster import connected, fit_on_cluster, refuse_with_scheduler
 from maxmargin.cli.console import (
     Entry,
     columns_entry,
@@ -40,6 +41,7 @@ from maxmargin.cli.models import (
     with_labels,
 )
 from maxmargin.cli.options import (
+    ClusterOptions,
     ColumnOptions,
     DataOptions,
     ModelOptions,
@@ -79,8 +81,10 @@ Answer = dict[str, Any]
 def train(
     *,
     data: Annotated[
-        str,
-        typer.Argument(help="svmlight text (also compressed), .csv, .tsv or .parquet, or a pattern; - for stdin."),
+        list[str],
+        typer.Argument(
+            help="svmlight text (also compressed), .csv, .tsv or .parquet, also several or a pattern; - for stdin."
+        ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write; - for standard output.")],
     model: Annotated[
@@ -89,6 +93,7 @@ def train(
     parameters: ModelOptions,
     given: DataOptions,
     stored: StoreOptions,
+    cluster: ClusterOptions,
     columns: ColumnOptions,
     prepared: PreparationOptions,
     new: NewRowsOptions,
@@ -105,7 +110,13 @@ def train(
     _refuse_paths(data, output, selection.test, reported)
     machine = make_model(model, parameters.parameters(), used_elsewhere=_used_by_folds(selection))
     _refuse_selection(machine, parameters, selection)
-    refuse_unreadable_pattern(data, "DATA")
+    if cluster.scheduler is not None:
+        _train_with_scheduler(
+            machine, data, output, cluster.scheduler, parameters, given, new, stored, selection, reported
+        )
+        return
+    for path in data:
+        refuse_unreadable_pattern(path, "DATA")
     answer: Answer = {}
     signals = Signals()
     with progress_lines(reported.verbose), compilation(answer), signals.answered():
@@ -138,7 +149,7 @@ def train(
         raise typer.Exit(signals.exit_code)
 
 
-def _refuse_paths(data: str, output: Path, test: str | None, reported: ReportOptions) -> None:
+def _refuse_paths(data: list[str], output: Path, test: str | None, reported: ReportOptions) -> None:
     """Refuse paths that could not be read or written at the end."""
     plot = reported.plot
     if output == STANDARD_OUTPUT:
@@ -146,15 +157,15 @@ def _refuse_paths(data: str, output: Path, test: str | None, reported: ReportOpt
             raise ValueError("--strip writes two files: name one by -o.")
     else:
         refuse_unwritable(output)
-        refuse_input_as_output(output, (data, test))
+        refuse_input_as_output(output, (*data, test))
     if plot is not None:
         refuse_picture(plot, "--plot")
-        refuse_input_as_output(plot, (data, test), "--plot")
+        refuse_input_as_output(plot, (*data, test), "--plot")
         if plot == output:
             raise ValueError(f"--plot {plot} is the model file of -o: name another file.")
     if test is not None:
         refuse_unreadable(test, "--test")
-        if test == data == STANDARD_INPUT:
+        if test == STANDARD_INPUT in data:
             raise ValueError("--test -: standard input holds the rows to train on; name a file.")
 
 
@@ -179,7 +190,7 @@ def _refuse_selection(machine: Any, parameters: ModelOptions, selection: Selecti
 
 def _read(
     machine: Any,
-    data: str,
+    paths: list[str],
     given: DataOptions,
     stored: StoreOptions,
     columns: ColumnOptions,
@@ -193,13 +204,13 @@ def _read(
     """The rows and their weights, and the first entries of the report."""
     from maxmargin.files import read_data
 
-    began = time.perf_counter()
+    began, data = time.perf_counter(), paths[0]
     with working(f"reading {data}"):
         source, weight = data, weight_column_of(prepared.sample_weight, data)
         table = columns.table(given, weight)
         store = stored_rows(
             machine,
-            data,
+            paths,
             target=given.target,
             zero_based=given.zero_based,
             table=table,
@@ -298,6 +309,44 @@ def search_entry(name: str, grid: list[Answer], scores: Any) -> Entry:
     return Entry(table_text([header, *rows]), {"search": numbers})
 
 
+def _train_with_scheduler(
+    machine: Any,
+    data: list[str],
+    output: Path,
+    scheduler: str,
+    parameters: ModelOptions,
+    given: DataOptions,
+    new: NewRowsOptions,
+    stored: StoreOptions,
+    selection: SelectionOptions,
+    reported: ReportOptions,
+) -> None:
+    """Fit where the workers have read the files, write the model and report."""
+    from maxmargin.files import save
+
+    refuse_with_scheduler(
+        machine,
+        store=stored.store or stored.store_dir,
+        cv=selection.cv,
+        search=selection.search,
+        plot=reported.plot,
+        strip=reported.strip,
+    )
+    with connected(scheduler) as client:
+        clock = Clock(parameters.max_time, n_fits=1)
+        answer, interrupted = fit_on_cluster(client, machine, data, given.target, given.zero_based, clock)
+        with working("writing"):
+            save(machine, output)
+    if selection.test is not None:
+        _test(machine, selection.test, given, new, answer)
+    answer["status"] = str(machine.status_)
+    answer |= proof_entry("certificate", machine.certificate_, "proof", details=reported.details)
+    answer["written"] = str(output)
+    report(answer, reported.as_json)
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
 def _folds_entry(name: str, scores: Any, *, nested: bool) -> Entry:
     mean, deviation = float(scores.mean()), float(scores.std())
     of = f"{len(scores)} {'outer folds' if nested else 'folds'}"
@@ -323,6 +372,20 @@ def _fit(machine: Any, rows: "DataFile", weights: Any, clock: Clock, answer: Ans
     return interrupted
 
 
+def _test(machine: Any, test: str, given: DataOptions, new: NewRowsOptions, answer: Answer) -> float:
+    """Accuracy or R² on test data."""
+    from maxmargin.cli.files import read_rows, target_of
+
+    name = score_name(machine)
+    with working(f"testing on {test}"):
+        tested = read_rows(machine, test, given, new)
+        tested = labelled(machine, tested, test, target_of(machine, test, given))
+        value = score(machine, tested)
+    text = f"{value:.6g} on the {tested.X.shape[0]:,} rows of {printable(test)}"
+    answer[f"test {name}"] = Entry(text, {f"{json_key(name)}_test": value})
+    return value
+
+
 def _score(
     machine: Any,
     rows: "DataFile",
@@ -332,8 +395,6 @@ def _score(
     answer: Answer,
 ) -> dict[str, float]:
     """Accuracy or R² on the rows of the fit and on test data; returns them by their keys."""
-    from maxmargin.cli.files import read_rows, target_of
-
     name, metrics = score_name(machine), dict[str, float]()
     answer["model"] = repr(machine)
     if not selection.no_score:
@@ -343,13 +404,7 @@ def _score(
         share = f"{some.X.shape[0]:,} of " if some.X.shape[0] < n_rows else ""
         answer[name] = Entry(f"{value:.6g} on {share}the {n_rows:,} training rows", dict(metrics))
     if selection.test is not None:
-        with working(f"testing on {selection.test}"):
-            tested = read_rows(machine, selection.test, given, new)
-            tested = labelled(machine, tested, selection.test, target_of(machine, selection.test, given))
-            value = score(machine, tested)
-        metrics[f"{json_key(name)}_test"] = value
-        text = f"{value:.6g} on the {tested.X.shape[0]:,} rows of {printable(selection.test)}"
-        answer[f"test {name}"] = Entry(text, {f"{json_key(name)}_test": value})
+        metrics[f"{json_key(name)}_test"] = _test(machine, selection.test, given, new, answer)
     return metrics
 
 
