@@ -202,7 +202,7 @@ class FileBlocks:
     def write_store(self, path: str | Path) -> None:
         """Write all rows into a store."""
         rows = ((block.X, self._labels(block.y)) for block in self)
-        store_blocks(path, rows, self.names, self._description())
+        store_blocks(path, rows, self.names, None if self.kind == "store" else self._description())
 
     def is_stored(self, path: str | Path) -> bool:
         """Whether a path is a store that was written from these files, with these options, as they are now."""
@@ -211,8 +211,8 @@ class FileBlocks:
     def _labels(self, y: np.ndarray) -> np.ndarray:
         if y.dtype.kind not in "fiub":
             raise ValueError(
-                f"{self.paths[0]} has labels that are text, which a store cannot hold: write numbers in place of the "
-                "texts first."
+                f"{self.paths[0]} has labels that are text, which a store cannot hold: write a table (.csv or .parquet), "
+                "or numbers in place of the texts first."
             )
         return y
 
