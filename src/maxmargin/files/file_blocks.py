@@ -211,8 +211,8 @@ class FileBlocks:
     def _labels(self, y: np.ndarray) -> np.ndarray:
         if y.dtype.kind not in "fiub":
             raise ValueError(
-                f"{self.paths[0]} has labels that are text, which a store cannot hold: write a table (.csv or .parquet), "
-                "or numbers in place of the texts first."
+                f"{self.paths[0]} has labels that are text, which a store cannot hold: write a table (.csv or "
+                ".parquet), or numbers in place of the texts first."
             )
         return y
 
