@@ -116,7 +116,7 @@ class Case:
                 else:
                     assert kind == "maxmargin", step.line
                     output, code = self._run(words)
-                    output = [_masked(line).rstrip() for line in output]
+                    output = [_masked(line).rstrip() for line in output if not line.startswith("compiling ")]
                     output += [f"[{code}]"] if code else []
                 steps.append(Step(step.line, step.body, output))
         return Case(self.about, self.width, self.terminal, steps)
@@ -208,6 +208,7 @@ def _masked_json(value: object) -> object:
         return {
             key: f"<{key}>" if MACHINE_KEYS.match(key) and not isinstance(entry, (dict, list)) else _masked_json(entry)
             for key, entry in value.items()
+            if key != "compiling_seconds"
         }
     if isinstance(value, list):
         return [_masked_json(entry) for entry in value]
