@@ -296,9 +296,9 @@ def table_text(rows: list[list[Any]], *, left: bool = False) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def columns_entry(rows: Any, *, details: bool) -> Entry:
+def columns_entry(preparation: Any, *, details: bool) -> Entry:
     """The columns of a table as they were understood; of many the first ones, with ``details`` all."""
-    columns = rows.preparation.columns
+    columns = preparation.columns
     shown = columns if details or len(columns) <= MOST_COLUMNS else columns[: MOST_COLUMNS - 1]
     text = table_text(
         [["column", "understood as", "remarks"], *(list(column.describe()) for column in shown)], left=True

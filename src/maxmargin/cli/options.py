@@ -264,7 +264,8 @@ def expand_options(command: Callable[..., None]) -> Callable[..., None]:
         if parameter.name in groups:
             expanded += _options_of(groups[parameter.name])
         else:
-            expanded.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            annotation = _without_type(parameter.annotation)
+            expanded.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotation))
 
     @wraps(command)
     def run(**values: Any) -> None:
@@ -286,5 +287,15 @@ def _options_of(group: Any) -> list[inspect.Parameter]:
         option.rich_help_panel = group.PANEL
         default = part.default if part.default_factory is MISSING else part.default_factory()
         kind = inspect.Parameter.KEYWORD_ONLY
-        found.append(inspect.Parameter(part.name, kind, default=default, annotation=Annotated[base, option]))
+        annotation = _without_type(Annotated[base, option])
+        found.append(inspect.Parameter(part.name, kind, default=default, annotation=annotation))
     return found
+
+
+def _without_type(annotation: Any) -> Any:
+    """A flag without a type in the help: it takes no value."""
+    if annotation.__origin__ is not bool:
+        return annotation
+    option = copy(annotation.__metadata__[0])
+    option.metavar = ""
+    return Annotated[bool, option]

@@ -27,6 +27,7 @@ from maxmargin.cli.console import (
     table_text,
     working,
 )
+from maxmargin.cli.files import refuse_model_as_data
 from maxmargin.cli.metrics import refuse_metric
 from maxmargin.cli.models import (
     MODELS,
@@ -103,6 +104,7 @@ def train(
     machine = make_model(model, parameters.parameters(), used_elsewhere=_used_by_folds(selection))
     _refuse_selection(machine, parameters, selection)
     refuse_unreadable(data, "DATA")
+    refuse_model_as_data(data)
     answer: Answer = {}
     signals = Signals()
     with progress_lines(reported.verbose), compilation(answer), signals.answered():
@@ -200,7 +202,7 @@ def _read(
     text = f"{printable(source)}: {n_rows:,} rows of {n_columns:,} columns"
     answer["data"] = Entry(text, {"data": source, "rows": n_rows, "columns": n_columns})
     if rows.preparation is not None and rows.preparation.columns is not None:
-        answer["columns"] = columns_entry(rows, details=reported.details)
+        answer["columns"] = columns_entry(rows.preparation, details=reported.details)
         if not reported.as_json:
             # Before training, which may take long: what is learned from.
             first = {name: answer.pop(name) for name in ("data", "columns")}

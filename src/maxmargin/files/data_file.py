@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_regressor
 
-from maxmargin.files.compression import FIRST_BYTES, STANDARD_INPUT
+from maxmargin.files.compression import FIRST_BYTES, STANDARD_INPUT, name_of
 
 if TYPE_CHECKING:
     from maxmargin.files.columns import TableOptions, Unseen
@@ -138,6 +138,8 @@ def read_data(
     else:
         found = _read_text(path, like, zero_based, n_features, counted)
     counted.warn(path)
+    if found.X.shape[0] == 0:
+        raise ValueError(f"{name_of(path)}: there are no rows.")
     if preparation is not None and preparation.scaling is not None:
         found = replace(found, X=preparation.scaling(found.X), preparation=preparation)
     return replace(found, y=found.y if values else as_labels(found.y))

@@ -136,6 +136,15 @@ def columns_of_names(names: list[str], there: Sequence[str], path: str | Path) -
     return [Column(name, NUMBER) if name in known else Column(name, CATEGORY, tuple(v)) for name, v in found.items()]
 
 
+def columns_of_file(path: str | Path, options: TableOptions) -> tuple[list[str], int, list[str]]:
+    """Names of a table's columns, its number of rows, and the types in the file."""
+    options.check()
+    with _arrow_errors(path, options):
+        source = Source(path, options)
+        table = source.read(None)
+        return source.names, table.num_rows, [str(field.type) for field in table.schema]
+
+
 def write_table(path: str | Path, data: DataFile, target: str) -> None:
     """Write rows and targets as CSV or Parquet, by the file's name.
 
