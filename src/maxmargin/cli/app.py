@@ -130,7 +130,7 @@ def _explain_usage(error: Any) -> int:
 
 def _print_error(message: str) -> None:
     line = printable(" ".join(options_as_typed(message).split()))
-    console = Console(stderr=True)
+    console = Console(stderr=True, emoji=False)
     # Elsewhere than on a terminal an error is one line.
     console.print(f"[bold red]error:[/] {escape(line)}", highlight=False, soft_wrap=not console.is_terminal)
 

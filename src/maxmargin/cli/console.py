@@ -256,7 +256,12 @@ def report(answer: dict[str, Any], as_json: bool, *, err: bool = False) -> None:
     for name, value in answer.items():
         lines = printable(_text(value)).splitlines() or ["-"]
         if console.is_terminal:
-            lines = [part for line in lines for part in _wrapped(line, max(20, console.width - width - 2))]
+            room = max(20, console.width - width - 2)
+            if any(len(line) > room and "   " in line for line in lines):
+                # A table that is too wide beside its name stands below it.
+                typer.echo("\n".join([name, *(f"  {line}" for line in lines)]), err=err)
+                continue
+            lines = [part for line in lines for part in _wrapped(line, room)]
         indent = "\n" + " " * (width + 2)
         typer.echo(f"{name:{width}}  {indent.join(lines)}", err=err)
 

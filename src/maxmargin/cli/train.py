@@ -62,7 +62,7 @@ from maxmargin.cli.search import (
     scores_in_folds,
 )
 from maxmargin.cli.writing import INTERRUPTED_SUFFIX, STANDARD_OUTPUT, Signals, command_line, write_model
-from maxmargin.files.compression import STANDARD_INPUT
+from maxmargin.files.compression import STANDARD_INPUT, name_of
 
 if TYPE_CHECKING:
     from maxmargin.files import DataFile
@@ -199,7 +199,8 @@ def _read(
             n_features=columns.n_features,
         )
     n_rows, n_columns = rows.X.shape
-    text = f"{printable(source)}: {n_rows:,} rows of {n_columns:,} columns"
+    text = f"{printable(name_of(source))}: {n_rows:,} rows of {n_columns:,} columns"
+    text = "; ".join((text, *rows.notes))
     answer["data"] = Entry(text, {"data": source, "rows": n_rows, "columns": n_columns})
     if rows.preparation is not None and rows.preparation.columns is not None:
         answer["columns"] = columns_entry(rows.preparation, details=reported.details)

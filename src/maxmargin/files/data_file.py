@@ -35,6 +35,8 @@ class DataFile:
         The names of the rows, where a table has a column of them.
     weights : ndarray of shape (n,) or None
         Sample weights, where a table has a column of them.
+    notes : tuple of str
+        What was found out about the file and is not the usual thing: its delimiter, spaces around names.
     """
 
     X: Any
@@ -43,6 +45,7 @@ class DataFile:
     preparation: "Preparation | None" = None
     ids: list[str] | None = None
     weights: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
 
     def name_features(self, model: Any) -> None:
         """Set ``feature_names_in_`` and ``preparation_`` of a fitted model, which repeats it on new rows."""
@@ -163,7 +166,7 @@ def with_columns(X: Any, n_features: int, path: str | Path, unseen: "Unseen") ->
     if X.shape[1] != n_features:
         X.resize((X.shape[0], n_features))
     if X.nnz < n_entries:
-        unseen.add(f"entries with an index above {n_features:,}", n_entries - X.nnz, path)
+        unseen.add(f"value(s) with an index above {n_features:,}", n_entries - X.nnz, path)
     return X
 
 

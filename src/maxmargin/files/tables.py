@@ -7,7 +7,7 @@ ordinary texts in columns of text. ``columns.py`` says what a column is.
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,8 @@ def read_table(
         if columns is None:
             skipped = {name for name in (target, options.id, options.weight, *options.drop) if name is not None}
             columns = understand(table, options, skipped, path)
-        return _rows_of(table, target, options, columns, path, unseen or Unseen(), 0)
+        found = _rows_of(table, target, options, columns, path, unseen or Unseen(), 0)
+        return replace(found, notes=tuple(source.notes))
 
 
 def read_table_blocks(
@@ -404,6 +405,8 @@ class Source:
 
         absent = pa.array(["", *self.options.missing])
         for place, field in enumerate(table.schema):
+            if types.is_binary(field.type):
+                raise _not_encoded(self.path, self.options, f"column {field.name!r}")
             if types.is_string(field.type):
                 column = table.column(place)
                 filled = compute.if_else(compute.is_in(column, absent), pa.scalar(None, field.type), column)
