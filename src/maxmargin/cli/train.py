@@ -14,6 +14,7 @@ from maxmargin.cli.checks import (
     sample_weights,
     weight_column_of,
 )
+from maxmargin.cli.cluster import connected, fit_on_cluster, refuse_with_scheduler
 from maxmargin.cli.console import (
     Entry,
     columns_entry,
@@ -40,6 +41,7 @@ from maxmargin.cli.models import (
     with_labels,
 )
 from maxmargin.cli.options import (
+    ClusterOptions,
     ColumnOptions,
     DataOptions,
     ModelOptions,
@@ -78,7 +80,10 @@ Answer = dict[str, Any]
 def train(
     *,
     data: Annotated[
-        str, typer.Argument(help="svmlight text (also .gz .bz2 .xz .zst), .csv, .tsv or .parquet; - for stdin.")
+        list[str],
+        typer.Argument(
+            help="svmlight text (also .gz .bz2 .xz .zst), .csv, .tsv, .parquet; - for stdin. Several with --scheduler."
+        ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write; - for standard output.")],
     model: Annotated[
@@ -90,6 +95,7 @@ def train(
     columns: ColumnOptions,
     prepared: PreparationOptions,
     new: NewRowsOptions,
+    cluster: ClusterOptions,
     selection: SelectionOptions,
     reported: ReportOptions,
 ) -> None:
@@ -103,15 +109,25 @@ def train(
     _refuse_paths(data, output, selection.test, reported)
     machine = make_model(model, parameters.parameters(), used_elsewhere=_used_by_folds(selection))
     _refuse_selection(machine, parameters, selection)
-    refuse_unreadable(data, "DATA")
-    refuse_model_as_data(data)
+    if cluster.scheduler is None:
+        if len(data) > 1:
+            raise ValueError(f"{len(data)} files are given: one is trained on, or several with --scheduler.")
+        refuse_unreadable(data[0], "DATA")
+        refuse_model_as_data(data[0])
     answer: Answer = {}
-    signals = Signals()
+    signals, rows, weights = Signals(), None, None
     with progress_lines(reported.verbose), compilation(answer), signals.answered():
-        rows, weights = _read(machine, data, given, stored, columns, prepared, reported, output, answer)
-        machine.set_params(**_class_weights(machine, rows))
-        clock = _select(machine, rows, weights, parameters, selection, answer)
-        interrupted = _fit(machine, rows, weights, clock, answer)
+        if cluster.scheduler is not None:
+            refuse_with_scheduler(
+                machine, store=stored.store, cv=selection.cv, search=selection.search, plot=reported.plot
+            )
+            _refuse_on_cluster(output, given, columns, prepared, reported)
+            interrupted = _fit_on_cluster(machine, data, cluster.scheduler, given, parameters, answer)
+        else:
+            rows, weights = _read(machine, data[0], given, stored, columns, prepared, reported, output, answer)
+            machine.set_params(**_class_weights(machine, rows))
+            clock = _select(machine, rows, weights, parameters, selection, answer)
+            interrupted = _fit(machine, rows, weights, clock, answer)
         # Save first: what follows may fail.
         target = Path(f"{output}{INTERRUPTED_SUFFIX}") if interrupted and output != STANDARD_OUTPUT else output
         about = _about(data)
@@ -124,7 +140,7 @@ def train(
     answer["written"] = Entry(
         "standard output" if written == STANDARD_OUTPUT else str(written), {"written": str(written)}
     )
-    if reported.plot is not None:
+    if reported.plot is not None and rows is not None:
         drawn = draw_picture(machine, rows, reported.plot)
         answer |= {"plot": Entry(f"{drawn['picture']}: {drawn['shows']}", {"plot": drawn})}
     report(answer, reported.as_json, err=output == STANDARD_OUTPUT)
@@ -134,7 +150,7 @@ def train(
         raise typer.Exit(signals.exit_code)
 
 
-def _refuse_paths(data: str, output: Path, test: str | None, reported: ReportOptions) -> None:
+def _refuse_paths(data: list[str], output: Path, test: str | None, reported: ReportOptions) -> None:
     """Refuse paths that could not be read or written at the end."""
     plot = reported.plot
     if output == STANDARD_OUTPUT:
@@ -142,15 +158,15 @@ def _refuse_paths(data: str, output: Path, test: str | None, reported: ReportOpt
             raise ValueError("--strip writes two files: name one by -o.")
     else:
         refuse_unwritable(output)
-        refuse_input_as_output(output, (data, test))
+        refuse_input_as_output(output, (*data, test))
     if plot is not None:
         refuse_picture(plot, "--plot")
-        refuse_input_as_output(plot, (data, test), "--plot")
+        refuse_input_as_output(plot, (*data, test), "--plot")
         if plot == output:
             raise ValueError(f"--plot {plot} is the model file of -o: name another file.")
     if test is not None:
         refuse_unreadable(test, "--test")
-        if test == data == STANDARD_INPUT:
+        if test == STANDARD_INPUT in data:
             raise ValueError("--test -: standard input holds the rows to train on; name a file.")
 
 
@@ -277,6 +293,30 @@ def search_entry(name: str, grid: list[Answer], scores: Any) -> Entry:
     return Entry(table_text([header, *rows]), {"search": numbers})
 
 
+def _refuse_on_cluster(
+    output: Path, given: DataOptions, columns: ColumnOptions, prepared: PreparationOptions, reported: ReportOptions
+) -> None:
+    """Refuse options of the columns and of the model file that a fit on a cluster does not have."""
+    plain = DataOptions(target=given.target, zero_based=given.zero_based)
+    if given != plain or columns != ColumnOptions() or prepared != PreparationOptions():
+        raise ValueError("--scheduler reads the columns as they are: leave out the options of columns and of CSV.")
+    if reported.strip or output == STANDARD_OUTPUT:
+        raise ValueError("--scheduler writes one model file: leave out --strip, and name a file by -o.")
+
+
+def _fit_on_cluster(
+    machine: Any, data: list[str], scheduler: str, given: DataOptions, parameters: ModelOptions, answer: Answer
+) -> bool:
+    """Fit where the workers have read the files; whether Ctrl-C ended the fit early."""
+    with connected(scheduler) as client:
+        clock = Clock(parameters.max_time, n_fits=1)
+        found, interrupted = fit_on_cluster(client, machine, data, given.target, given.zero_based, clock)
+        # The vectors of the model, from the workers.
+        vars(machine).update(vars(machine._in_memory()))
+    answer |= found
+    return interrupted
+
+
 def _folds_entry(name: str, scores: Any, *, nested: bool) -> Entry:
     mean, deviation = float(scores.mean()), float(scores.std())
     of = f"{len(scores)} {'outer folds' if nested else 'folds'}"
@@ -303,7 +343,7 @@ def _fit(machine: Any, rows: "DataFile", weights: Any, clock: Clock, answer: Ans
 
 def _score(
     machine: Any,
-    rows: "DataFile",
+    rows: "DataFile | None",
     given: DataOptions,
     new: NewRowsOptions,
     selection: SelectionOptions,
@@ -314,7 +354,7 @@ def _score(
 
     name, metrics = score_name(machine), dict[str, float]()
     answer["model"] = repr(machine)
-    if not selection.no_score:
+    if not selection.no_score and rows is not None:
         some, n_rows = rows_to_score(machine, rows), rows.X.shape[0]
         with working("scoring"):
             metrics[f"{json_key(name)}_train"] = value = score(machine, some)
@@ -331,10 +371,10 @@ def _score(
     return metrics
 
 
-def _about(data: str) -> Answer:
+def _about(data: list[str]) -> Answer:
     from maxmargin.files.provenance import provenance_of
 
-    return provenance_of(data, command=command_line())
+    return provenance_of(data[0], command=command_line())
 
 
 def _note_metrics(path: Path, about: Answer, metrics: Answer, *, strip: bool) -> None:
