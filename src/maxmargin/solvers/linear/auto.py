@@ -44,6 +44,8 @@ def suited_solver(problem: LinearSVMProblem, options: LinearOptions) -> str:
     n_rows, n_columns = problem.points.n_rows, problem.points.n_columns
     if options.selection != "random":
         return "coordinate"
+    if problem.points.small_rows is not None:
+        return "newton"
     if problem.has_free_intercept and _nearly_parallel(problem.points):
         return "newton"
     if min(n_rows, n_columns) > LARGEST_DIRECT:
