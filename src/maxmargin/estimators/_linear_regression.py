@@ -10,9 +10,12 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from maxmargin.certificates.duality_gap import DualityGap
+from maxmargin.certificates.ridge_gap import measure_partitioned_ridge_gap
 from maxmargin.certificates.rounding import gamma
-from maxmargin.estimators._base import LinearRegressor
+from maxmargin.data.partitions import PartitionedTask
+from maxmargin.estimators._base import LinearRegressor, distributed_vectors
 from maxmargin.estimators._parameters import estimator
+from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 from maxmargin.reconciliation import Goal
 from maxmargin.solvers.core import Result
@@ -57,12 +60,14 @@ class LinearRegression(LinearRegressor):
     _advice_when_stalled = "the gap stopped shrinking above tol: rescale the columns of X, or raise the penalty or tol"
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Solve to a relative duality gap of ``tol``, and certify it.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
+            Ridge and BayesianRegression also take a Dask array or data frame, with y and sample_weight in its
+            partitions.
         y : array of numbers of shape (n,)
         sample_weight : array of shape (n,), optional
             Factors on the squared errors: a weight of 2 is the same as the row given twice.
@@ -79,8 +84,12 @@ class LinearRegression(LinearRegressor):
         self.n_iter_ = max(1, result.n_iter)
         self.history_ = result.history
 
-    def _certify(self, tasks: Any, problems: Sequence[SquaredErrors | RidgeProblem | LassoProblem]) -> Any:
+    def _certify(self, tasks: Any, problems: Sequence[Any]) -> Any:
         problem = problems[0]
+        if isinstance(problem, PartitionedProblem):
+            proof, handle = measure_partitioned_ridge_gap(self._penalised(problem), self.coef_, self.intercept_)
+            self._dual_point = distributed_vectors(tasks.points, [handle])[0]
+            return proof
         counted = (problem if isinstance(problem, SquaredErrors) else problem.errors).points.n_rows
         self._dual_point = np.zeros(counted)
         certificate = super()._certify(tasks, problems)
@@ -89,6 +98,17 @@ class LinearRegression(LinearRegressor):
             point, self._dual_point = self._dual_point, np.zeros(tasks.points.n_rows)
             self._dual_point[np.flatnonzero(tasks.weights)] = point
         return certificate
+
+    def _penalised(self, problem: PartitionedProblem) -> PartitionedProblem:
+        """The problem that a gap is measured for, where the rows are in partitions."""
+        return problem
+
+    def _errors(self, data: Any) -> Any:
+        """The squared errors on checked data."""
+        if isinstance(data, PartitionedTask):
+            points: Any = data.points
+            return SquaredErrors(points, np.empty(0), np.empty(0), self.fit_intercept)
+        return SquaredErrors.of(data, self.fit_intercept)
 
     def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
         self.objective_ = self.certificate_.primal
@@ -99,7 +119,7 @@ class LinearRegression(LinearRegressor):
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         """The relative gap means nothing where the objective is a rounding error: then the problem is solved."""
-        if problem is None:
+        if problem is None or isinstance(problem, PartitionedProblem):
             return Goal(self.tol, lambda proof: proof.dual <= 0.0 and proof.gap <= NEGLIGIBLE_GAP)
         return Goal(self.tol, lambda proof: self._is_rounding_error(problem, proof.primal))
 

@@ -17,7 +17,7 @@ from maxmargin.estimators._parameters import estimator
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LOSSES, weights_of
-from maxmargin.problems.partitioned import PartitionedSVM
+from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.solvers.core import Result, warm_start
 
 
@@ -222,7 +222,7 @@ class LinearSVC(LinearSVM, LinearClassifier):
 
     def _certify_task(self, k: int, problem: Any) -> Certificate:
         refuse_other_rows(problem.points.n_rows, self.dual_coef_.shape[1])
-        if isinstance(problem, PartitionedSVM):
+        if isinstance(problem, PartitionedProblem):
             return self._certify_on_blocks(k, problem, self.coef_[k], float(self.intercept_[k]))
         if isinstance(problem, CrammerSingerProblem):
             duals = np.ascontiguousarray(self.dual_coef_.T)

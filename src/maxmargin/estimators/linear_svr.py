@@ -15,7 +15,7 @@ from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import EpsilonInsensitiveRegressor
 from maxmargin.problems.linear_svm import REGRESSION_LOSSES
-from maxmargin.problems.partitioned import PartitionedSVM
+from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.solvers.core import Result
 
 
@@ -92,6 +92,6 @@ random_state, warm_start, verbose
 
     def _certify_task(self, k: int, problem: Any) -> SVMGap:
         refuse_other_rows(problem.points.n_rows, self.dual_coef_.shape[1])
-        if isinstance(problem, PartitionedSVM):
+        if isinstance(problem, PartitionedProblem):
             return self._certify_on_blocks(k, problem, self.coef_, float(self.intercept_[0]))
         return measure_gap(problem, self.coef_, float(self.intercept_[0]), np.asarray(self.dual_coef_[k]))

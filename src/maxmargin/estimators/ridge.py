@@ -8,12 +8,14 @@ from sklearn.utils._param_validation import Interval
 
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.data import TargetPoints
+from maxmargin.data.partitions import PartitionedTask
 from maxmargin.estimators._base import Attempt, Solve
 from maxmargin.estimators._linear_regression import LinearRegression, penalty_given
 from maxmargin.estimators._parameters import estimator
-from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
+from maxmargin.problems.partitioned import PartitionedProblem
+from maxmargin.problems.squared_errors import RidgeProblem
 from maxmargin.solvers.core import Status
-from maxmargin.solvers.regression import ridge
+from maxmargin.solvers.regression import partitioned, ridge
 
 
 @estimator
@@ -53,6 +55,8 @@ class Ridge(LinearRegression):
         The value of the model, rounded up.
     history_ : list of (seconds, primal, dual)
     n_iter_ : int
+    rounds_ : int
+        After a fit on Dask collections: rounds of messages, loading and certificate included.
     status_ : Status
     certificate_ : RidgeGap
 
@@ -71,6 +75,8 @@ class Ridge(LinearRegression):
     >>> bool(abs(Ridge(alpha=0.01).fit(X, y).coef_ - model.coef_).max() < 1e-9)
     True
     """
+
+    _takes_collections: ClassVar[bool] = True
 
     alpha: float | None = None
     lam: float | None = None
@@ -92,15 +98,16 @@ class Ridge(LinearRegression):
     def _penalty(self) -> float:
         return penalty_given(self, "sigma2", "tau2", lambda sigma2, tau2: sigma2 / tau2)
 
-    def _problem(self, data: TargetPoints) -> RidgeProblem:
-        return RidgeProblem(SquaredErrors.of(data, self.fit_intercept), self._penalty())
+    def _problem(self, data: TargetPoints | PartitionedTask) -> RidgeProblem | PartitionedProblem:
+        problem = RidgeProblem(self._errors(data), self._penalty())
+        return PartitionedProblem(problem, data) if isinstance(data, PartitionedTask) else problem
 
-    def _solver(self, problem: RidgeProblem) -> Solve:  # noqa: ARG002
-        return ridge.solve
+    def _solver(self, problem: RidgeProblem | PartitionedProblem) -> Solve:
+        return partitioned.solve_ridge if isinstance(problem, PartitionedProblem) else ridge.solve
 
     def _finer_attempt(self, problems: Any, results: Sequence[Any], attempt: Attempt) -> Attempt | None:  # noqa: ARG002
         """Refine a direct solution that the certificate does not confirm, once."""
-        refinable = results[0].status is Status.STALLED and results[0].inverse is not None
+        refinable = results[0].status is Status.STALLED and getattr(results[0], "inverse", None) is not None
         return (results, attempt[1]) if refinable else None
 
     def _certify_task(self, k: int, problem: RidgeProblem) -> RidgeGap:  # noqa: ARG002
