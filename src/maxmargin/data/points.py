@@ -66,6 +66,13 @@ class Points:
         columns = few_columns(self.matrix)
         return self if columns is None else Points(only_columns(self.matrix, columns))
 
+    def with_column(self, value: float) -> "Points":
+        """The rows with one more column, of constants."""
+        column = np.full((self.n_rows, 1), value, dtype=self.matrix.dtype)
+        if sp.issparse(self.matrix):
+            return Points(sp.csr_array(sp.hstack([self.matrix, sp.csr_array(column)], format="csr")))
+        return Points(np.hstack([self.matrix, column]))
+
     @cached_property
     def squared_norms(self) -> np.ndarray:
         """||x_i||², one for each row."""

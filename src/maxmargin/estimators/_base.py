@@ -205,7 +205,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
             progress.begin()
             results = solve_in_time(run, starts, seconds, at_once, lambda: sum(reserves))
-            progress.end()
+            progress.end(results)
         return results
 
     def _certify_results(self, tasks: Tasks, problems: Sequence[Any], results: Sequence[Any]) -> None:
@@ -510,6 +510,9 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
 
     classes_: np.ndarray
 
+    # Whether class_weight="balanced" counts the rows of the classes, or adds up their weights.
+    _balances_rows: ClassVar[bool] = False
+
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Any:
         if lies_elsewhere(X):
             data = self._load(X, y, sample_weight)
@@ -519,7 +522,12 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
                 raise ValueError(f"y has {which}; give rows of at least two classes.")
             return data
         labelled = validate_training_data(
-            self, X, y, sample_weight=sample_weight, class_weight=getattr(self, "class_weight", None)
+            self,
+            X,
+            y,
+            sample_weight=sample_weight,
+            class_weight=getattr(self, "class_weight", None),
+            balances_rows=self._balances_rows,
         )
         return validate_labels(labelled)
 
@@ -534,6 +542,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
             class_weight=getattr(self, "class_weight", None),
             classes=self.classes_,
             reset=False,
+            balances_rows=self._balances_rows,
         )
 
     @abstractmethod
@@ -586,7 +595,7 @@ class LinearClassifier(CertifiedClassifier):
     coef_: np.ndarray
     intercept_: np.ndarray
     dual_coef_: np.ndarray
-    n_iter_: int
+    n_iter_: Any
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Compute f(x) = w·x + b.

@@ -44,6 +44,7 @@ class LinearSVM(RegularizedModel):
     fit_intercept: bool = True
     penalize_intercept: bool = False
     intercept_scaling: float = 1.0
+    dual: Any = "auto"
     tol: float = 1e-4
     solver: str = "auto"
     selection: str = "random"
@@ -65,6 +66,7 @@ class LinearSVM(RegularizedModel):
         "fit_intercept": ["boolean"],
         "penalize_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
+        "dual": ["boolean", StrOptions({"auto"})],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "solver": [StrOptions(set(SOLVERS))],
         "selection": [StrOptions(set(SELECTIONS))],
