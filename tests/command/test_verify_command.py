@@ -275,5 +275,5 @@ def test_regressions_on_badly_scaled_columns_are_true(tmp_path):
         X = rng.standard_normal((20, 4)) * 10.0 ** rng.integers(-8, 8, 4)
         y = X @ rng.standard_normal(4) + rng.standard_normal(20)
         write_svmlight(rows, X, y)
-        save(Ridge(0.1).fit(X, y), path, X, y)
+        save(Ridge(lam=0.1).fit(X, y), path, X, y)
         assert told("verify", path, rows)["true"] is True

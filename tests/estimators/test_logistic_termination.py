@@ -80,7 +80,7 @@ def test_newton_steps_are_bounded(seed, shape, flips, scale, offset, C, tol, fit
     X, y = nearly_separable(seed, *shape, flips=flips, scale=scale, offset=offset)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LimitWarning)
-        model = LogisticRegression(C, tol=tol, fit_intercept=fit_intercept, max_iter=10**5).fit(X, y)
+        model = LogisticRegression(C=C, tol=tol, fit_intercept=fit_intercept, max_iter=10**5).fit(X, y)
     assert model.n_iter_ <= MOST_NEWTON_STEPS
     assert_true_statement(model, X, y)
 
@@ -89,7 +89,7 @@ def test_newton_steps_are_bounded(seed, shape, flips, scale, offset, C, tol, fit
 @pytest.mark.parametrize("seed", range(2))
 def test_gradient_steps_are_bounded_without_limits(seed, C):
     X, y = nearly_separable(seed, 60, 3, flips=2, scale=3.0)
-    model = LogisticRegression(C, solver="gradient").fit(X, y)
+    model = LogisticRegression(C=C, solver="gradient").fit(X, y)
     assert model.n_iter_ <= MOST_GRADIENT_STEPS
     assert_true_statement(model, X, y)
 
@@ -98,7 +98,7 @@ def test_gradient_steps_are_bounded_without_limits(seed, C):
 def test_large_quasi_separable_data_end(solver):
     # More entries than a linear program is tried on.
     X, y = quasi_separable(0, 40_000, 8)
-    model = LogisticRegression(solver=solver, tol=1e-9).fit(X, y)
+    model = LogisticRegression(C=float("inf"), solver=solver, tol=1e-9).fit(X, y)
     assert model.status_ is Status.SEPARABLE
     assert model.certificate_.freed > 0
     assert model.n_iter_ <= 2000
@@ -110,7 +110,7 @@ def test_columns_far_from_zero_cost_no_steps(offset, C):
     X, y = nearly_separable(3, 300, 5, flips=20)
     # The offset rounds the entries: both data sets are the same numbers.
     X = (X + offset) - offset
-    near, far = (LogisticRegression(C, tol=1e-6).fit(moved, y) for moved in (X, X + offset))
+    near, far = (LogisticRegression(C=C, tol=1e-6).fit(moved, y) for moved in (X, X + offset))
     assert far.status_ is near.status_ is Status.SOLVED
     assert far.n_iter_ <= near.n_iter_ + 3
     np.testing.assert_allclose(far.coef_, near.coef_, rtol=1e-2)

@@ -54,7 +54,7 @@ CLASSIFIERS = [
     LinearSVC(),
     LinearSVC(loss="squared_hinge", penalize_intercept=True, intercept_scaling=2.0, class_weight="balanced"),
     LinearSVC(multi_class="crammer_singer"),
-    LogisticRegression(),
+    LogisticRegression(C=float("inf")),
     LogisticRegression(C=0.5, class_weight="balanced"),
     LogisticRegression(C=0.5, solver="gradient", fit_intercept=False),
     SVC(),

@@ -101,7 +101,7 @@ def test_step_back_and_the_proof(page):
     assert "Novikoff's bound" in third
     assert page.locator(".mm-proof tr.good").count() >= 4
     assert page.locator(".mm-proof tr.bad").count() == 0
-    assert "w + η" in page.locator(".mm-code [aria-current]").inner_text()
+    assert page.locator(".mm-code [aria-current]").inner_text().startswith("w, b = w + eta * y[i] * X[i]")
     before = len(sent)
     assert before > 0
     page.click("[data-name=back]")
@@ -165,7 +165,7 @@ def test_upload_export_and_run(page, tmp_path):
     page.set_input_files("input[type=file]", str(rows))
     wait_for_points(page, 24)
     page.select_option("[data-name=algorithm]", "smo")
-    page.wait_for_selector(".mm-code :text('next pair')")
+    page.wait_for_selector(".mm-code :text('PairStep')")
     for step in (1, 2, 3, 4):
         page.click("[data-name=step]")
         wait_for_step(page, step)
@@ -176,7 +176,7 @@ def test_upload_export_and_run(page, tmp_path):
     dual = next(
         word for line in out.splitlines() if line.startswith("4 ") for word in line.split() if word.startswith("dual=")
     )
-    shown = page.locator(".mm-curves svg").first.text_content()
+    shown = page.locator(".mm-curves figcaption").first.text_content()
     assert f"dual {float(dual[5:]):.5g}" in shown
     for what, start in (("csv", "step,reason"), ("svg", "<svg"), ("html", "<!doctype html>")):
         with page.expect_download() as download:
@@ -319,7 +319,7 @@ def test_frames_a_second_with_200_points(page, record_property):
     page.select_option("[data-name=data]", "200 points")
     wait_for_points(page, 200)
     page.select_option("[data-name=algorithm]", "gradient")
-    page.wait_for_selector(".mm-code :text('exp')")
+    page.wait_for_selector(".mm-code :text('wrong_probabilities')")
     page.locator(".mm-transport input[type=range]").fill("6")
     page.click("[data-name=play]")
     page.wait_for_function("() => Number(document.querySelector('.mm-position output').textContent.split(' ')[1]) > 40")

@@ -20,6 +20,8 @@ from maxmargin.problems.linear_svm import LinearSVMProblem
 WIDTHS = (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
 # Entries of the least squares problem, at most: dense, some hundred megabytes.
 MOST_ENTRIES = 1 << 24
+# Changes of its active set, at most, each of which is one decomposition.
+MOST_EXCHANGES = 200
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -177,11 +179,19 @@ def _bounded_least_squares(
     # Imported here: scipy.optimize takes a quarter of a second, and few programs need it.
     from scipy.optimize import lsq_linear
 
-    if not (np.isfinite(columns).all() and np.isfinite(target).all()):
+    with np.errstate(all="ignore"):
+        # Columns and target of length 1, so that squares neither overflow nor vanish.
+        lengths = np.hypot.reduce(columns, axis=0)
+        size = float(np.hypot.reduce(target)) or 1.0
+        scales = np.where(lengths > 0.0, lengths, 1.0)
+        columns, target, scales = columns / scales, target / size, scales / size
+        bounds = np.broadcast_to(lowers, lengths.shape) * scales, uppers * scales
+    if not (np.isfinite(columns).all() and np.isfinite(target).all() and (bounds[0] < bounds[1]).all()):
         return None
     try:
+        # The active set method ends; the step lengths of "trf" have no end where rounding hides the decrease.
         with np.errstate(all="ignore"):
-            fitted = lsq_linear(columns, target, bounds=(lowers, uppers), tol=1e-14, max_iter=200).x
+            fitted = lsq_linear(columns, target, bounds, "bvls", tol=1e-14, max_iter=MOST_EXCHANGES).x / scales
     except (np.linalg.LinAlgError, ValueError):
         return None
-    return np.asarray(fitted) if np.isfinite(fitted).all() else None
+    return np.clip(fitted, lowers, uppers) if np.isfinite(fitted).all() else None

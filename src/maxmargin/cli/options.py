@@ -30,7 +30,7 @@ class ModelOptions:
         typer.Option(
             "-C",
             help="Weight of the loss against the L2 penalty. inf: the hard margin of linear-svc and svc; "
-            "no penalty for logistic-regression (its default).",
+            "no penalty for logistic-regression.",
         ),
     ] = None
     loss: Annotated[str | None, typer.Option(help="hinge, squared_hinge, epsilon_insensitive, ...")] = None
@@ -44,9 +44,13 @@ class ModelOptions:
     degree: Annotated[int | None, typer.Option(help="Degree of the polynomial kernel.")] = None
     coef0: Annotated[float | None, typer.Option(help="Constant of the polynomial and the sigmoid kernel.")] = None
     epsilon: Annotated[float | None, typer.Option(help="linear-svr, svr: errors up to epsilon cost nothing.")] = None
-    lam: Annotated[float | None, typer.Option(help="Regularisation strength of ridge and lasso, 1 by default.")] = None
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="Regularisation strength of ridge and lasso, 1 by default; of lasso for every row."),
+    ] = None
+    lam: Annotated[float | None, typer.Option(help="The same for all rows together, as in the lecture.")] = None
     sigma2: Annotated[
-        float | None, typer.Option(help="Variance of the noise; with --tau2 or --rate instead of --lam.")
+        float | None, typer.Option(help="Variance of the noise; with --tau2 or --rate instead of --alpha.")
     ] = None
     tau2: Annotated[float | None, typer.Option(help="Prior variance of ridge's coefficients; see --sigma2.")] = None
     rate: Annotated[float | None, typer.Option(help="Rate of the lasso's Laplace prior; see --sigma2.")] = None

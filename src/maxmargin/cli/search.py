@@ -30,7 +30,9 @@ def refuse_empty_search(machine: Any, *, given_c: float | None, given_gamma: str
     """Refuse a search without a parameter to choose."""
     parameters = machine.get_params()
     if "lam" in parameters:
-        fixed = [flag_of(name) for name in ("lam", "sigma2", "tau2", "rate") if parameters.get(name) is not None]
+        fixed = [
+            flag_of(name) for name in ("alpha", "lam", "sigma2", "tau2", "rate") if parameters.get(name) is not None
+        ]
         if fixed:
             raise ValueError(f"--search chooses lam: leave it out, or {' and '.join(fixed)}.")
     elif "C" not in parameters:

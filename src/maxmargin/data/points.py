@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.blocks import row_blocks
-from maxmargin.data.rows import Matrix, Rows, as_dense, rows_of
+from maxmargin.data.rows import DenseRows, Matrix, Rows, as_dense, read_only, rows_of
 
 # Share of non-zero coefficients below which gathering their rows is cheaper than reading all rows.
 GATHER_SHARE = 0.02
@@ -16,6 +16,10 @@ GATHER_SHARE = 0.02
 DENSE_SHARE = 0.25
 # Number of columns above which empty columns are dropped, as in hashed features.
 WIDE = 1 << 18
+
+
+# Entries, rows and columns of data on which whole runs are one compiled call: beyond, BLAS, threads, working sets pay.
+SMALL_ENTRIES, SMALL_ROWS, SMALL_COLUMNS = 3 << 17, 1 << 14, 100
 
 
 class Points:
@@ -36,6 +40,14 @@ class Points:
     def rows(self) -> Rows:
         """The rows as the loops read them."""
         return rows_of(self.matrix)
+
+    @cached_property
+    def small_rows(self) -> DenseRows | None:
+        """The rows, dense and in float64, where the data are small; else None."""
+        few = self.n_rows <= SMALL_ROWS and self.n_columns <= SMALL_COLUMNS
+        if not few or self.n_rows * self.n_columns > SMALL_ENTRIES:
+            return None
+        return DenseRows(read_only(np.ascontiguousarray(as_dense(self.matrix), dtype=np.float64)))
 
     @cached_property
     def factor(self) -> Matrix:

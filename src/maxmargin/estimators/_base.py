@@ -35,10 +35,12 @@ from maxmargin.data import (
     validate_training_data,
 )
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.block_source import is_block_source
 from maxmargin.data.partitions import PartitionedData, is_collection
 from maxmargin.engine import Threads
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
 from maxmargin.estimators._progress import FitProgress, solve_in_time
+from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.reconciliation import Goal, reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, interrupt_handler
 from maxmargin.solvers.core.checkpoint import TaskRecord, active_record
@@ -96,7 +98,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     # Whether Dask collections are taken, and what to do where they are not.
     _takes_collections: ClassVar[bool] = False
     _advice_for_collections: ClassVar[str] = (
-        "compute the collections first, or some of their rows; LinearSVC and LinearSVR learn from collections"
+        "compute the collections first, or some of their rows; LinearSVC, LinearSVR, LogisticRegression, Ridge and "
+        "BayesianRegression learn from collections"
     )
     # What to do where there is no model at all, because the classes are not separable; None where there is one.
     _advice_without_solution: str | None = None
@@ -112,10 +115,11 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         """Fit a copy, and take over its attributes; ``start`` are further arguments of ``_starts``."""
         self._check_parameters()
         record = active_record.get()
+        X, y = self._blocks_or_arrays(X, y)
         if is_collection(X) or is_collection(y):
             self._check_collections(X)
             if record is not None:
-                raise ValueError("Fits on Dask collections write no checkpoints: their vectors stay in the partitions.")
+                raise ValueError("Fits on Dask collections and stores write no checkpoints: their vectors stay with the blocks.")
         model = self._without_fit()
         model._freeze_parameters()
         deadline = None if self.max_time is None else time.perf_counter() + self.max_time
@@ -145,6 +149,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
                 attempt = model._finer_attempt(problems, results, attempt) if in_time else None
             model.status_ = worst([result.status for result in results])
             model._finish(tasks, problems, results)
+            if isinstance(data, PartitionedData):
+                model._count_rounds(data)
             model._refuse_not_finite(checked)
             self._take_over(model)
             if record is not None:
@@ -225,7 +231,19 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _in_memory(self) -> Self:
         """The model with all of its vectors in this process."""
-        return self
+        gathered = {name: np.asarray(value) for name, value in vars(self).items() if is_collection(value)}
+        if not gathered:
+            return self
+        model = copy(self)
+        model.__dict__.update(gathered)
+        return model
+
+    def _count_rounds(self, data: PartitionedData) -> None:
+        """Set, and print with ``verbose``, what a fit on partitions has sent."""
+        executor = data.points.executor
+        self.rounds_ = executor.rounds
+        if getattr(self, "verbose", 0):
+            print(f"[{type(self).__name__}] {executor.describe()}")
 
     def _refuse_other_features(self, model: Self) -> None:
         """A warm start needs the columns of the last fit."""
@@ -255,32 +273,46 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _check_collections(self, X: Any) -> None:
         """Refuse Dask collections, or parameters that do not go with them."""
-        name = type(self).__name__
+        name, rows = type(self).__name__, kind_of_rows(X)
         if not self._takes_collections:
             raise TypeError(f"{name} does not take Dask collections: {self._advice_for_collections}.")
-        if not is_collection(X):
+        if not lies_elsewhere(X):
             raise TypeError("y is a Dask collection, and X is not: give both as collections, or none.")
         if getattr(self, "warm_start", False):
-            raise ValueError(f"{name} has no warm start on Dask collections: set warm_start=False.")
+            raise ValueError(f"{name} has no warm start on {rows}: set warm_start=False.")
+
+    def _blocks_or_arrays(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """X and y; of blocks, which hold their targets, arrays that are mapped where the model does not take blocks."""
+        if not is_block_source(X):
+            return X, y
+        if y is not None:
+            raise TypeError("X holds its targets, as a store does: leave y out, or give X and y as arrays.")
+        if self._takes_collections:
+            self._check_collections(X)
+            return X, None
+        return X.arrays, X.targets
 
     def _in_partitions(self, method: str, X: Any, n_outputs: int | None = None, dtype: Any = np.float64) -> Any:
-        """The results of a method for Dask collections, as a Dask array that is computed later."""
-        from maxmargin.estimators._collections import in_partitions
+        """The results of a method for Dask collections, as a Dask array that is computed later; for blocks, now."""
+        from maxmargin.estimators._collections import in_blocks, in_partitions
 
         check_is_fitted(self)
+        if is_block_source(X):
+            return in_blocks(self, method, X)
         self._check_collections(X)
         return in_partitions(self, method, X, n_outputs, dtype)
 
     def _load(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> PartitionedData:
-        """Check Dask collections, where they are; ``reset`` sets the number and names of the columns."""
+        """Check Dask collections or blocks, where they are; ``reset`` sets the number and names of the columns."""
         from maxmargin.engine.dask import load_partitions
+        from maxmargin.engine.disk import load_blocks
 
-        if y is None:
+        stored = is_block_source(X)
+        if y is None and not stored:
             raise ValueError(f"{type(self).__name__}.fit requires y to be passed, but the target y is None.")
         of_classes = isinstance(self, ClassifierMixin)
-        data = load_partitions(
-            X,
-            y,
+        load = partial(load_blocks, X) if stored else partial(load_partitions, X, y)
+        data = load(
             sample_weight,
             of_classes=of_classes,
             class_weight=getattr(self, "class_weight", None),
@@ -289,7 +321,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         )
         if reset:
             self.n_features_in_ = data.points.n_columns
-            names = getattr(X, "columns", None)
+            names = X.feature_names if stored else getattr(X, "columns", None)
             if names is not None and all(isinstance(name, str) for name in names):
                 self.feature_names_in_ = np.asarray(names, dtype=object)
         elif data.points.n_columns != self.n_features_in_:
@@ -347,7 +379,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     @contextmanager
     def _solving(self, problems: Sequence[Any], options: Any) -> Iterator[tuple[Solve, int | None]]:  # noqa: ARG002
         """Yield the solver of all problems, and how many it may solve at once, None for ``n_jobs``."""
-        yield self._solver(problems[0]), None
+        yield self._solver(problems[0]), 1 if isinstance(problems[0], PartitionedProblem) else None
 
     @abstractmethod
     def _set_attributes(self, tasks: Any, results: Sequence[Any]) -> None:
@@ -366,6 +398,10 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         A certificate reads the rows a known number of times: the time of one pass is measured.
         """
         points = tasks.points
+        if isinstance(tasks, PartitionedData):
+            from maxmargin.engine.dask import seconds_per_pass
+
+            return self._certificate_passes * seconds_per_pass(points) * tasks.n_tasks, 0.0
         n_rows = min(points.n_rows, 1 + int(ENTRIES_TO_MEASURE / max(1.0, points.entries_per_row)))
         some, began = Points(points.matrix[:n_rows]), time.perf_counter()
         some.combination(some.scores(np.ones(points.n_columns)))
@@ -419,6 +455,16 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             warn_user(f"{name}: {advice}. The model is usable as it is. Proven: {self.certificate_}", LimitWarning)
 
 
+def kind_of_rows(X: Any) -> str:
+    """What X is called in messages."""
+    return "the blocks of a store" if is_block_source(X) else "Dask collections"
+
+
+def lies_elsewhere(X: Any) -> bool:
+    """Whether X is a Dask collection, or read block by block."""
+    return is_collection(X) or is_block_source(X)
+
+
 def warn_user(message: str, category: type[Warning]) -> None:
     """Issue a warning at the innermost frame outside this package, scikit-learn and joblib."""
     level, frame = 1, sys._getframe()
@@ -447,7 +493,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
     classes_: np.ndarray
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        if is_collection(X):
+        if lies_elsewhere(X):
             data = self._load(X, y, sample_weight)
             present = data.classes[data.class_weights > 0.0]
             if len(present) < 2:
@@ -460,7 +506,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
         return validate_labels(labelled)
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        if is_collection(X):
+        if lies_elsewhere(X):
             return self._load(X, y, sample_weight, reset=False)
         return validate_training_data(
             self,
@@ -487,13 +533,13 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
         -------
         ndarray of shape (n,)
         """
-        if is_collection(X):
+        if lies_elsewhere(X):
             return self._in_partitions("predict", X, dtype=self.classes_.dtype)
         scores = self.decision_function(X)
         chosen = (scores >= 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[chosen]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Compute the share of the rows, in their weights, that are classified correctly.
 
         Parameters
@@ -506,6 +552,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
         -------
         float; of Dask collections, a Dask array without axes
         """
+        if is_block_source(X):
+            return super().score(X, X.targets if y is None else y, sample_weight)
         if not is_collection(X):
             return super().score(X, y, sample_weight)
         from maxmargin.estimators._collections import accuracy, score_in_partitions
@@ -534,7 +582,7 @@ class LinearClassifier(CertifiedClassifier):
         ndarray of shape (n,), or (n, n_classes) for more than two classes
         """
         check_is_fitted(self)
-        if is_collection(X):
+        if lies_elsewhere(X):
             n_tasks = self.coef_.shape[0]
             return self._in_partitions("decision_function", X, None if n_tasks == 1 else n_tasks)
         scores = validate_points(self, X).scores(self.coef_.T) + self.intercept_
@@ -554,16 +602,16 @@ class CertifiedRegressor(RegressorMixin, CertifiedModel):
     """What all regressions share: real targets."""
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        if is_collection(X):
+        if lies_elsewhere(X):
             return self._load(X, y, sample_weight)
         return validate_targets(self, X, y, sample_weight=sample_weight)
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        if is_collection(X):
+        if lies_elsewhere(X):
             return self._load(X, y, sample_weight, reset=False)
         return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Compute the coefficient of determination.
 
         Parameters
@@ -576,6 +624,8 @@ class CertifiedRegressor(RegressorMixin, CertifiedModel):
         -------
         float; of Dask collections, a Dask array without axes
         """
+        if is_block_source(X):
+            return super().score(X, X.targets if y is None else y, sample_weight)
         if not is_collection(X):
             return super().score(X, y, sample_weight)
         from maxmargin.estimators._collections import r_squared, score_in_partitions
@@ -602,9 +652,22 @@ class LinearRegressor(CertifiedRegressor):
         ndarray of shape (n,)
         """
         check_is_fitted(self)
-        if is_collection(X):
+        if lies_elsewhere(X):
             return self._in_partitions("predict", X)
         return validate_points(self, X).scores(self.coef_) + self.intercept_
+
+
+def distributed_vectors(points: Any, handles: Sequence[Any]) -> Any:
+    """Vectors over the rows of partitions, one a task: a Dask array whose chunks stay where they are, or an array."""
+    from maxmargin.engine.dask import dask_array
+
+    chunks = [handle.chunks() for handle in handles]
+    if not points.executor.vectors_are_near:
+        return dask_array(points.executor, chunks, points.row_counts)
+    found = np.empty((len(chunks), points.n_rows))
+    for parts, vector in zip(chunks, found, strict=True):
+        np.concatenate(parts, out=vector)
+    return found
 
 
 def seed_of(random_state: Any) -> int:

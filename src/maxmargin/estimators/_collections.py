@@ -1,11 +1,13 @@
-"""Dask collections as the data of an estimator: predictions and scores that are computed later, where the rows are."""
+"""Dask collections and blocks on disk as the data of an estimator: predictions and scores, where the rows are."""
 
+import warnings
 from collections.abc import Callable
 from copy import copy
 from typing import Any
 
 import numpy as np
 
+from maxmargin.data.block_source import BlockSource
 from maxmargin.data.partitions import is_collection
 from maxmargin.engine.dask import array_of_chunks, partitions_of
 
@@ -35,6 +37,22 @@ def in_partitions(model: Any, method: str, X: Any, n_outputs: int | None = None,
     light = without_training_data(model)
     pieces = [call(light, method, part, shape, dtype) for part in parts]
     return array_of_chunks(pieces, (tuple(counts), *((size,) for size in shape)), 0, dtype)
+
+
+def in_blocks(model: Any, method: str, source: BlockSource) -> np.ndarray:
+    """The results of a method, block by block."""
+    with warnings.catch_warnings():
+        # The names of the columns were compared once.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        _refuse_other_names(model, source)
+        blocks = map(source.read_rows, range(len(source.block_rows)))
+        return np.concatenate([np.asarray(getattr(model, method)(rows)) for rows in blocks])
+
+
+def _refuse_other_names(model: Any, source: BlockSource) -> None:
+    names, own = getattr(model, "feature_names_in_", None), source.feature_names
+    if names is not None and own is not None and list(names) != own:
+        raise ValueError("X has columns of other names than the model was fitted to.")
 
 
 def score_in_partitions(model: Any, X: Any, y: Any, sample_weight: Any, measure: Callable[..., Any]) -> Any:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ from maxmargin.estimators._kernels import (
     refuse_bad_gram,
     seconds_per_entry,
 )
+from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel, Linear
@@ -34,7 +35,7 @@ from maxmargin.solvers.linear.hard_margin import gap_of_width
 SHARE_OF_TOL = 0.9
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class KernelSVM(KernelModel, RegularizedModel):
     """Parameters, options and attributes that kernel support vector classification and regression share."""
 

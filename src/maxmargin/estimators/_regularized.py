@@ -35,13 +35,14 @@ class RegularizedModel(CertifiedModel):
     _advice_when_stalled = "the gap stopped shrinking above tol: rescale the columns of X, lower C, or raise tol"
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn until the relative duality gap is at most ``tol``.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d), or for ``kernel="precomputed"`` the Gram matrix of shape (n, n)
-            LinearSVC and LinearSVR also take a Dask array or data frame, with y and sample_weight in its partitions.
+            LinearSVC, LinearSVR and LogisticRegression also take a Dask array or data frame, with y and sample_weight
+            in its partitions; and an open store (:func:`maxmargin.files.open_store`), which holds y, block by block.
         y : array of shape (n,): labels for a classifier, numbers for a regression
         sample_weight : array of shape (n,), optional
             Factors on the losses: a weight of 2 is the same as the row given twice.

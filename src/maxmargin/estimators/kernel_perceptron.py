@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -25,6 +25,7 @@ from maxmargin.estimators._kernels import (
     refuse_bad_gram,
     seconds_per_entry,
 )
+from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._perceptrons import STALLED_ADVICE, OnlineClassifier, set_passes
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import built_in
@@ -37,7 +38,7 @@ from maxmargin.solvers.perceptron.result import PerceptronResult, Start
 SAME_INTERCEPT = 1e-9
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class KernelPerceptron(KernelModel, OnlineClassifier):
     r"""The perceptron in the feature space of a kernel, with its mistake bound as certificate.
 
@@ -107,7 +108,7 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
     (1.0, 'solved')
     """
 
-    kernel: str | Callable[..., Any] = field(default="rbf", kw_only=False)
+    kernel: str | Callable[..., Any] = "rbf"
     degree: int = 3
     gamma: str | float = "scale"
     coef0: float = 0.0

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
@@ -14,14 +13,15 @@ from maxmargin.certificates import Certificate, bracket_hard_margin, measure_gap
 from maxmargin.data import Dataset, JointClasses, LabelledPoints, Tasks, validate_training_data
 from maxmargin.estimators._base import LinearClassifier, certificates_of, one_or_array, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
+from maxmargin.estimators._parameters import estimator
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LOSSES, weights_of
-from maxmargin.problems.partitioned import PartitionedSVM
+from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.solvers.core import Result, warm_start
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class LinearSVC(LinearSVM, LinearClassifier):
     r"""Linear support vector classification, solved to a certified duality gap.
 
@@ -113,7 +113,7 @@ class LinearSVC(LinearSVM, LinearClassifier):
     True
     """
 
-    C: float = field(default=1.0, kw_only=False)
+    C: float = 1.0
     loss: str = "hinge"
     class_weight: Any = None
     multi_class: str = "ovr"
@@ -222,7 +222,7 @@ class LinearSVC(LinearSVM, LinearClassifier):
 
     def _certify_task(self, k: int, problem: Any) -> Certificate:
         refuse_other_rows(problem.points.n_rows, self.dual_coef_.shape[1])
-        if isinstance(problem, PartitionedSVM):
+        if isinstance(problem, PartitionedProblem):
             return self._certify_on_blocks(k, problem, self.coef_[k], float(self.intercept_[k]))
         if isinstance(problem, CrammerSingerProblem):
             duals = np.ascontiguousarray(self.dual_coef_.T)

@@ -2,32 +2,48 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from maxmargin.certificates import Certificate, LogisticGap, PerClass, measure_logistic_gap
+from maxmargin.certificates import (
+    Certificate,
+    LogisticGap,
+    PerClass,
+    measure_logistic_gap,
+    measure_partitioned_logistic_gap,
+)
 from maxmargin.data import Dataset, LabelledPoints, Tasks
-from maxmargin.estimators._base import LinearClassifier, Solve, one_or_all
+from maxmargin.data.partitions import PartitionedData, PartitionedTask
+from maxmargin.estimators._base import (
+    LinearClassifier,
+    Solve,
+    distributed_vectors,
+    kind_of_rows,
+    lies_elsewhere,
+    one_or_all,
+    proof_or_per_class,
+)
+from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
+from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.solvers.core import Result
-from maxmargin.solvers.regression import logistic_gradient, logistic_newton
+from maxmargin.solvers.regression import logistic_gradient, logistic_newton, partitioned
 from maxmargin.solvers.regression.logistic import LogisticResult
 from maxmargin.solvers.regression.logistic_gradient import GradientOptions
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class LogisticRegression(LinearClassifier, RegularizedModel):
     r"""Logistic regression, the soft version of the perceptron, solved to a certified duality gap.
 
-    .. math:: \min_{w, b} \sum_i \log(1 + e^{-y_i (w \cdot x_i + b)})
+    .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \log(1 + e^{-y_i (w \cdot x_i + b)})
 
-    as in the lecture, with P(y = 1 | x) = 1/(1 + exp(-f(x))); or, with a finite C, C times that sum plus ||w||²/2. The
+    with P(y = 1 | x) = 1/(1 + exp(-f(x))); or, with C = inf, the sum of the losses alone, as in the lecture. The
     intercept b is not penalised. More than two classes are learned one against the rest.
 
     With C = inf there is no minimum where a hyperplane has no point on its wrong side and some on its right side
@@ -40,8 +56,8 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
 
     Parameters
     ----------
-    C : float, default=inf
-        The inverse regularisation strength, the factor on the losses. scikit-learn's default is 1.
+    C : float, default=1.0
+        The inverse regularisation strength, the factor on the losses. ``inf`` is the lecture's: no penalty.
     fit_intercept : bool, default=True
     tol : float, default=1e-4
         The relative duality gap at which to stop.
@@ -75,6 +91,8 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     history_ : list of (seconds, primal, dual), or a list of those
         Of the incumbent after every step of Newton's method; of the current iterate after every gradient step.
     n_iter_ : int
+    rounds_ : int
+        After a fit on Dask collections: rounds of messages, loading and certificate included.
     status_ : Status
     certificate_ : LogisticGap, or PerClass of them
 
@@ -99,14 +117,14 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     >>> from sklearn.preprocessing import scale
     >>> from maxmargin import LogisticRegression
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = LogisticRegression(C=1.0).fit(scale(X), y)
+    >>> model = LogisticRegression().fit(scale(X), y)
     >>> model.certificate_.relative <= 1e-4
     True
     >>> model.predict_proba(scale(X)[:1]).round(3)
     array([[1., 0.]])
     """
 
-    C: float = field(default=math.inf, kw_only=False)
+    C: float = 1.0
     fit_intercept: bool = True
     tol: float = 1e-4
     solver: str = "auto"
@@ -131,6 +149,8 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
+
+    _takes_collections: ClassVar[bool] = True
 
     # Nothing is random.
     random_state = 0
@@ -159,6 +179,8 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         -------
         ndarray of shape (n, n_classes)
         """
+        if lies_elsewhere(X):
+            return self._in_partitions("predict_proba", X, len(self.classes_))
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.column_stack([sigmoid(-scores), sigmoid(scores)])
@@ -178,6 +200,8 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         -------
         ndarray of shape (n, n_classes)
         """
+        if lies_elsewhere(X):
+            return self._in_partitions("predict_log_proba", X, len(self.classes_))
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return -np.logaddexp(0.0, np.column_stack([scores, -scores]))
@@ -189,7 +213,18 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         if self.step_size is not None and self.solver != "gradient":
             raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
 
-    def _problem(self, data: Dataset) -> LogisticProblem:
+    def _check_collections(self, X: Any) -> None:
+        super()._check_collections(X)
+        if math.isinf(self.C):
+            raise ValueError(f"LogisticRegression needs a finite C on {kind_of_rows(X)}: set C=1.0, or a larger one.")
+        if self.solver == "gradient":
+            raise ValueError(f"solver='gradient' is not available for {kind_of_rows(X)}: set 'auto' or 'newton'.")
+
+    def _problem(self, data: Dataset | PartitionedTask) -> LogisticProblem | PartitionedProblem:
+        if isinstance(data, PartitionedTask):
+            points: Any = data.points
+            empty = np.empty(0)
+            return PartitionedProblem(LogisticProblem(points, empty, empty, float(self.C), self.fit_intercept), data)
         weights = weights_of(data.points, data.weights)
         return LogisticProblem(data.points, data.signs, weights, float(self.C), self.fit_intercept)
 
@@ -197,7 +232,9 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         limits = self.tol, self.max_iter or math.inf
         return GradientOptions(*limits, **self._seed_and_threads(tasks), step_size=self.step_size)
 
-    def _solver(self, problem: LogisticProblem) -> Solve:  # noqa: ARG002
+    def _solver(self, problem: LogisticProblem | PartitionedProblem) -> Solve:
+        if isinstance(problem, PartitionedProblem):
+            return partitioned.solve_logistic
         return logistic_gradient.solve if self.solver == "gradient" else logistic_newton.solve
 
     def _starts(self, tasks: Any) -> Sequence[Result[float] | None]:
@@ -220,7 +257,14 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
             self.separating_coef_ = np.array([(separating or zero)[0] for separating in found])
             self.separating_intercept_ = np.array([(separating or zero)[1] for separating in found])
 
-    def _certify(self, tasks: Any, problems: Sequence[LogisticProblem]) -> Certificate | PerClass:
+    def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:
+        if isinstance(tasks, PartitionedData):
+            found = [
+                measure_partitioned_logistic_gap(problem, w, float(b))
+                for problem, w, b in zip(problems, self.coef_, self.intercept_, strict=True)
+            ]
+            self._dual_point = distributed_vectors(tasks.points, [point for _, point in found])
+            return proof_or_per_class(tasks.classes, [proof for proof, _ in found])
         self._dual_point = np.zeros((len(problems), tasks.points.n_rows))
         return super()._certify(tasks, problems)
 

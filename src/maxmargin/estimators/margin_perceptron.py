@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -20,6 +19,7 @@ from maxmargin.estimators._base import (
     one_or_array,
     refuse_other_rows,
 )
+from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._perceptrons import set_linear_model
 from maxmargin.problems import PerceptronProblem
 from maxmargin.reconciliation import Goal
@@ -33,7 +33,7 @@ LEAST_MARGIN = 1e-150
 BOUND_ERROR = 1e-9
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class MarginPerceptron(LinearClassifier):
     r"""The margin perceptron: a hyperplane with at least a quarter of the largest margin, and the proof.
 
@@ -106,7 +106,7 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
     True
     """
 
-    gamma: float | None = field(default=None, kw_only=False)
+    gamma: float | None = None
     min_gamma: float = 1e-3
     fit_intercept: bool = True
     normalize: bool = False

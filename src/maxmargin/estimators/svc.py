@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from maxmargin.data import ClassPairs, LabelledPoints, validate_points, validate
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.estimators._base import CertifiedClassifier, Solve, one_or_array, plain, refuse_other_rows
 from maxmargin.estimators._kernel_svm import KernelSVM
+from maxmargin.estimators._parameters import estimator
 from maxmargin.problems.kernel_svm import NO_MARGIN
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.reconciliation import Goal
@@ -32,7 +33,7 @@ SMALLEST_MARGIN = 2.0 * NO_MARGIN
 SMALLEST_POSITIVE = 1e-300
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class SVC(KernelSVM, CertifiedClassifier):
     r"""Kernel support vector classification, solved to a proven duality gap.
 

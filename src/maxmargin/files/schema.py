@@ -329,7 +329,15 @@ _ENTRIES = (
         },
     ),
     Entry(Ridge, {**LINEAR_REGRESSION, **OBJECTIVE, **_end(RidgeGap)}),
-    Entry(Lasso, {**LINEAR_REGRESSION, **OBJECTIVE, **_end(LassoGap)}),
+    Entry(
+        Lasso,
+        {
+            **LINEAR_REGRESSION,
+            "_total_weight": Numbers(finite=True, at_least=0.0, optional=True),
+            **OBJECTIVE,
+            **_end(LassoGap),
+        },
+    ),
     Entry(
         BayesianRegression,
         {
