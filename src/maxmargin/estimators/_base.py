@@ -119,7 +119,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         if is_collection(X) or is_collection(y):
             self._check_collections(X)
             if record is not None:
-                raise ValueError("Fits on Dask collections and stores write no checkpoints: their vectors stay with the blocks.")
+                raise ValueError(
+                    "Fits on Dask collections and stores write no checkpoints: their vectors stay with the blocks."
+                )
         model = self._without_fit()
         model._freeze_parameters()
         deadline = None if self.max_time is None else time.perf_counter() + self.max_time
