@@ -110,6 +110,18 @@ class StoreOptions:
 
 
 @dataclass(frozen=True)
+class ClusterOptions:
+    """Options of data on the workers of a cluster."""
+
+    PANEL: ClassVar[str] = "Data"
+
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Train on a Dask cluster: its scheduler's address, or local[:N] for N workers here."),
+    ] = None
+
+
+@dataclass(frozen=True)
 class SelectionOptions:
     """Options of cross-validation, of the search for parameters and of the test."""
 

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.blocks import row_blocks
-from maxmargin.data.rows import DenseRows, Matrix, Rows, as_dense, read_only, rows_of
+from maxmargin.data.rows import DenseRows, Matrix, Rows, aligned, as_dense, read_only, rows_of
 
 # Share of non-zero coefficients below which gathering their rows is cheaper than reading all rows.
 GATHER_SHARE = 0.02
@@ -35,6 +35,13 @@ class Points:
     def __init__(self, matrix: Matrix) -> None:
         self.matrix = matrix
         self.n_rows, self.n_columns = matrix.shape
+
+    def __getstate__(self) -> Matrix:
+        # What is computed from the rows is not sent with them.
+        return self.matrix
+
+    def __setstate__(self, matrix: Matrix) -> None:
+        self.__init__(aligned(matrix))  # type: ignore[misc]
 
     @cached_property
     def rows(self) -> Rows:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from maxmargin.data.dataset import Dataset, LabelledPoints, TargetPoints
 from maxmargin.data.points import Points
-from maxmargin.data.rows import Matrix
+from maxmargin.data.rows import Matrix, aligned
 
 # Prefixes of the names of data-frame types that are not numeric.
 NOT_NUMBERS = (
@@ -291,6 +291,7 @@ def validate_factors(name: str, value: float, weights: np.ndarray | None) -> Non
 
 def _canonical(X: Matrix) -> Matrix:
     """Add up duplicate entries of a sparse matrix, in a copy: norms would be wrong with them."""
+    X = aligned(X)
     if not sp.issparse(X):
         return X
     X = sp.csr_array(X)

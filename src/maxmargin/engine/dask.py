@@ -32,6 +32,7 @@ from maxmargin.data.partitions import (
     is_collection,
     merge_summaries,
 )
+from maxmargin.data.rows import aligned
 from maxmargin.engine.base import Answer, Block, Engine, ProblemT
 from maxmargin.engine.memory import middle_of
 from maxmargin.engine.threads import Threads
@@ -170,7 +171,12 @@ def add_vector(state: State, name: str, values: Any) -> State:
 
 def run_round(checked: Any, state: State, message: Message) -> State:
     """Run the operations on a partition; the vectors of the state before stay as they are, unless ``in_place``."""
-    parts = {key: replace(part, vectors=dict(part.vectors)) for key, part in state.parts.items()}
+    parts = {
+        key: replace(
+            part, index=aligned(part.index), vectors={name: aligned(values) for name, values in part.vectors.items()}
+        )
+        for key, part in state.parts.items()
+    }
     whole = parts[""].vectors
     points = checked[0].points
     targets, weights = (np.ascontiguousarray(whole[name], dtype=np.float64) for name in ("targets", "row_weights"))
@@ -219,7 +225,8 @@ def run_round(checked: Any, state: State, message: Message) -> State:
                         vectors[name] = vectors[name].copy()
                         new.add((operation.part, name))
                 own = parts[operation.part].problem
-                answer = operation.task(Block(problem if own is None else own, index, vectors), *operation.arguments)
+                block = Block(problem if own is None else own, index, vectors)
+                answer = operation.task(block, *map(aligned, operation.arguments))
                 if operation.answers:
                     answers.append([answer] if operation.answers == "list" else answer)
     return State(parts, answers)
@@ -492,12 +499,16 @@ def load_partitions(
     return merge_summaries(points, summaries, of_classes=of_classes, class_weight=class_weight, classes=classes)
 
 
-def partitions_of(name: str, collection: Any) -> list[Any]:
-    """The partitions as delayed objects; the columns of X have to lie in one of them."""
+def partitions_of(name: str, collection: Any, *, optimized: bool = True) -> list[Any]:
+    """The partitions as delayed objects; the columns of X have to lie in one of them.
+
+    Where they become part of another Dask array, which is optimised as a whole, they are not to be optimised before:
+    that would give one key two meanings.
+    """
     chunks = getattr(collection, "chunks", None)
     if chunks is not None and len(chunks) == 2 and len(chunks[1]) > 1:
         raise ValueError(f"{name} has its columns in {len(chunks[1])} chunks: use {name}.rechunk({{1: -1}}).")
-    delayed = collection.to_delayed()
+    delayed = collection.to_delayed(optimize_graph=optimized)
     return list(np.ravel(delayed) if isinstance(delayed, np.ndarray) else delayed)
 
 

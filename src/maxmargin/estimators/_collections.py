@@ -29,7 +29,7 @@ def in_partitions(model: Any, method: str, X: Any, n_outputs: int | None = None,
     """
     import dask
 
-    parts = partitions_of("X", X)
+    parts = partitions_of("X", X, optimized=False)
     # The lengths of a data frame's partitions are not known.
     counts = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(parts)
     shape = () if n_outputs is None else (n_outputs,)
@@ -61,11 +61,11 @@ def score_in_partitions(model: Any, X: Any, y: Any, sample_weight: Any, measure:
 
     import dask
 
-    columns = [partitions_of("X", X)]
+    columns = [partitions_of("X", X, optimized=False)]
     for name, values in (("y", y), ("sample_weight", sample_weight)):
         if values is not None and not is_collection(values):
             raise TypeError(f"X is a Dask collection, and {name} is not: give {name} with the partitions of X.")
-        columns.append([None] * len(columns[0]) if values is None else partitions_of(name, values))
+        columns.append([None] * len(columns[0]) if values is None else partitions_of(name, values, optimized=False))
         if len(columns[-1]) != len(columns[0]):
             raise ValueError(
                 f"X has {len(columns[0])} partitions and {name} has {len(columns[-1])}: give both the same."
