@@ -29,6 +29,7 @@ from maxmargin import (
     checkpoints,
     save,
 )
+from maxmargin.data import Points
 from maxmargin.files import checkpoint as files
 from maxmargin.solvers.linear.newton import NewtonRun
 
@@ -54,7 +55,6 @@ FITS = {
     "coordinate ascent": (LinearSVC(solver="coordinate", tol=1e-5, random_state=0), X, y, (2, 40)),
     "cyclic coordinate ascent, sparse": (LinearSVC(solver="coordinate", selection="cyclic"), sparse, y, (5,)),
     "regression": (LinearSVR(solver="coordinate", tol=1e-4, random_state=0), X, values, (3,)),
-    # Small dense data are solved in one compiled call.
     "Newton": (LinearSVC(solver="newton", tol=1e-8), sparse, y, (2, 5)),
     "Newton from a subsample": (LinearSVC(solver="newton", tol=1e-8), sp.csr_array(many), labels, (2, 5)),
     "ascent, then Newton": (LinearSVC(tol=1e-8, random_state=0), *large, (2, 5, 9)),
@@ -85,6 +85,12 @@ FITS = {
     "margin perceptron": (MarginPerceptron(random_state=0), *near, (2, 20)),
     "smooth perceptron": (MarginPerceptron(accelerated=True), *near, (2, 20)),
 }
+
+
+@pytest.fixture(autouse=True)
+def every_size_is_large(monkeypatch):
+    """Small data are solved in compiled calls of some milliseconds, without checkpoints."""
+    monkeypatch.setattr(Points, "small_rows", None)
 
 
 def bits(model, data, targets, folder):
