@@ -295,7 +295,7 @@ function render({ model, el }) {
     const more = ended ? `of ${frames.length - 1}` : "…";
     positionText.textContent = `step ${Math.min(cursor, frames.length - 1)} ${more}`;
     const done = ended && cursor >= frames.length - 1;
-    const words = done && problem ? `${f.text} ${problem[0].toUpperCase()}${problem.slice(1)}` : state.waits && done ? `${f.text} Click the next ${state.picks === 2 ? "two points" : "point"}.` : f.text;
+    const words = done && problem ? `${f.text} ${problem[0].toUpperCase()}${problem.slice(1)}` : state.waits && done ? `${cursor ? `${f.text} ` : "Start. "}Click the next ${state.picks === 2 ? "two points" : "point"}.` : f.text;
     if (fresh && cursor > 0) { fresh = false; drawLesson(); }
     say.textContent = words;
     speak(words);
@@ -647,7 +647,7 @@ function render({ model, el }) {
     const verdict = holds ? "good" : optimum ? "open" : "bad";
     const mark = holds ? "✓" : optimum ? "○" : "✗";
     const words = holds ? "holds" : optimum ? "does not hold yet" : "does not hold";
-    return `<tr class="${verdict}"><td title="${words}" aria-label="${words}">${mark}</td><td><span class="mm-name">${escaped(KKT[name] ? `${KKT[name]}, ${name}` : name)}</span><span class="mm-formula">${escaped(pretty(formula))}</span>${meter}</td><td>${fmt(l)} ${shown} ${fmt(r)}${within}</td></tr>`;
+    return `<tr class="${verdict}"><td title="${words}"><span aria-hidden="true">${mark}</span><span class="mm-hidden">${words}</span></td><td><span class="mm-name">${escaped(KKT[name] ? `${KKT[name]}, ${name}` : name)}</span><span class="mm-formula">${escaped(pretty(formula))}</span>${meter}</td><td>${fmt(l)} ${shown} ${fmt(r)}${within}</td></tr>`;
   }
   function measuredText() {
     const v = measured.values;
@@ -790,13 +790,13 @@ function render({ model, el }) {
   bars.addEventListener("pointerup", () => { if (drag?.kind === "alpha") drag = null; });
   bars.addEventListener("pointerleave", () => setHot(-1));
   bars.addEventListener("focus", () => frames.length && drawBars());
-  bars.addEventListener("blur", () => frames.length && drawBars());
+  bars.addEventListener("blur", () => { setHot(-1); if (frames.length) drawBars(); });
   bars.addEventListener("keydown", (event) => {
     const n = state?.points.length ?? 0, side = { ArrowLeft: -1, ArrowRight: 1 }[event.key], way = { ArrowUp: 1, ArrowDown: -1 }[event.key];
     if (!n || (!side && !way)) return;
     event.preventDefault();
     event.stopPropagation();
-    if (side) { barFocus = (barFocus + side + n) % n; drawBars(); speak(`Point ${barFocus + 1}: ${fmt(frame().alpha[barFocus])}.`); }
+    if (side) { barFocus = (barFocus + side + n) % n; setHot(barFocus); speak(`Point ${barFocus + 1}: ${fmt(frame().alpha[barFocus])}, y f = ${fmt(frame().margins[barFocus], 3)}.`); }
     else if (catalog.algorithms[state.algorithm].svm && !model.recorded) {
       const now = number((measured?.alpha ?? frame().alpha)[barFocus]);
       send({ type: "alpha", row: barFocus, value: Math.max(0, now + way * 0.05 * layers.most) });
@@ -983,13 +983,16 @@ function render({ model, el }) {
   }
   const dropped = (event) => { event.preventDefault(); root.classList.toggle("mm-drop", event.type === "dragover"); if (event.type === "drop" && !model.recorded) readFile(event.dataTransfer.files[0]); };
   for (const type of ["dragover", "dragleave", "drop"]) root.addEventListener(type, dropped);
-  root.addEventListener("paste", (event) => {
+  // The page's own events, or, where nothing has the focus, those of the body (a notebook's body is not the widget's).
+  const concerns = (event) => root.contains(event.target) || (event.target === document.body && Boolean(model.address || model.recorded));
+  const paste = (event) => {
     const pasted = event.clipboardData?.getData("text");
-    if (!dialog.open && !model.recorded && pasted && /[\n]/.test(pasted.trim())) send({ type: "paste", text: pasted });
-  });
+    if (concerns(event) && !dialog.open && !model.recorded && !event.target.matches?.("input, textarea") && pasted && /[\n]/.test(pasted.trim())) send({ type: "paste", text: pasted });
+  };
+  document.addEventListener("paste", paste);
   // Keys of the whole page (in a notebook: of the widget); a control that has the focus keeps its own.
   const keys = (event) => {
-    if (dialog.open || event.altKey || !(root.contains(event.target) || (event.target === document.body && (model.address || model.recorded)))) return;
+    if (dialog.open || event.altKey || !concerns(event)) return;
     const own = event.target.matches?.("input, select, textarea, button, [role=application]");
     if ((event.ctrlKey || event.metaKey) && event.key === "z" && !event.target.matches?.("input, textarea")) { event.preventDefault(); if (!model.recorded) send({ type: "undo" }); return; }
     if (event.ctrlKey || event.metaKey) return;
@@ -1016,6 +1019,7 @@ function render({ model, el }) {
   return () => {
     playing = false;
     document.removeEventListener("keydown", keys);
+    document.removeEventListener("paste", paste);
     observer.disconnect();
     model.off?.("msg:custom", receive);
   };
