@@ -391,6 +391,13 @@ def test_a_lesson_asks_first_and_answers_at_the_end(page):
     assert "1. How many updates" in box.inner_text()
     box.get_by_role("button", name="the next lesson").click()
     page.wait_for_function("() => document.querySelector('.mm-lesson').textContent.startsWith('2.')")
+    # Where the points are clicked, a run that waits for the next click has not ended.
+    box.get_by_role("button", name="the next lesson").click()
+    page.wait_for_function("() => document.querySelector('.mm-lesson').textContent.startsWith('3.')")
+    page.locator(".mm-plane .point").first.click(force=True)
+    wait_for_step(page, 1)
+    assert box.locator(".mm-answer").count() == 0
+    assert page.locator(".mm-say").inner_text().endswith("Click the next point.")
 
 
 def test_the_keyboard_alone(page):

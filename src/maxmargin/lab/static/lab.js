@@ -253,7 +253,6 @@ function render({ model, el }) {
   function go(to) {
     if (!frames.length) return;
     errorBox.hidden = errorBox.hidden || true;
-    if (to > cursor && answerShown === false && state.lesson !== null && ended && to >= frames.length - 1) { answerShown = true; drawLesson(); }
     cursor = Math.max(0, ended ? Math.min(to, frames.length - 1) : to);
     if (measured && measured.what === "alpha") measured = null;
     if (cursor + 20 >= frames.length) ask(cursor + 40);
@@ -263,7 +262,7 @@ function render({ model, el }) {
     toEnd = false;
     if (on && ended && cursor >= frames.length - 1) go(0);
     playing = on;
-    play.textContent = on ? "⏸ pause" : "▶ play";
+    play.textContent = on ? "‖ pause" : "▶ play";
     play.setAttribute("aria-pressed", String(on));
     if (on) { lastTick = performance.now(); debt = 0; requestAnimationFrame(tick); } else if (frames.length) show();
   }
@@ -295,7 +294,7 @@ function render({ model, el }) {
     const more = ended ? `of ${frames.length - 1}` : "…";
     positionText.textContent = `step ${Math.min(cursor, frames.length - 1)} ${more}`;
     const done = ended && cursor >= frames.length - 1;
-    const words = done && problem ? `${f.text} ${problem[0].toUpperCase()}${problem.slice(1)}` : state.waits && done ? `${cursor ? `${f.text} ` : "Start. "}Click the next ${state.picks === 2 ? "two points" : "point"}.` : f.text;
+    const words = done && problem ? `${f.text} ${problem[0].toUpperCase()}${problem.slice(1)}` : state.waits && done && (!cursor || f.rows.length || f.reason === "correct") ? `${cursor ? `${f.text} ` : "Start. "}Click the next ${state.picks === 2 ? "two points" : "point"}.` : f.text;
     if (fresh && cursor > 0) { fresh = false; drawLesson(); }
     say.textContent = words;
     speak(words);
@@ -306,7 +305,9 @@ function render({ model, el }) {
       clearTimeout(addressLater);
       addressLater = setTimeout(() => frames.length && model.address(state.code, Math.min(cursor, frames.length - 1)), playing ? 600 : 120);
     }
-    if (done && state.lesson !== null && !answerShown && cursor > 0) { answerShown = true; drawLesson(); }
+    // A run of clicked points is over where no point is left to click, not where it waits for the next one.
+    const over = done && cursor > 0 && (!state.waits || (!f.rows.length && f.reason !== "correct"));
+    if (over && state.lesson !== null && !answerShown) { answerShown = true; drawLesson(); }
   }
 
   // The plane.
