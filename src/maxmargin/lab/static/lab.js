@@ -37,7 +37,7 @@ const pretty = (text) =>
   [
     [/\|\|/g, "‖"], [/<=/g, "≤"], [/>=/g, "≥"], [/(gamma|γ)_opt/g, "γₒₚₜ"], [/gamma/g, "γ"], [/alpha/g, "α"], [/\beta\b/g, "η"],
     [/\bxi_/g, "ξ_"], [/\bmu_/g, "μ_"], [/\bsum(?=\b|_)/g, "Σ"], [/sqrt\(([^)]*)\)/g, "√($1)"], [/_k-1/g, "ₖ₋₁"], [/_ii/g, "ᵢᵢ"], [/_ij/g, "ᵢⱼ"], [/_jj/g, "ⱼⱼ"],
-    [/_i/g, "ᵢ"], [/_j/g, "ⱼ"], [/_k/g, "ₖ"], [/_0|(?<=w)0/g, "₀"], [/ - /g, " − "], [/‖gradient‖/g, "‖∇ℓ‖"],
+    [/_i/g, "ᵢ"], [/_j/g, "ⱼ"], [/_k/g, "ₖ"], [/_0|(?<=w)0/g, "₀"], [/ - /g, " − "], [/\bt γ/g, "t\u00a0γ"], [/‖gradient‖/g, "‖∇ℓ‖"],
   ].reduce((result, [from, to]) => result.replace(from, to), text);
 
 function make(tag, attributes = {}, ...children) {
@@ -167,8 +167,9 @@ function render({ model, el }) {
       .map(([value, title]) => make("option", { value }, title)));
   const card = (name, title, ...children) => make("section", { class: `mm-card mm-${name}`, "aria-label": name }, ...(title ? [title] : []), ...children);
   const heading = (title, ...more) => make("h2", {}, title, ...more);
-  const root = make("div", { class: "mm-lab" },
-    make("header", { class: "mm-top" }, make("h1", {}, "maxmargin ", make("span", {}, "lab")),
+  const recordedText = make("p", { class: "mm-recorded-text" });
+  const root = make("div", { class: model.recorded ? "mm-lab mm-recorded" : "mm-lab" },
+    make("header", { class: "mm-top" }, make("h1", {}, "maxmargin ", make("span", {}, "lab")), recordedText,
       make("label", {}, "lesson", lessonMenu), make("label", {}, "data", dataMenu), make("label", {}, "algorithm", algorithmMenu),
       make("div", { class: "mm-files" }, button("load rows…", "paste or open CSV or svmlight text", () => dialog.showModal(), { "data-name": "paste" }), exports)),
     errorBox, lessonBox,
@@ -230,6 +231,7 @@ function render({ model, el }) {
     lessonMenu.value = message.lesson ?? "";
     dataMenu.value = message.data;
     algorithmMenu.value = message.algorithm;
+    if (model.recorded) recordedText.textContent = `A recorded run: ${catalog.algorithms[state.algorithm].title}, ${catalog.presets[state.data] ?? "own points"}. With the command "maxmargin lab" everything in it can be changed.`;
     if (!sameRun || !listing.children.length) drawListing();
     drawControls(); drawLesson(); showTools();
     if (message.notice) speak(message.notice, true);
