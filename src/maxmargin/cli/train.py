@@ -41,6 +41,7 @@ from maxmargin.cli.models import (
     with_labels,
 )
 from maxmargin.cli.options import (
+    CheckpointOptions,
     ClusterOptions,
     ColumnOptions,
     DataOptions,
@@ -96,6 +97,7 @@ def train(
     prepared: PreparationOptions,
     new: NewRowsOptions,
     cluster: ClusterOptions,
+    kept: CheckpointOptions,
     selection: SelectionOptions,
     reported: ReportOptions,
 ) -> None:
@@ -107,6 +109,7 @@ def train(
     Example: maxmargin train a9a.svm -o a9a.model -C 0.1 --test a9a.t.svm
     """
     _refuse_paths(data, output, selection.test, reported)
+    kept.refuse(output, cluster.scheduler)
     machine = make_model(model, parameters.parameters(), used_elsewhere=_used_by_folds(selection))
     _refuse_selection(machine, parameters, selection)
     if cluster.scheduler is None:
@@ -127,7 +130,8 @@ def train(
             rows, weights = _read(machine, data[0], given, stored, columns, prepared, reported, output, answer)
             machine.set_params(**_class_weights(machine, rows))
             clock = _select(machine, rows, weights, parameters, selection, answer)
-            interrupted = _fit(machine, rows, weights, clock, answer)
+            with kept.context():
+                interrupted = _fit(machine, rows, weights, clock, answer)
         # Save first: what follows may fail.
         target = Path(f"{output}{INTERRUPTED_SUFFIX}") if interrupted and output != STANDARD_OUTPUT else output
         about = _about(data)
