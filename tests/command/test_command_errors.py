@@ -189,7 +189,9 @@ def test_labels_have_to_be_named(ended, tmp_path):
     # What was learned is not lost.
     assert load(model).n_features_in_ == 2
     for name in ("verify", "evaluate"):
-        code, _, error = ended(name, model, table)
+        # The model knows the column.
+        assert ended(name, model, table)[0] == 0
+        code, _, error = ended(name, model, bare)
         assert (code, error.count("\n")) == (2, 1)
         assert "name the column that holds the labels with --target" in error
 
