@@ -21,7 +21,7 @@ import numpy as np
 
 # Seconds of processor time that one input may take; a worker that is silent for ten times as long is ended.
 CPU_LIMIT = 20.0
-# More for every claim of its model that the checker decides: a model of thousands of pairs of classes has tens of thousands.
+# More for every claim that the checker decides: a model of thousands of pairs of classes has tens of thousands.
 SECONDS_PER_CLAIM = 2e-3
 # Bytes of address space that a worker may take beside what it starts with.
 MEMORY_LIMIT = 4 << 30

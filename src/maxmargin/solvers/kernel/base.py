@@ -133,7 +133,7 @@ class SMOBase:
         return self.monitor.check_termination(best, self.options, "block", stalled=stalled)
 
     def _balanced(self) -> np.ndarray:
-        """A copy of the duals; projected where rounding errors of steps of very unequal lengths have unbalanced them."""
+        """A copy of the duals, projected where rounding in steps of very unequal lengths has unbalanced them."""
         if abs(float(self.beta.sum())) <= LARGEST_IMBALANCE * float(np.abs(self.beta).sum()):
             return self.beta.copy()
         return self.problem.losses.feasible(self.beta)
