@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxmargin.cli.checks import labelled, refuse_unreadable, refuse_unwritable
+from maxmargin.cli.cluster import connected, fit_on_cluster, refuse_with_scheduler
 from maxmargin.cli.console import Entry, proof_entry, report, working
 from maxmargin.cli.models import MODELS, is_regression, make_model, score, score_name
 from maxmargin.cli.options import (
+    CheckpointOptions,
+    ClusterOptions,
     DataOptions,
     ModelOptions,
     ReportOptions,
@@ -34,7 +37,12 @@ Answer = dict[str, Any]
 @expand_options
 def train(
     *,
-    data: Annotated[str, typer.Argument(help="svmlight text (also .gz .bz2 .xz .zst), .csv or .parquet; - for stdin.")],
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            help="svmlight text (also .gz .bz2 .xz .zst), .csv, .parquet; - for stdin. Several with --scheduler."
+        ),
+    ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
     model: Annotated[
         str, typer.Option("-m", "--model", help=" | ".join(MODELS), autocompletion=lambda: list(MODELS))
@@ -42,6 +50,8 @@ def train(
     parameters: ModelOptions,
     given: DataOptions,
     stored: StoreOptions,
+    cluster: ClusterOptions,
+    kept: CheckpointOptions,
     selection: SelectionOptions,
     reported: ReportOptions,
 ) -> None:
@@ -50,20 +60,31 @@ def train(
     Example: maxmargin train a9a.svm -o a9a.model -C 0.1 --test a9a.t.svm
     """
     _refuse_paths(data, output, selection.test, reported.plot)
+    kept.refuse(output, cluster.scheduler)
+    if cluster.scheduler is None and len(data) > 1:
+        raise ValueError(f"{len(data)} files are given: one is trained on, or several with --scheduler.")
     used_elsewhere = ("random_state",) if selection.search or selection.cv is not None else ()
     machine = make_model(model, parameters.parameters(), used_elsewhere=used_elsewhere)
     if selection.search:
         refuse_empty_search(machine, given_c=parameters.C, given_gamma=parameters.gamma)
-    answer, rows = _read(machine, data, given, stored)
-    clock = _select(machine, rows, parameters, selection, answer)
-    interrupted = _fit(machine, rows, clock, answer)
-    # Save first: what follows may fail.
-    _write(machine, rows, output)
-    _score(machine, rows, selection.test, given, answer)
+    rows = None
+    if cluster.scheduler is not None:
+        refuse_with_scheduler(machine, store=stored.store, cv=selection.cv, search=selection.search, plot=reported.plot)
+        answer, interrupted = _train_on_cluster(machine, data, output, cluster.scheduler, given, parameters)
+    else:
+        answer, rows = _read(machine, data[0], given, stored)
+        clock = _select(machine, rows, parameters, selection, answer)
+        with kept.context():
+            interrupted = _fit(machine, rows, clock, answer)
+        # Save first: what follows may fail.
+        _write(machine, rows, output)
+        answer["model"] = repr(machine)
+        answer[score_name(machine)] = score(machine, rows)
+    _test(machine, selection.test, given, answer)
     answer["status"] = str(machine.status_)
     answer |= proof_entry("certificate", machine.certificate_, "proof")
     answer["written"] = str(output)
-    if reported.plot is not None:
+    if reported.plot is not None and rows is not None:
         drawn = draw_picture(machine, rows, reported.plot)
         answer |= {"plot": Entry(f"{drawn['picture']}: {drawn['shows']}", {"plot": drawn})}
     report(answer, reported.as_json)
@@ -71,7 +92,7 @@ def train(
         raise typer.Exit(INTERRUPTED)
 
 
-def _refuse_paths(data: str, output: Path, test: str | None, plot: Path | None) -> None:
+def _refuse_paths(data: list[str], output: Path, test: str | None, plot: Path | None) -> None:
     """Refuse paths that could not be read or written at the end."""
     refuse_unwritable(output)
     if plot is not None:
@@ -80,7 +101,7 @@ def _refuse_paths(data: str, output: Path, test: str | None, plot: Path | None) 
             raise ValueError(f"--plot {plot} is the model file of -o: name another file.")
     if test is not None:
         refuse_unreadable(test, "--test")
-        if test == data == STANDARD_INPUT:
+        if test == STANDARD_INPUT in data:
             raise ValueError("--test -: standard input holds the rows to train on; name a file.")
 
 
@@ -137,10 +158,22 @@ def _write(machine: Any, rows: "DataFile", output: Path) -> None:
         rows.quietly(save)(machine, output, rows.X, rows.y)
 
 
-def _score(machine: Any, rows: "DataFile", test: str | None, given: DataOptions, answer: Answer) -> None:
-    """Accuracy or R² on the rows of the fit and on test data."""
-    answer["model"] = repr(machine)
-    answer[score_name(machine)] = score(machine, rows)
+def _train_on_cluster(
+    machine: Any, data: list[str], output: Path, scheduler: str, given: DataOptions, parameters: ModelOptions
+) -> tuple[Answer, bool]:
+    """Fit where the workers have read the files, and write the model; also whether Ctrl-C ended the fit early."""
+    from maxmargin.files import save
+
+    with connected(scheduler) as client:
+        clock = Clock(parameters.max_time, n_fits=1)
+        answer, interrupted = fit_on_cluster(client, machine, data, given.target, given.zero_based, clock)
+        with working("writing"):
+            save(machine, output)
+    return answer, interrupted
+
+
+def _test(machine: Any, test: str | None, given: DataOptions, answer: Answer) -> None:
+    """Accuracy or R² on test data."""
     if test is None:
         return
     from maxmargin.files import read_data

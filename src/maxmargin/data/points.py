@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.blocks import row_blocks
-from maxmargin.data.rows import DenseRows, Matrix, Rows, as_dense, read_only, rows_of
+from maxmargin.data.rows import DenseRows, Matrix, Rows, aligned, as_dense, read_only, rows_of
 
 # Share of non-zero coefficients below which gathering their rows is cheaper than reading all rows.
 GATHER_SHARE = 0.02
@@ -16,9 +16,7 @@ GATHER_SHARE = 0.02
 DENSE_SHARE = 0.25
 # Number of columns above which empty columns are dropped, as in hashed features.
 WIDE = 1 << 18
-
-
-# Entries, rows and columns of data on which whole runs are one compiled call: beyond, BLAS, threads, working sets pay.
+# Entries, rows and columns of data on which a run is one compiled call; beyond, BLAS, threads and working sets pay.
 SMALL_ENTRIES, SMALL_ROWS, SMALL_COLUMNS = 3 << 17, 1 << 14, 100
 
 
@@ -35,6 +33,13 @@ class Points:
     def __init__(self, matrix: Matrix) -> None:
         self.matrix = matrix
         self.n_rows, self.n_columns = matrix.shape
+
+    def __getstate__(self) -> Matrix:
+        # What is computed from the rows is not sent with them.
+        return self.matrix
+
+    def __setstate__(self, matrix: Matrix) -> None:
+        self.__init__(aligned(matrix))  # type: ignore[misc]
 
     @cached_property
     def rows(self) -> Rows:
@@ -60,6 +65,13 @@ class Points:
         """The rows without empty columns, where most of very many columns are empty; inner products stay the same."""
         columns = few_columns(self.matrix)
         return self if columns is None else Points(only_columns(self.matrix, columns))
+
+    def with_column(self, value: float) -> "Points":
+        """The rows with one more column, of constants."""
+        column = np.full((self.n_rows, 1), value, dtype=self.matrix.dtype)
+        if sp.issparse(self.matrix):
+            return Points(sp.csr_array(sp.hstack([self.matrix, sp.csr_array(column)], format="csr")))
+        return Points(np.hstack([self.matrix, column]))
 
     @cached_property
     def squared_norms(self) -> np.ndarray:

@@ -60,7 +60,7 @@ class LinearRegression(LinearRegressor):
     _advice_when_stalled = "the gap stopped shrinking above tol: rescale the columns of X, or raise the penalty or tol"
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Solve to a relative duality gap of ``tol``, and certify it.
 
         Parameters

@@ -12,9 +12,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.certificates import SVMGap, measure_partitioned_gap
 from maxmargin.data import TargetPoints, Tasks
+from maxmargin.data.block_source import is_block_source
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
-from maxmargin.engine.threads import ENTRIES_PER_BLOCK
-from maxmargin.estimators._base import Solve, distributed_vectors, one_or_all
+from maxmargin.estimators._base import Solve, distributed_vectors, kind_of_rows, one_or_all
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
@@ -44,6 +44,7 @@ class LinearSVM(RegularizedModel):
     fit_intercept: bool = True
     penalize_intercept: bool = False
     intercept_scaling: float = 1.0
+    dual: Any = "auto"
     tol: float = 1e-4
     solver: str = "auto"
     selection: str = "random"
@@ -65,6 +66,7 @@ class LinearSVM(RegularizedModel):
         "fit_intercept": ["boolean"],
         "penalize_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
+        "dual": ["boolean", StrOptions({"auto"})],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "solver": [StrOptions(set(SOLVERS))],
         "selection": [StrOptions(set(SELECTIONS))],
@@ -94,13 +96,15 @@ class LinearSVM(RegularizedModel):
 
     def _check_collections(self, X: Any) -> None:
         super()._check_collections(X)
+        rows = kind_of_rows(X)
         if math.isinf(self.C):
-            raise ValueError("C=inf, the hard margin, is not solved on Dask collections: use a large C.")
+            advice = ", or fit its arrays, fit(store.X, store.y)" if is_block_source(X) else ""
+            raise ValueError(f"C=inf, the hard margin, is not solved on {rows}: use a large C{advice}.")
         for name, only in (("solver", ("auto", "newton")), ("selection", ("random",)), ("multi_class", ("ovr",))):
             if getattr(self, name, only[0]) not in only:
                 raise ValueError(
-                    f"Dask collections are solved by Newton steps, one class against the rest: {name}="
-                    f"{getattr(self, name)!r} is not available for them."
+                    f"{name}={getattr(self, name)!r} is not available for {rows}, which are solved by Newton steps, "
+                    "one class against the rest."
                 )
 
     @property
@@ -123,12 +127,7 @@ class LinearSVM(RegularizedModel):
 
     @contextmanager
     def _solving(self, problems: Sequence[Any], options: Any) -> Iterator[tuple[Solve, int | None]]:  # noqa: ARG002
-        points = problems[0].points
-        # The steps on few rows are so short that several threads would wait for the interpreter.
-        is_small = (
-            isinstance(problems[0], PartitionedProblem) or points.n_rows * points.entries_per_row < ENTRIES_PER_BLOCK
-        )
-        yield self._solver(problems[0]), 1 if is_small else None
+        yield self._solver(problems[0]), 1 if isinstance(problems[0], PartitionedProblem) else None
 
     def _starts(self, tasks: Tasks) -> Sequence[Result[Any] | None]:
         if not (self.warm_start and hasattr(self, "dual_coef_")):
@@ -144,9 +143,10 @@ class LinearSVM(RegularizedModel):
         self.history_ = one_or_all([result.history for result in results])
         if isinstance(tasks, PartitionedData):
             self.dual_coef_ = distributed_vectors(tasks.points, [result.beta for result in results])
-            return
-        self.dual_coef_ = np.array([result.beta for result in results])
-        self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
+        else:
+            self.dual_coef_ = np.array([result.beta for result in results])
+        if isinstance(self.dual_coef_, np.ndarray):
+            self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
 
     def _in_memory(self) -> Self:
         model = super()._in_memory()

@@ -120,7 +120,7 @@ class BayesianRegression(LinearRegression):
         self.fit_intercept = fit_intercept
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "BayesianRegression":
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "BayesianRegression":
         """Compute the posterior.
 
         Parameters

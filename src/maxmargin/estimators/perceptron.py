@@ -230,7 +230,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
+        self, X: Any, y: Any = None, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
     ) -> "Perceptron":
         """Learn until a pass makes no mistake, or until a limit.
 
