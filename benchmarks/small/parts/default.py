@@ -77,7 +77,8 @@ class DefaultFits(Part):
         means = ", ".join(f"{name} {_mean(found):.2f}" for name, found in ratios.items() if found)
         everything = [run["ratio"] for run in runs.values()]
         good = sum(ratio >= 1.0 for ratio in everything)
-        return f"{good} of {len(everything)} rows not slower; geometric mean {_mean(everything):.2f}. By estimator: {means}."
+        mean = _mean(everything)
+        return f"{good} of {len(everything)} rows not slower; geometric mean {mean:.2f}. By estimator: {means}."
 
 
 def _mean(ratios: list[float]) -> float:
