@@ -102,3 +102,8 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
 def reducing(function: Callable[..., Any]) -> Callable[..., Any]:
     """As ``inlined``, for minima and maxima of arrays without NaN, which are then vectorised."""
     return njit(function, forceinline=True, fastmath={"nnan", "nsz"})
+
+
+def merged(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As ``inlined``, but before types are inferred: a function with one caller is then not compiled on its own."""
+    return njit(function, inline="always")
