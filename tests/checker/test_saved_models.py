@@ -40,7 +40,7 @@ MODELS = {
     "kernel regression": (mm.SVR(), HEART),
     "logistic": (mm.LogisticRegression(C=1.0), HEART),
     "logistic, no penalty": (mm.LogisticRegression(C=float("inf")), HEART),
-    "logistic, three classes": (mm.LogisticRegression(C=0.1), THREE),
+    "logistic, three classes": (mm.LogisticRegression(C=0.1, multi_class="ovr"), THREE),
     "ridge": (mm.Ridge(lam=0.3), HEART),
     "lasso": (mm.Lasso(lam=5.0), HEART),
     "least squares": (mm.BayesianRegression(), HEART),

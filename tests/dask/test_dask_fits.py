@@ -203,7 +203,7 @@ def test_separability_of_partitions_is_that_of_all_rows(noise, intercept):
     assert found.rounds <= 12
 
 
-@pytest.mark.parametrize("model", [LinearSVC(), LogisticRegression(C=1.0)], ids=["svc", "logistic"])
+@pytest.mark.parametrize("model", [LinearSVC(), LogisticRegression(C=1.0, multi_class="ovr")], ids=["svc", "logistic"])
 def test_a_data_frame_of_three_classes(model):
     X, _, _ = numbers(900, 4)
     y = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])]

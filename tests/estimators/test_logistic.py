@@ -110,7 +110,7 @@ def test_weights_are_repetitions_and_zero_weights_are_absent():
 
 def test_more_classes_one_against_the_rest():
     points, labels = load_iris(return_X_y=True)
-    model = LogisticRegression(C=1.0).fit(points, labels)
+    model = LogisticRegression(C=1.0, multi_class="ovr").fit(points, labels)
     assert set(model.certificate_) == {0, 1, 2}
     assert model.certificate_.worst.relative <= 1e-4
     for k in range(3):
@@ -362,7 +362,7 @@ def test_gradient_descent_goes_on_behind_the_first_separating_hyperplane():
     with pytest.warns(LimitWarning, match="no minimum"):
         first = LogisticRegression(C=float("inf"), solver="gradient").fit(points, labels)
     assert first.status_ is Status.SEPARABLE
-    more_steps = first.n_iter_ + 200
+    more_steps = int(first.n_iter_[0]) + 200
     with pytest.warns(LimitWarning, match="no minimum"):
         model = LogisticRegression(C=float("inf"), solver="gradient", max_iter=more_steps).fit(points, labels)
     assert model.status_ is Status.SEPARABLE

@@ -16,9 +16,7 @@ GATHER_SHARE = 0.02
 DENSE_SHARE = 0.25
 # Number of columns above which empty columns are dropped, as in hashed features.
 WIDE = 1 << 18
-
-
-# Entries, rows and columns of data on which whole runs are one compiled call: beyond, BLAS, threads, working sets pay.
+# Entries, rows and columns of data on which a run is one compiled call; beyond, BLAS, threads and working sets pay.
 SMALL_ENTRIES, SMALL_ROWS, SMALL_COLUMNS = 3 << 17, 1 << 14, 100
 
 
@@ -67,6 +65,13 @@ class Points:
         """The rows without empty columns, where most of very many columns are empty; inner products stay the same."""
         columns = few_columns(self.matrix)
         return self if columns is None else Points(only_columns(self.matrix, columns))
+
+    def with_column(self, value: float) -> "Points":
+        """The rows with one more column, of constants."""
+        column = np.full((self.n_rows, 1), value, dtype=self.matrix.dtype)
+        if sp.issparse(self.matrix):
+            return Points(sp.csr_array(sp.hstack([self.matrix, sp.csr_array(column)], format="csr")))
+        return Points(np.hstack([self.matrix, column]))
 
     @cached_property
     def squared_norms(self) -> np.ndarray:

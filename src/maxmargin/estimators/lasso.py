@@ -110,6 +110,11 @@ class Lasso(LinearRegression):
 
         return sp.csr_array(self.coef_[None])
 
+    @property
+    def dual_gap_(self) -> float:
+        """The duality gap for each row, as scikit-learn states it."""
+        return self.certificate_.gap / self._total_weight
+
     def _check_parameters(self) -> None:
         if self._penalty() == 0.0:
             raise ValueError("alpha, or lam, must be positive: Ridge(alpha=0) is least squares.")

@@ -27,7 +27,8 @@ class LinearSVC(LinearSVM, LinearClassifier):
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \ell(y_i (w \cdot x_i + b))
 
-    with the hinge :math:`\ell(m) = \max(0, 1 - m)` or its square. The intercept b is not penalised, as in the textbook.
+    with the hinge :math:`\ell(m) = \max(0, 1 - m)` or its square: the textbook's problem, whose intercept b is not
+    penalised. scikit-learn's LinearSVC() is another one: ``loss="squared_hinge", penalize_intercept=True`` give it.
     More than two classes are learned one against the rest, or in one joint problem.
 
     Parameters
@@ -43,6 +44,10 @@ class LinearSVC(LinearSVM, LinearClassifier):
         Add b²/(2 intercept_scaling²) to the objective: the problem that LIBLINEAR solves.
     intercept_scaling : float, default=1.0
         Inverse penalty of the intercept. Refused where the intercept is not penalised.
+    penalty : {"l2"}, default="l2"
+        The penalty on w. scikit-learn's "l1" is refused.
+    dual : bool or "auto", default="auto"
+        Accepted as scikit-learn's: every fit gives the primal and the dual solution.
     tol : float, default=1e-4
         The relative duality gap at which to stop: the model's objective is then within this share of the optimum. For
         C = inf, the relative width of the bracket around the largest margin.
@@ -115,6 +120,7 @@ class LinearSVC(LinearSVM, LinearClassifier):
 
     C: float = 1.0
     loss: str = "hinge"
+    penalty: str = "l2"
     class_weight: Any = None
     multi_class: str = "ovr"
 
@@ -124,6 +130,7 @@ class LinearSVC(LinearSVM, LinearClassifier):
         **LinearSVM._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],
         "loss": [StrOptions(set(LOSSES))],
+        "penalty": [StrOptions({"l1", "l2"})],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "multi_class": [StrOptions({"ovr", "crammer_singer"})],
     }
@@ -155,6 +162,8 @@ class LinearSVC(LinearSVM, LinearClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if self.penalty == "l1":
+            raise ValueError("penalty='l1' is not solved here: take penalty='l2', or Lasso for few coefficients.")
         if math.isinf(self.C):
             for name, refused in (
                 ("multi_class", "crammer_singer"),

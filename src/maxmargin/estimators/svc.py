@@ -70,7 +70,8 @@ class SVC(KernelSVM, CertifiedClassifier):
     cache_size : float, default=200
         Megabytes for kernel values.
     class_weight : dict, "balanced" or None, default=None
-        Factors on C for each class.
+        Factors on C for each class. "balanced" counts the rows of the classes, as scikit-learn's SVC does, not their
+        weights.
     max_iter : int, default=-1
         The largest number of steps on pairs of duals, checked between blocks of them; -1 for no limit.
     max_time : float or None, default=None
@@ -86,6 +87,8 @@ class SVC(KernelSVM, CertifiedClassifier):
         it.
     verbose : int, default=0
         Whether a line is printed for every block of steps.
+    random_state : int, RandomState or None, default=None
+        Accepted as scikit-learn's; nothing is random here.
 
     Attributes
     ----------
@@ -145,6 +148,9 @@ class SVC(KernelSVM, CertifiedClassifier):
     class_weight: Any = None
     decision_function_shape: str = "ovr"
     break_ties: bool = False
+    random_state: Any = None
+
+    _balances_rows = True
 
     _advice_without_solution = (
         "For C=inf that is no margin to work with: use a soft one, for example SVC(C=1.0), or a kernel that tells the "
@@ -158,6 +164,7 @@ class SVC(KernelSVM, CertifiedClassifier):
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
+        "random_state": ["random_state"],
     }
 
     def _check_parameters(self) -> None:

@@ -90,7 +90,10 @@ def fingerprint_of(model: Any, data: Any, sample_weight: Any) -> Fingerprint:
     if getattr(model, "class_weight", None) is not None:
         ones = np.ones(n_rows) if given is None else given
         factors = compute_class_weight(
-            model.class_weight, classes=data.classes, y=data.labels(), sample_weight=ones
+            model.class_weight,
+            classes=data.classes,
+            y=data.labels(),
+            sample_weight=None if model._balances_rows else ones,
         ).tolist()
     targets = data.codes.astype("<u8") if is_classifier(model) else data.targets.astype("<f8") + 0.0
     return Fingerprint(

@@ -115,6 +115,8 @@ class Algorithm:
         What the bars are.
     theory : str
         What the proof panel is about.
+    proof : tuple of str
+        Its theorem and the idea of the proof, said before the first step.
     loops : tuple of str
         The functions whose loops are shown, where it is not the algorithm's own.
     """
@@ -127,6 +129,7 @@ class Algorithm:
     charts: tuple[tuple[str, tuple[str, ...]], ...]
     duals: str
     theory: str
+    proof: tuple[str, ...]
     loops: tuple[str, ...] = ()
 
     @property
@@ -159,6 +162,10 @@ ALGORITHMS = {
         "margins are y f(x), one is the feature of the intercept, alpha counts the updates of every row.",
         (*_MISTAKES, _LENGTH),
         _UPDATES, "Novikoff's bound: few mistakes, because w gets close to u",
+        ("Theorem. If some u of length 1 has y u·x >= gamma for all points, the perceptron makes at most "
+         "(R/gamma)² updates.",
+         "Proof. Each update adds at least gamma to w·u, and at most R² to ||w||², because it is made on a "
+         "mistake: t gamma <= w·u <= ||w|| <= sqrt(t) R."),
     ),
     "batch": Algorithm(
         "batch perceptron", "batch_perceptron", ("eta", *_START, "intercept", "unit_length", "seed"),
@@ -168,6 +175,9 @@ ALGORITHMS = {
         "margins are y f(x), one is the feature of the intercept, alpha counts the updates of every row.",
         (*_MISTAKES, _LENGTH),
         _UPDATES, "the bound of the batch rule, n times as large",
+        ("Theorem. With margin gamma, at most n (R/gamma)² mistakes are corrected.",
+         "Proof. As for single updates, but a step on m mistakes may add m² R² <= n m R² to ||w||²: t gamma <="
+         " ||w|| <= sqrt(n t) R."),
     ),
     "margin": Algorithm(
         "margin perceptron", "margin_perceptron", ("guess", "order", *_START, "intercept", "unit_length", "seed"),
@@ -178,6 +188,10 @@ ALGORITHMS = {
         "A row is a mistake, or too close: nearer than half the guess, margins < guess/2 length.",
         (*_VIOLATIONS, ("length of w", ("length",))),
         _UPDATES, "claims 1 to 5: w grows by at least γ and at most about 3/4 γ an update",
+        ("Theorem. With a guess up to gamma the run ends after at most 8 R²/gamma² + 4 R/gamma updates, with "
+         "at least half the guess as margin.",
+         "Proof. An update adds at least gamma to w·u, but once ||w|| is 2 R²/gamma it adds at most 3/4 gamma "
+         "to ||w||, which is never below w·u."),
         ("_until_no_violation",),
     ),
     "search": Algorithm(
@@ -190,6 +204,10 @@ ALGORITHMS = {
         "Above the search, below the margin perceptron that it runs with every guess.",
         (*_VIOLATIONS, ("updates in all", ("updates in all",))),
         _UPDATES, "a forced stop proves that the guess was too large",
+        ("Theorem. The search ends with a margin of at least gamma_opt/4, after at most 64 R²/gamma_opt² "
+         "updates in all.",
+         "Proof. A guess g up to gamma_opt would end within 12 R²/g² updates. So a forced stop proves g > "
+         "gamma_opt, and no guess is ever halved below gamma_opt/2."),
         ("incremental_search", "_until_no_violation"),
     ),
     "kernel": Algorithm(
@@ -201,6 +219,9 @@ ALGORITHMS = {
         "K holds the kernel values of all pairs of rows, plus 1 for the intercept.",
         (*_MISTAKES, _LENGTH),
         _UPDATES, "Novikoff's bound in the feature space",
+        ("Theorem. At most (R/gamma)² updates, where R² is the largest k(x, x), plus 1 with an intercept, and "
+         "gamma a margin in the feature space.",
+         "Proof. As for the perceptron: w is a sum of the rows there, and ||w||² a sum of kernel values."),
     ),
     "ascent": Algorithm(
         "coordinate ascent", "coordinate_ascent", ("C", "dual_order", *_KERNEL, "seed"),
@@ -210,6 +231,10 @@ ALGORITHMS = {
          "unbounded": 'yield problem.step(step, (), "unbounded"'},
         "optimum(...) is alpha_i + (1 - margins_i) / K_ii, clipped to [0, C].", _DUAL, "α in [0, C]",
         "weak duality: every dual value is below every primal value",
+        ("Theorem. For all feasible alpha, every w and every b: dual <= primal. Where both are equal, both are"
+         " optimal.",
+         "Proof. The Lagrangian lies below the primal at every feasible point, and its minimum over w and b is"
+         " the dual. A step puts one alpha_i on top of its parabola, so that the dual never falls."),
     ),
     "smo": Algorithm(
         "SMO", "smo", ("C", "pair", *_KERNEL, "seed"),
@@ -220,6 +245,10 @@ ALGORITHMS = {
         "ends are those of the segment in the box; move(...) gives alpha_i + y_i t and alpha_j - y_j t.",
         _DUAL, "α in [0, C]",
         "weak duality: every dual value is below every primal value",
+        ("Theorem. For all feasible alpha, every w and every b: dual <= primal. Where both are equal, both are"
+         " optimal.",
+         "Proof. The Lagrangian lies below the primal at every feasible point, and its minimum over w and b is"
+         " the dual. A step goes to the top of a parabola on the line of a pair, so that the dual never falls."),
     ),
     "hulls": Algorithm(
         "nearest points of the hulls", "nearest_hull_points", ("intercept",),
@@ -230,6 +259,9 @@ ALGORITHMS = {
         "Z holds the rows y x; groups are the rows of the two classes, c their weights.",
         (("bracket of the largest margin", ("lower", "upper")), ("distance of the hull points", ("distance",))),
         "c: weights in the hulls", "margin <= γ_opt <= half the distance",
+        ("Theorem. The margin of any hyperplane is at most half the distance of any two points of the two hulls.",
+         "Proof. A hyperplane with margin gamma keeps every point of the hulls gamma away, on its own side. At the "
+         "optimum both numbers are equal: one proves the other."),
     ),
     "gradient": Algorithm(
         "gradient descent, logistic loss", "gradient_descent", ("rate", *_START, "intercept", "seed"),
@@ -239,5 +271,8 @@ ALGORITHMS = {
         "Z holds the rows y (x, 1); p are the probabilities of the wrong class.",
         (("logistic loss", ("loss",)), ("length of the gradient", ("gradient",)), ("mistakes", ("mistakes",))),
         "α: η × sum of p_i", "descent: every step with η < 2/L lowers the loss",
+        ("Theorem. A step of size eta lowers the loss by at least eta (1 - eta L/2) ||gradient||².",
+         "Proof. The loss is curved by at most L, a quarter of the largest squared singular value of the rows (x, 1), "
+         "and lies below the parabola with that curvature."),
     ),
 }  # fmt: skip

@@ -344,6 +344,7 @@ class Page:
                     "title": found.title, "listing": listing(name).code, "source": listing(name).title,
                     "note": found.note, "charts": found.charts, "duals": found.duals, "theory": found.theory,
                     "svm": found.is_svm, "starts": "start" in found.parameters,
+                    "proof": found.proof,
                 }
                 for name, found in ALGORITHMS.items()
             },

@@ -47,9 +47,13 @@ function make(tag, attributes = {}, ...children) {
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
   }
+  if (["BUTTON", "SELECT", "INPUT", "TEXTAREA"].includes(element.tagName) || "tabindex" in attributes) keepKeys(element);
   element.append(...children);
   return element;
 }
+// Jupyter looks at the element with the focus, and would take arrows and letters for commands of its own.
+const OWN_KEYS = "data-lm-suppress-shortcuts";
+const keepKeys = (element) => element.setAttribute(OWN_KEYS, "true");
 function draw(parent, tag, attributes = {}, text) {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -113,6 +117,7 @@ function render({ model, el }) {
   const lessonBox = make("section", { class: "mm-lesson", "aria-label": "lesson", hidden: true });
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("tabindex", "0");
+  keepKeys(svg);
   svg.setAttribute("role", "application");
   svg.setAttribute("aria-label", "The plane. Arrow keys move the cross, Enter adds a point, Shift+Enter one of the other class, Delete erases the nearest point, M takes or drops it, F gives it the other class, P picks it, T drags the hyperplane.");
   const say = make("p", { class: "mm-say" });
@@ -141,6 +146,7 @@ function render({ model, el }) {
   const listing = make("pre", { tabindex: 0, "aria-label": "the loop in Python" }), listingTitle = make("small"), listingNote = make("p", { class: "mm-note" });
   const bars = document.createElementNS(SVG, "svg"), box = document.createElementNS(SVG, "svg");
   bars.setAttribute("tabindex", "0");
+  keepKeys(bars);
   bars.setAttribute("role", "application");
   bars.setAttribute("aria-label", "Dual variables. Left and right choose a point; for SMO and coordinate ascent up and down change its dual.");
   box.setAttribute("class", "mm-box");
@@ -157,7 +163,7 @@ function render({ model, el }) {
     text, file,
     make("div", { class: "mm-tools" }, button("cancel", "close without loading", () => dialog.close()), button("load", "load these rows", () => { send({ type: "paste", text: text.value }); dialog.close(); }, { "data-name": "load" })));
   const exports = make("select", { "aria-label": "export", "data-name": "export", onchange: (event) => { exported(event.target.value); event.target.value = ""; } },
-    ...[["", "export…"], ["python", "Python that reproduces it"], ["csv", "trace as CSV"], ["svg", "picture as SVG"], ["png", "picture as PNG"], ["html", "replay as HTML"], ["link", "copy the address"]]
+    ...[["", "export…"], ["python", "Python that reproduces it"], ["csv", "trace as CSV"], ["svg", "picture as SVG"], ["png", "picture as PNG"], ["html", "replay as HTML"], ...(model.address ? [["link", "copy the address"]] : [])]
       .map(([value, title]) => make("option", { value }, title)));
   const card = (name, title, ...children) => make("section", { class: `mm-card mm-${name}`, "aria-label": name }, ...(title ? [title] : []), ...children);
   const heading = (title, ...more) => make("h2", {}, title, ...more);
@@ -680,7 +686,7 @@ function render({ model, el }) {
     if (measured) html += `<p class="mm-fact try">${escaped(measuredText())}</p><table><tbody>${measured.claims.map((claim) => claimRow(claim)).join("")}</tbody></table>`;
     if (f.claims.length) html += `<h3>true of every step</h3><table><tbody>${f.claims.map((claim) => claimRow(claim)).join("")}</tbody></table>`;
     if (f.conditions.length) html += `<h3>true at the optimum${f.conditions.some(([name]) => KKT[name]) ? " (in numbers: the largest violation)" : ""}</h3><table><tbody>${f.conditions.map((claim) => claimRow(claim, true)).join("")}</tbody></table>`;
-    if (!f.claims.length && !f.conditions.length) html += "<h3>The first step brings the first inequalities.</h3>";
+    if (!f.claims.length && !f.conditions.length) html += `${catalog.algorithms[state.algorithm].proof.map((words) => `<p class="mm-theorem">${escaped(pretty(words)).replace(/^(Theorem|Proof)[^.]*\./, "<b>$&</b>")}</p>`).join("")}<h3>The first step brings the first numbers.</h3>`;
     proof.innerHTML = html;
   }
 
@@ -715,7 +721,7 @@ function render({ model, el }) {
     dualsTitle.textContent = `${pretty(catalog.algorithms[state.algorithm].duals)}${measured?.alpha ? " (yours)" : ""}${hot >= 0 && hot < n ? `; point ${hot + 1}: ${fmt(alpha[hot], 3)}, y f = ${fmt(f.margins[hot], 3)}` : ""}`;
     layers.most = most;
     const left = 46, wide = (width - left - 4) / Math.max(1, n), parts = [`<line x1="${left}" x2="${width}" y1="${base}" y2="${base}" stroke="#c3ccd5"/><line x1="${left}" x2="${width}" y1="${top}" y2="${top}" stroke="#c3ccd5" stroke-dasharray="3 3"/>`,
-      `<text x="${left - 5}" y="${top + 4}" text-anchor="end" font-size="11.5" fill="#52606d">${svm && Number.isFinite(C) ? `C=${fmt(C, 3)}` : fmt(most, 2)}</text><text x="${left - 5}" y="${base + 4}" text-anchor="end" font-size="11.5" fill="#52606d">0</text>`, ...[...new Set(n ? [1, n] : [])].map((k) => `<text x="${left + (k - 0.5) * wide}" y="${base + 20}" text-anchor="middle" font-size="11" fill="#52606d">${k}</text>`)];
+      `<text x="${left - 5}" y="${top + 4}" text-anchor="end" font-size="11.5" fill="#52606d">${svm && Number.isFinite(C) ? `C=${fmt(C, 3)}` : fmt(most, 2)}</text><text x="${left - 5}" y="${base + 4}" text-anchor="end" font-size="11.5" fill="#52606d">0</text>`, ...[...new Set(n ? [1, n] : [])].map((k) => `<text x="${k === 1 ? left : left + n * wide}" y="${base + 20}" text-anchor="${k === 1 ? "start" : "end"}" font-size="11" fill="#52606d">${k}</text>`)];
     const rows = new Set(f.rows.length < n ? f.rows : []), shapes = {}, gap = wide > 4 ? 1.5 : 0.2;
     for (let row = 0; row < n; row += 1) {
       const tall = Math.max(alpha[row] > 0 ? 2 : 0, (Math.min(alpha[row], most) / most) * (base - top)), violated = svm && Number(f.classes[row]) > 2 && !measured?.alpha;
@@ -748,7 +754,7 @@ function render({ model, el }) {
     box.setAttribute("viewBox", `0 0 ${size} ${height}`);
     if (!f.pair) { box.innerHTML = `<text x="10" y="60" font-size="11.5" fill="#52606d">the pair's box and line</text>`; return; }
     const values = [f.pair.before, ...f.pair.segment, f.pair.clipped, f.pair.unclipped].flat().map(number).filter(Number.isFinite);
-    const most = Number.isFinite(C) ? C : 1.15 * Math.max(...values, 1e-300), clip = (v) => Math.max(-0.25, Math.min(1.25, v));
+    const most = Number.isFinite(C) ? C : 1.15 * Math.max(...values, 1e-300), clip = (v) => Math.max(-0.1, Math.min(1.08, v));
     const at = ([a, b]) => [left + wide * clip(number(a) / most), base - wide * clip(number(b) / most)];
     const reach = ([a, b], [c, d]) => [Math.min(number(c), 10 * most), Math.min(number(d), 10 * most)].map((v, k) => (Number.isFinite(v) ? v : [a, b][k]));
     const [s, t] = [f.pair.segment[0], f.pair.segment[1]].map((end) => at(reach(f.pair.before, end))), [p, q] = [at(f.pair.before), at(f.pair.clipped)];
@@ -802,7 +808,7 @@ function render({ model, el }) {
   function drawCharts() {
     const specs = catalog.algorithms[state.algorithm].charts, until = Math.min(cursor, frames.length - 1);
     const width = widths.charts, height = 74, left = CHART_LEFT, right = width - 8, top = 6, base = height - 6;
-    chartsNote.textContent = until > 1 ? `steps 1 to ${until}; click to go back` : "they begin with the first step";
+    chartsNote.textContent = until > 1 ? `steps 1 to ${until}; click to go back` : until ? "step 1" : "they begin with the first step";
     while (charts.children.length < specs.length) {
       const chart = document.createElementNS(SVG, "svg");
       chart.setAttribute("role", "img");
@@ -823,7 +829,7 @@ function render({ model, el }) {
       if (!logarithmic && low > 0 && low < 0.6 * high) low = 0;
       if (scaled(high) - scaled(low) < 1e-12 * Math.max(1, Math.abs(high))) { if (logarithmic && !counts) { low /= 2; high *= 2; } else { high += Math.max(0.5, 0.1 * Math.abs(high)); low = Math.min(low, 0); } }
       const x = (k) => left + ((k - 1) / Math.max(1, until - 1)) * (right - left), y = (v) => base - ((scaled(v) - scaled(low)) / (scaled(high) - scaled(low))) * (base - top);
-      const marks = all.length ? [low, high].map((v) => `<text x="${left - 5}" y="${y(v) + (v === low ? 0 : 8)}" text-anchor="end" font-size="11" fill="#52606d">${fmt(v, Math.abs(v) < 0.01 ? 1 : 3)}</text>`).join("") : "";
+      const marks = all.length ? [low, high].map((v) => `<text x="${left - 5}" y="${y(v) + (v === low ? 0 : 8)}" text-anchor="end" font-size="11" fill="#52606d">${fmt(v, Math.abs(v) < 0.01 ? 1 : Math.abs(v) < 1 ? 2 : 3)}</text>`).join("") : "";
       const lines = series.map((found, k) => (found.length > 1 ? `<polyline fill="none" stroke="${SERIES[k]}" stroke-width="2" stroke-dasharray="${DASHES[k]}" points="${found.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join(" ")}"/>` : "") + (found.length ? `<circle cx="${x(found.at(-1)[0])}" cy="${y(found.at(-1)[1])}" r="3" fill="${SERIES[k]}"/>` : "")).join("");
       const [caption, chart] = charts.children[which].children, alone = keys.length === 1;
       caption.innerHTML = `<b>${escaped(pretty(title))}</b> ${keys.map((key, k) => { const now = series[k].at(-1); return now ? `<span style="color:${SERIES[k]}">${alone ? "" : `${escaped(key)} `}${fmt(now[1])}</span>` : ""; }).join(" ")}${logarithmic && all.length ? " <small>log scale</small>" : ""}`;
@@ -849,7 +855,7 @@ function render({ model, el }) {
     for (let k = from; k < to; k += 1) {
       const f = frames[k], points = f.rows.length > 3 ? `${f.rows.length} points` : f.rows.map((row) => row + 1).join(", ");
       const w = f.w ? `(${f.w.map((v) => fmt(v, 2)).join(", ")})` : "–";
-      parts.push(`<tr data-step="${k}" class="${k > cursor ? "later" : ""}${hot >= 0 && f.rows.includes(hot) && f.rows.length < 4 ? " hot" : ""}"${k === cursor ? ' aria-current="step"' : ""}><td><button type="button" aria-label="go to step ${k}">${k}</button></td><td>${escaped(f.reason)}</td><td>${points}</td><td>${w}</td><td>${fmt(f.b, 2)}</td>${keys.map((key) => `<td>${fmt(f.values[key], 3)}</td>`).join("")}</tr>`);
+      parts.push(`<tr data-step="${k}" class="${k > cursor ? "later" : ""}${hot >= 0 && f.rows.includes(hot) && f.rows.length < 4 ? " hot" : ""}"${k === cursor ? ' aria-current="step"' : ""}><td><button type="button" ${OWN_KEYS}="true" aria-label="go to step ${k}">${k}</button></td><td>${escaped(f.reason)}</td><td>${points}</td><td>${w}</td><td>${fmt(f.b, 2)}</td>${keys.map((key) => `<td>${fmt(f.values[key], 3)}</td>`).join("")}</tr>`);
     }
     trace.innerHTML = `<table><thead><tr><th>#</th><th>why</th><th>points</th><th>w</th><th>b</th>${keys.map((key) => `<th>${escaped(key)}</th>`).join("")}</tr></thead><tbody>${parts.join("")}</tbody></table>`;
     // While it plays, all rows are visible; asking for their places would cost a layout a frame.
