@@ -156,7 +156,8 @@ def draw(partitions: list[int], curves: dict[tuple[str, str], list[int]], path: 
     colours = {name: f"C{k}" for k, name in enumerate(dict.fromkeys(name for name, _ in curves))}
     for (name, tool), rounds in curves.items():
         style = "o-" if tool == "ours" else "x--"
-        label = name if tool == "ours" else f"{name}: CoCoA+ (at most {MOST_ROUNDS:,})"
+        reached = "" if min(rounds) < MOST_ROUNDS else f", not reached after {MOST_ROUNDS:,}"
+        label = name if tool == "ours" else f"{name}: CoCoA+{reached}"
         axes.plot(partitions, rounds, style, color=colours[name], label=label)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
