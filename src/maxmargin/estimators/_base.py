@@ -45,6 +45,7 @@ from maxmargin.estimators._progress import FitProgress, solve_in_time
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.reconciliation import Goal, reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, interrupt_handler
+from maxmargin.solvers.core.checkpoint import TaskRecord, active_record
 
 # Entries of a pass whose time is measured: about a millisecond.
 ENTRIES_TO_MEASURE = 1 << 18
@@ -140,9 +141,14 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any = None, **start: Any) -> Self:
         """Fit a copy, and take over its attributes; ``start`` are further arguments of ``_starts``."""
         self._check_parameters()
+        record = active_record.get()
         X, y = self._blocks_or_arrays(X, y)
         if is_collection(X) or is_collection(y):
             self._check_collections(X)
+            if record is not None:
+                raise ValueError(
+                    "Fits on Dask collections and stores write no checkpoints: their vectors stay with the blocks."
+                )
         model = self._without_fit()
         model._freeze_parameters()
         deadline = None if self.max_time is None else time.perf_counter() + self.max_time
@@ -155,10 +161,16 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             self._refuse_other_features(model)
             starts: Sequence[Any] = self._starts(tasks, **start)
             refuse_bad_starts(starts)
-            attempt: Attempt | None = (starts, model._options(tasks))
+            options = model._options(tasks)
+            if record is not None:
+                options = record.begin(model, data, starts, options)
+            attempt: Attempt | None = (starts, options)
+            n_attempts = 0
             while attempt is not None:
                 seconds = None if deadline is None else max(0.0, deadline - time.perf_counter())
-                results = self._solve_tasks_of(model, tasks, problems, attempt, seconds, stop_requested)
+                of_task = None if record is None else partial(record.task, n_attempts)
+                results = self._solve_tasks_of(model, tasks, problems, attempt, seconds, stop_requested, of_task)
+                n_attempts += 1
                 model._set_attributes(tasks, results)
                 checked = model._refuse_not_finite()
                 model._certify_results(tasks, problems, results)
@@ -170,6 +182,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
                 model._count_rounds(data)
             model._refuse_not_finite(checked)
             self._take_over(model)
+            if record is not None:
+                record.end(model.status_)
             model._report()
         return self
 
@@ -181,6 +195,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         attempt: Attempt,
         seconds: float | None,
         stop_requested: threading.Event,
+        record_of: Callable[[int], TaskRecord] | None = None,
     ) -> list[Any]:
         """Solve every task, several at once where there are several; the bits do not depend on how many."""
         starts, options = attempt
@@ -198,6 +213,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             def run(k: int, start: Any, share: float | None) -> Any:
                 limit = None if share is None else time.perf_counter() - began + share
                 monitor = Monitor(limit, progress.of_task(k), stop_requested, began, per_entry)
+                if record_of is not None and start is starts[k]:
+                    # The first run of the task, not one in the time that others left.
+                    monitor.record_of_task = record_of(k)
                 reserves[k] = 0.0
                 result = solve(problems[k], options, monitor, start)
                 reserves[k] = monitor.reserve
