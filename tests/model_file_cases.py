@@ -25,9 +25,9 @@ REGRESSIONS = [
     LinearSVR(loss="squared_epsilon_insensitive", fit_intercept=False, epsilon=0.1),
     SVR(),
     SVR(kernel="linear", C=0.1),
-    Ridge(0.3),
+    Ridge(lam=0.3),
     Ridge(sigma2=2.0, tau2=3.0, fit_intercept=False),
-    Lasso(0.3),
+    Lasso(lam=0.3),
     BayesianRegression(),
     BayesianRegression(fit_intercept=False),
 ]

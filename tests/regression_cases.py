@@ -28,4 +28,4 @@ def lasso_value(model, rows, y, lam, weights=None):
     return 0.5 * weights @ residuals**2 + lam * np.abs(model.coef_).sum()
 
 
-EVERY_KIND = [Ridge(0.0), Ridge(2.0), Lasso(5.0, tol=1e-9), BayesianRegression()]
+EVERY_KIND = [Ridge(lam=0.0), Ridge(lam=2.0), Lasso(lam=5.0, tol=1e-9), BayesianRegression()]

@@ -20,6 +20,7 @@ LAYERS = [
     "estimators",
     "lectures",
     "separability",
+    "partitioned_separability",
     "reconciliation",
     "solvers",
     "certificates",

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from maxmargin.certificates import MarginBracket, bracket_hard_margin, has_no_margin
 from maxmargin.data import Points, as_dense, centred_and_scaled, exact_numbers, validate_two_classes
-from maxmargin.data.validation import n_threads_of
+from maxmargin.data.validation import is_collection, n_threads_of
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.reconciliation import reconcile
 from maxmargin.solvers.core import Monitor, Options, Result, Status, interrupt_handler
@@ -55,6 +55,8 @@ class Separation:
     witness : tuple of Fraction, or None
         The proof in fractions, where there is one: the hyperplane (w_1, ..., w_d, b), or the weights c_i of all rows,
         of sum one, with sum c_i y_i (x_i, 1) = 0. ``coef`` and ``hull_weights`` are rounded to float64.
+    rounds : int
+        Of messages to the partitions of a Dask collection, for which ``hull_weights`` is a Dask array.
     """
 
     separable: bool | None
@@ -67,6 +69,7 @@ class Separation:
     n_iter: int
     exact: bool = False
     witness: tuple[Fraction, ...] | None = None
+    rounds: int = 0
 
     def __str__(self) -> str:
         bracket = self.certificate
@@ -83,7 +86,7 @@ class Separation:
                 f"margin above {bracket.upper:.6g}."
             )
         if self.separable is False:
-            used = int(np.count_nonzero(self.hull_weights))
+            used = int(np.count_nonzero(np.asarray(self.hull_weights)))
             return (
                 f"No hyperplane separates the two classes{how}: their convex hulls meet, as the weights of {used} "
                 "points show."
@@ -189,8 +192,8 @@ def separate(
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
-    y : array of two labels, of shape (n,)
+    X : array or sparse matrix of shape (n, d), or Dask array or data frame
+    y : array of two labels, of shape (n,); for a Dask collection X, one with the partitions of X
         The greater label counts as +1.
     fit_intercept : bool, default=True
         False asks for hyperplanes through the origin.
@@ -238,6 +241,10 @@ def separate(
             raise ValueError("method='linear_program' decides, and finds no largest margin: leave tol out, or at 1.")
         if n_jobs is not None:
             raise ValueError("method='linear_program' runs in one thread: leave n_jobs out.")
+    if is_collection(X):
+        if method != "newton" or exact:
+            raise ValueError("Dask collections are decided by Newton steps: leave out method and exact.")
+        return _separate_partitions(X, y, bool(fit_intercept), tol, max_time, n_jobs)
     problem = _problem(X, y, fit_intercept, "separate")
     points = problem.dataset.points
     if exact and points.n_rows * points.n_columns > exact_simplex.LARGEST_EXACT:
@@ -252,6 +259,41 @@ def separate(
         result = _separation(problem, decision.decide(problem, found, options, monitor), tol)
         open_and_small = result.separable is None and result.status is Status.STALLED and _is_small(problem)
         return _decide_exactly(problem, result, monitor) if exact or open_and_small else result
+
+
+def _separate_partitions(
+    X: Any, y: Any, fit_intercept: bool, tol: float, max_time: float | None, n_jobs: int | None
+) -> Separation:
+    """Decide by a working set of rows that grows until it decides for all partitions."""
+    from maxmargin.partitioned_separability import PartitionedClasses
+
+    with interrupt_handler() as stop_requested:
+        # Half of the width is for the rows that are not in the working set.
+        options = _options(tol if tol == 1.0 else 0.5 * tol, n_jobs)
+        monitor = Monitor(max_time, None, stop_requested)
+        classes, n_iter = PartitionedClasses(X, y, fit_intercept, options.n_threads), 0
+        while True:
+            problem = classes.working_set()
+            found = decision.solve(problem, options, monitor.quiet())
+            result, n_iter = _separation(problem, found, tol), n_iter + found.n_iter
+            w, b = result.coef, result.intercept
+            # The nearest rows of the working set are at y f = 1.
+            lower, b, n_new = classes.evaluate(w, b, 1.0 - 0.25 * min(tol, 0.5))
+            certificate = classes.bracket(result.certificate, lower)
+            status = monitor.check_limits() or result.status
+            undecided = result.separable is None or n_new == 0 or classes.is_full
+            if result.separable is False or status is not Status.SOLVED or certificate.relative <= tol or undecided:
+                return replace(
+                    result,
+                    separable=True if certificate.separates else False if certificate.hulls_meet else None,
+                    intercept=b,
+                    margin=max(0.0, certificate.lower),
+                    hull_weights=classes.spread_out(result.hull_weights),
+                    certificate=certificate,
+                    status=reconcile(Status.STALLED if status is Status.SOLVED else status, certificate, tol),
+                    n_iter=n_iter,
+                    rounds=classes.rounds,
+                )
 
 
 def hull_distance(

@@ -308,7 +308,7 @@ def test_a_kernel_that_is_not_semidefinite_proves_nothing():
     found = 0
     for seed in range(10):
         X, y = random_set(seed, n=30, d=3)
-        model = KernelPerceptron("sigmoid", gamma=1.0, max_iter=20).fit(X, y)
+        model = KernelPerceptron(kernel="sigmoid", gamma=1.0, max_iter=20).fit(X, y)
         signed = np.zeros(30)
         signed[model.support_] = model.dual_coef_[0]
         if signed @ model.decision_function(X) < 0:

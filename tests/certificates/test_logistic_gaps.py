@@ -23,10 +23,10 @@ def test_the_certificate_is_true_of_all_coefficients(seed, C, intercept):
     signs = np.where(labels == 1, 1.0, -1.0)
     if abs(signs.sum()) == signs.size:
         return
-    best = LogisticRegression(C, fit_intercept=intercept, tol=1e-12).fit(points, labels)
+    best = LogisticRegression(C=C, fit_intercept=intercept, tol=1e-12).fit(points, labels)
     lowest = value(best.coef_[0], best.intercept_[0], points, signs, C)
     # Any coefficients, good or bad: what is claimed of them holds.
-    model = LogisticRegression(C, fit_intercept=intercept).fit(points, labels)
+    model = LogisticRegression(C=C, fit_intercept=intercept).fit(points, labels)
     model.coef_ = model.coef_ + rng.standard_normal(2) * rng.choice([0.0, 1e-6, 0.1, 10.0])
     if intercept:
         model.intercept_ = model.intercept_ + rng.standard_normal(1)
@@ -43,7 +43,7 @@ def test_without_a_penalty_the_bound_holds_up_to_its_reach(seed):
     points, labels = noisy(40, 2, seed=seed)
     signs = np.where(labels == 1, 1.0, -1.0)
     rng = np.random.default_rng(seed)
-    model = LogisticRegression().fit(points, labels)
+    model = LogisticRegression(C=float("inf")).fit(points, labels)
     proof = model.certificate_
     for _ in range(50):
         direction = rng.standard_normal(2)
@@ -54,7 +54,7 @@ def test_without_a_penalty_the_bound_holds_up_to_its_reach(seed):
 def test_a_better_claim_than_the_data_prove_is_refused():
     points, labels = noisy()
     for C in (1.0, math.inf):
-        model = LogisticRegression(C, tol=0.3).fit(points, labels)
+        model = LogisticRegression(C=C, tol=0.3).fit(points, labels)
         proven = certify(model, points, labels)
         model.certificate_.check(proven)
         claimed = model.certificate_
@@ -62,7 +62,7 @@ def test_a_better_claim_than_the_data_prove_is_refused():
             better = type(claimed)(**{**vars(claimed), **change})
             with pytest.raises(CertificateError):
                 better.check(proven)
-        model = LogisticRegression(C).fit(points, labels)
+        model = LogisticRegression(C=C).fit(points, labels)
         claimed, model.coef_ = model.certificate_, model.coef_ * 1.5
         with pytest.raises(CertificateError):
             claimed.check(certify(model, points, labels))

@@ -89,7 +89,7 @@ def test_the_best_value_is_between_dual_and_primal(hard, C, fit_intercept):
     points = HARD[hard](points)
     # As near to the optimum as floats go: then the bounds are made of rounding errors alone.
     with pytest.warns(LimitWarning):
-        model = LogisticRegression(C, fit_intercept=fit_intercept, tol=1e-15, max_iter=30).fit(points, labels)
+        model = LogisticRegression(C=C, fit_intercept=fit_intercept, tol=1e-15, max_iter=30).fit(points, labels)
     with localcontext() as context:
         context.prec = DIGITS
         exactly = Exactly(points, labels, C, fit_intercept)
@@ -108,7 +108,7 @@ def test_any_coefficients_have_the_value_that_is_stated(seed, C):
     points = points * [1e-3, 1e3] + [5.0, 1e8]
     rng = np.random.default_rng(seed)
     weights = rng.integers(0, 3, size=len(labels)) / 7.0
-    model = LogisticRegression(C).fit(points, labels, sample_weight=weights)
+    model = LogisticRegression(C=C).fit(points, labels, sample_weight=weights)
     model.coef_ = model.coef_ * (1.0 + rng.standard_normal(2))
     proof = certify(model, points, labels, sample_weight=weights)
     with localcontext() as context:

@@ -54,7 +54,7 @@ def test_ridge_gaps_are_true_in_rational_arithmetic(seed, scale, shift, ratio, l
     rows = rows * [scale, scale * ratio] + shift
     weights = np.random.default_rng(seed).integers(0, 4, 6).astype(float) if weighted else np.ones(6)
     weights[0] = 1.0
-    model = Ridge(lam, fit_intercept=fit_intercept, tol=1e-300)
+    model = Ridge(lam=lam, fit_intercept=fit_intercept, tol=1e-300)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LimitWarning)
         model.fit(rows, y, weights)
@@ -110,7 +110,7 @@ def test_lasso_gaps_are_true_in_rational_arithmetic(seed, scale, shift, share, f
     weights = np.random.default_rng(seed).integers(0, 4, 8).astype(float) if weighted else np.ones(8)
     weights[:2] = 1.0
     lam = share * np.abs(rows.T @ (weights * (y - np.average(y, weights=weights)))).max()
-    model = Lasso(lam, fit_intercept=fit_intercept, tol=1e-12, max_iter=rounds)
+    model = Lasso(lam=lam, fit_intercept=fit_intercept, tol=1e-12, max_iter=rounds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LimitWarning)
         model.fit(rows, y, weights)
@@ -149,9 +149,9 @@ def test_columns_too_small_to_be_squared_are_not_forgotten_by_the_certificate():
 
 
 MODELS = {
-    "ridge": (Ridge(1.0), RidgeGap),
-    "least squares": (Ridge(0.0), RidgeGap),
-    "lasso": (Lasso(20.0), LassoGap),
+    "ridge": (Ridge(lam=1.0), RidgeGap),
+    "least squares": (Ridge(lam=0.0), RidgeGap),
+    "lasso": (Lasso(lam=20.0), LassoGap),
     "bayesian": (BayesianRegression(), RidgeGap),
 }
 
@@ -189,13 +189,13 @@ def test_certify_confirms_and_a_changed_model_is_refused(kind, weights):
 
 def test_certificates_say_what_they_prove():
     assert "duality gap" in str(Ridge().fit(X, Y).certificate_)
-    assert "among standardised coefficients of norm up to" in str(Ridge(0.0).fit(X, Y).certificate_)
-    assert "5 coefficients are zero in every optimum" in str(Lasso(100.0).fit(X, Y).certificate_)
+    assert "among standardised coefficients of norm up to" in str(Ridge(lam=0.0).fit(X, Y).certificate_)
+    assert "5 coefficients are zero in every optimum" in str(Lasso(lam=100.0).fit(X, Y).certificate_)
 
 
 def test_a_wrong_model_has_a_wide_but_true_gap():
     errors = SquaredErrors(Points(X), Y, None, True)
-    best = Ridge(1.0).fit(X, Y).certificate_
+    best = Ridge(lam=1.0).fit(X, Y).certificate_
     for b in (0.0, 152.0, 1e6):
         proof = measure_ridge_gap(RidgeProblem(errors, 1.0), np.full(10, 30.0), b)
         assert 0.0 <= proof.dual <= best.primal <= proof.primal
@@ -212,7 +212,7 @@ def test_certificates_hold_and_are_narrow_where_columns_are_of_very_different_si
 
 
 def test_least_squares_proves_something_where_zero_is_best():
-    model = Ridge(0.0).fit([[-1.0], [-1.0], [1.0], [1.0]], [1.0, -1.0, 1.0, -1.0])
+    model = Ridge(lam=0.0).fit([[-1.0], [-1.0], [1.0], [1.0]], [1.0, -1.0, 1.0, -1.0])
     assert model.coef_.tolist() == [0.0]
     assert model.certificate_.relative < 1e-9
     assert model.certificate_.radius > 16.0

@@ -75,7 +75,7 @@ def test_margin_perceptron_with_a_small_enough_guess_on_real_data(name, share):
     """The margin perceptron's bound, with gamma the margin of a known hyperplane, at most gamma_opt."""
     X, y = load(name)
     known = MarginPerceptron(min_gamma=1e-4).fit(X, y)
-    model = MarginPerceptron(share * known.margin_).fit(X, y)
+    model = MarginPerceptron(gamma=share * known.margin_).fit(X, y)
     assert str(model.status_) == "solved"
     assert model.margin_ >= share * known.margin_ / 2 * (1 - 1e-9)
     assert model.n_updates_ <= margin_perceptron_bound(known.certificate_.radius, known.margin_)
@@ -132,7 +132,7 @@ def test_margin_perceptron_with_a_guess_that_is_small_enough(gamma, share):
     for seed in range(5):
         X, y = hard_set(gamma, seed=seed)
         radius = np.linalg.norm(X, axis=1).max()
-        model = MarginPerceptron(share * gamma, fit_intercept=False, random_state=seed).fit(X, y)
+        model = MarginPerceptron(gamma=share * gamma, fit_intercept=False, random_state=seed).fit(X, y)
         assert str(model.status_) == "solved"
         assert model.n_updates_ <= margin_perceptron_bound(radius, gamma) <= 12 * (radius / gamma) ** 2
         assert margins(X, y, model.coef_).smallest >= share * gamma / 2 * (1 - 1e-9)
@@ -246,13 +246,13 @@ def test_brackets_hold_the_largest_margin(seed, noise):
 def test_kernel_perceptron_is_within_its_bound(kernel):
     for name in ("heart_scale", "sonar_scale"):
         X, y = load(name)
-        model = KernelPerceptron(kernel, tol=None, max_iter=30).fit(X, y)
+        model = KernelPerceptron(kernel=kernel, tol=None, max_iter=30).fit(X, y)
         assert model.n_updates_ <= model.certificate_.bound < np.inf
 
 
 def test_linear_kernel_proves_what_the_linear_model_proves():
     X, y = load("heart_scale")
-    dual = KernelPerceptron("linear", tol=None, max_iter=15, shuffle=False).fit(X, y).certificate_
+    dual = KernelPerceptron(kernel="linear", tol=None, max_iter=15, shuffle=False).fit(X, y).certificate_
     primal = Perceptron(tol=None, max_iter=15, shuffle=False).fit(X, y).certificate_
     assert dual.mistakes == primal.mistakes
     assert dual.bound == pytest.approx(primal.bound, rel=1e-6)

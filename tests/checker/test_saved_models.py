@@ -39,10 +39,10 @@ MODELS = {
     "hard margin of a kernel": (mm.SVC(C=math.inf), SONAR),
     "kernel regression": (mm.SVR(), HEART),
     "logistic": (mm.LogisticRegression(C=1.0), HEART),
-    "logistic, no penalty": (mm.LogisticRegression(), HEART),
-    "logistic, three classes": (mm.LogisticRegression(C=0.1), THREE),
-    "ridge": (mm.Ridge(0.3), HEART),
-    "lasso": (mm.Lasso(5.0), HEART),
+    "logistic, no penalty": (mm.LogisticRegression(C=float("inf")), HEART),
+    "logistic, three classes": (mm.LogisticRegression(C=0.1, multi_class="ovr"), THREE),
+    "ridge": (mm.Ridge(lam=0.3), HEART),
+    "lasso": (mm.Lasso(lam=5.0), HEART),
     "least squares": (mm.BayesianRegression(), HEART),
     "perceptron": (mm.Perceptron(max_iter=20), HEART),
     "batch perceptron": (mm.Perceptron(max_iter=20, rule="batch", fit_intercept=False), HEART),
@@ -212,7 +212,7 @@ def test_duals_of_badly_scaled_columns_are_true(tmp_path, seed):
     X = rng.standard_normal((30, 4)) * 10.0 ** rng.integers(-8, 9, 4) + 10.0 ** rng.integers(0, 6, 4)
     y, lam = rng.standard_normal(30), 10.0 ** rng.integers(-6, 5)
     write_data(tmp_path / "d", X, y)
-    for model in (mm.Ridge(lam), mm.Lasso(lam), mm.BayesianRegression()):
+    for model in (mm.Ridge(lam=lam), mm.Lasso(lam=lam), mm.BayesianRegression()):
         mm.save(model.fit(X, y), tmp_path / "m", X, y)
         assert set(decided(verdicts(tmp_path / "m", tmp_path / "d")).values()) == {"TRUE"}
 

@@ -247,8 +247,8 @@ def test_the_independent_checker_runs_too(cancer, tmp_path, model):
     run("train", cancer, "-o", path, "--model", model)
     answer = told("verify", path, cancer)
     assert answer["true"] is True
-    assert " TRUE" in answer["maxmargin-check"]
-    assert "FALSE" not in answer["maxmargin-check"]
+    assert " TRUE" in answer["maxmargin_check"]
+    assert "FALSE" not in answer["maxmargin_check"]
 
 
 def test_what_the_independent_checker_finds_false_is_refused(cancer, tmp_path, monkeypatch):
@@ -264,7 +264,7 @@ def test_large_data_are_not_checked_in_exact_arithmetic(cancer, tmp_path, monkey
     monkeypatch.setattr("maxmargin.cli.verify.CHECKED_ENTRIES", 10)
     answer = told("verify", path, cancer)
     assert answer["true"] is True
-    assert answer["maxmargin-check"].startswith("not run: ")
+    assert answer["maxmargin_check"].startswith("not run: ")
 
 
 @pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
@@ -275,5 +275,5 @@ def test_regressions_on_badly_scaled_columns_are_true(tmp_path):
         X = rng.standard_normal((20, 4)) * 10.0 ** rng.integers(-8, 8, 4)
         y = X @ rng.standard_normal(4) + rng.standard_normal(20)
         write_svmlight(rows, X, y)
-        save(Ridge(0.1).fit(X, y), path, X, y)
+        save(Ridge(lam=0.1).fit(X, y), path, X, y)
         assert told("verify", path, rows)["true"] is True

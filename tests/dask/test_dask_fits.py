@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 from itertools import pairwise
 
 import dask.array as da
@@ -17,19 +18,29 @@ import scipy.sparse as sp
 
 import dask
 import maxmargin.engine.dask as engine_module
-from maxmargin import SVC, Lasso, LinearSVC, LinearSVR, Perceptron, certify, save, separate
+from dask_collections import collections, numbers
+from maxmargin import (
+    SVC,
+    BayesianRegression,
+    Lasso,
+    LimitWarning,
+    LinearSVC,
+    LinearSVR,
+    LogisticRegression,
+    Perceptron,
+    Ridge,
+    certify,
+    save,
+    separate,
+)
 from maxmargin import load as load_model
+from maxmargin.certificates import bracket_hard_margin
+from maxmargin.data import Dataset, Points
 from maxmargin.engine.dask import ClusterError, array_of_chunks
+from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers.core import step_listener
+from maxmargin.solvers.linear import newton_system
 from real_data import load
-
-
-def collections(X, y, cuts, *more):
-    """Dask arrays with the given cuts, also of sparse rows, and with empty partitions."""
-    sizes = tuple(last - first for first, last in pairwise(cuts))
-    parts = [dask.delayed(X[first:last]) for first, last in pairwise(cuts)]
-    dX = array_of_chunks(parts, (sizes, (X.shape[1],)), 0, X.dtype)
-    return dX, *(da.from_array(values, chunks=(sizes,)) for values in (y, *more))
 
 
 def classes():
@@ -40,12 +51,6 @@ def classes():
     )
     order[900:] = np.random.default_rng(0).permutation(order[900:])
     return sp.csr_array(X[order]), y[order], [0, 5, 900, 900, 2000, X.shape[0]]
-
-
-def numbers(n=3000, d=30):
-    generator = np.random.default_rng(1)
-    X = generator.standard_normal((n, d))
-    return X, X @ generator.standard_normal(d) + 50.0 + generator.standard_normal(n), [0, 1, 1000, n]
 
 
 def same_bits(one, other):
@@ -96,17 +101,140 @@ def test_a_regression_on_partitions_has_the_objective_of_the_one_in_memory(loss)
     assert float(found.score(dX, dy).compute()) == pytest.approx(found.score(X, y), rel=1e-9)
 
 
-def test_a_data_frame_of_three_classes():
+LOGISTIC = [{"C": 1.0, "tol": 1e-6}, {"C": 0.01, "fit_intercept": False}, {"C": 1e3, "class_weight": "balanced"}]
+
+
+@pytest.mark.parametrize("parameters", LOGISTIC, ids=str)
+def test_logistic_regression_on_partitions_has_the_objective_of_the_one_in_memory(parameters):
+    X, y, cuts = classes()
+    weights = np.random.default_rng(2).uniform(0.0, 2.0, y.size)
+    dX, dy, dw = collections(X, y, cuts, weights)
+    found, reference = (LogisticRegression(**parameters).fit(*data) for data in ((dX, dy, dw), (X, y, weights)))
+    assert found.status_ == "solved"
+    agree(found, reference, (dX, dy, dw), (X, y, weights))
+    np.testing.assert_array_equal(found.predict_proba(dX).compute(), found.predict_proba(X))
+    np.testing.assert_array_equal(found.predict_log_proba(dX).compute(), found.predict_log_proba(X))
+    assert found.rounds_ <= 4 * found.n_iter_ + 12
+
+
+@pytest.mark.parametrize("n_zero", [0, 500])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("lam", [0.0, 1e-3, 10.0, None])
+def test_squared_errors_on_partitions_have_the_solution_of_those_in_memory(lam, intercept, sparse, n_zero):
+    X, y, cuts = numbers()
+    weights = np.random.default_rng(2).uniform(0.0, 2.0, y.size)
+    weights[1000 : 1000 + n_zero] = 0.0
+    X = sp.csr_array(np.where(np.abs(X) > 0.3, X, 0.0)) if sparse else X
+    dX, dy, dw = collections(X, y, cuts, weights)
+    model = BayesianRegression if lam is None else partial(Ridge, alpha=lam)
+    found, reference = (model(fit_intercept=intercept).fit(*data) for data in ((dX, dy, dw), (X, y, weights)))
+    assert found.status_ == "solved"
+    agree(found, reference, (dX, dy, dw), (X, y, weights))
+    np.testing.assert_allclose(found.coef_, reference.coef_, rtol=1e-9, atol=1e-9)
+    assert found.rounds_ <= 9
+    if lam is None:
+        assert found.s2_ == pytest.approx(reference.s2_, rel=1e-9)
+        assert found.degrees_of_freedom_ == pytest.approx(reference.degrees_of_freedom_, rel=1e-12)
+        np.testing.assert_allclose(found.posterior_scale_, reference.posterior_scale_, rtol=1e-8, atol=1e-15)
+
+
+def agree(found, reference, in_partitions, in_memory):
+    """Each objective is within its gap of the optimum, and what is claimed of partitions holds in memory."""
+    assert found.certificate_.relative <= found.tol
+    assert found.certificate_.dual <= reference.certificate_.primal
+    assert reference.certificate_.dual <= found.certificate_.primal
+    found.certificate_.check(certify(found, *in_memory))
+    assert certify(found, *in_partitions) == found.certificate_
+    np.testing.assert_allclose(found.predict(in_partitions[0]).compute(), found.predict(in_memory[0]), rtol=1e-12)
+    score = float(found.score(*in_partitions).compute())
+    assert score == pytest.approx(found.score(*in_memory), rel=1e-9)
+
+
+def test_regressions_on_wide_rows_are_solved_without_a_matrix():
+    X, y = load("sms-spam")
+    targets = np.where(y == y.max(), 1.0, -1.0)
+    dX, dy = collections(X, targets, [0, 2000, 3000, X.shape[0]])
+    for model in (Ridge(alpha=1.0, tol=1e-4), LogisticRegression(C=1.0, tol=1e-3)):
+        model.fit(dX, dy)
+        assert model.certificate_.relative <= model.tol
+        model.certificate_.check(certify(model, X, targets))
+    with pytest.raises(ValueError, match="alpha above zero"):
+        Ridge(alpha=0.0).fit(dX, dy)
+    with pytest.raises(ValueError, match="too few rows"):
+        BayesianRegression().fit(dX, dy)
+
+
+def test_least_squares_of_columns_far_from_zero_and_of_dependent_ones():
+    X, y, cuts = numbers()
+    dX, dy = collections(X + 1e3, y, cuts)
+    np.testing.assert_allclose(BayesianRegression().fit(dX, dy).coef_, BayesianRegression().fit(X, y).coef_, rtol=1e-9)
+    assert Ridge(alpha=1.0).fit(dX, dy).status_ == "solved"
+    twice = np.hstack([X, X[:, :2]])
+    dX, dy = collections(twice, y, cuts)
+    with pytest.raises(ValueError, match="combinations of others"):
+        BayesianRegression().fit(dX, dy)
+    # Of several solutions, the shortest one.
+    np.testing.assert_allclose(Ridge(alpha=0.0).fit(dX, dy).coef_, Ridge(alpha=0.0).fit(twice, y).coef_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_separability_of_partitions_is_that_of_all_rows(noise, intercept):
+    generator = np.random.default_rng(5)
+    X = generator.standard_normal((20_000, 8))
+    y = np.where(X[:, 0] + 0.3 * X[:, 1] + noise * generator.standard_normal(20_000) > 0, "yes", "no")
+    dX, dy = collections(X, y, [0, 1, 7000, 7000, 20_000])
+    found, reference = separate(dX, dy, intercept), separate(X, y, intercept)
+    assert found.separable is reference.separable is (noise == 0.0)
+    assert found.status == reference.status
+    weights, signs = found.hull_weights.compute(), np.where(y == "yes", 1.0, -1.0)
+    assert list(found.hull_weights.chunks[0]) == [1, 6999, 0, 13_000]
+    problem = HardMarginProblem(Dataset(Points(X), signs), intercept)
+    bracket = bracket_hard_margin(problem, found.coef, found.intercept, weights * signs)
+    if found.separable:
+        assert found.certificate.relative <= 1e-6
+        # Both bounds hold for all rows.
+        assert bracket.lower == pytest.approx(found.certificate.lower, rel=1e-9)
+        assert found.certificate.lower <= reference.certificate.upper
+        assert reference.certificate.lower <= found.certificate.upper
+    else:
+        assert bracket.hulls_meet
+    assert found.rounds <= 12
+
+
+@pytest.mark.parametrize("model", [LinearSVC(), LogisticRegression(C=1.0, multi_class="ovr")], ids=["svc", "logistic"])
+def test_a_data_frame_of_three_classes(model):
     X, _, _ = numbers(900, 4)
     y = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])]
     frame = pd.DataFrame(X, columns=list("pqrs")).assign(label=y)
     partitions = dd.from_pandas(frame, npartitions=3)
-    model = LinearSVC().fit(partitions[list("pqrs")], partitions["label"])
+    model.fit(partitions[list("pqrs")], partitions["label"])
     assert model.feature_names_in_.tolist() == list("pqrs")
     assert model.classes_.tolist() == ["a", "b", "c"]
-    assert model.dual_coef_.shape == (3, 900)
+    assert (model.dual_coef_ if isinstance(model, LinearSVC) else model._dual_point).shape == (3, 900)
     assert (model.predict(partitions[list("pqrs")]).compute() == model.predict(frame[list("pqrs")])).all()
     model.certificate_.check(certify(model, frame[list("pqrs")], y))
+
+
+def test_a_time_limit_holds_on_partitions():
+    X, y, cuts = classes()
+    dX, dy = collections(X, y, cuts)
+    with pytest.warns(LimitWarning, match="max_time"):
+        model = LogisticRegression(C=1e6, tol=1e-12, max_time=1e-3).fit(dX, dy)
+    model.certificate_.check(certify(model, X, y))
+    assert LinearSVC(C=0.1, max_time=60.0).fit(dX, dy).status_ == "solved"
+
+
+@pytest.mark.parametrize("model", [LogisticRegression(C=1.0), Ridge(alpha=1.0), BayesianRegression()], ids=repr)
+def test_regressions_of_partitions_are_saved_with_their_dual_point(model, tmp_path):
+    X, y, _ = numbers(600, 5)
+    y = np.sign(y - y.mean()) if isinstance(model, LogisticRegression) else y
+    dX, dy = collections(X, y, [0, 200, 200, 600])
+    save(model.fit(dX, dy), tmp_path / "model", X, y)
+    again = load_model(tmp_path / "model")
+    assert again.certificate_ == model.certificate_
+    again.certificate_.check(certify(again, dX, dy))
 
 
 def test_a_model_of_partitions_is_saved_with_its_duals(tmp_path):
@@ -119,11 +247,16 @@ def test_a_model_of_partitions_is_saved_with_its_duals(tmp_path):
     again.certificate_.check(certify(again, dX, dy))
 
 
-def test_wide_rows_are_solved_without_a_matrix():
+@pytest.mark.parametrize("sent", [0, 1 << 23])
+def test_wide_rows_are_solved_without_a_matrix(sent, monkeypatch):
+    """By conjugate gradients, one product a round, or with the free rows sent."""
+    monkeypatch.setattr(newton_system, "SENT_ENTRIES", sent)
     X, y = load("sms-spam")
     dX, dy = collections(X, y, [0, 2000, 3000, X.shape[0]])
     model = LinearSVC(C=0.1, tol=1e-3).fit(dX, dy)
     assert model.certificate_.relative <= 1e-3
+    if sent:
+        assert model.rounds_ <= 5 * model.n_iter_ + 12
     model.certificate_.check(certify(model, X, y))
 
 
@@ -302,9 +435,15 @@ def test_what_does_not_take_collections_says_what_to_use():
         with pytest.raises(TypeError, match=f"does not take Dask collections: .*{advice}"):
             model.fit(dX, dy)
     with pytest.raises(TypeError, match="compute X and y"):
-        separate(dX, dy)
-    with pytest.raises(TypeError, match="compute X and y"):
         SVC().fit(X, y > y.mean()).predict(dX)
+    for parameters in ({"method": "linear_program"}, {"exact": True}):
+        with pytest.raises(ValueError, match="collections"):
+            separate(dX, dy, **parameters)
+    with pytest.raises(ValueError, match="exactly two"):
+        separate(dX, da.ones_like(dy))
+    for parameters in ({"C": np.inf}, {"solver": "gradient"}, {"warm_start": True}):
+        with pytest.raises(ValueError, match="collections"):
+            LogisticRegression(**parameters).fit(dX, dy)
     for parameters in (
         {"C": np.inf},
         {"warm_start": True},

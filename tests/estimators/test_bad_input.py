@@ -174,12 +174,12 @@ def test_bad_streams(model):
         Perceptron(class_weight="balanced").partial_fit(X, y, classes=[-1, 1])
     assert not hasattr(Perceptron(rule="batch"), "partial_fit")
     assert not hasattr(Perceptron(early_stopping=True), "partial_fit")
-    assert not hasattr(KernelPerceptron("precomputed"), "partial_fit")
+    assert not hasattr(KernelPerceptron(kernel="precomputed"), "partial_fit")
 
 
 def test_a_gram_matrix_must_be_symmetric():
     with pytest.raises(ValueError, match="X is not symmetric"):
-        KernelPerceptron("precomputed").fit(np.triu(np.ones((60, 60))), y)
+        KernelPerceptron(kernel="precomputed").fit(np.triu(np.ones((60, 60))), y)
 
 
 @pytest.mark.parametrize("function", [margins, mistake_bound])

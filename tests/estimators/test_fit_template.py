@@ -79,10 +79,10 @@ LIMITED = [
     LinearSVC(max_iter=1, tol=1e-12),
     LinearSVC(multi_class="crammer_singer", max_iter=1, tol=1e-12),
     LinearSVR(max_iter=1, tol=1e-12),
-    LogisticRegression(max_iter=1, tol=1e-12),
+    LogisticRegression(C=float("inf"), max_iter=1, tol=1e-12),
     SVC(max_iter=1, tol=1e-9),
     SVR(max_iter=1, tol=1e-9),
-    Lasso(max_time=1e-9, tol=1e-12),
+    Lasso(lam=1.0, max_time=1e-9, tol=1e-12),
 ]
 
 

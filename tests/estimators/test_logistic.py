@@ -22,7 +22,7 @@ SIGNS = np.where(Y == 1, 1.0, -1.0)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
 def test_it_agrees_with_scikit_learn(C, fit_intercept, make):
-    ours = LogisticRegression(C, fit_intercept=fit_intercept, tol=1e-10).fit(make(X), Y)
+    ours = LogisticRegression(C=C, fit_intercept=fit_intercept, tol=1e-10).fit(make(X), Y)
     rival = Rival(C=C, fit_intercept=fit_intercept, tol=1e-10, max_iter=100_000, solver="newton-cholesky").fit(X, Y)
     np.testing.assert_allclose(ours.coef_, rival.coef_, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(ours.intercept_, rival.intercept_, rtol=1e-5, atol=1e-6)
@@ -33,7 +33,7 @@ def test_it_agrees_with_scikit_learn(C, fit_intercept, make):
 def test_without_a_penalty_it_agrees_with_a_general_minimiser():
     points, labels = noisy()
     signs = np.where(labels == 1, 1.0, -1.0)
-    ours = LogisticRegression(tol=1e-8).fit(points, labels)
+    ours = LogisticRegression(C=float("inf"), tol=1e-8).fit(points, labels)
     found = minimize(
         lambda v: np.logaddexp(0.0, -signs * (points @ v[:-1] + v[-1])).sum(), np.zeros(5), options={"gtol": 1e-8}
     )
@@ -50,7 +50,7 @@ def test_the_gradient_step_is_the_lectures():
         derivatives = signs / (1.0 + np.exp(signs * (points @ w + b)))
         w, b = w + size * derivatives @ points, b + size * derivatives.sum()
     with pytest.warns(LimitWarning, match="max_iter"):
-        model = LogisticRegression(solver="gradient", step_size=size, max_iter=7).fit(points, labels)
+        model = LogisticRegression(C=float("inf"), solver="gradient", step_size=size, max_iter=7).fit(points, labels)
     np.testing.assert_allclose(model.coef_[0], w, rtol=1e-12)
     np.testing.assert_allclose(model.intercept_[0], b, rtol=1e-12)
 
@@ -61,15 +61,15 @@ def test_safe_steps_lower_the_objective_every_time(C, make):
     points, labels = noisy(150, 5, seed=3)
     points = points * [1.0, 10.0, 0.1, 3.0, 1.0] + 2.0
     with pytest.warns(LimitWarning):
-        model = LogisticRegression(C, solver="gradient", max_iter=60).fit(make(points), labels)
+        model = LogisticRegression(C=C, solver="gradient", max_iter=60).fit(make(points), labels)
     values = [primal for _, primal, _ in model.history_]
     assert len(values) > 50
     assert (np.diff(values) <= 1e-12 * values[0]).all()
 
 
 def test_gradient_steps_reach_the_same_coefficients_as_newtons():
-    gradient = LogisticRegression(0.1, solver="gradient", tol=1e-8).fit(X, Y)
-    newton = LogisticRegression(0.1, tol=1e-11).fit(X, Y)
+    gradient = LogisticRegression(C=0.1, solver="gradient", tol=1e-8).fit(X, Y)
+    newton = LogisticRegression(C=0.1, tol=1e-11).fit(X, Y)
     assert gradient.status_ is Status.SOLVED
     assert gradient.n_iter_ > 20 * newton.n_iter_
     np.testing.assert_allclose(gradient.coef_, newton.coef_, atol=1e-3)
@@ -80,9 +80,9 @@ def test_gradient_steps_reach_the_same_coefficients_as_newtons():
 def test_gradient_steps_do_not_wait_for_the_intercept(C, shift):
     points, labels = noisy(200, 3)
     labels[:100] = 1
-    gradient = LogisticRegression(C, solver="gradient", max_iter=500).fit(points + shift, labels)
+    gradient = LogisticRegression(C=C, solver="gradient", max_iter=500).fit(points + shift, labels)
     assert gradient.status_ is Status.SOLVED
-    assert gradient.objective_ == pytest.approx(LogisticRegression(C).fit(points, labels).objective_, rel=1e-4)
+    assert gradient.objective_ == pytest.approx(LogisticRegression(C=C).fit(points, labels).objective_, rel=1e-4)
 
 
 @pytest.mark.parametrize("scale_of_scores", [1.0, 1e3, 1e10])
@@ -91,7 +91,7 @@ def test_nothing_overflows(scale_of_scores):
     points = scale_of_scores * rng.standard_normal((60, 3))
     labels = rng.integers(2, size=60)
     with np.errstate(over="raise"):
-        model = LogisticRegression(1.0, tol=1e-3).fit(points, labels)
+        model = LogisticRegression(C=1.0, tol=1e-3).fit(points, labels)
         chances = model.predict_proba(points)
     assert np.isfinite(chances).all()
     np.testing.assert_allclose(chances.sum(axis=1), 1.0)
@@ -102,19 +102,19 @@ def test_weights_are_repetitions_and_zero_weights_are_absent():
     points, labels = noisy(80, 3, seed=1)
     counts = np.random.default_rng(0).integers(0, 4, size=80)
     for C in (1.0, math.inf):
-        weighted = LogisticRegression(C, tol=1e-7).fit(points, labels, sample_weight=counts)
-        repeated = LogisticRegression(C, tol=1e-7).fit(np.repeat(points, counts, axis=0), np.repeat(labels, counts))
+        weighted = LogisticRegression(C=C, tol=1e-7).fit(points, labels, sample_weight=counts)
+        repeated = LogisticRegression(C=C, tol=1e-7).fit(np.repeat(points, counts, axis=0), np.repeat(labels, counts))
         np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-6)
         assert weighted.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=1e-9)
 
 
 def test_more_classes_one_against_the_rest():
     points, labels = load_iris(return_X_y=True)
-    model = LogisticRegression(1.0).fit(points, labels)
+    model = LogisticRegression(C=1.0, multi_class="ovr").fit(points, labels)
     assert set(model.certificate_) == {0, 1, 2}
     assert model.certificate_.worst.relative <= 1e-4
     for k in range(3):
-        alone = LogisticRegression(1.0).fit(points, labels == k)
+        alone = LogisticRegression(C=1.0).fit(points, labels == k)
         np.testing.assert_allclose(model.coef_[k], alone.coef_[0], rtol=1e-9)
     chances = model.predict_proba(points)
     np.testing.assert_allclose(chances.sum(axis=1), 1.0)
@@ -124,7 +124,7 @@ def test_more_classes_one_against_the_rest():
 def test_separable_data_have_no_minimum_and_get_their_hyperplane():
     points, labels = load_iris(return_X_y=True)
     with pytest.warns(LimitWarning, match="no minimum"):
-        model = LogisticRegression().fit(points, labels == 0)
+        model = LogisticRegression(C=float("inf")).fit(points, labels == 0)
     assert model.status_ is Status.SEPARABLE
     scores = points @ model.coef_[0] + model.intercept_[0]
     margins = np.where(labels == 0, scores, -scores) / np.linalg.norm(model.coef_)
@@ -139,7 +139,7 @@ def test_weakly_separable_data_have_no_minimum_either():
     # A mark that only some points of one class carry.
     marked = np.column_stack([points, (labels == 1) & (points[:, 0] > 0.0)]).astype(float)
     with pytest.warns(LimitWarning, match="no minimum"):
-        model = LogisticRegression().fit(marked, labels)
+        model = LogisticRegression(C=float("inf")).fit(marked, labels)
     assert model.status_ is Status.SEPARABLE
     scores = marked @ model.separating_coef_[0] + model.separating_intercept_[0]
     margins = np.where(labels == 1, scores, -scores)
@@ -160,13 +160,13 @@ def test_weakly_separable_data_have_no_minimum_either():
 
 def test_points_that_no_hyperplane_separates_are_not_called_separable():
     for seed in range(10):
-        model = LogisticRegression().fit(*noisy(60, 3, seed=seed))
+        model = LogisticRegression(C=float("inf")).fit(*noisy(60, 3, seed=seed))
         assert model.status_ is Status.SOLVED
         assert model.certificate_.relative <= 1e-4
 
 
 def test_warm_starts_need_fewer_steps_and_the_same_columns():
-    model = LogisticRegression(1.0, warm_start=True, tol=1e-8).fit(X, Y)
+    model = LogisticRegression(C=1.0, warm_start=True, tol=1e-8).fit(X, Y)
     cold = model.n_iter_
     model.set_params(C=1.2).fit(X, Y)
     assert model.n_iter_ < cold
@@ -176,7 +176,7 @@ def test_warm_starts_need_fewer_steps_and_the_same_columns():
 
 def test_the_result_does_not_depend_on_threads():
     points, labels = noisy(40_000, 20, seed=2)
-    models = [LogisticRegression(1.0, n_jobs=n).fit(points, labels) for n in (1, 2, 3)]
+    models = [LogisticRegression(C=1.0, n_jobs=n).fit(points, labels) for n in (1, 2, 3)]
     for model in models[1:]:
         np.testing.assert_array_equal(model.coef_, models[0].coef_)
         assert model.certificate_ == models[0].certificate_
@@ -184,17 +184,17 @@ def test_the_result_does_not_depend_on_threads():
 
 def test_limits_and_contradictions():
     with pytest.warns(LimitWarning, match="max_iter"):
-        model = LogisticRegression(1.0, max_iter=1, tol=1e-10).fit(X, Y)
+        model = LogisticRegression(C=1.0, max_iter=1, tol=1e-10).fit(X, Y)
     assert model.status_ is Status.ITERATION_LIMIT
     assert model.certificate_.relative > 1e-10
     with pytest.warns(LimitWarning, match="max_time"):
-        LogisticRegression(1.0, max_time=1e-9, tol=1e-10).fit(X, Y)
+        LogisticRegression(C=1.0, max_time=1e-9, tol=1e-10).fit(X, Y)
     with pytest.raises(ValueError, match="step_size"):
-        LogisticRegression(step_size=0.1).fit(X, Y)
+        LogisticRegression(C=float("inf"), step_size=0.1).fit(X, Y)
     with pytest.raises(ValueError, match="C must"):
-        LogisticRegression(1e200).fit(X, Y)
+        LogisticRegression(C=1e200).fit(X, Y)
     with pytest.raises(ValueError, match="only one class"):
-        LogisticRegression().fit(X, np.ones(len(X)))
+        LogisticRegression(C=float("inf")).fit(X, np.ones(len(X)))
 
 
 @pytest.mark.parametrize("C", [0.1, math.inf])
@@ -202,9 +202,9 @@ def test_limits_and_contradictions():
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
 def test_columns_far_from_zero_are_no_harder(C, shift, make):
     points, labels = noisy(200, 3)
-    near = LogisticRegression(C, tol=1e-6).fit(points, labels)
+    near = LogisticRegression(C=C, tol=1e-6).fit(points, labels)
     shifted = make(points + np.array([shift, 0.0, -shift]))
-    far = LogisticRegression(C, tol=1e-6 if shift < 1e7 else 1e-4).fit(shifted, labels)
+    far = LogisticRegression(C=C, tol=1e-6 if shift < 1e7 else 1e-4).fit(shifted, labels)
     assert far.status_ is Status.SOLVED
     np.testing.assert_allclose(far.coef_, near.coef_, rtol=1e-2)
     assert far.objective_ == pytest.approx(near.objective_, rel=1e-6)
@@ -216,8 +216,8 @@ def test_one_far_column_among_many_sparse_ones():
     points = sp.random(600, 3000, density=0.01, rng=rng, format="csr")
     years = rng.integers(1950, 2020, size=(600, 1)).astype(float)
     labels = (0.05 * (years.ravel() - 1985.0) + 3.0 * rng.standard_normal(600) > 0.0).astype(int)
-    model = LogisticRegression(1.0).fit(sp.hstack([points, years], format="csr"), labels)
-    around = LogisticRegression(1.0).fit(sp.hstack([points, years - 1985.0], format="csr"), labels)
+    model = LogisticRegression(C=1.0).fit(sp.hstack([points, years], format="csr"), labels)
+    around = LogisticRegression(C=1.0).fit(sp.hstack([points, years - 1985.0], format="csr"), labels)
     assert model.status_ is Status.SOLVED
     assert model.n_iter_ <= around.n_iter_ + 1
     assert model.objective_ == pytest.approx(around.objective_, rel=1e-4)
@@ -228,8 +228,8 @@ def test_one_far_column_among_many_sparse_ones():
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_without_a_penalty_the_units_of_columns_do_not_matter(sizes, make, fit_intercept):
     points, labels = noisy(200, 3)
-    unscaled = LogisticRegression(fit_intercept=fit_intercept, tol=1e-6).fit(points, labels)
-    scaled = LogisticRegression(fit_intercept=fit_intercept, tol=1e-6).fit(make(points * sizes), labels)
+    unscaled = LogisticRegression(C=float("inf"), fit_intercept=fit_intercept, tol=1e-6).fit(points, labels)
+    scaled = LogisticRegression(C=float("inf"), fit_intercept=fit_intercept, tol=1e-6).fit(make(points * sizes), labels)
     assert scaled.status_ is Status.SOLVED
     np.testing.assert_allclose(scaled.coef_ * sizes, unscaled.coef_, rtol=1e-3)
     assert scaled.certificate_.primal == pytest.approx(unscaled.certificate_.primal, rel=1e-6)
@@ -246,14 +246,18 @@ def test_a_column_that_does_not_vary(make, fit_intercept, constant):
     columns = np.column_stack([points, np.full(200, constant)])
     # A row without weight has no say.
     columns[0, -1] = constant + 1.0
-    model = LogisticRegression(fit_intercept=fit_intercept).fit(make(columns), labels, sample_weight=weights)
+    model = LogisticRegression(C=float("inf"), fit_intercept=fit_intercept).fit(
+        make(columns), labels, sample_weight=weights
+    )
     assert model.status_ is Status.SOLVED
-    best = LogisticRegression(fit_intercept=fit_intercept or constant > 0.0).fit(points[20:], labels[20:])
+    best = LogisticRegression(C=float("inf"), fit_intercept=fit_intercept or constant > 0.0).fit(
+        points[20:], labels[20:]
+    )
     assert model.objective_ == pytest.approx(best.objective_, rel=1e-4)
 
 
 def test_the_gap_falls_to_the_last_digits_without_a_penalty_too():
-    model = LogisticRegression(tol=1e-11).fit(*noisy())
+    model = LogisticRegression(C=float("inf"), tol=1e-11).fit(*noisy())
     assert model.status_ is Status.SOLVED
     assert model.certificate_.relative <= 1e-11
 
@@ -261,10 +265,10 @@ def test_the_gap_falls_to_the_last_digits_without_a_penalty_too():
 def test_a_warm_start_without_intercept_forgets_the_old_one():
     points, labels = noisy(80, 3, seed=4)
     labels[:10] = 1
-    model = LogisticRegression(1.0, warm_start=True, tol=1e-8).fit(points, labels)
+    model = LogisticRegression(C=1.0, warm_start=True, tol=1e-8).fit(points, labels)
     model.set_params(fit_intercept=False).fit(points, labels)
     assert model.intercept_[0] == 0.0
-    cold = LogisticRegression(1.0, fit_intercept=False, tol=1e-8).fit(points, labels)
+    cold = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-8).fit(points, labels)
     np.testing.assert_allclose(model.coef_, cold.coef_, rtol=1e-3)
     model.intercept_ = np.array([0.5])
     assert math.isinf(certify(model, points, labels).primal)
@@ -279,7 +283,7 @@ def test_textbook_cases_of_weak_separation(solver):
         (cross, [0, 0, 1, 1, 0, 1, 1, 0]),
     ):
         with pytest.warns(LimitWarning, match="no minimum"):
-            model = LogisticRegression(solver=solver, max_iter=500).fit(points, labels)
+            model = LogisticRegression(C=float("inf"), solver=solver, max_iter=500).fit(points, labels)
         assert model.status_ is Status.SEPARABLE
         assert model.certificate_.freed > 0
         scores = points @ model.separating_coef_[0] + model.separating_intercept_[0]
@@ -289,7 +293,7 @@ def test_textbook_cases_of_weak_separation(solver):
 
 def test_a_step_that_is_too_large_is_named():
     with pytest.warns(LimitWarning, match="smaller step_size"):
-        LogisticRegression(1.0, solver="gradient", step_size=100.0).fit(X, Y)
+        LogisticRegression(C=1.0, solver="gradient", step_size=100.0).fit(X, Y)
 
 
 @pytest.mark.parametrize("C", [np.inf, 1e6, 1e10])
@@ -297,7 +301,7 @@ def test_a_step_that_is_too_large_is_named():
 def test_tables_with_rare_cells_have_their_closed_form(counts, C):
     """One binary column: the probabilities are the shares of the cells."""
     weights = np.array(counts, dtype=float)
-    model = LogisticRegression(C, tol=1e-6).fit([[0.0], [0.0], [1.0], [1.0]], [-1, 1, -1, 1], weights)
+    model = LogisticRegression(C=C, tol=1e-6).fit([[0.0], [0.0], [1.0], [1.0]], [-1, 1, -1, 1], weights)
     cells = weights.reshape(2, 2)
     least = -float((cells * np.log(cells / cells.sum(axis=1, keepdims=True))).sum())
     factor = 1.0 if np.isinf(C) else C
@@ -314,7 +318,7 @@ def test_an_empty_row_hides_no_separating_hyperplane():
     y = np.where(rows @ generator.normal(size=50) > 0, 1, -1)
     for solver in ("newton", "gradient"):
         with pytest.warns(LimitWarning, match="no point on its wrong side"):
-            model = LogisticRegression(fit_intercept=False, solver=solver).fit(sp.csr_array(rows), y)
+            model = LogisticRegression(C=float("inf"), fit_intercept=False, solver=solver).fit(sp.csr_array(rows), y)
         assert model.status_ is Status.SEPARABLE
         assert model.certificate_.freed == 99
         assert (y * (rows @ model.separating_coef_[0]))[1:].min() > 0.0
@@ -324,7 +328,7 @@ def test_steps_that_overflow_are_stalled():
     rows = np.random.default_rng(0).normal(size=(50, 3))
     y = rows[:, 0] + np.random.default_rng(1).normal(size=50) > 0
     with pytest.warns(LimitWarning, match="smaller step_size"):
-        model = LogisticRegression(solver="gradient", step_size=1e308, max_iter=200).fit(rows, y)
+        model = LogisticRegression(C=float("inf"), solver="gradient", step_size=1e308, max_iter=200).fit(rows, y)
     assert np.isfinite(model.coef_).all()
 
 
@@ -333,7 +337,7 @@ def test_rows_that_are_right_for_sure_are_right_in_rounded_arithmetic_too():
     generator = np.random.default_rng(0)
     rows = generator.standard_normal((30, 50)) * 10.0 ** generator.uniform(-4, 4, 50)
     y = np.where(generator.random(30) < 0.5, 1, -1)
-    model = LogisticRegression(1e4).fit(rows, y)
+    model = LogisticRegression(C=1e4).fit(rows, y)
     assert model.status_ is Status.SOLVED
     assert model.certificate_.relative <= 1e-4
 
@@ -341,7 +345,7 @@ def test_rows_that_are_right_for_sure_are_right_in_rounded_arithmetic_too():
 def test_gradient_descent_shows_a_divergence_as_it_is():
     points, labels = noisy(60, 3)
     with pytest.warns(LimitWarning, match="smaller step_size"):
-        model = LogisticRegression(1.0, solver="gradient", step_size=3.0).fit(points, labels)
+        model = LogisticRegression(C=1.0, solver="gradient", step_size=3.0).fit(points, labels)
     assert model.status_ is Status.STALLED
     values = np.array([primal for _, primal, _ in model.history_])
     assert (np.diff(values) > 0.1 * values.min()).any()
@@ -356,11 +360,11 @@ def test_gradient_descent_goes_on_behind_the_first_separating_hyperplane():
     points = rng.standard_normal((50, 2)) + 4.0 * np.arange(2).repeat(25)[:, None]
     labels = np.arange(2).repeat(25)
     with pytest.warns(LimitWarning, match="no minimum"):
-        first = LogisticRegression(solver="gradient").fit(points, labels)
+        first = LogisticRegression(C=float("inf"), solver="gradient").fit(points, labels)
     assert first.status_ is Status.SEPARABLE
-    more_steps = first.n_iter_ + 200
+    more_steps = int(first.n_iter_[0]) + 200
     with pytest.warns(LimitWarning, match="no minimum"):
-        model = LogisticRegression(solver="gradient", max_iter=more_steps).fit(points, labels)
+        model = LogisticRegression(C=float("inf"), solver="gradient", max_iter=more_steps).fit(points, labels)
     assert model.status_ is Status.SEPARABLE
     assert model.n_iter_ == more_steps
     values = [primal for _, primal, _ in model.history_]
@@ -375,5 +379,5 @@ def test_gradient_descent_goes_on_behind_the_first_separating_hyperplane():
 def test_gradient_descent_without_limits_ends_on_quasi_separated_data():
     points, labels = np.array([[1.0], [2.0], [3.0], [3.0], [4.0], [5.0]]), [0, 0, 0, 1, 1, 1]
     with pytest.warns(LimitWarning, match="no minimum"):
-        model = LogisticRegression(solver="gradient", tol=1e-9).fit(points, labels)
+        model = LogisticRegression(C=float("inf"), solver="gradient", tol=1e-9).fit(points, labels)
     assert model.status_ is Status.SEPARABLE

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_iris
 
 from maxmargin import LimitWarning, LogisticRegression, Status
 from maxmargin.data import Points
@@ -80,7 +81,7 @@ def test_newton_steps_are_bounded(seed, shape, flips, scale, offset, C, tol, fit
     X, y = nearly_separable(seed, *shape, flips=flips, scale=scale, offset=offset)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LimitWarning)
-        model = LogisticRegression(C, tol=tol, fit_intercept=fit_intercept, max_iter=10**5).fit(X, y)
+        model = LogisticRegression(C=C, tol=tol, fit_intercept=fit_intercept, max_iter=10**5).fit(X, y)
     assert model.n_iter_ <= MOST_NEWTON_STEPS
     assert_true_statement(model, X, y)
 
@@ -89,7 +90,7 @@ def test_newton_steps_are_bounded(seed, shape, flips, scale, offset, C, tol, fit
 @pytest.mark.parametrize("seed", range(2))
 def test_gradient_steps_are_bounded_without_limits(seed, C):
     X, y = nearly_separable(seed, 60, 3, flips=2, scale=3.0)
-    model = LogisticRegression(C, solver="gradient").fit(X, y)
+    model = LogisticRegression(C=C, solver="gradient").fit(X, y)
     assert model.n_iter_ <= MOST_GRADIENT_STEPS
     assert_true_statement(model, X, y)
 
@@ -98,7 +99,7 @@ def test_gradient_steps_are_bounded_without_limits(seed, C):
 def test_large_quasi_separable_data_end(solver):
     # More entries than a linear program is tried on.
     X, y = quasi_separable(0, 40_000, 8)
-    model = LogisticRegression(solver=solver, tol=1e-9).fit(X, y)
+    model = LogisticRegression(C=float("inf"), solver=solver, tol=1e-9).fit(X, y)
     assert model.status_ is Status.SEPARABLE
     assert model.certificate_.freed > 0
     assert model.n_iter_ <= 2000
@@ -110,10 +111,31 @@ def test_columns_far_from_zero_cost_no_steps(offset, C):
     X, y = nearly_separable(3, 300, 5, flips=20)
     # The offset rounds the entries: both data sets are the same numbers.
     X = (X + offset) - offset
-    near, far = (LogisticRegression(C, tol=1e-6).fit(moved, y) for moved in (X, X + offset))
+    near, far = (LogisticRegression(C=C, tol=1e-6).fit(moved, y) for moved in (X, X + offset))
     assert far.status_ is near.status_ is Status.SOLVED
     assert far.n_iter_ <= near.n_iter_ + 3
     np.testing.assert_allclose(far.coef_, near.coef_, rtol=1e-2)
+
+
+@pytest.mark.parametrize("C", [1.0, 1e10, 1e100, np.inf])
+def test_bootstraps_and_few_points_take_few_steps_and_warn_truly(C):
+    """Quasi-separable samples: no run goes on without progress, and none warns of a gap above tol that is below it."""
+    flowers, species = load_iris(return_X_y=True)
+    flowers = (flowers - flowers.mean(axis=0)) / flowers.std(axis=0)
+    rng = np.random.default_rng(0)
+    samples = []
+    for k in range(60):
+        rows, columns = rng.integers(0, 150, 56), rng.permutation(4)[:2]
+        samples.append((flowers[rows][:, columns], species[rows] == k % 3))
+    samples += [(rng.integers(-2, 3, (4, 2)).astype(np.float64), np.array([0, 1, 0, 1])) for _ in range(60)]
+    for X, y in samples:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            model = LogisticRegression(C=C).fit(X, y)
+        assert np.max(model.n_iter_) < 300
+        above = model.certificate_.gap > model.tol * model.certificate_.primal
+        assert model.status_ is not Status.STALLED or above
+        assert not warned or above or model.status_ is Status.SEPARABLE
 
 
 def test_the_incumbent_is_one_iterate():

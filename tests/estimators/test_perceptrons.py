@@ -90,7 +90,7 @@ def test_tol_ends_a_run_that_makes_no_progress_with_a_warning():
     assert (loss[-3:] > best[-4:-1] - 1e-3).all()
     assert not (loss[-4:-1] > best[-5:-2] - 1e-3).all()
     with pytest.warns(LimitWarning, match="no progress of tol"):
-        KernelPerceptron("linear", tol=1e-3).fit(X, y)
+        KernelPerceptron(kernel="linear", tol=1e-3).fit(X, y)
 
 
 def test_by_default_a_perceptron_runs_until_a_pass_makes_no_mistake():

@@ -32,7 +32,7 @@ def ridge_value(model, rows, y, lam, weights=None):
 def test_ridge_agrees_with_scikit_learn(form, weights, fit_intercept, n, lam):
     rows, y = X[-n:], Y[-n:]
     weights = None if weights is None else weights[-n:]
-    ours = Ridge(lam, fit_intercept=fit_intercept).fit(FORMS[form](rows), y, weights)
+    ours = Ridge(lam=lam, fit_intercept=fit_intercept).fit(FORMS[form](rows), y, weights)
     theirs = rivals.Ridge(alpha=lam, fit_intercept=fit_intercept).fit(rows, y, weights)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-8, atol=1e-8 * np.abs(theirs.coef_).max())
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-9)
@@ -52,7 +52,7 @@ def test_lasso_agrees_with_scikit_learn(form, weights, fit_intercept, n, lam):
     rows, y = X[-n:], Y[-n:]
     weights = None if weights is None else weights[-n:]
     total = n if weights is None else weights.sum()
-    ours = Lasso(lam, fit_intercept=fit_intercept).fit(FORMS[form](rows), y, weights)
+    ours = Lasso(lam=lam, fit_intercept=fit_intercept).fit(FORMS[form](rows), y, weights)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = rivals.Lasso(alpha=lam / total, fit_intercept=fit_intercept, tol=1e-13, max_iter=100_000)
@@ -69,7 +69,7 @@ def test_lasso_agrees_with_scikit_learn(form, weights, fit_intercept, n, lam):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_lasso_fulfils_its_conditions(seed):
     rows, y = random_regression(seed, n=40, d=60)
-    model = Lasso(2.0, tol=1e-10).fit(rows, y)
+    model = Lasso(lam=2.0, tol=1e-10).fit(rows, y)
     derivatives = rows.T @ (y - model.predict(rows))
     used = model.coef_ != 0
     assert used.any()
@@ -81,7 +81,7 @@ def test_the_lasso_fulfils_its_conditions(seed):
 
 
 @pytest.mark.parametrize("light", [0.0, 1e-30])
-@pytest.mark.parametrize("model", [Ridge(1.0), Ridge(0.0), Lasso(1.0), BayesianRegression()], ids=str)
+@pytest.mark.parametrize("model", [Ridge(lam=1.0), Ridge(lam=0.0), Lasso(lam=1.0), BayesianRegression()], ids=str)
 def test_rows_without_weight_have_no_say(model, light):
     generator = np.random.default_rng(0)
     times = 1.7e9 + 10.0 * generator.standard_normal((400, 1))
@@ -98,7 +98,7 @@ def test_rows_without_weight_have_no_say(model, light):
 
 
 @pytest.mark.parametrize("heavy", [1e12, 1e16, 1e30, 1e60])
-@pytest.mark.parametrize("model", [Ridge(0.0), Ridge(1e-6), Lasso(1e-6)], ids=str)
+@pytest.mark.parametrize("model", [Ridge(lam=0.0), Ridge(lam=1e-6), Lasso(lam=1e-6)], ids=str)
 def test_one_heavy_row(model, heavy):
     """The line goes through its point, and what cannot be proven beside such a weight is not called solved."""
     rows, y = random_regression(2, n=8, d=1)
@@ -113,11 +113,11 @@ def test_one_heavy_row(model, heavy):
 
 def test_a_limit_that_is_not_reached_changes_nothing():
     rows, y = random_regression(1, n=30, d=100)
-    free, limited = Lasso(1e-2).fit(rows, y), Lasso(1e-2, max_iter=10**6).fit(rows, y)
+    free, limited = Lasso(lam=1e-2).fit(rows, y), Lasso(lam=1e-2, max_iter=10**6).fit(rows, y)
     assert free.coef_.tobytes() == limited.coef_.tobytes()
     assert free.n_iter_ == limited.n_iter_ > len(free.history_)
     with pytest.warns(LimitWarning, match="max_iter"):
-        assert Lasso(1e-2, max_iter=2).fit(rows, y).n_iter_ == 2
+        assert Lasso(lam=1e-2, max_iter=2).fit(rows, y).n_iter_ == 2
 
 
 @pytest.mark.parametrize("lam", [1e-30, 1e-20, 1e-16])
@@ -125,44 +125,44 @@ def test_penalties_below_all_rounding_end(lam):
     rows, y = random_regression(1, n=5, d=8)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LimitWarning)
-        assert Lasso(lam, max_time=60.0).fit(rows, y).status_ is not Status.TIME_LIMIT
+        assert Lasso(lam=lam, max_time=60.0).fit(rows, y).status_ is not Status.TIME_LIMIT
 
 
 def test_constant_targets_of_long_rows_are_solved():
     rows = np.random.default_rng(0).integers(-1, 2, (2, 600)).astype(float)
-    for model in (Ridge(0.01), Lasso(0.01)):
+    for model in (Ridge(lam=0.01), Lasso(lam=0.01)):
         assert model.fit(rows, [-1.37, -1.37]).status_ is Status.SOLVED
 
 
 def test_no_coefficient_from_the_largest_useful_penalty_on():
     largest = np.abs(X.T @ (Y - Y.mean())).max()
-    assert not Lasso(1.000001 * largest).fit(X, Y).coef_.any()
-    assert np.count_nonzero(Lasso(0.99 * largest).fit(X, Y).coef_) == 1
+    assert not Lasso(lam=1.000001 * largest).fit(X, Y).coef_.any()
+    assert np.count_nonzero(Lasso(lam=0.99 * largest).fit(X, Y).coef_) == 1
 
 
 def test_the_penalty_comes_from_the_prior():
-    np.testing.assert_array_equal(Ridge(sigma2=3.0, tau2=2.0).fit(X, Y).coef_, Ridge(1.5).fit(X, Y).coef_)
-    np.testing.assert_array_equal(Lasso(sigma2=3.0, rate=4.0).fit(X, Y).coef_, Lasso(12.0).fit(X, Y).coef_)
-    np.testing.assert_array_equal(Ridge().fit(X, Y).coef_, Ridge(1.0).fit(X, Y).coef_)
+    np.testing.assert_array_equal(Ridge(sigma2=3.0, tau2=2.0).fit(X, Y).coef_, Ridge(lam=1.5).fit(X, Y).coef_)
+    np.testing.assert_array_equal(Lasso(sigma2=3.0, rate=4.0).fit(X, Y).coef_, Lasso(lam=12.0).fit(X, Y).coef_)
+    np.testing.assert_array_equal(Ridge().fit(X, Y).coef_, Ridge(lam=1.0).fit(X, Y).coef_)
 
 
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (Ridge(1.0, sigma2=1.0), "lam is given, and so is sigma2"),
-        (Ridge(1.0, sigma2=1.0, tau2=1.0), "lam is given, and so is sigma2 and tau2"),
+        (Ridge(lam=1.0, sigma2=1.0), "lam is given, and so is sigma2"),
+        (Ridge(lam=1.0, sigma2=1.0, tau2=1.0), "lam is given, and so is sigma2 and tau2"),
         (Ridge(sigma2=1.0), "sigma2 is given without tau2"),
         (Ridge(tau2=1.0), "tau2 is given without sigma2"),
         (Ridge(sigma2=1.0, tau2=0.0), "tau2"),
-        (Ridge(-1.0), "lam"),
-        (Ridge(np.nan), "lam"),
-        (Ridge(np.inf), "lam"),
-        (Ridge("much"), "lam"),
-        (Ridge(1e-300), "lam"),
+        (Ridge(lam=-1.0), "lam"),
+        (Ridge(lam=np.nan), "lam"),
+        (Ridge(lam=np.inf), "lam"),
+        (Ridge(lam="much"), "lam"),
+        (Ridge(lam=1e-300), "lam"),
         (Ridge(tol=0.0), "tol"),
-        (Lasso(0.0), "lam"),
+        (Lasso(lam=0.0), "lam"),
         (Lasso(rate=1.0), "rate is given without sigma2"),
-        (Lasso(1.0, rate=1.0), "lam is given, and so is rate"),
+        (Lasso(lam=1.0, rate=1.0), "lam is given, and so is rate"),
         (Lasso(max_iter=0), "max_iter"),
         (Lasso(max_time=-1.0), "max_time"),
         (Lasso(fit_intercept="no"), "fit_intercept"),
@@ -204,7 +204,7 @@ def test_bad_data(model, rows, y, message):
         model().fit(rows, y)
 
 
-@pytest.mark.parametrize("model", [Ridge(0.0), Ridge(0.5), Lasso(0.5)], ids=str)
+@pytest.mark.parametrize("model", [Ridge(lam=0.0), Ridge(lam=0.5), Lasso(lam=0.5)], ids=str)
 def test_data_that_are_hardly_any(model):
     one = model.fit([[1.0, 2.0]], [3.0])
     assert one.predict([[1.0, 2.0]])[0] == pytest.approx(3.0)
@@ -225,13 +225,15 @@ def test_data_that_are_hardly_any(model):
 @pytest.mark.parametrize("scale", [1e-45, 1e95])
 def test_extreme_scales(scale):
     rows, y = random_regression(0)
-    for model, plain in ((Ridge(scale * scale), Ridge(1.0)), (Lasso(scale), Lasso(1.0))):
+    for model, plain in ((Ridge(lam=scale * scale), Ridge(lam=1.0)), (Lasso(lam=scale), Lasso(lam=1.0))):
         fitted = model.fit(rows * scale, y)
         np.testing.assert_allclose(fitted.coef_ * scale, plain.fit(rows, y).coef_, rtol=1e-6)
         assert fitted.certificate_.relative <= fitted.tol
 
 
-@pytest.mark.parametrize("model", [Ridge(3.0), Ridge(0.0), Lasso(3.0, tol=1e-9), BayesianRegression()], ids=str)
+@pytest.mark.parametrize(
+    "model", [Ridge(lam=3.0), Ridge(lam=0.0), Lasso(lam=3.0, tol=1e-9), BayesianRegression()], ids=str
+)
 def test_weights_are_repeated_rows(model):
     counts = np.random.default_rng(1).integers(0, 4, len(Y))
     weighted = type(model)(**model.get_params()).fit(X, Y, counts)
@@ -246,7 +248,7 @@ def test_a_path_goes_on_from_model_to_model():
     walker = Lasso(warm_start=True, tol=1e-8)
     for lam in (20.0, 10.0, 5.0):
         walker.set_params(lam=lam).fit(rows, y)
-        assert walker.objective_ == pytest.approx(Lasso(lam, tol=1e-8).fit(rows, y).objective_, rel=1e-7)
+        assert walker.objective_ == pytest.approx(Lasso(lam=lam, tol=1e-8).fit(rows, y).objective_, rel=1e-7)
     again = walker.fit(rows, y)
     assert again.n_iter_ == 1
     with pytest.raises(ValueError, match="warm_start=True needs as many columns"):
@@ -256,24 +258,24 @@ def test_a_path_goes_on_from_model_to_model():
 
 def test_limits_leave_a_true_certificate():
     rows, y = random_regression(3, n=60, d=300)
-    best = Lasso(5.0).fit(rows, y).objective_
+    best = Lasso(lam=5.0).fit(rows, y).objective_
     for limit in ({"max_iter": 1}, {"max_time": 1e-9}):
         with pytest.warns(LimitWarning, match=next(iter(limit))):
-            model = Lasso(5.0, tol=1e-12, **limit).fit(rows, y)
+            model = Lasso(lam=5.0, tol=1e-12, **limit).fit(rows, y)
         assert model.certificate_.dual <= best
         assert best * (1.0 - 1e-4) <= model.certificate_.primal
 
 
 def test_the_same_bits_every_time():
     rows, y = random_regression(3, n=60, d=300)
-    for model in (Ridge(0.5), Lasso(5.0)):
+    for model in (Ridge(lam=0.5), Lasso(lam=5.0)):
         first = model.fit(rows, y).coef_
         np.testing.assert_array_equal(first, model.fit(rows, y).coef_)
 
 
 def test_progress_is_told(capsys):
     rows, y = random_regression(3, n=60, d=300)
-    Lasso(5.0, verbose=1).fit(rows, y)
+    Lasso(lam=5.0, verbose=1).fit(rows, y)
     said = capsys.readouterr().out
     assert "[Lasso] lambda = 112, round 1: gap" in said
     assert "\n[Lasso] round " in said
@@ -297,8 +299,8 @@ def test_columns_far_from_zero_are_no_obstacle(model, form):
 def test_least_squares_of_any_scale_loses_the_same():
     rows, y = random_regression(5, n=100, d=5)
     rows = np.column_stack([rows, rows[:, 0] - rows[:, 1], np.full(100, 0.1), np.zeros(100)])
-    plain = Ridge(0.0).fit(rows, y)
-    scaled = Ridge(0.0).fit(rows * [1e-8, 1.0, 1e8, 1e-4, 1e4, 1.0, 1e6, 1.0], y)
+    plain = Ridge(lam=0.0).fit(rows, y)
+    scaled = Ridge(lam=0.0).fit(rows * [1e-8, 1.0, 1e8, 1e-4, 1e4, 1.0, 1e6, 1.0], y)
     assert scaled.objective_ == pytest.approx(plain.objective_, rel=1e-9)
     assert scaled.coef_[-2:].tolist() == plain.coef_[-2:].tolist() == [0.0, 0.0]
 
@@ -307,9 +309,9 @@ def test_least_squares_of_any_scale_loses_the_same():
 def test_targets_without_errors_are_solved_and_large_means_hide_none(kind):
     rng = np.random.default_rng(0)
     points = rng.standard_normal((50, 3))
-    model = kind(1.0).fit(points, np.zeros(50))
+    model = kind(lam=1.0).fit(points, np.zeros(50))
     assert model.status_ == "solved"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LimitWarning)
-        model = kind(1.0).fit(points, points @ [1.0, 2.0, 0.0] + rng.standard_normal(50) + 1e11)
+        model = kind(lam=1.0).fit(points, points @ [1.0, 2.0, 0.0] + rng.standard_normal(50) + 1e11)
     assert model.status_ != "solved" or model.certificate_.relative <= model.tol

@@ -42,7 +42,7 @@ def test_ridge_keeps_max_time_and_its_certificate_is_true(large, columns):
     X, y = X[:columns], y[:columns]
     Ridge(max_time=1e-9).fit(X[:50], y[:50])
     started = time.perf_counter()
-    model = Ridge(1.0, max_time=0.05).fit(X, y)
+    model = Ridge(lam=1.0, max_time=0.05).fit(X, y)
     assert time.perf_counter() - started < 0.05 + SLACK
     assert model.status_ is Status.TIME_LIMIT
     assert np.isfinite(model.coef_).all()
@@ -78,9 +78,9 @@ def test_an_interrupt_is_answered(large, solve, after):
 
 def test_lasso_keeps_max_time():
     X, y = data(20_000, 1500)
-    Lasso(1.0, max_time=1e-9).fit(X[:50], y[:50])
+    Lasso(lam=1.0, max_time=1e-9).fit(X[:50], y[:50])
     started = time.perf_counter()
-    model = Lasso(1e-3, tol=1e-12, max_time=0.1).fit(X, y)
+    model = Lasso(lam=1e-3, tol=1e-12, max_time=0.1).fit(X, y)
     assert time.perf_counter() - started < 0.1 + SLACK
     assert model.status_ is Status.TIME_LIMIT
     assert model.certificate_.dual <= model.certificate_.primal
@@ -100,8 +100,7 @@ def test_a_stopped_gram_matrix_changes_no_coefficient(sparse):
     assert calls
     asked = threading.Event()
     asked.set()
-    run = lasso.LassoRun(errors, Options(), Monitor(stop_requested=asked))
-    run.lam = 1.0
+    run = lasso.LassoRun(errors, Options(), Monitor(stop_requested=asked), [1.0])
     run.evaluate()
     run.solve_with_gram(np.arange(5))
     assert not run.w.any()

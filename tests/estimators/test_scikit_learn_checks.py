@@ -34,9 +34,9 @@ MODES = [
     maxmargin.LogisticRegression(C=1.0, solver="gradient"),
     maxmargin.SVC(kernel="linear", tol=1e-9),
     maxmargin.SVC(kernel="precomputed"),
-    maxmargin.Ridge(lam=0.0),
-    maxmargin.Ridge(sigma2=1.0, tau2=0.1, fit_intercept=False),
-    maxmargin.Lasso(lam=0.01, warm_start=True),
+    maxmargin.Ridge(alpha=0.0),
+    maxmargin.Ridge(alpha=10.0, fit_intercept=False),
+    maxmargin.Lasso(alpha=0.01, warm_start=True),
     maxmargin.BayesianRegression(fit_intercept=False),
 ]
 

@@ -59,9 +59,9 @@ HOSTILE = {
     "tiny kernel cache": (SVC(C=1e3, cache_size=1e-3), OVERLAPPING, 1_000_000),
     "badly scaled kernel": (SVC(C=1e6, kernel="linear", tol=1e-10), badly_scaled(1e4), 3_000_000),
     "regression beyond float64": (SVR(tol=1e-15), (OVERLAPPING[0], OVERLAPPING[0][:, 0]), 500_000),
-    "one long row": (Lasso(1.0), with_one_long_row(200, 30, 1e9), 200),
-    "one long row, wide": (Lasso(1.0), with_one_long_row(60, 120, 1e9), 500),
-    "lasso beyond float64": (Lasso(1.0, tol=1e-15), with_one_long_row(100, 20, 1.0), 200),
+    "one long row": (Lasso(lam=1.0), with_one_long_row(200, 30, 1e9), 200),
+    "one long row, wide": (Lasso(lam=1.0), with_one_long_row(60, 120, 1e9), 500),
+    "lasso beyond float64": (Lasso(lam=1.0, tol=1e-15), with_one_long_row(100, 20, 1.0), 200),
     "badly scaled columns": (LinearSVC(solver="coordinate", tol=1e-10), badly_scaled(1e5), 50_000),
     "coordinate ascent beyond float64": (LinearSVC(solver="coordinate", tol=1e-15), SEPARABLE, 50_000),
     "overlapping classes": (Perceptron(max_iter=10**6), OVERLAPPING, 10**5),
@@ -116,7 +116,7 @@ def test_a_library_call_is_left_where_the_run_has_to_stop():
 
 def test_least_squares_ends_in_time_with_a_true_statement():
     X = np.random.default_rng(0).standard_normal((3000, 2500))
-    model = Ridge(0.0, max_time=0.3).fit(X, X[:, 0])
+    model = Ridge(lam=0.0, max_time=0.3).fit(X, X[:, 0])
     assert model.status_ is Status.TIME_LIMIT
     assert model.certificate_.primal >= 0.99 * float(np.square(X[:, 0] - X[:, 0].mean()).sum())
 

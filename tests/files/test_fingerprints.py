@@ -104,7 +104,7 @@ def test_other_data_are_refused(model, tmp_path):
 def test_weights_are_identified_and_needed(tmp_path):
     path = tmp_path / "model"
     for model, targets in (
-        (Ridge(0.1), VALUES),
+        (Ridge(lam=0.1), VALUES),
         (LinearSVC(class_weight={0: 2.0}), CODES),
         (BayesianRegression(), VALUES),
     ):
@@ -129,8 +129,8 @@ def test_vectors_that_claims_depend_on_are_in_the_file(tmp_path):
     path, labels = tmp_path / "model", labels_of(2)
     far = np.eye(3)[CODES] + 100.0
     for model, data, targets, name in (
-        (LogisticRegression(), X, np.arange(len(X)) % 2, "proof.scales"),
-        (Ridge(0.0), X, VALUES, "proof.scales"),
+        (LogisticRegression(C=float("inf")), X, np.arange(len(X)) % 2, "proof.scales"),
+        (Ridge(lam=0.0), X, VALUES, "proof.scales"),
         (BayesianRegression(), X, VALUES, "proof.scales"),
         (LinearSVC(C=np.inf), far, labels, "proof.centre"),
     ):
@@ -155,7 +155,7 @@ def test_vectors_that_claims_depend_on_are_in_the_file(tmp_path):
         (SVC(kernel="rbf", gamma="auto"), {"loss": "hinge", "C": 1.0, "kernel": {"name": "rbf", "gamma": 0.5}}),
         (MarginPerceptron(max_iter=3), {"loss": "margin", "normalize": False, "intercept": True}),
         (
-            KernelPerceptron("linear", eta0=0.5, max_iter=3),
+            KernelPerceptron(kernel="linear", eta0=0.5, max_iter=3),
             {"loss": "perceptron", "rule": "online", "step": 0.5, "intercept": True, "kernel": {"name": "linear"}},
         ),
     ],

@@ -52,11 +52,11 @@ CASES = [
     (Perceptron(max_iter=3, rule="batch", init="random", normalize=True), X, CODES),
     (MarginPerceptron(max_iter=10), X, CODES),
     (KernelPerceptron(max_iter=5), X, CODES),
-    (LogisticRegression(), X, labels_of(2)),
+    (LogisticRegression(C=float("inf")), X, labels_of(2)),
     (LogisticRegression(C=0.5), X, CODES),
-    (Ridge(0.3), X, VALUES),
-    (Ridge(0.0), X, VALUES),
-    (Lasso(0.3), X, VALUES),
+    (Ridge(lam=0.3), X, VALUES),
+    (Ridge(lam=0.0), X, VALUES),
+    (Lasso(lam=0.3), X, VALUES),
     (BayesianRegression(), X, VALUES),
 ]
 FLIPS_PER_TENSOR = 24

@@ -12,7 +12,7 @@ from maxmargin.files import write_onnx
 from regression_cases import X, Y
 
 
-@pytest.mark.parametrize("model", [Ridge(0.1), Lasso(20.0), BayesianRegression()], ids=str)
+@pytest.mark.parametrize("model", [Ridge(lam=0.1), Lasso(lam=20.0), BayesianRegression()], ids=str)
 def test_other_programs_predict_the_same(model, tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     write_onnx(model.fit(X, Y), tmp_path / "model.onnx")

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -16,8 +17,9 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 if CHROMIUM is None:
     pytest.skip("needs Chromium: apt-get install chromium", allow_module_level=True)
 
+from maxmargin.lab.page import Page  # noqa: E402
 from maxmargin.lab.replay import recorded_html  # noqa: E402
-from maxmargin.lab.server import Server  # noqa: E402
+from maxmargin.lab.server import STATIC, Server  # noqa: E402
 from maxmargin.lab.state import decode, encode, from_preset  # noqa: E402
 
 ARGUMENTS = [
@@ -101,7 +103,7 @@ def test_step_back_and_the_proof(page):
     assert "Novikoff's bound" in third
     assert page.locator(".mm-proof tr.good").count() >= 4
     assert page.locator(".mm-proof tr.bad").count() == 0
-    assert "w + η" in page.locator(".mm-code [aria-current]").inner_text()
+    assert page.locator(".mm-code [aria-current]").inner_text().startswith("w, b = w + eta * y[i] * X[i]")
     before = len(sent)
     assert before > 0
     page.click("[data-name=back]")
@@ -165,7 +167,7 @@ def test_upload_export_and_run(page, tmp_path):
     page.set_input_files("input[type=file]", str(rows))
     wait_for_points(page, 24)
     page.select_option("[data-name=algorithm]", "smo")
-    page.wait_for_selector(".mm-code :text('next pair')")
+    page.wait_for_selector(".mm-code :text('PairStep')")
     for step in (1, 2, 3, 4):
         page.click("[data-name=step]")
         wait_for_step(page, step)
@@ -176,7 +178,7 @@ def test_upload_export_and_run(page, tmp_path):
     dual = next(
         word for line in out.splitlines() if line.startswith("4 ") for word in line.split() if word.startswith("dual=")
     )
-    shown = page.locator(".mm-curves svg").first.text_content()
+    shown = page.locator(".mm-curves figcaption").first.text_content()
     assert f"dual {float(dual[5:]):.5g}" in shown
     for what, start in (("csv", "step,reason"), ("svg", "<svg"), ("html", "<!doctype html>")):
         with page.expect_download() as download:
@@ -201,6 +203,36 @@ def test_a_dropped_file_is_read(page):
     assert page.locator(".mm-plane circle.point").count() == 1
 
 
+@pytest.mark.parametrize("place", ["body", ".mm-plane svg"])
+def test_rows_are_pasted_and_shown_by_columns_or_components(page, place):
+    page.opened()
+    page.evaluate(
+        """place => {
+          const clipboardData = new DataTransfer();
+          clipboardData.setData('text', 'a\tb\tc\tclass\\n1\t2\t7\tx\\n2\t1\t3\ty\\n0\t0\t1\ty\\n4\t1\t0\tx\\n');
+          document.querySelector(place).dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true }));
+        }""",
+        place,
+    )
+    wait_for_points(page, 4)
+    columns = page.get_by_role("group", name="columns").locator("select")
+    assert columns.nth(2).locator("option").all_text_contents() == ["a", "b", "c"]
+    page.wait_for_function("() => location.hash.includes('~')")
+    shown = lambda: decode(page.evaluate("location.hash").lstrip("#").split("~")[0]).points  # noqa: E731
+    change = lambda: page.wait_for_function("hash => location.hash !== hash", arg=page.evaluate("location.hash"))  # noqa: E731
+    columns.nth(2).select_option("2")
+    change()
+    assert shown() == ((1, 7), (2, 3), (0, 1), (4, 0))
+    columns.nth(0).select_option("components")
+    change()
+    assert sum(x for x, _ in shown()) == pytest.approx(0, abs=1e-4)
+    page.keyboard.press("Escape")
+    page.locator(".mm-trace .mm-scroll").focus()
+    page.keyboard.press("Control+z")
+    change()
+    assert shown() == ((1, 7), (2, 3), (0, 1), (4, 0))
+
+
 def test_a_replay_needs_no_server(page, tmp_path):
     replay = tmp_path / "replay.html"
     replay.write_text(recorded_html(from_preset("separable", "hulls")), encoding="utf-8")
@@ -209,6 +241,163 @@ def test_a_replay_needs_no_server(page, tmp_path):
     page.click("[data-name=step]")
     wait_for_step(page, 1)
     assert page.locator("[data-name=algorithm]").is_disabled()
+
+
+def test_a_replay_in_the_documentation_opens_from_a_plain_file(page):
+    folder = Path(__file__).parents[2] / "docs" / "replays"
+    replays = sorted(folder.glob("*.html"))
+    assert len(replays) >= 3
+    context = page.context.browser.new_context(offline=True)
+    tab = context.new_page()
+    for replay in replays:
+        assert replay.stat().st_size < 200_000
+        # After a change of the front end: python examples/lab_replays.py docs/replays
+        assert (STATIC / "lab.js").read_text(encoding="utf-8") in replay.read_text(encoding="utf-8")
+        tab.goto(replay.as_uri())
+        tab.wait_for_selector(".mm-trace tbody tr")
+        tab.click("[data-name=end]")
+        tab.wait_for_function("() => document.querySelector('[data-name=step]').disabled")
+        assert tab.locator(".mm-proof tr.good").count() > 0
+        assert tab.locator(".mm-proof tr.bad").count() == 0
+    context.close()
+
+
+def test_two_widgets_in_one_document(page):
+    """As in a notebook: each has its own model, keys go to the one with the focus, an ended one is silent."""
+    pages = [Page(from_preset("overlap", "smo")), Page(from_preset("separable", "hulls"))]
+    page.expose_function("ask", lambda which, event: pages[which].handle(event))
+    page.set_content("<div id=a></div><div id=b></div>")
+    page.evaluate(
+        """async (source) => {
+          const { default: lab } = await import(URL.createObjectURL(new Blob([source], { type: 'text/javascript' })));
+          const model = (which) => {
+            const heard = new Set();
+            const send = (event) => ask(which, event).then((all) => all.forEach((one) => heard.forEach((f) => f(one))));
+            return { heard, send, on: (name, f) => heard.add(f), off: (name, f) => heard.delete(f) };
+          };
+          window.models = [model(0), model(1)];
+          window.ends = ['a', 'b'].map((id, k) => lab.render({ model: models[k], el: document.getElementById(id) }));
+        }""",
+        (STATIC / "lab.js").read_text(encoding="utf-8"),
+    )
+    page.add_style_tag(content=(STATIC / "lab.css").read_text(encoding="utf-8"))
+    step = lambda name: page.locator(f"#{name} .mm-position output").inner_text().split()[1]  # noqa: E731
+    for name in ("a", "b"):
+        page.wait_for_selector(f"#{name} .mm-trace tbody tr")
+    page.locator("#a [data-name=step]").click()
+    page.wait_for_function("() => document.querySelector('#a .mm-position output').textContent.startsWith('step 1 ')")
+    assert step("b") == "0"
+    page.locator("#b .mm-trace .mm-scroll").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("() => document.querySelector('#b .mm-position output').textContent.startsWith('step 2 ')")
+    assert step("a") == "1"
+    # What can have the focus keeps its keys from Jupyter.
+    kinds = "button, select, input, textarea, [tabindex]"
+    assert page.locator(f"#a :is({kinds}):not([data-lm-suppress-shortcuts])").count() == 0
+    page.evaluate("ends[1]()")
+    page.keyboard.press("ArrowLeft")
+    assert step("b") == "2"
+    assert page.evaluate("models.map((model) => model.heard.size)") == [1, 0]
+
+
+def test_a_run_starts_from_the_hyperplane_that_was_dragged(page):
+    page.opened()
+    page.get_by_role("button", name="drag the hyperplane").click()
+    area = page.locator(".mm-plane svg").bounding_box()
+    page.mouse.move(area["x"] + 250, area["y"] + 200)
+    page.mouse.down()
+    page.mouse.move(area["x"] + 150, area["y"] + 220, steps=3)
+    page.mouse.up()
+    page.click("[data-name=start-here]")
+    page.wait_for_selector("[data-parameter^=start_w1]")
+    w1, w2, b = (float(page.locator(f"[data-parameter^=start_{name}]").input_value()) for name in ("w1", "w2", "b"))
+    assert math.hypot(w1, w2) == pytest.approx(1, abs=1e-3)
+    first = f"({w1:.3g}, {w2:.3g})".replace("-", "−")
+    page.wait_for_function("text => document.querySelector('.mm-trace tbody tr').textContent.includes(text)", arg=first)
+    assert b != 0
+    page.locator("[data-parameter^=start_w1]").fill("-2.5")
+    page.keyboard.press("Tab")
+    page.wait_for_function("() => document.querySelector('.mm-trace').textContent.includes('(−2.5,')")
+    assert page.locator(".mm-proof tr.bad").count() == 0
+    page.locator("[data-parameter^=start_w1]").fill("much")
+    page.keyboard.press("Tab")
+    page.wait_for_selector(".mm-error:not([hidden])")
+    assert page.locator("[data-parameter^=start_w1]").input_value() == "-2.5"
+
+
+def test_penalty_and_lambda_are_one_number(page):
+    page.opened("#lesson-10")
+    slider, C, lambda_ = (page.locator(f"[data-parameter={name}]") for name in ("C", "'C:C'", "'C:λ = 1/(2C)'"))
+    seen = []
+    for field, typed in ((C, "4"), (lambda_, "0.25"), (C, "inf"), (lambda_, "0"), (C, "10000")):
+        field.fill(typed)
+        field.press("Enter")
+        page.wait_for_timeout(250)
+        seen.append((C.input_value(), lambda_.input_value(), float(slider.input_value())))
+    assert seen[0][:2] == ("4", "0.125")
+    assert seen[1][:2] == ("2", "0.25")
+    assert seen[2][:2] == seen[3][:2] == ("inf", "0")
+    assert seen[2][2] > 4 == pytest.approx(seen[4][2])
+    assert seen[0][2] == pytest.approx(math.log10(4), abs=0.07)
+    slider.focus()
+    page.keyboard.press("End")
+    page.wait_for_function("() => document.querySelector(\"[data-parameter='C:C']\").value === 'inf'")
+    assert "10. What" in page.locator(".mm-lesson").inner_text()
+
+
+def test_the_pair_of_smo_is_clicked(page):
+    page.opened(f"#{encode(from_preset('overlap', 'smo'))}~0")
+    page.get_by_role("button", name="click the point, or the pair").click()
+    rows = [page.locator(".mm-plane circle.point").nth(2), page.locator(".mm-plane rect.point").nth(3)]
+    names = [str(int(row.get_attribute("data-row")) + 1) for row in rows]
+    for row in rows:
+        row.click(force=True)
+    wait_for_step(page, 1)
+    assert page.locator(".mm-trace tr[data-step='1'] td").nth(2).inner_text() == ", ".join(names)
+    assert "Click the next two points" in page.locator(".mm-say").inner_text()
+    assert page.locator(".mm-duals .mm-box line").count() == 1
+
+
+def test_views_are_linked_by_pointing(page):
+    page.opened()
+    page.click("[data-name=end]")
+    page.wait_for_function("() => document.querySelector('.mm-say').textContent.includes('No mistake')")
+    page.locator(".mm-duals rect[data-row='5']").hover()
+    assert page.locator(".mm-plane .point.hot").get_attribute("data-row") == "5"
+    assert "point 6" in page.locator(".mm-duals h2").inner_text()
+    assert page.locator(".mm-trace tr.hot").count() > 0
+    page.locator(".mm-duals svg").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".mm-plane .point.hot").get_attribute("data-row") == "1"
+    page.locator(".mm-trace tr[data-step='14']").hover()
+    point = int(page.locator(".mm-trace tr[data-step='14'] td").nth(2).inner_text()) - 1
+    assert page.locator(".mm-plane .point.hot").get_attribute("data-row") == str(point)
+
+
+def test_a_lesson_asks_first_and_answers_at_the_end(page):
+    page.opened("#lesson-1")
+    box = page.locator(".mm-lesson")
+    assert "Before you play" in box.inner_text()
+    assert box.locator(".mm-answer").count() == 0
+    box.get_by_role("button", name="answer: 24").click()
+    assert page.evaluate("document.activeElement.dataset.name") == "play"
+    page.keyboard.press("End")
+    box.locator(".mm-answer").wait_for()
+    assert box.locator(".mm-answer").inner_text().startswith("Not so. At most (R/γ)²")
+    page.wait_for_function("() => location.hash.includes('~')")
+    page.reload()
+    page.wait_for_selector(".mm-trace tbody tr")
+    assert "1. How many updates" in box.inner_text()
+    box.get_by_role("button", name="the next lesson").click()
+    page.wait_for_function("() => document.querySelector('.mm-lesson').textContent.startsWith('2.')")
+    # Where the points are clicked, a run that waits for the next click has not ended.
+    box.get_by_role("button", name="the next lesson").click()
+    page.wait_for_function("() => document.querySelector('.mm-lesson').textContent.startsWith('3.')")
+    page.locator(".mm-plane .point").first.click(force=True)
+    wait_for_step(page, 1)
+    assert box.locator(".mm-answer").count() == 0
+    assert page.locator(".mm-say").inner_text().endswith("Click the next point.")
 
 
 def test_the_keyboard_alone(page):
@@ -319,7 +508,7 @@ def test_frames_a_second_with_200_points(page, record_property):
     page.select_option("[data-name=data]", "200 points")
     wait_for_points(page, 200)
     page.select_option("[data-name=algorithm]", "gradient")
-    page.wait_for_selector(".mm-code :text('exp')")
+    page.wait_for_selector(".mm-code :text('wrong_probabilities')")
     page.locator(".mm-transport input[type=range]").fill("6")
     page.click("[data-name=play]")
     page.wait_for_function("() => Number(document.querySelector('.mm-position output').textContent.split(' ')[1]) > 40")

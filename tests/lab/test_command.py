@@ -1,5 +1,6 @@
 """``maxmargin lab``, the recorded page, and the notebook widget."""
 
+import gc
 import json
 import os
 import re
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
+import weakref
 
 import numpy as np
 import pytest
@@ -97,3 +99,21 @@ def test_the_widget_answers_as_the_page_does():
     assert "render" in widget._esm
     with pytest.raises(ValueError, match="two columns"):
         LabWidget(np.ones((3, 3)), y)
+
+
+def test_widgets_share_no_state_and_a_closed_one_is_freed():
+    pytest.importorskip("anywidget", reason="needs the extra notebook")
+    from maxmargin.lab.widget import LabWidget
+
+    one, two = LabWidget(algorithm="smo"), LabWidget(algorithm="hulls")
+    for widget in (one, two):
+        widget.send = lambda _: None
+        widget._handle_custom_msg({"type": "open"}, [])
+    two._handle_custom_msg({"type": "clear"}, [])
+    assert one.page.state.points
+    assert not two.page.state.points
+    kept = weakref.ref(two.page)
+    two.close()
+    del two, widget
+    gc.collect()
+    assert kept() is None

@@ -4,11 +4,13 @@ import base64
 import csv
 import io
 import json
+import linecache
 import math
 import re
 import subprocess
 import sys
 import zlib
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +22,9 @@ import maxmargin
 from maxmargin import lectures
 from maxmargin.lab import runs
 from maxmargin.lab.algorithms import ALGORITHMS, PARAMETERS
+from maxmargin.lab.frames import frame_of
 from maxmargin.lab.lessons import LESSONS
+from maxmargin.lab.listings import listing
 from maxmargin.lab.page import Page
 from maxmargin.lab.presets import PRESETS, table_of
 from maxmargin.lab.state import State, decode, encode, from_preset
@@ -57,16 +61,52 @@ def test_every_claim_holds_in_every_frame(algorithm, data):
     assert all(claim[-1] for frame in frames for claim in frame["claims"])
     assert all(len(frame["alpha"]) == len(frame["classes"]) == len(page.state.points) for frame in frames)
     assert any(frame["claims"] for frame in frames)
-    assert all(frame["line"] < len(ALGORITHMS[algorithm].listing) for frame in frames)
+    assert all(0 <= frame["line"] < len(listing(algorithm).code) for frame in frames)
     json.dumps(messages, allow_nan=False)
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_reasons_of_a_run_have_a_line_of_the_listing(algorithm):
-    for data in ("separable", "overlap"):
-        page, messages = opened(algorithm, data)
-        reasons = {frame["reason"] for frame in frames_of(page, messages, 400)}
-        assert reasons <= set(ALGORITHMS[algorithm].lines)
+@contextmanager
+def traced_lines(places):
+    """Collect which of these source lines (file, number) run."""
+    ran, files, before = set(), {file for file, _ in places}, sys.gettrace()
+
+    def trace(frame, event, _):
+        if event == "line" and (place := (frame.f_code.co_filename, frame.f_lineno)) in places:
+            ran.add(place)
+        return trace if frame.f_code.co_filename in files else None
+
+    sys.settrace(trace)
+    try:
+        yield ran
+    finally:
+        sys.settrace(before)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "data", "parameters"),
+    [
+        *((name, data, {}) for name in ALGORITHMS for data in ("separable", "overlap")),
+        ("online", "separable", {"every_row": True}), ("smo", "overlap", {"C": math.inf}),
+        ("ascent", "both labels", {"C": math.inf}),
+    ],
+)  # fmt: skip
+def test_the_lit_line_is_python_that_ran_in_this_step(algorithm, data, parameters):
+    """The listing is the source itself, and its lit line ran between this step and the one before."""
+    state, shown = from_preset(data, algorithm, **parameters), listing(algorithm)
+    for (file, number), line in zip(shown.places, shown.code, strict=True):
+        if file:
+            assert linecache.getline(file, number).strip().startswith(line.strip())
+    run, reasons = runs.Run(state), set()
+    for count in range(1, 120):
+        with traced_lines(set(shown.places)) as ran:
+            run.extend(count, seconds=60)
+        if run.ended:
+            break
+        lit = frame_of(state, run.steps[-1])["line"]
+        assert shown.places[lit] in ran, run.steps[-1].reason
+        reasons.add(run.steps[-1].reason)
+    assert reasons
+    assert reasons <= set(ALGORITHMS[algorithm].lines)
 
 
 def test_frames_are_the_steps_of_the_lecture():
@@ -244,6 +284,90 @@ def test_there_are_twelve_lessons_with_questions():
     assert all("?" in lesson.question and lesson.answer and lesson.idea for lesson in LESSONS)
     document = (Path(__file__).parents[2] / "docs" / "lab.md").read_text(encoding="utf-8")
     assert re.findall(r"^\d+\. (.+)$", document, re.MULTILINE) == [lesson.title for lesson in LESSONS]
+
+
+def bound_of(number):
+    """The bound of a lesson's first page, and the updates of its whole run."""
+    page = Page()
+    messages = page.handle({"type": "lesson", "number": number})
+    frames = frames_of(page, messages, 1000)
+    bound = messages[0]["bound"]
+    return int((bound["R"] / bound["gamma"]) ** 2), frames[-1]["updates"]
+
+
+def test_the_numbers_in_the_lessons_are_those_of_their_runs():
+    most, needed = bound_of(0)
+    assert f"{most}, that is (R/γ)²" == LESSONS[0].choices[LESSONS[0].right]
+    assert f"{needed} updates of the cyclic order" in LESSONS[2].question
+    tiny, short = bound_of(4)
+    assert LESSONS[4].choices[2] == f"{tiny}, the square"
+    assert LESSONS[4].answer.startswith(f"{tiny}, against {most}")
+    assert f"This run needs {short}:" in LESSONS[4].answer
+    X, y = np.array(LESSONS[2].state.points), np.array(LESSONS[2].state.labels)
+    shuffled = lectures.online_perceptron(X, y, order="shuffled", seed=1)
+    assert any(sum(bool(step.rows) for step in run) < needed for run in [shuffled])
+    # An update that was made for a point again: it was not correct for ever.
+    rows = [step.rows for step in lectures.online_perceptron(X, y) if step.rows]
+    assert len(set(rows)) < len(rows)
+
+
+def test_a_lesson_stays_in_the_address_through_changes_of_its_parameters():
+    page = Page()
+    page.handle({"type": "lesson", "number": 9})
+    state, _ = page.handle({"type": "set", "name": "C", "value": 4.0})
+    assert state["lesson"] == 9
+    other = Page()
+    _, state, *_ = other.handle({"type": "open", "code": state["code"]})
+    assert (state["lesson"], state["values"]["C"]) == (9, 4.0)
+    state, _ = other.handle({"type": "algorithm", "name": "ascent"})
+    assert state["lesson"] is None
+
+
+@pytest.mark.parametrize("algorithm", ["online", "batch", "margin", "gradient"])
+def test_a_run_starts_from_any_hyperplane(algorithm):
+    page, _ = opened(algorithm, "separable")
+    state, frames = page.handle({"type": "start", "w1": -0.31234567, "w2": 2.0, "b": 0.25, "step": 3})
+    assert state["values"]["start"] == "yours"
+    first = frames["frames"][0]
+    assert (first["w"], first["b"]) == ([-0.3123, 2.0], 0.25)
+    page.handle({"type": "set", "name": "start_w1", "value": -5})
+    state, frames = page.handle({"type": "set", "name": "intercept", "value": False})
+    assert {"start_w1", "start_w2"} <= set(state["controls"])
+    assert "start_b" not in state["controls"]
+    first, second = frames["frames"][:2]
+    assert (first["w"], first["b"]) == ([-5.0, 2.0], 0.0)
+    assert second["wBefore"] == [-5.0, 2.0]
+    assert all(claim[-1] for frame in frames["frames"] for claim in frame["claims"])
+    [message] = page.handle({"type": "export", "what": "python", "step": 1})
+    assert f"b {second['b']!r}" in run_python(message["text"])
+    assert decode(encode(page.state)) == page.state
+
+
+def test_algorithms_without_w_start_from_no_hyperplane():
+    page, _ = opened("smo", "separable")
+    assert "starts from no hyperplane" in only_error(page.handle({"type": "start", "w1": 1, "w2": 1, "b": 0}))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize(
+    "chosen", [{}, {"start": "yours", "kernel": "poly", "feature_kernel": "poly", "order": "shuffled"}]
+)
+def test_every_control_that_is_shown_changes_the_run(algorithm, chosen):
+    state = from_preset("separable", algorithm, **chosen)
+    steps = first_steps(state)
+    for name in runs.controls(state):
+        parameter = PARAMETERS[name]
+        if parameter.kind == "number":
+            others = [parameter.low, parameter.low + 0.7 * (parameter.high - parameter.low)]
+        else:
+            others = {"choice": parameter.choices[1:], "switch": [not state[name]], "count": [1, 6]}[parameter.kind]
+        assert any(first_steps(state.with_parameter(name, other)) != steps for other in others), name
+
+
+def first_steps(state):
+    run = runs.Run(state)
+    run.extend(15, seconds=60)
+    return [(step.rows, step.alpha.tolist(), step.margins.tolist()) for step in run.steps]
 
 
 def test_nobody_beats_the_margin():

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from linear_svm_cases import CLASSIFIER_LOSSES
+from linear_svm_cases import CLASSIFIER_LOSSES, data_of, every_loss
 from maxmargin import (
     LimitWarning,
     LinearSVC,
@@ -18,10 +18,10 @@ from maxmargin import (
 from maxmargin.certificates import measure_gap
 from maxmargin.data import Points
 from maxmargin.problems.best_intercept import best_intercept
-from maxmargin.problems.linear_svm import LOSSES, LinearSVMProblem, hinge
+from maxmargin.problems.linear_svm import LOSSES, REGRESSION_LOSSES, LinearSVMProblem, hinge
 from maxmargin.solvers.core import Monitor
 from maxmargin.solvers.linear import coordinate_ascent as coordinate
-from maxmargin.solvers.linear import newton
+from maxmargin.solvers.linear import newton, small_newton
 from maxmargin.solvers.linear.auto import solve, suited_solver
 from maxmargin.solvers.linear.options import LinearOptions
 from real_data import load, random_set
@@ -37,7 +37,7 @@ for selection in ("random", "cyclic", "greedy"):
     for C in (0.01, 1.0):
         for loss in ("hinge", "squared_hinge"):
             for fit_intercept in (True, False):
-                model = LinearSVC(C, loss=loss, fit_intercept=fit_intercept, solver="coordinate", selection=selection)
+                model = LinearSVC(C=C, loss=loss, fit_intercept=fit_intercept, solver="coordinate", selection=selection)
                 model.fit(X, X[:, 0] > X[:, 2] ** 2, sample_weight=weights)
 print("done")
 """
@@ -63,10 +63,41 @@ def test_a_run_that_stalls_is_told_with_the_gap(monkeypatch):
         run.best.status = Status.STALLED
 
     monkeypatch.setattr(newton.NewtonRun, "run", stall)
+    monkeypatch.setattr(small_newton, "newton_steps", lambda *_: small_newton.STALLED)
     X, y = load("heart_scale")
     with pytest.warns(LimitWarning, match="the gap stopped shrinking above tol.*duality gap"):
         model = LinearSVC(tol=1e-12, solver="newton").fit(X, y)
     model.certificate_.check(certify(model, X, y))
+
+
+@every_loss
+@pytest.mark.parametrize("penalty", [0.0, 1.0, np.inf])
+@pytest.mark.parametrize("C", [1e-2, 100.0])
+def test_compiled_runs_find_what_the_general_newton_solver_finds(loss, penalty, C):
+    X, y = data_of(loss)
+    weights = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
+    losses = LOSSES[loss](y, weights, C) if loss in LOSSES else REGRESSION_LOSSES[loss](y, weights, C, 0.1)
+    small, general = (LinearSVMProblem(Points(X), losses, penalty) for _ in range(2))
+    general.points.small_rows = None
+    options = LinearOptions(tol=1e-9)
+    first, second = newton.solve(small, options, Monitor()), newton.solve(general, options, Monitor())
+    assert first.status is second.status is Status.SOLVED
+    assert first.primal == pytest.approx(second.primal, rel=2e-9)
+    assert first.dual <= second.primal * (1.0 + 1e-12)
+    # Calls of one outer step each, as for callbacks, go the same way.
+    reports = []
+    listened = newton.solve(small, options, Monitor(on_step=lambda report: bool(reports.append(report))))
+    assert np.array_equal(listened.w, first.w)
+    assert len(reports) >= len(first.history)
+
+
+def test_a_compiled_run_that_stalls_is_continued_by_the_general_solver(monkeypatch):
+    X, y = data_of("hinge")
+    problem = LinearSVMProblem(Points(X), hinge(y, np.ones(len(y)), 1.0))
+    monkeypatch.setattr(small_newton, "newton_steps", lambda *_: small_newton.STALLED)
+    found = newton.solve(problem, LinearOptions(tol=1e-7), Monitor())
+    assert found.status is Status.SOLVED
+    assert measure_gap(problem, found.w, found.intercept, found.beta).relative <= 1.1e-7
 
 
 @pytest.mark.parametrize(("C", "switch_on_slow_progress"), [(1e-3, False), (10.0, True)])

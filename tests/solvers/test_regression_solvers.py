@@ -35,7 +35,7 @@ def test_both_ways_of_descending_reach_the_same_lasso(fit_intercept, weighted, f
         monkeypatch.setattr(
             "maxmargin.solvers.regression.gram_matrix.GramMatrix.affordable", lambda *_, a=affordable: a
         )
-        model = Lasso(0.7, fit_intercept=fit_intercept, tol=1e-6).fit(FORMS[form](rows), y, weights)
+        model = Lasso(lam=0.7, fit_intercept=fit_intercept, tol=1e-6).fit(FORMS[form](rows), y, weights)
         assert model.status_ is Status.SOLVED
         values.append(model.certificate_.primal)
     assert values[0] == pytest.approx(values[1], rel=1e-6)
@@ -44,21 +44,21 @@ def test_both_ways_of_descending_reach_the_same_lasso(fit_intercept, weighted, f
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["even", "weighted"])
 def test_conjugate_gradients_reach_the_direct_solution(fit_intercept, weights, monkeypatch):
-    direct = Ridge(0.5, fit_intercept=fit_intercept).fit(X, Y, weights)
+    direct = Ridge(lam=0.5, fit_intercept=fit_intercept).fit(X, Y, weights)
     monkeypatch.setattr(ridge, "LARGEST_DENSE", 0)
-    iterated = Ridge(0.5, fit_intercept=fit_intercept, tol=1e-12).fit(X, Y, weights)
+    iterated = Ridge(lam=0.5, fit_intercept=fit_intercept, tol=1e-12).fit(X, Y, weights)
     np.testing.assert_allclose(iterated.coef_, direct.coef_, rtol=1e-4)
     assert iterated.n_iter_ > 1
     assert iterated.certificate_.primal == pytest.approx(direct.certificate_.primal, rel=1e-10)
     with pytest.warns(LimitWarning, match="max_iter"):
-        stopped = Ridge(0.5, fit_intercept=fit_intercept, tol=1e-12, max_iter=2).fit(X, Y, weights)
+        stopped = Ridge(lam=0.5, fit_intercept=fit_intercept, tol=1e-12, max_iter=2).fit(X, Y, weights)
     assert stopped.status_ is Status.ITERATION_LIMIT
     assert 1e-12 < stopped.certificate_.relative < 1.0
     monkeypatch.undo()
     monkeypatch.setattr("maxmargin.solvers.core.StallTest.update", lambda *_: True)
     monkeypatch.setattr(ridge, "LARGEST_SPARSE", 0)
     monkeypatch.setattr("maxmargin.data.points.DENSE_SHARE", 2.0)
-    fallen_back = Ridge(0.5, fit_intercept=fit_intercept).fit(sp.csr_array(X), Y, weights)
+    fallen_back = Ridge(lam=0.5, fit_intercept=fit_intercept).fit(sp.csr_array(X), Y, weights)
     np.testing.assert_allclose(fallen_back.coef_, direct.coef_, rtol=1e-9)
 
 
@@ -66,14 +66,14 @@ def test_conjugate_gradients_reach_the_direct_solution(fit_intercept, weights, m
 @pytest.mark.parametrize("n", [len(Y), 6])
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 def test_without_a_penalty_ridge_is_the_shortest_least_squares(fit_intercept, n, form, monkeypatch):
-    model = Ridge(0.0, fit_intercept=fit_intercept).fit(FORMS[form](X[:n]), Y[:n])
+    model = Ridge(lam=0.0, fit_intercept=fit_intercept).fit(FORMS[form](X[:n]), Y[:n])
     rows, y = X[:n] - fit_intercept * X[:n].mean(axis=0), Y[:n] - fit_intercept * Y[:n].mean()
     np.testing.assert_allclose(model.coef_, np.linalg.pinv(rows, rcond=1e-13) @ y, rtol=1e-6)
     assert model.status_ is Status.SOLVED
     assert np.linalg.norm(np.sqrt(np.square(rows).sum(axis=0)) * model.coef_) < model.certificate_.radius < np.inf
     monkeypatch.setattr("maxmargin.solvers.regression.least_squares.SMALL", 0)
     monkeypatch.setattr("maxmargin.data.points.DENSE_SHARE", 2.0)
-    iterated = Ridge(0.0, fit_intercept=fit_intercept).fit(FORMS[form](X[:n]), Y[:n])
+    iterated = Ridge(lam=0.0, fit_intercept=fit_intercept).fit(FORMS[form](X[:n]), Y[:n])
     np.testing.assert_allclose(iterated.coef_, model.coef_, rtol=1e-4)
 
 
@@ -107,10 +107,10 @@ def test_copies_of_columns_are_left_out_and_nothing_else(form, weighted):
     errors = SquaredErrors(Points(FORMS[form](copies)), y, weights, True)
     found = duplicates_among(errors, np.arange(copies.shape[1]))
     assert sorted(zip(*map(np.ndarray.tolist, found), strict=True)) == [(6, 2, 1.0), (7, 4, -1.0), (8, 2, 1.0)]
-    model = Lasso(1.0, tol=1e-9).fit(FORMS[form](copies), y, weights)
+    model = Lasso(lam=1.0, tol=1e-9).fit(FORMS[form](copies), y, weights)
     assert model.coef_[6:9].tolist() == [0.0, 0.0, 0.0]
     assert model.status_ is Status.SOLVED
-    begun = Lasso(1.0, tol=1e-9, warm_start=True).fit(FORMS[form](copies), y, weights)
+    begun = Lasso(lam=1.0, tol=1e-9, warm_start=True).fit(FORMS[form](copies), y, weights)
     begun.coef_ = np.full(copies.shape[1], 0.5)
     assert begun.fit(FORMS[form](copies), y, weights).objective_ == pytest.approx(model.objective_, rel=1e-8)
 

@@ -48,7 +48,7 @@ class Maxmargin(_Logistic):
 
     def make(self, C, tolerance):
         """Return the estimator."""
-        return LogisticRegression(C, tol=tolerance)
+        return LogisticRegression(C=C, tol=tolerance)
 
 
 class _Rival(_Logistic):

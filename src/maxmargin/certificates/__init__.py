@@ -6,11 +6,12 @@ from maxmargin.certificates.geometry import Geometry, linear_geometry
 from maxmargin.certificates.hard_margin import bracket_hard_margin, has_no_margin
 from maxmargin.certificates.kernel_gap import measure_kernel_gap, measure_pair_gaps
 from maxmargin.certificates.lasso_gap import LassoGap, measure_lasso_gap
-from maxmargin.certificates.logistic_gap import LogisticGap, measure_logistic_gap
+from maxmargin.certificates.logistic_gap import LogisticGap, measure_logistic_gap, measure_partitioned_logistic_gap
 from maxmargin.certificates.margin_bracket import MarginBracket, NotSeparableError, bracket_margin
 from maxmargin.certificates.mistake_bounds import MistakeBound, PerceptronRun, UpdateRule, bound_mistakes, mistake_bound
 from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multiclass_gap
-from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
+from maxmargin.certificates.multinomial_gap import MultinomialGap, measure_multinomial_gap
+from maxmargin.certificates.ridge_gap import RidgeGap, measure_partitioned_ridge_gap, measure_ridge_gap
 from maxmargin.certificates.svm_gap import (
     ClassificationGap,
     KKTClass,
@@ -33,6 +34,7 @@ __all__ = [
     "MarginBracket",
     "MistakeBound",
     "MulticlassGap",
+    "MultinomialGap",
     "NotSeparableError",
     "PerClass",
     "PerPair",
@@ -52,8 +54,11 @@ __all__ = [
     "measure_lasso_gap",
     "measure_logistic_gap",
     "measure_multiclass_gap",
+    "measure_multinomial_gap",
     "measure_pair_gaps",
     "measure_partitioned_gap",
+    "measure_partitioned_logistic_gap",
+    "measure_partitioned_ridge_gap",
     "measure_ridge_gap",
     "mistake_bound",
 ]

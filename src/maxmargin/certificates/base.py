@@ -83,16 +83,20 @@ class PerClass(Mapping[Any, Certificate]):
     """
 
     def __init__(self, certificates: Mapping[Any, Certificate]) -> None:
-        self._certificates = dict(certificates)
+        # Not a dictionary: files of other programs (skops) cannot have pairs as keys.
+        self._labels, self._proofs = list(certificates), list(certificates.values())
 
     def __getitem__(self, label: Any) -> Certificate:
-        return self._certificates[label]
+        try:
+            return self._proofs[self._labels.index(label)]
+        except ValueError:
+            raise KeyError(label) from None
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._certificates)
+        return iter(self._labels)
 
     def __len__(self) -> int:
-        return len(self._certificates)
+        return len(self._labels)
 
     @property
     def worst(self) -> Any:
@@ -100,7 +104,7 @@ class PerClass(Mapping[Any, Certificate]):
         return max(self.values(), key=lambda proof: proof.relative)  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._certificates!r})"
+        return f"{type(self).__name__}({dict(self)!r})"
 
     def __str__(self) -> str:
         return "\n".join(f"{label} against the rest: {proof}" for label, proof in self.items())

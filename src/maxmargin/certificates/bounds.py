@@ -74,8 +74,8 @@ class FeatureVector(NamedTuple):
 
     Attributes
     ----------
-    score_error : float
-        Upper bound on the error of every computed score w·phi(x_i).
+    score_error : float or ndarray of shape (n,)
+        Upper bound on the error of every computed score w·phi(x_i), or of each.
     squared_norm : float
         Upper bound on ||w||².
     shortest, longest : float
@@ -87,7 +87,7 @@ class FeatureVector(NamedTuple):
         than rounding. There is no feature space then, and nothing is proven in it.
     """
 
-    score_error: float
+    score_error: float | np.ndarray
     squared_norm: float
     shortest: float
     longest: float
@@ -116,17 +116,29 @@ def feature_vector(
     rounding = gamma(coefficients.size + 3)
     underflow = (coefficients.size + 4) * SMALLEST
     score_error = total * (entry_error + rounding * largest_entry) * (1.0 + OF_BOUNDS) + underflow
-    # ||w||² = sum_j beta_j f(x_j)
-    squared = float(coefficients @ scores)
-    squared_error = total * score_error + rounding * total * float(np.abs(scores).max(initial=0.0))
-    squared_error = squared_error * (1.0 + OF_BOUNDS) + underflow
-    # The exact value is not negative in a feature space, so that zero is a bound, too.
-    squared_norm = up(max(0.0, up(squared + squared_error)))
-    return FeatureVector(
+    w = FeatureVector(
         score_error=score_error,
-        squared_norm=squared_norm,
-        shortest=math.sqrt(max(0.0, squared - squared_error)) * (1.0 - 8.0 * UNIT),
-        longest=up(math.sqrt(squared_norm)),
+        squared_norm=math.inf,
+        shortest=0.0,
+        longest=math.inf,
         radius=up(math.sqrt(max(0.0, largest_entry))),
-        semidefinite=squared + squared_error >= 0.0 and float(diagonal.min(initial=0.0)) >= -entry_error,
+        semidefinite=float(diagonal.min(initial=0.0)) >= -entry_error,
+    )
+    return feature_vector_of_scores(w, coefficients, scores, total * score_error)
+
+
+def feature_vector_of_scores(
+    w: FeatureVector, coefficients: np.ndarray, scores: np.ndarray, off: float
+) -> FeatureVector:
+    """The bounds on ||w||² = sum_j beta_j f(x_j), where errors of the scores change the sum by at most ``off``."""
+    squared = float(coefficients @ scores)
+    sizes = sum_at_most(np.abs(coefficients) * np.abs(scores))
+    error = (off + gamma(coefficients.size + 3) * sizes) * (1.0 + OF_BOUNDS) + (coefficients.size + 4) * SMALLEST
+    # The exact value is not negative in a feature space, so that zero is a bound, too.
+    squared_norm = up(max(0.0, up(squared + error)))
+    return w._replace(
+        squared_norm=squared_norm,
+        shortest=math.sqrt(max(0.0, squared - error)) * (1.0 - 8.0 * UNIT),
+        longest=up(math.sqrt(squared_norm)),
+        semidefinite=w.semidefinite and squared + error >= 0.0,
     )

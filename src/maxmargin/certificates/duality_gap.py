@@ -6,6 +6,15 @@ from dataclasses import dataclass
 from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.rounding import up
 
+# Shares of the gap and of the value above which rounding errors are bounded more finely, which takes more passes.
+ROUNDING_SHARE = 0.1
+NEGLIGIBLE_ERROR = 1e-10
+
+
+def rounding_matters(rounding: float, primal: float, dual: float) -> bool:
+    """Whether bounds on rounding errors make up much of the gap, and are not negligible beside the value."""
+    return NEGLIGIBLE_ERROR * abs(primal) < rounding and ROUNDING_SHARE * (primal - dual) < rounding < math.inf
+
 
 @dataclass(frozen=True)
 class DualityGap(Certificate):

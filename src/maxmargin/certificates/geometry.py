@@ -188,7 +188,9 @@ def kernel_geometry(
         return Geometry(space, math.inf, np.empty(0), math.inf, 0.0)
     margins = np.empty(0)
     if w.shortest > 0.0:
-        margins = distances_at_least(problem.dataset.signs * scores - up(w.score_error), w.shortest, w.longest)
+        margins = distances_at_least(
+            problem.dataset.signs * scores - np.nextafter(w.score_error, np.inf), w.shortest, w.longest
+        )
     hull, total = w.radius, sum_at_least(np.abs(signed_alpha))
     if total > 0.0:
         hull = min(hull, up(w.longest / total))

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -83,6 +84,15 @@ def margin_at_least(problem: HardMarginProblem, w: np.ndarray, b: float) -> floa
     if computed > -error and not smallest > 0.0:
         smallest = max(smallest, _smallest_margin(problem, w, b, functional))
     return float(distances_at_least(smallest, shortest, longest))
+
+
+def margin_of_all_at_least(points: Any, w: np.ndarray, b: float, smallest: float) -> float:
+    """A lower bound on the smallest distance of rows in partitions, given the smallest y f(x) as computed."""
+    longest, shortest = length_at_most(w), length_at_least(w)
+    if shortest == 0.0 or not math.isfinite(longest):
+        return -math.inf
+    # The score is computed first, and b is added then.
+    return float(distances_at_least(smallest - score_error_at_most(points, w, b), shortest, longest))
 
 
 def _smallest_margin(problem: HardMarginProblem, w: np.ndarray, b: float, functional: np.ndarray) -> float:

@@ -9,11 +9,24 @@ from dataclasses import replace
 
 import numpy as np
 
+from maxmargin.certificates.accurate_expansion import accurate_expansion
 from maxmargin.certificates.base import Certificate
-from maxmargin.certificates.bounds import FeatureVector, distances_at_least, feature_vector
+from maxmargin.certificates.bounds import (
+    FeatureVector,
+    distances_at_least,
+    feature_vector,
+    feature_vector_of_scores,
+)
+from maxmargin.certificates.duality_gap import ROUNDING_SHARE, rounding_matters
 from maxmargin.certificates.margin_bracket import MarginBracket
 from maxmargin.certificates.rounding import UNIT, down, lower_bound, sum_at_least, sum_at_most, up
-from maxmargin.certificates.svm_gap import cost_of_imbalance, dual_terms_at_least, gap_with_classes, losses_at_most
+from maxmargin.certificates.svm_gap import (
+    SVMGap,
+    cost_of_imbalance,
+    dual_terms_at_least,
+    gap_with_classes,
+    losses_at_most,
+)
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.one_vs_one import PairProblems
 
@@ -70,18 +83,46 @@ def _from_scores(
     support = np.flatnonzero(beta)
     w = feature_vector(problem.diagonal, problem.entry_error, beta[support], scores[support])
     w = w._replace(semidefinite=w.semidefinite and not problem.may_be_indefinite)
+    found, matters = _judge(problem, beta, b, scores, w, moved)
+    if not matters or not w.semidefinite:
+        return found
+    fine = accurate_expansion(problem, support, beta[support])
+    if fine is None:
+        return found
+    off = sum_at_most(np.abs(beta) * fine.errors)
+    w = feature_vector_of_scores(w._replace(score_error=fine.errors), beta[support], fine.values[support], off)
+    finer, _ = _judge(problem, beta, b, fine.values, w, moved)
+    return found if _width(found) <= _width(finer) else finer
+
+
+def _width(certificate: Certificate) -> float:
+    if isinstance(certificate, MarginBracket):
+        return certificate.upper - certificate.lower
+    assert isinstance(certificate, SVMGap)
+    return certificate.gap
+
+
+def _judge(
+    problem: KernelSVMProblem, beta: np.ndarray, b: float, scores: np.ndarray, w: FeatureVector, moved: float
+) -> tuple[Certificate, bool]:
+    """The certificate, and whether rounding errors make up much of its gap."""
     # The model's coefficients are those of its own duals.
     own = w if moved == 0.0 else _moved_by(w, moved)
     if problem.hard:
-        return _bracket(problem, beta, scores + b, w, own)
+        bracket = _bracket(problem, beta, scores + b, w, own)
+        width = bracket.upper - bracket.lower
+        return bracket, w.longest > 0.0 and float(np.max(own.score_error)) > ROUNDING_SHARE * width * w.longest
     targets = float(np.abs(problem.loss.targets).max(initial=0.0))
     of_intercept = 3.0 * UNIT * (abs(b) + float(np.abs(scores).max(initial=0.0)) + targets)
-    lost = losses_at_most(problem.losses, scores + b, up(own.score_error + of_intercept))
-    primal = up(up(0.5 * own.squared_norm) + lost)
+    errors = np.nextafter(own.score_error + of_intercept, np.inf) + np.zeros(scores.size)
+    primal = up(up(0.5 * own.squared_norm) + losses_at_most(problem.losses, scores + b, errors))
     terms, sizes = dual_terms_at_least(problem.losses, beta)
     dual = down(terms - cost_of_imbalance(problem.losses, beta, w.longest, sizes, w.radius) - up(0.5 * w.squared_norm))
+    of_losses = problem.losses.C * float(problem.loss.weights @ errors)
+    of_norm = 0.5 * (w.squared_norm - w.shortest * w.shortest)
     gap = gap_with_classes(problem.losses, primal, dual if w.semidefinite else -math.inf, scores + b, beta)
-    return replace(gap, assumption=problem.kernel_facts.assumption) if w.semidefinite else gap
+    matters = rounding_matters(of_losses + of_norm, primal, dual)
+    return replace(gap, assumption=problem.kernel_facts.assumption) if w.semidefinite else gap, matters
 
 
 def _moved_by(w: FeatureVector, moved: float) -> FeatureVector:
@@ -89,7 +130,7 @@ def _moved_by(w: FeatureVector, moved: float) -> FeatureVector:
     length = up(moved * w.radius)
     longest = up(w.longest + length)
     return w._replace(
-        score_error=up(w.score_error + up(length * w.radius)),
+        score_error=np.nextafter(w.score_error + up(length * w.radius), np.inf),
         squared_norm=up(longest * longest),
         shortest=max(0.0, down(w.shortest - length)),
         longest=longest,
@@ -105,9 +146,9 @@ def _bracket(
     lower, upper = -math.inf, w.radius
     if own.shortest > 0.0:
         counted = problem.loss.weights > 0.0
-        error = up(own.score_error + 2.0 * UNIT * float(np.abs(scores).max(initial=0.0)))
-        smallest = float((problem.loss.targets * scores).min(where=counted, initial=math.inf)) - error
-        lower = float(distances_at_least(smallest, own.shortest, own.longest))
+        errors = own.score_error + 4.0 * UNIT * np.abs(scores)
+        smallest = float((problem.loss.targets * scores - errors).min(where=counted, initial=math.inf))
+        lower = float(distances_at_least(down(smallest), own.shortest, own.longest))
     sides = [side[side > 0.0] for side in (beta, -beta)]
     least, most = min(map(sum_at_least, sides)), max(map(sum_at_most, sides))
     if least > 0.0:

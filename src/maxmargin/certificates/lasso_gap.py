@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxmargin.certificates.base import Certificate
-from maxmargin.certificates.duality_gap import DualityGap
+from maxmargin.certificates.duality_gap import DualityGap, rounding_matters
 from maxmargin.certificates.rounding import SMALLEST, UNIT, down, sum_at_most, up, upper_bound
 from maxmargin.certificates.squared_errors import (
     Dual,
+    accurate_products_at_most,
     combination_of,
     dual_of,
     products_at_most,
@@ -62,13 +63,17 @@ def measure_lasso_gap(
         residuals = residuals_of(engine, w, b)
         penalty = up(lam * sum_at_most(np.abs(w)))
         primal = up(0.5 * squares_at_most(errors, w, b, residuals, 2.0 * penalty) + penalty)
-        point = dual_of(errors, residuals)
-        products = products_at_most(errors, point, combination_of(engine, point))
-        share = _best_share(point, lam, float(products.max(initial=0.0)))
-        # The dual point zero is feasible and has the value zero.
-        dual = max(0.0, down(down(share * point.gain) - up(0.5 * up(share * up(share * point.squares)))))
+        alpha, point = dual_of(errors, residuals)
+        computed = combination_of(engine, alpha)
+        products = products_at_most(errors, point, computed)
+        share, dual = _best_share(point, lam, products)
+        largest, of_rounding = float(products.max(initial=0.0)), float((products - np.abs(computed)).max(initial=0.0))
+        # Where the constraint holds back the dual point, its length, and its value with it, lose this share.
+        if 2.0 * share * largest > lam and rounding_matters(of_rounding / largest * primal, primal, dual):
+            products = np.fmin(products, accurate_products_at_most(errors, alpha))
+            share, dual = _best_share(point, lam, products)
         if dual_point is not None:
-            dual_point[:] = point.alpha if 0.0 < dual < math.inf else 0.0
+            dual_point[:] = alpha if 0.0 < dual < math.inf else 0.0
         if not (math.isfinite(primal) and math.isfinite(dual)):
             return LassoGap(upper_bound(primal), 0.0, unused=0)
         radius = up(math.sqrt(up(2.0 * up(primal - dual))))
@@ -77,10 +82,12 @@ def measure_lasso_gap(
     return LassoGap(primal, dual, unused=unused)
 
 
-def _best_share(point: Dual, lam: float, largest: float) -> float:
-    """The s that maximises the dual value of s alpha, among those that are dual feasible."""
-    # Zero is feasible, also where a product overflows.
+def _best_share(point: Dual, lam: float, products: np.ndarray) -> tuple[float, float]:
+    """The s that maximises the dual value of s alpha, among those that are dual feasible, and a bound on that value."""
+    largest = float(products.max(initial=0.0))
+    # Zero is feasible, also where a product overflows, and has the value zero.
     if not (point.gain > 0.0 and largest < math.inf):
-        return 0.0
+        return 0.0, 0.0
     share = point.gain / point.squares
-    return min(share, max(0.0, down(lam / largest))) if largest > 0.0 else share
+    share = min(share, max(0.0, down(lam / largest))) if largest > 0.0 else share
+    return share, max(0.0, down(down(share * point.gain) - up(0.5 * up(share * up(share * point.squares)))))

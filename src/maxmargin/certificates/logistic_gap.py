@@ -1,6 +1,7 @@
 """The duality gap of logistic regression; with C = inf, among hyperplanes up to a norm, or a proof of no minimum."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from maxmargin.certificates.bounds import (
     score_errors_at_most,
 )
 from maxmargin.certificates.duality_gap import DualityGap
-from maxmargin.certificates.passes import combination, scores, total_at_most
+from maxmargin.certificates.passes import ask_scores, combination, scores, set_zero, total_at_most
 from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
@@ -30,9 +31,11 @@ from maxmargin.certificates.rounding import (
     up,
     upper_bound,
 )
-from maxmargin.certificates.svm_gap import balancing_share
-from maxmargin.engine import Block, MemoryEngine, Threads
-from maxmargin.problems.logistic import LogisticProblem, certified_radius, sigmoid
+from maxmargin.certificates.svm_gap import Sides, balancing_share, merged_sides, sides_of, sides_of_block
+from maxmargin.engine import Block, Engine, MemoryEngine, Threads
+from maxmargin.engine.dask import DaskEngine, Handle
+from maxmargin.problems.logistic import LogisticProblem, certified_radius, falling_root, sigmoid
+from maxmargin.problems.partitioned import PartitionedProblem
 
 # Relative error of exponentials, logarithms and the few operations around them: about 128 units in the last place.
 OF_FUNCTIONS = 2.0**-46
@@ -118,7 +121,7 @@ class _DualPoint(NamedTuple):
     lower bound on the sum of the entropies after that.
     """
 
-    beta: np.ndarray
+    n_rows: int
     total: float
     share: float
     entropies: float
@@ -156,13 +159,17 @@ def measure_logistic_gap(
         reach = math.inf if problem.is_penalised else _reach(problem, w)
         primal = _primal_at_most(engine, w, b, score_error_at_most(problem.points, w, b))
         point = _dual_point(engine)
-        dual = _dual_by_rows(engine, point) if problem.is_penalised else _dual_by_columns(problem, point, reach)
+        beta = engine["beta"]
+        if problem.is_penalised:
+            dual = _dual_by_rows(problem, point, combination(engine, "beta"))
+        else:
+            dual = _dual_by_columns(problem, point, beta, reach)
         # The finer bounds take a pass over all entries: only where rounding makes up much of the gap.
         much = ROUNDING_SHARE * (primal.value - dual.value)
         if not primal.rounding <= much:
             primal = _primal_at_most(engine, w, b, score_errors_at_most(problem.points, w, b))
         if problem.is_penalised and not dual.rounding <= much:
-            dual = max(dual, _dual_by_columns(problem, point, reach))
+            dual = max(dual, _dual_by_columns(problem, point, beta, reach))
         margin = 0.0 if problem.is_penalised else _margin_at_least(problem, w, b, linear + b)
         freed = 0 if problem.is_penalised or separating is None else _points_freed(problem, *separating)
     # A hyperplane with an intercept is not feasible where the problem has none.
@@ -175,6 +182,47 @@ def measure_logistic_gap(
     return LogisticGap(value, bound, reach, margin, freed)
 
 
+def measure_partitioned_logistic_gap(
+    problem: PartitionedProblem, w: np.ndarray, b: float
+) -> tuple[LogisticGap, Handle]:
+    """Measure the same for a finite C where the rows lie in partitions; also return where the p_i are."""
+    logistic: LogisticProblem = problem.problem
+    engine = DaskEngine(logistic, problem.task.local)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        ask_scores(engine, "linear", w)
+        losses = engine.ask_all(_losses, b, score_error_at_most(logistic.points, w, b))
+        engine.allocate("centred", "others", "beta")
+        intercept = falling_root(lambda at: _derivatives(engine, at), b) if logistic.fit_intercept else 0.0
+        engine.do(_centre, intercept, writes=("centred",))
+        terms, sides = engine.ask_all(_dual_terms, writes=("others", "beta")), engine.ask_all(sides_of_block)
+        combined = combination(engine, "beta")
+        primal = _primal_of_sums(logistic, w, losses.value)
+        dual = _dual_by_rows(logistic, _point_of(logistic, terms.value, sides.value), combined)
+    feasible = b == 0.0 or logistic.fit_intercept
+    value = upper_bound(primal.value) if feasible else math.inf
+    bound = max(0.0, lower_bound(dual.value))
+    if bound == 0.0:
+        engine.do(set_zero, "others", writes=("others",))
+    return LogisticGap(value, bound, math.inf, 0.0, 0), engine["others"]
+
+
+def _derivatives(engine: Engine[LogisticProblem], b: float) -> tuple[float, float]:
+    derivative, curvature = engine.sum(_intercept_terms, b)
+    return float(derivative), float(curvature)
+
+
+def _intercept_terms(block: Block[LogisticProblem], b: float) -> np.ndarray:
+    """The negative derivative of the loss in the intercept, and its curvature."""
+    problem = block.problem
+    others = problem.others(block["linear"] + b)
+    first = float((problem.weights * problem.signs * others).sum())
+    return np.array([first, float((problem.weights * others * (1.0 - others)).sum())])
+
+
+def _centre(block: Block[LogisticProblem], b: float) -> None:
+    np.add(block["linear"], b, out=block["centred"])
+
+
 def _reach(problem: LogisticProblem, w: np.ndarray) -> float:
     """The norm up to which the bound is stated; zero where it overflows."""
     reach = certified_radius(w, problem.columns.deviations)
@@ -184,8 +232,12 @@ def _reach(problem: LogisticProblem, w: np.ndarray) -> float:
 def _primal_at_most(
     engine: MemoryEngine[LogisticProblem], w: np.ndarray, b: float, errors: np.ndarray | float
 ) -> _Bound:
-    problem, length = engine.problem, length_at_most(w)
-    sums = engine.map(_losses, b, errors)
+    return _primal_of_sums(engine.problem, w, engine.map(_losses, b, errors))
+
+
+def _primal_of_sums(problem: LogisticProblem, w: np.ndarray, sums: Sequence[tuple[float, float]]) -> _Bound:
+    """The objective, at most, given what ``_losses`` returns for all blocks."""
+    length = length_at_most(w)
     lost, rounding = (total_at_most(parts) for parts in zip(*sums, strict=True))
     squared_norm = up(0.5 * up(length * length)) if problem.is_penalised else 0.0
     return _Bound(up(squared_norm + up(problem.loss_factor * up(lost + rounding))), problem.loss_factor * rounding)
@@ -213,17 +265,25 @@ def _dual_point(engine: MemoryEngine[LogisticProblem]) -> _DualPoint:
     engine["centred"] = linear
     engine.allocate("others", "beta")
     sums = engine.map(_dual_terms)
+    return _point_of(problem, sums, [sides_of(engine["beta"])])
+
+
+def _point_of(
+    problem: LogisticProblem, sums: Sequence[tuple[float, float, float]], sides: Sequence[Sides]
+) -> _DualPoint:
+    """The dual point, given what ``_dual_terms`` returns for all blocks, and the sums of their duals by side."""
     at_least, at_most, total = zip(*sums, strict=True)
-    beta, entropies = engine["beta"], -total_at_most(-part for part in at_least)
-    underflow = 2.0 * beta.size * SMALLEST
+    merged = merged_sides(sides)
+    entropies = -total_at_most(-part for part in at_least)
+    underflow = 2.0 * merged.n_rows * SMALLEST
     # A product that underflows may be rounded up, too.
     entropies, total_size = down(entropies - underflow), total_at_most(total)
     if not problem.fit_intercept:
-        return _DualPoint(beta, total_size, 0.0, entropies)
+        return _DualPoint(merged.n_rows, total_size, 0.0, entropies)
     # The entropy is concave and zero at zero: scaling a side by 1 - share costs at most that share of it.
-    share = balancing_share(beta, rounded=up(4.0 * UNIT * total_size) + underflow)
+    share = balancing_share(merged, rounded=up(4.0 * UNIT * total_size) + underflow)
     lost = up(share * total_at_most(at_most) * (1.0 + OF_FUNCTIONS))
-    return _DualPoint(beta, total_size, share, down(entropies - lost))
+    return _DualPoint(merged.n_rows, total_size, share, down(entropies - lost))
 
 
 def _dual_terms(block: Block[LogisticProblem]) -> tuple[float, float, float]:
@@ -243,10 +303,10 @@ def _dual_terms(block: Block[LogisticProblem]) -> tuple[float, float, float]:
     )
 
 
-def _dual_by_rows(engine: MemoryEngine[LogisticProblem], point: _DualPoint) -> _Bound:
-    """The dual value for a finite C; rounding is bounded by the largest norm of a row."""
-    points, n_rows = engine.problem.points, point.beta.size
-    length, radius = length_at_most(combination(engine, "beta")), longest_row_at_most(points)
+def _dual_by_rows(problem: LogisticProblem, point: _DualPoint, combined: np.ndarray) -> _Bound:
+    """The dual value for a finite C, given X^T beta; rounding is bounded by the largest norm of a row."""
+    points, n_rows = problem.points, point.n_rows
+    length, radius = length_at_most(combined), longest_row_at_most(points)
     off = up(up(gamma(n_rows + 4) + point.share) * up(radius * point.total))
     # Products that underflow: beta_i x_ij, and beta_i = C c_i p_i.
     underflow = up(n_rows * points.n_columns * SMALLEST + up(4.0 * n_rows * SMALLEST * radius))
@@ -254,13 +314,13 @@ def _dual_by_rows(engine: MemoryEngine[LogisticProblem], point: _DualPoint) -> _
     return _Bound(down(point.entropies - up(0.5 * up(most * most))), off * most)
 
 
-def _dual_by_columns(problem: LogisticProblem, point: _DualPoint, reach: float) -> _Bound:
+def _dual_by_columns(problem: LogisticProblem, point: _DualPoint, beta: np.ndarray, reach: float) -> _Bound:
     """The same; rounding is bounded by the size of every column, centred where the layout allows.
 
     The duals sum to zero, so that centring changes nothing in exact arithmetic.
     """
-    columns, n_rows = problem.columns, point.beta.size
-    products = np.abs(columns.combination(point.beta))
+    columns, n_rows = problem.columns, point.n_rows
+    products = np.abs(columns.combination(beta))
     # |beta_i| <= C c_i, and a mean of sizes is at most their root mean square.
     most = up(problem.loss_factor * sum_at_most(problem.weights)) * (1.0 + 4.0 * gamma(n_rows + 16))
     off = up(gamma(n_rows + 8) + point.share) * most * columns.sizes * (1.0 + 8.0 * UNIT)

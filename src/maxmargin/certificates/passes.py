@@ -56,6 +56,11 @@ def _combination(block: Block[Any], name: str) -> np.ndarray:
     return points_of(block).combination(block[name])
 
 
+def set_zero(block: Block[Any], name: str) -> None:
+    """Set a vector to zero."""
+    block[name][:] = 0.0
+
+
 def total_at_most(parts: Iterable[float]) -> float:
     """An upper bound on the sum of the blocks' numbers."""
     total = 0.0

@@ -1,17 +1,18 @@
 """Bounds on sums of squared errors and on their dual points, rounding errors included."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin.certificates.accurate_products import accurate_combination
 from maxmargin.certificates.bounds import (
     absolute_scores_at_most,
-    frobenius_norm_at_most,
     longest_row_at_most,
     row_lengths_at_most,
 )
-from maxmargin.certificates.passes import combination, scores
+from maxmargin.certificates.passes import combination, scores, total_at_most
 from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
@@ -23,6 +24,7 @@ from maxmargin.certificates.rounding import (
     upper_bound,
 )
 from maxmargin.engine import MemoryEngine
+from maxmargin.problems.partitioned import ErrorSums
 from maxmargin.problems.squared_errors import SquaredErrors
 
 # Share of the value below which the rounding error is not bounded more finely, which would take another pass.
@@ -32,38 +34,67 @@ SUMMED_AT_ONCE = 128
 
 
 class Dual(NamedTuple):
-    r"""The dual point of residuals, alpha_i = m_i r_i, with bounds on its terms.
+    r"""The dual point of residuals, alpha_i = m_i r_i, by bounds on its terms.
 
     With an intercept, m_i / sum m times the sum of all alpha is subtracted, so that the exact sum is zero. This does
     not increase sum alpha_i²/m_i, and moves X^T alpha by the sum times a mean of the rows.
 
     Attributes
     ----------
-    alpha : ndarray of shape (n,)
-        As computed.
     imbalance : float
         Upper bound on the absolute sum of the computed alpha.
     gain : float
         Lower bound on alpha·y.
     squares : float
         Upper bound on sum alpha_i²/m_i.
+    length : float
+        Upper bound on the norm of alpha.
     """
 
-    alpha: np.ndarray
     imbalance: float
     gain: float
     squares: float
+    length: float
+
+
+class DualTerms(NamedTuple):
+    """Sums over the dual point of some rows, with ``alpha``·(y - c) for a number c.
+
+    Attributes
+    ----------
+    total, total_error : float
+        The computed sum of alpha, and a bound on its error.
+    gain, gain_error : float
+        The computed alpha·(y - c), and a bound on its error.
+    squares, length : float
+        As those of ``Dual``.
+    largest_target : float
+        The largest |y_i - c|.
+    """
+
+    total: float
+    total_error: float
+    gain: float
+    gain_error: float
+    squares: float
+    length: float
+    largest_target: float
 
 
 def squares_at_most(errors: SquaredErrors, w: np.ndarray, b: float, residuals: np.ndarray, penalty: float) -> float:
     """sum m_i r_i², at most, of residuals computed in float64; ``penalty`` is the other term of the objective."""
     points = errors.points
     about = float((errors.weighted(residuals) * residuals).sum())
-    coarse = _squares_given_sizes(errors, b, residuals, row_lengths_at_most(points) * length_at_most(w))
+    coarse = squares_by_lengths(errors, w, b, residuals)
     if coarse - about <= NEGLIGIBLE_ERROR * (about + penalty):
         return coarse
     # Where columns have very different sizes, another pass over the rows gives a much smaller bound.
     return min(coarse, _squares_given_sizes(errors, b, residuals, absolute_scores_at_most(points, w)))
+
+
+def squares_by_lengths(errors: SquaredErrors, w: np.ndarray, b: float, residuals: np.ndarray) -> float:
+    """The same, from the norms of the rows and of w."""
+    return _squares_given_sizes(errors, b, residuals, row_lengths_at_most(errors.points) * length_at_most(w))
 
 
 def _squares_given_sizes(errors: SquaredErrors, b: float, residuals: np.ndarray, sizes: np.ndarray) -> float:
@@ -74,32 +105,56 @@ def _squares_given_sizes(errors: SquaredErrors, b: float, residuals: np.ndarray,
     return sum_at_most((errors.weighted(largest) + SMALLEST) * largest * (1.0 + 16.0 * UNIT) + SMALLEST)
 
 
-def dual_of(errors: SquaredErrors, residuals: np.ndarray) -> Dual:
-    """The dual point of these residuals."""
+def dual_of(errors: SquaredErrors, residuals: np.ndarray) -> tuple[np.ndarray, Dual]:
+    """The dual point of these residuals, as computed, and its bounds."""
+    alpha, terms = dual_terms(errors, residuals, errors.mean(residuals), errors.target_mean)
+    return alpha, merged_dual(errors.has_intercept, [terms])
+
+
+def dual_terms(
+    errors: SquaredErrors, residuals: np.ndarray, mean: float, centre: float
+) -> tuple[np.ndarray, DualTerms]:
+    """The dual point of the residuals less their mean, and its sums; the centre is about the mean of the targets."""
     if errors.has_intercept:
-        residuals = residuals - errors.mean(residuals)
+        residuals = residuals - mean
     alpha = errors.weighted(residuals)
-    centre = errors.target_mean
     targets = errors.targets - centre
-    imbalance = upper_bound(_size_of_sum_at_most(alpha)) if errors.has_intercept else 0.0
+    total, total_error = _sum_between(alpha) if errors.has_intercept else (0.0, 0.0)
     # With a sum of zero, alpha·y is alpha·(y - c) for every c.
     products = np.abs(alpha) * np.abs(targets)
     off = up(gamma(alpha.size + 4) * sum_at_most(products)) + alpha.size * SMALLEST
-    off = up(off + up(imbalance * float(np.abs(targets).max(initial=0.0))))
-    gain = float(alpha @ targets) - off
     # alpha_i is m_i r_i, rounded once: alpha_i²/m_i is alpha_i r_i up to that rounding, without a division.
     squares = sum_at_most(np.abs(alpha) * np.abs(residuals) * (1.0 + 8.0 * UNIT) + 2.0 * SMALLEST)
-    return Dual(alpha, imbalance, gain - abs(gain) * 2.0 * UNIT, squares)
+    largest = float(np.abs(targets).max(initial=0.0))
+    return alpha, DualTerms(total, total_error, float(alpha @ targets), off, squares, length_at_most(alpha), largest)
 
 
-def _size_of_sum_at_most(values: np.ndarray) -> float:
-    """|sum of all values|, at most: short pieces are summed in float64, their sums exactly."""
+def merged_dual(has_intercept: bool, parts: Sequence[DualTerms]) -> Dual:
+    """The bounds of the dual point of all rows."""
+    totals, total_errors, gains, gain_errors, squares, lengths, largest = zip(*parts, strict=True)
+    imbalance = 0.0
+    if has_intercept:
+        whole = up(abs(exact_sum(np.array(totals))) * (1.0 + 4.0 * UNIT))
+        imbalance = upper_bound(up(whole + total_at_most(total_errors)))
+    off = up(total_at_most(gain_errors) + up(imbalance * max(largest)))
+    total = exact_sum(np.array(gains))
+    if len(parts) > 1:
+        off = up(off + 2.0 * UNIT * abs(total))
+    gain = total - off
+    return Dual(imbalance, gain - abs(gain) * 2.0 * UNIT, total_at_most(squares), length_at_most(np.array(lengths)))
+
+
+def _sum_between(values: np.ndarray) -> tuple[float, float]:
+    """The sum of all values and a bound on its error: short pieces are summed in float64, their sums exactly."""
+    if not values.size:
+        return 0.0, 0.0
     pieces = np.add.reduceat(values, np.arange(0, values.size, SUMMED_AT_ONCE))
-    off = gamma(SUMMED_AT_ONCE) * sum_at_most(np.abs(values))
-    return up(up(abs(exact_sum(pieces)) * (1.0 + 4.0 * UNIT)) + up(off))
+    total = exact_sum(pieces)
+    off = up(gamma(SUMMED_AT_ONCE) * sum_at_most(np.abs(values)))
+    return total, up(off + up(2.0 * UNIT * abs(total)))
 
 
-def products_at_most(errors: SquaredErrors, dual: Dual, combination: np.ndarray) -> np.ndarray:
+def products_at_most(errors: SquaredErrors | ErrorSums, dual: Dual, combination: np.ndarray) -> np.ndarray:
     """|x_j·alpha| of every column j, at most, given their computed combination X^T alpha.
 
     The bound holds for the exact alpha, whose sum is zero if there is an intercept.
@@ -113,7 +168,21 @@ def products_at_most(errors: SquaredErrors, dual: Dual, combination: np.ndarray)
     return (np.abs(combination) + lengths * off + 2.0 * n_rows * SMALLEST) * (1.0 + 8.0 * UNIT)
 
 
-def spreads_between(errors: SquaredErrors) -> tuple[np.ndarray, np.ndarray]:
+def accurate_products_at_most(errors: SquaredErrors, alpha: np.ndarray) -> np.ndarray:
+    """The same bound from products that are nearly exact, which takes several passes over the rows."""
+    products, off = accurate_combination(errors.points, alpha)
+    if errors.has_intercept:
+        # The share m_i / sum m of the sum is subtracted from each alpha_i, and so is that of the column's sum.
+        ones = np.ones(alpha.size) if errors.weights is None else errors.weights
+        imbalance, total = exact_sum(alpha), exact_sum(ones)
+        columns, of_columns = accurate_combination(errors.points, ones)
+        moved = columns * (imbalance / total)
+        products = products - moved
+        off = off + of_columns * abs(imbalance / total) + 16.0 * UNIT * (np.abs(moved) + np.abs(products))
+    return (np.abs(products) + off + 4.0 * SMALLEST) * (1.0 + 8.0 * UNIT)
+
+
+def spreads_between(errors: SquaredErrors | ErrorSums) -> tuple[np.ndarray, np.ndarray]:
     """Bounds on the spread of every column, (min over c of sum_i m_i (x_ij - c)²)^½; c = 0 without an intercept.
 
     They are far apart where the spread is small beside the mean, and most digits cancel.
@@ -126,7 +195,7 @@ def spreads_between(errors: SquaredErrors) -> tuple[np.ndarray, np.ndarray]:
     return least, np.sqrt(errors.squared_deviations + rounded) * (1.0 + 4.0 * UNIT)
 
 
-def _underflow_of_squares(errors: SquaredErrors) -> float:
+def _underflow_of_squares(errors: SquaredErrors | ErrorSums) -> float:
     """What sum_i m_i x_ij² loses to underflow, at most: SMALLEST in a square, times the weight, and in a product."""
     return up(2.0 * (errors.total_weight + errors.points.n_rows) * SMALLEST)
 
@@ -136,20 +205,24 @@ def residuals_of(engine: MemoryEngine[SquaredErrors], w: np.ndarray, b: float) -
     return engine.problem.targets - scores(engine, "scores", w, b)
 
 
-def combination_of(engine: MemoryEngine[SquaredErrors], dual: Dual) -> np.ndarray:
+def combination_of(engine: MemoryEngine[SquaredErrors], alpha: np.ndarray) -> np.ndarray:
     """X^T alpha, as computed."""
-    engine["alpha"] = dual.alpha
+    engine["alpha"] = alpha
     return combination(engine, "alpha")
 
 
-def squared_combination_at_most(engine: MemoryEngine[SquaredErrors], dual: Dual, negligible: float) -> float:
-    """||X^T alpha||², at most; bounded column by column where the rounding error may exceed ``negligible``."""
-    errors = engine.problem
-    off = up(gamma(dual.alpha.size + 8) * up(frobenius_norm_at_most(errors.points) * length_at_most(dual.alpha)))
-    off = up(off + dual.alpha.size * errors.points.n_columns * SMALLEST)
+def squared_combination_at_most(
+    errors: SquaredErrors | ErrorSums, dual: Dual, combined: np.ndarray, frobenius_norm: float, negligible: float
+) -> float:
+    """||X^T alpha||², at most, given X^T alpha as computed, and a bound on the norm of all entries of X.
+
+    It is bounded column by column where the rounding error may exceed ``negligible``.
+    """
+    n_rows = errors.points.n_rows
+    off = up(gamma(n_rows + 8) * up(frobenius_norm * dual.length))
+    off = up(off + n_rows * errors.points.n_columns * SMALLEST)
     if errors.has_intercept:
         off = up(off + up(dual.imbalance * longest_row_at_most(errors.points)))
-    combined = combination_of(engine, dual)
     computed = length_at_most(combined)
     if not off * (2.0 * computed + off) <= negligible:
         computed, off = length_at_most(products_at_most(errors, dual, combined)), 0.0

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.certificates.accurate_products import accurate_combination, accurate_scores
 from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.bounds import OF_BOUNDS, longest_row_at_most, score_error_at_most
-from maxmargin.certificates.duality_gap import DualityGap
+from maxmargin.certificates.duality_gap import DualityGap, rounding_matters
 from maxmargin.certificates.passes import ask_scores, combination, total_at_most
 from maxmargin.certificates.rounding import (
     SMALLEST,
@@ -27,7 +28,7 @@ from maxmargin.certificates.rounding import (
 from maxmargin.engine import Block, Engine, MemoryEngine, Threads
 from maxmargin.engine.dask import DaskEngine
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors, sums_of_sides
-from maxmargin.problems.partitioned import PartitionedSVM
+from maxmargin.problems.partitioned import PartitionedProblem
 
 # A dual within this share of its box of an end of the box is at that end: a few thousand roundings.
 AT_BOUND = 1e-9
@@ -151,7 +152,7 @@ def measure_gap(problem: LinearSVMProblem, w: np.ndarray, b: float, beta: np.nda
         return _gap_on_blocks(engine, w, b, float(np.abs(problem.loss.targets).max(initial=0.0)))
 
 
-def measure_partitioned_gap(problem: PartitionedSVM, w: np.ndarray, b: float, beta: Sequence[Any]) -> SVMGap:
+def measure_partitioned_gap(problem: PartitionedProblem, w: np.ndarray, b: float, beta: Sequence[Any]) -> SVMGap:
     """Measure the same where rows and duals lie in partitions; ``beta`` has one part a partition."""
     engine = DaskEngine(problem.problem, problem.task.local)
     engine.set_chunks("beta", beta)
@@ -185,9 +186,26 @@ def _gap_on_blocks(engine: Engine[LinearSVMProblem], w: np.ndarray, b: float, la
     error = up(score_error_at_most(problem.points, w, b) + of_targets)
     ask_scores(engine, "scores", w, b)
     losses, ratios = engine.ask_all(_losses, error), engine.ask_all(_ratios)
-    dual = _dual_at_least(engine, largest_target)
+    sums = _dual_sums(engine)
+    dual, of_dual = _dual_at_least(problem, sums, largest_target)
     primal = _primal_at_most(problem, w, b, total_at_most(losses.value))
+    of_losses = error * problem.C * float(problem.loss.weights.sum()) if isinstance(engine, MemoryEngine) else 0.0
+    if isinstance(engine, MemoryEngine) and rounding_matters(of_losses + of_dual, primal, dual):
+        # More exact products of the rows with w and with the duals: a few more passes.
+        lost = _losses_of_accurate_scores(problem, w, b, of_targets)
+        combined = accurate_combination(problem.points, engine["beta"])
+        sums = sums._replace(combined=combined.values, error=length_at_most(combined.errors))
+        primal = min(primal, _primal_at_most(problem, w, b, lost))
+        dual = max(dual, lower_bound(_dual_at_least(problem, sums, largest_target)[0]))
     return _with_classes(primal, dual, problem, engine.map(_classes, _bound_factors(ratios.value)))
+
+
+def _losses_of_accurate_scores(problem: LinearSVMProblem, w: np.ndarray, b: float, of_targets: float) -> float:
+    scores, errors = accurate_scores(problem.points, w)
+    scores += b
+    # Rounding of the intercept's sum and of the residual.
+    errors += 4.0 * UNIT * (np.abs(scores) + abs(b)) + of_targets
+    return upper_bound(losses_at_most(problem, scores, errors))
 
 
 def gap_with_classes(
@@ -225,16 +243,19 @@ def _classes(block: Block[LinearSVMProblem], factors: tuple[float, float]) -> _C
 def _classes_of(part: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray, factors: tuple[float, float]) -> _Classes:
     ends = _Ends(part, beta, *factors)
     classes = _rows_by_class(part, scores, ends)
-    n_zero, n_between, n_inside, wrong = (int(np.count_nonzero(classes == k)) for k in KKTClass)
+    # The first count is that of the rows of weight zero.
+    n_zero, n_between, n_inside, wrong = np.bincount(classes + 1, minlength=5)[1:].tolist()
     return _Classes(_kkt_violation(part, scores, ends), n_zero, n_between, n_inside + wrong, wrong)
 
 
 def _rows_by_class(part: LinearSVMProblem, scores: np.ndarray, ends: "_Ends") -> np.ndarray:
     """The KKT class of every row; -1 for rows of weight zero."""
     wrong = part.loss.targets * scores <= 0.0
-    bound = np.where(wrong, KKTClass.MISCLASSIFIED, KKTClass.INSIDE)
-    found = np.where(ends.at_bound, bound, np.where(ends.at_zero, KKTClass.OUTSIDE, KKTClass.ON_MARGIN))
-    return np.where(part.loss.weights > 0.0, found, -1).astype(np.int8)
+    classes = np.full(wrong.size, KKTClass.ON_MARGIN, dtype=np.int8)
+    classes[ends.at_zero] = KKTClass.OUTSIDE
+    np.add(wrong, np.int8(KKTClass.INSIDE), out=classes, where=ends.at_bound)
+    classes[part.loss.weights == 0.0] = -1
+    return classes
 
 
 def kkt_classes(problem: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray) -> np.ndarray:
@@ -357,12 +378,12 @@ def _losses(block: Block[LinearSVMProblem], error: float) -> float:
     return _losses_of(block.problem.part(block.rows), block["scores"], error)
 
 
-def losses_at_most(problem: LinearSVMProblem, scores: np.ndarray, error: float) -> float:
-    """The sum of all losses, at most, where scores are known up to ``error``."""
-    return total_at_most(_losses_of(part, scores[rows], error) for rows, part in problem.parts())
+def losses_at_most(problem: LinearSVMProblem, scores: np.ndarray, errors: np.ndarray) -> float:
+    """The sum of all losses, at most, where each score is known up to its error."""
+    return total_at_most(_losses_of(part, scores[rows], errors[rows]) for rows, part in problem.parts())
 
 
-def _losses_of(problem: LinearSVMProblem, scores: np.ndarray, error: float) -> float:
+def _losses_of(problem: LinearSVMProblem, scores: np.ndarray, error: np.ndarray | float) -> float:
     loss, residuals = problem.loss, problem.loss.targets - scores
     if math.isinf(loss.curvature):
         return math.inf
@@ -396,17 +417,34 @@ class _DualTerms(NamedTuple):
     total: float
 
 
-def _dual_at_least(engine: Engine[LinearSVMProblem], largest_target: float) -> float:
-    problem = engine.problem
-    radius, n_rows = longest_row_at_most(problem.points), engine.n_rows
-    blocks_terms, blocks_sides = engine.ask_all(_dual_terms), engine.ask_all(_sides)
+class _DualSums(NamedTuple):
+    """The sums over the duals that make up the dual value, and a bound on the error of ``combined``, X^T beta."""
+
+    terms: _DualTerms
+    sides: "Sides"
+    n_rows: int
+    combined: np.ndarray
+    error: float
+
+
+def _dual_sums(engine: Engine[LinearSVMProblem]) -> _DualSums:
+    blocks_terms, blocks_sides = engine.ask_all(_dual_terms), engine.ask_all(sides_of_block)
     combined = combination(engine, "beta")
-    terms, sides = _added(blocks_terms.value), _merged(blocks_sides.value)
-    error = up(up(gamma(sides.n_used + 4) * radius) * terms.total)
-    # Products that underflow, and bounds C c_i that do.
-    underflow = up(n_rows * SMALLEST * radius) + sides.n_used * problem.points.n_columns * SMALLEST
-    length = up(up(length_at_most(combined) + error) + underflow)
-    at_least = _terms_at_least(problem, terms, n_rows, largest_target)
+    terms, sides = _added(blocks_terms.value), merged_sides(blocks_sides.value)
+    points = engine.problem.points
+    error = up(up(gamma(sides.n_used + 4) * longest_row_at_most(points)) * terms.total)
+    underflow = sides.n_used * points.n_columns * SMALLEST
+    return _DualSums(terms, sides, engine.n_rows, combined, up(error + underflow))
+
+
+def _dual_at_least(problem: LinearSVMProblem, sums: _DualSums, largest_target: float) -> tuple[float, float]:
+    """The dual value, at least, and what of it the error of X^T beta takes."""
+    terms, sides, radius = sums.terms, sums.sides, longest_row_at_most(problem.points)
+    # Bounds C c_i that underflow.
+    underflow = up(sums.n_rows * SMALLEST * radius)
+    computed = length_at_most(sums.combined)
+    length = up(up(computed + sums.error) + underflow)
+    at_least = _terms_at_least(problem, terms, sums.n_rows, largest_target)
     if problem.has_free_intercept:
         at_least = down(at_least - _cost_of_imbalance(problem, sides, length, terms.sizes, radius))
     elif problem.has_intercept:
@@ -414,7 +452,7 @@ def _dual_at_least(engine: Engine[LinearSVMProblem], largest_target: float) -> f
             at_least
             - up(up(up(0.5 * up(sides.imbalance * sides.imbalance)) / problem.intercept_penalty) * (1.0 + 4.0 * UNIT))
         )
-    return down(at_least - up(0.5 * up(length * length)))
+    return down(at_least - up(0.5 * up(length * length))), sums.error * (computed + sums.error)
 
 
 def dual_terms_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[float, float]:
@@ -455,7 +493,7 @@ def _terms_at_least(problem: LinearSVMProblem, terms: _DualTerms, n_rows: int, l
     return down(down(terms.linear - off) - terms.squares)
 
 
-class _Sides(NamedTuple):
+class Sides(NamedTuple):
     """Sums over some duals, by which a sum of all that is not zero is judged.
 
     Attributes
@@ -486,19 +524,22 @@ class _Sides(NamedTuple):
         return up(whole * (1.0 + 4.0 * UNIT) + rounded)
 
 
-def _sides_of(beta: np.ndarray) -> _Sides:
+def sides_of(beta: np.ndarray) -> Sides:
+    """The sums over these duals."""
     used = int(np.count_nonzero(beta))
-    return _Sides(beta.size, used, sum_at_most(np.abs(beta)), (exact_sum(beta),), *sums_of_sides(beta))
+    return Sides(beta.size, used, sum_at_most(np.abs(beta)), (exact_sum(beta),), *sums_of_sides(beta))
 
 
-def _sides(block: Block[LinearSVMProblem]) -> _Sides:
-    return _sides_of(block["beta"])
+def sides_of_block(block: Block[Any]) -> Sides:
+    """The sums over the duals ``beta`` of a block."""
+    return sides_of(block["beta"])
 
 
-def _merged(blocks: Sequence[_Sides]) -> _Sides:
+def merged_sides(blocks: Sequence[Sides]) -> Sides:
+    """The sums over the duals of several blocks."""
     n_rows, n_used, totals, exact, above, below = zip(*blocks, strict=True)
     sums = tuple(value for values in exact for value in values)
-    return _Sides(sum(n_rows), sum(n_used), total_at_most(totals), sums, sum(above), sum(below))
+    return Sides(sum(n_rows), sum(n_used), total_at_most(totals), sums, sum(above), sum(below))
 
 
 def cost_of_imbalance(problem: LinearSVMProblem, beta: np.ndarray, length: float, sizes: float, radius: float) -> float:
@@ -507,26 +548,22 @@ def cost_of_imbalance(problem: LinearSVMProblem, beta: np.ndarray, length: float
     The dual terms lose at most the share of their sizes by which the side shrinks; w, of norm at most ``length``, moves
     by at most that share times R sum|beta_i|.
     """
-    return _cost_of_imbalance(problem, _sides_of(beta), length, sizes, radius)
+    return _cost_of_imbalance(problem, sides_of(beta), length, sizes, radius)
 
 
-def _cost_of_imbalance(problem: LinearSVMProblem, sides: _Sides, length: float, sizes: float, radius: float) -> float:
+def _cost_of_imbalance(problem: LinearSVMProblem, sides: Sides, length: float, sizes: float, radius: float) -> float:
     # A dual at C may exceed the exact C c_i by a rounding error.
     rounded = 0.0 if math.isinf(problem.loss.box_bound) else up(2.0 * UNIT * sides.total + sides.n_rows * SMALLEST)
-    share = _balancing_share(sides, rounded)
+    share = balancing_share(sides, rounded)
     moved = up(up(share * radius) * sides.total)
     return up(up(share * sizes) + up(moved * up(length + moved)))
 
 
-def balancing_share(beta: np.ndarray, rounded: float) -> float:
+def balancing_share(sides: Sides, rounded: float) -> float:
     """The share by which the heavier side has to shrink, at most, so that the sum is exactly zero.
 
     ``rounded`` bounds the error of the sum, where the duals themselves are rounded.
     """
-    return _balancing_share(_sides_of(beta), rounded)
-
-
-def _balancing_share(sides: _Sides, rounded: float) -> float:
     imbalance = up(sides.imbalance + rounded)
     heavier = down(max(sides.above, sides.below) * (1.0 - 2.0 * gamma(sides.n_rows + len(sides.exact))) - rounded)
     if sides.imbalance + rounded <= SMALLEST:

@@ -145,13 +145,14 @@ class LocalTargets(NamedTuple):
 
     def __call__(self, partition: Partition) -> tuple[np.ndarray, np.ndarray]:
         """The targets and weights."""
-        weights = np.ones(partition.points.n_rows) if partition.weights is None else partition.weights
+        # A byte for a sign, and nothing for equal weights: there may be more rows than fit in memory otherwise.
+        weights = np.broadcast_to(1.0, partition.points.n_rows) if partition.weights is None else partition.weights
         if self.classes is None:
             return partition.labels, weights
         codes = np.searchsorted(self.classes, partition.labels)
         if self.factors is not None:
             weights = weights * self.factors[codes]
-        return np.where(codes == self.positive, 1.0, -1.0), weights
+        return np.where(codes == self.positive, np.int8(1), np.int8(-1)), weights
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.blocks import row_blocks
-from maxmargin.data.rows import Matrix, Rows, as_dense, rows_of
+from maxmargin.data.rows import DenseRows, Matrix, Rows, aligned, as_dense, read_only, rows_of
 
 # Share of non-zero coefficients below which gathering their rows is cheaper than reading all rows.
 GATHER_SHARE = 0.02
@@ -16,6 +16,8 @@ GATHER_SHARE = 0.02
 DENSE_SHARE = 0.25
 # Number of columns above which empty columns are dropped, as in hashed features.
 WIDE = 1 << 18
+# Entries, rows and columns of data on which a run is one compiled call; beyond, BLAS, threads and working sets pay.
+SMALL_ENTRIES, SMALL_ROWS, SMALL_COLUMNS = 3 << 17, 1 << 14, 100
 
 
 class Points:
@@ -32,10 +34,25 @@ class Points:
         self.matrix = matrix
         self.n_rows, self.n_columns = matrix.shape
 
+    def __getstate__(self) -> Matrix:
+        # What is computed from the rows is not sent with them.
+        return self.matrix
+
+    def __setstate__(self, matrix: Matrix) -> None:
+        self.__init__(aligned(matrix))  # type: ignore[misc]
+
     @cached_property
     def rows(self) -> Rows:
         """The rows as the loops read them."""
         return rows_of(self.matrix)
+
+    @cached_property
+    def small_rows(self) -> DenseRows | None:
+        """The rows, dense and in float64, where the data are small; else None."""
+        few = self.n_rows <= SMALL_ROWS and self.n_columns <= SMALL_COLUMNS
+        if not few or self.n_rows * self.n_columns > SMALL_ENTRIES:
+            return None
+        return DenseRows(read_only(np.ascontiguousarray(as_dense(self.matrix), dtype=np.float64)))
 
     @cached_property
     def factor(self) -> Matrix:
@@ -48,6 +65,13 @@ class Points:
         """The rows without empty columns, where most of very many columns are empty; inner products stay the same."""
         columns = few_columns(self.matrix)
         return self if columns is None else Points(only_columns(self.matrix, columns))
+
+    def with_column(self, value: float) -> "Points":
+        """The rows with one more column, of constants."""
+        column = np.full((self.n_rows, 1), value, dtype=self.matrix.dtype)
+        if sp.issparse(self.matrix):
+            return Points(sp.csr_array(sp.hstack([self.matrix, sp.csr_array(column)], format="csr")))
+        return Points(np.hstack([self.matrix, column]))
 
     @cached_property
     def squared_norms(self) -> np.ndarray:

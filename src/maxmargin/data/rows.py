@@ -51,3 +51,18 @@ def read_only(array: np.ndarray) -> np.ndarray:
     view = array.view(np.ndarray)
     view.flags.writeable = False
     return view
+
+
+def aligned(values: Any) -> Any:
+    """An array, or sparse rows, whose numbers begin at multiples of their size; others are copied.
+
+    Messages between processes give arrays that do not. BLAS is not used for these, so that sums would have other bits.
+    """
+    if sp.issparse(values):
+        parts = values.data, values.indices, values.indptr
+        if all(part.flags.aligned for part in parts):
+            return values
+        copy = sp.csr_array(tuple(map(aligned, parts)), shape=values.shape)
+        copy.has_sorted_indices = copy.has_canonical_format = values.has_canonical_format
+        return copy
+    return values.copy() if isinstance(values, np.ndarray) and not values.flags.aligned else values

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from maxmargin.data.dataset import Dataset, LabelledPoints, TargetPoints
 from maxmargin.data.points import Points
-from maxmargin.data.rows import Matrix
+from maxmargin.data.rows import Matrix, aligned
 
 # Prefixes of the names of data-frame types that are not numeric.
 NOT_NUMBERS = (
@@ -62,13 +62,20 @@ def validate_training_data(
     class_weight: Any = None,
     classes: np.ndarray | None = None,
     reset: bool = True,
+    balances_rows: bool = False,
 ) -> LabelledPoints:
-    """Check X, y and the weights of a classifier's fit; ``classes`` are the possible labels, where they are known."""
+    """Check X, y and the weights of a classifier's fit; ``classes`` are the possible labels, where they are known.
+
+    ``balances_rows`` says that "balanced" class weights count the rows of the classes, not their weights.
+    """
     X, y = _rows_and_targets(estimator, X, y, reset)
     if classes is None:
         classes, codes = encode_labels(y)
     else:
         codes = _encode_as(classes, y)
+    if balances_rows and class_weight is not None:
+        per_class = compute_class_weight(class_weight, classes=classes, y=classes[codes])
+        class_weight = dict(zip(classes.tolist(), per_class, strict=True))
     weights = _weights(X, y, classes, codes, sample_weight, class_weight)
     return LabelledPoints(_measurable(Points(_canonical(X))), classes, codes, weights)
 
@@ -209,6 +216,11 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         whole = y.dtype.kind != "f" or (float(low).is_integer() and float(high).is_integer())
         if low != high and whole and bool(np.all(is_high | (y == low))):
             return np.array([low, high], dtype=y.dtype), is_high.astype(np.int8)
+        if y.dtype.kind != "f" or bool(np.all(y == np.floor(y))):
+            classes, codes = np.unique(y, return_inverse=True)
+            # scikit-learn's checks, which find nothing in such labels, warn where most rows have a label of their own.
+            if 2 * classes.size <= y.size:
+                return classes, codes
     _naming("y", check_classification_targets, y)
     try:
         return np.unique(y, return_inverse=True)
@@ -291,6 +303,7 @@ def validate_factors(name: str, value: float, weights: np.ndarray | None) -> Non
 
 def _canonical(X: Matrix) -> Matrix:
     """Add up duplicate entries of a sparse matrix, in a copy: norms would be wrong with them."""
+    X = aligned(X)
     if not sp.issparse(X):
         return X
     X = sp.csr_array(X)

@@ -85,11 +85,17 @@ class Engine(ABC, Generic[ProblemT]):
     ----------
     problem : object with points
     has_rounds : bool
-        Whether every answer costs a round of messages: several questions are then better asked at once.
+        Whether every answer costs a round of messages, or of reading: several questions are then better asked at once.
+    vectors_are_near : bool
+        Whether answers from the vectors alone, without entries of rows, cost little all the same.
+    largest_subset : float
+        The largest share of the rows of which a subset saves more than gathering it costs.
     """
 
     problem: ProblemT
     has_rounds: ClassVar[bool] = False
+    vectors_are_near: ClassVar[bool] = True
+    largest_subset: ClassVar[float] = 0.8
 
     @property
     @abstractmethod
@@ -105,10 +111,10 @@ class Engine(ABC, Generic[ProblemT]):
         """Add vectors over the rows, whose values are undefined."""
 
     @abstractmethod
-    def subset(self, mask: str, *names: str) -> "Engine[ProblemT]":
+    def subset(self, mask: str, *names: str, often: bool = False) -> "Engine[ProblemT]":
         """Return an engine for the rows where the vector ``mask`` is true, with copies of the vectors named.
 
-        It replaces the last subset by the same mask.
+        It replaces the last subset by the same mask. Rows that are read ``often`` may be copied to a faster place.
         """
 
     @abstractmethod

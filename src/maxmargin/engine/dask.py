@@ -17,9 +17,9 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from maxmargin.data.partitions import (
     is_collection,
     merge_summaries,
 )
+from maxmargin.data.rows import aligned
 from maxmargin.engine.base import Answer, Block, Engine, ProblemT
 from maxmargin.engine.memory import middle_of
 from maxmargin.engine.threads import Threads
@@ -70,11 +71,12 @@ class Allocate(NamedTuple):
 
 
 class Choose(NamedTuple):
-    """Make the subset of the rows where a mask is true, with copies of some vectors."""
+    """Make the subset of the rows where a mask is true, with copies of some vectors; its rows may be ``gathered``."""
 
     part: str
     mask: str
     names: tuple[str, ...]
+    gathered: bool = False
 
 
 class WriteBack(NamedTuple):
@@ -85,22 +87,48 @@ class WriteBack(NamedTuple):
     name: str
 
 
-Operation = Call | Allocate | Choose | WriteBack
+class Keep(NamedTuple):
+    """Drop all subsets, and all vectors but some, targets and weights."""
+
+    part: str
+    names: tuple[str, ...]
+
+
+Operation = Call | Allocate | Choose | WriteBack | Keep
 
 
 class Message(NamedTuple):
-    """What all partitions get in a round; the problem is without rows."""
+    """What all partitions get in a round.
+
+    Attributes
+    ----------
+    problem : the problem without rows
+    operations : tuple of Operation
+    in_place : bool, default=False
+        Whether vectors may be overwritten: they belong to no task that may be repeated.
+    gather : callable, optional
+        ``gather(points, rows)`` returns some rows as Points of their own, or None where they are not to be kept.
+    storage : object, optional
+        Where the vectors over all rows lie, if not each in an array of its own.
+    zeros : callable, optional
+        ``zeros(n_rows, dtype, name)`` makes a vector over all rows of the partition.
+    """
 
     problem: Any
     operations: tuple[Operation, ...]
+    in_place: bool = False
+    gather: Callable[[Any, np.ndarray], Any] | None = None
+    storage: Any = None
+    zeros: Callable[[int, str, str], np.ndarray] | None = None
 
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of a partition, and their vectors."""
+    """Rows of a partition, and their vectors; ``problem`` holds rows that were gathered, else None."""
 
     index: np.ndarray
     vectors: dict[str, np.ndarray]
+    problem: Any = None
 
 
 class State(NamedTuple):
@@ -117,34 +145,56 @@ def begin(checked: Any, local: LocalTargets) -> State:
     """The first vectors: targets and weights."""
     partition = checked[0]
     targets, weights = local(partition)
-    index = np.arange(partition.points.n_rows, dtype=np.uint32)
-    return State({"": Part(index, {"targets": targets, "row_weights": weights})}, [])
+    return State({"": Part(all_rows(partition.points.n_rows), {"targets": targets, "row_weights": weights})}, [])
+
+
+def all_rows(n_rows: int) -> np.ndarray:
+    """The numbers of all rows; the partitions of a process share one array."""
+    global _numbers
+    if n_rows > _numbers.size:
+        _numbers = np.arange(2 * n_rows, dtype=np.uint32)
+    return _numbers[:n_rows]
+
+
+_numbers = np.empty(0, dtype=np.uint32)
 
 
 def add_vector(state: State, name: str, values: Any) -> State:
     """Add a vector over all rows."""
     rows = state.parts[""]
-    values = np.ascontiguousarray(values, dtype=np.float64)
+    # A copy: vectors may be written to.
+    values = np.array(values, dtype=np.float64)
     if values.shape != rows.index.shape:
         raise ValueError(f"{name} has {values.size} entries in a partition of {rows.index.size} rows.")
     return State({"": Part(rows.index, {**rows.vectors, name: values})}, [])
 
 
 def run_round(checked: Any, state: State, message: Message) -> State:
-    """Run the operations on a partition; the vectors of the state before stay as they are."""
-    parts = {key: Part(part.index, dict(part.vectors)) for key, part in state.parts.items()}
+    """Run the operations on a partition; the vectors of the state before stay as they are, unless ``in_place``."""
+    parts = {
+        key: replace(
+            part, index=aligned(part.index), vectors={name: aligned(values) for name, values in part.vectors.items()}
+        )
+        for key, part in state.parts.items()
+    }
     whole = parts[""].vectors
     points = checked[0].points
-    problem = message.problem.of_block(points, whole["targets"], whole["row_weights"])
+    targets, weights = (np.ascontiguousarray(whole[name], dtype=np.float64) for name in ("targets", "row_weights"))
+    problem = message.problem.of_block(points, targets, weights)
     # Vectors of this round, which may be written to.
-    new: set[tuple[str, str]] = set()
+    new = {(key, name) for key, part in parts.items() for name in part.vectors} if message.in_place else set()
     answers: list[Any] = []
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         for operation in message.operations:
             index, vectors = parts[operation.part].index, parts[operation.part].vectors
             if isinstance(operation, Allocate):
                 for name in operation.names:
-                    vectors[name] = np.zeros(index.size, dtype=operation.dtype)
+                    elsewhere = message.zeros if operation.part == "" else None
+                    vectors[name] = (
+                        np.zeros(index.size, dtype=operation.dtype)
+                        if elsewhere is None
+                        else elsewhere(index.size, operation.dtype, name)
+                    )
                     new.add((operation.part, name))
             elif isinstance(operation, Choose):
                 chosen = np.flatnonzero(vectors[operation.mask])
@@ -153,9 +203,19 @@ def run_round(checked: Any, state: State, message: Message) -> State:
                 for stale in [key for key in parts if key == child or key.startswith(child + "/")]:
                     del parts[stale]
                 new = {(key, name) for key, name in new if key in parts} | {(child, name) for name in copies}
-                parts[child] = Part(index[chosen], copies)
+                parts[child] = Part(index[chosen], copies, parts[operation.part].problem)
+                if operation.gathered and message.gather is not None and parts[child].problem is None:
+                    rows = message.gather(points, index[chosen])
+                    if rows is not None:
+                        own = message.problem.of_block(rows, targets[index[chosen]], weights[index[chosen]])
+                        parts[child] = Part(np.arange(chosen.size, dtype=np.uint32), copies, own)
+            elif isinstance(operation, Keep):
+                parts = {"": parts[""]}
+                for name in vectors.keys() - {"targets", "row_weights", *operation.names}:
+                    del vectors[name]
             elif isinstance(operation, WriteBack):
-                merged = vectors[operation.name].copy()
+                merged = vectors[operation.name]
+                merged = merged if (operation.part, operation.name) in new else merged.copy()
                 merged[vectors[operation.mask]] = parts[_child(operation.part, operation.mask)].vectors[operation.name]
                 vectors[operation.name] = merged
                 new.add((operation.part, operation.name))
@@ -164,10 +224,22 @@ def run_round(checked: Any, state: State, message: Message) -> State:
                     if (operation.part, name) not in new:
                         vectors[name] = vectors[name].copy()
                         new.add((operation.part, name))
-                answer = operation.task(Block(problem, index, vectors), *operation.arguments)
+                own = parts[operation.part].problem
+                block = Block(problem if own is None else own, index, vectors)
+                answer = operation.task(block, *map(aligned, operation.arguments))
                 if operation.answers:
                     answers.append([answer] if operation.answers == "list" else answer)
     return State(parts, answers)
+
+
+def changes_vectors(message: Message) -> bool:
+    """Whether a round leaves other vectors behind."""
+    return any(not isinstance(operation, Call) or operation.writes for operation in message.operations)
+
+
+def has_answers(message: Message) -> bool:
+    """Whether something is added up in a round."""
+    return any(isinstance(operation, Call) and operation.answers for operation in message.operations)
 
 
 def ask_round(checked: Any, state: State, message: Message) -> list[Any]:
@@ -222,7 +294,14 @@ class Executor:
     ----------
     rounds, bytes_sent, bytes_received : int
         Counted over the whole fit: messages to the partitions, and answers of the partitions.
+    vectors_are_near : bool
+        Whether the vectors over the rows lie in this process, so that rounds without entries of rows cost little.
+    largest_subset : float
+        The largest share of the rows of which a subset saves more than it costs.
     """
+
+    vectors_are_near: ClassVar[bool] = False
+    largest_subset: ClassVar[float] = Engine.largest_subset
 
     def __init__(self, n_threads: int = 1) -> None:
         self.n_threads = n_threads
@@ -238,6 +317,22 @@ class Executor:
         """Call a function with the entries of every partition; return the results, or where they will be."""
         with Threads(self.n_threads) as threads:
             return threads.run([partial(function, *entries) for entries in zip(*columns, strict=True)])
+
+    def run_round(
+        self, partitions: Sequence[Any], states: list[Any], message: Message
+    ) -> tuple[list[Any], Sequence[Any]]:
+        """Run the operations of a message on all partitions; return the new states, and the sums of the answers."""
+        messages = [self.share(message)] * len(partitions)
+        if changes_vectors(message):
+            states = self.each(run_round, partitions, states, messages)
+            found = self.each(answers_of, states) if has_answers(message) else []
+        else:
+            found = self.each(ask_round, partitions, states, messages)
+        return states, self.added(found) if has_answers(message) else []
+
+    def new_storage(self) -> Any:
+        """A place for the vectors over all rows, None for arrays of their own."""
+        return None
 
     def share(self, message: Message) -> Any:
         """Make a message known to all partitions."""
@@ -404,12 +499,16 @@ def load_partitions(
     return merge_summaries(points, summaries, of_classes=of_classes, class_weight=class_weight, classes=classes)
 
 
-def partitions_of(name: str, collection: Any) -> list[Any]:
-    """The partitions as delayed objects; the columns of X have to lie in one of them."""
+def partitions_of(name: str, collection: Any, *, optimized: bool = True) -> list[Any]:
+    """The partitions as delayed objects; the columns of X have to lie in one of them.
+
+    Where they become part of another Dask array, which is optimised as a whole, they are not to be optimised before:
+    that would give one key two meanings.
+    """
     chunks = getattr(collection, "chunks", None)
     if chunks is not None and len(chunks) == 2 and len(chunks[1]) > 1:
         raise ValueError(f"{name} has its columns in {len(chunks[1])} chunks: use {name}.rechunk({{1: -1}}).")
-    delayed = collection.to_delayed()
+    delayed = collection.to_delayed(optimize_graph=optimized)
     return list(np.ravel(delayed) if isinstance(delayed, np.ndarray) else delayed)
 
 
@@ -434,9 +533,10 @@ class _Rows:
         self.problem = problem.without_rows()
         self.executor = self.points.executor
         partitions = self.points.partitions
-        self.states = self.executor.each(begin, partitions, [local] * len(partitions))
+        self.states = list(self.executor.each(begin, partitions, [local] * len(partitions)))
         self.queue: list[Operation] = []
         self.answers: list[Answer] = []
+        self.storage = self.executor.new_storage()
 
     def call(self, part: str, task: Callable[..., Any], arguments: Any, writes: tuple[str, ...], kind: str) -> Answer:
         self.queue.append(Call(part, task, arguments, writes, kind))
@@ -452,19 +552,16 @@ class _Rows:
         if not operations:
             return
         executor, partitions = self.executor, self.points.partitions
-        message = Message(self.problem, operations)
-        messages = [executor.share(message)] * len(partitions)
-        changes = any(not isinstance(operation, Call) or operation.writes for operation in operations)
-        if changes:
-            self.states = executor.each(run_round, partitions, self.states, messages)
-            found = executor.each(answers_of, self.states) if answers else []
-        else:
-            found = executor.each(ask_round, partitions, self.states, messages)
+        self.states, totals = executor.run_round(
+            partitions, self.states, Message(self.problem, operations, storage=self.storage)
+        )
         executor.rounds += 1
         executor.bytes_sent += len(partitions) * size_of(operations)
         if answers:
-            totals = executor.added(found)
-            executor.bytes_received += len(partitions) * size_of(totals)
+            asked = [operation for operation in operations if isinstance(operation, Call) and operation.answers]
+            for operation, total in zip(asked, totals, strict=True):
+                # A list has one entry for every partition, a sum came from each of them.
+                executor.bytes_received += size_of(total) * (len(partitions) if operation.answers == "sum" else 1)
             for answer, total in zip(answers, totals, strict=True):
                 answer.fill(total)
 
@@ -482,6 +579,11 @@ class DaskEngine(Engine[ProblemT]):
     """
 
     has_rounds = True
+
+    @property
+    def vectors_are_near(self) -> bool:  # type: ignore[override]
+        """Whether the vectors lie in this process."""
+        return bool(self._rows.executor.vectors_are_near)
 
     def __init__(self, problem: ProblemT, local: LocalTargets) -> None:
         self.problem = problem
@@ -511,9 +613,18 @@ class DaskEngine(Engine[ProblemT]):
         """Add vectors of zeros."""
         self._rows.queue.append(Allocate(self._part, names, np.dtype(dtype).str))
 
-    def subset(self, mask: str, *names: str) -> "DaskEngine[ProblemT]":
+    def keep(self, *names: str) -> None:
+        """Drop all vectors but these, and all subsets."""
+        self._rows.queue.append(Keep(self._part, names))
+
+    @property
+    def largest_subset(self) -> float:  # type: ignore[override]
+        """The largest share of the rows of which a subset saves more than it costs."""
+        return float(self._rows.executor.largest_subset)
+
+    def subset(self, mask: str, *names: str, often: bool = False) -> "DaskEngine[ProblemT]":
         """Return an engine for the rows where the vector ``mask`` is true, with copies of the vectors named."""
-        self._rows.queue.append(Choose(self._part, mask, names))
+        self._rows.queue.append(Choose(self._part, mask, names, often))
         engine: DaskEngine[ProblemT] = DaskEngine.__new__(DaskEngine)
         engine.problem, engine._rows, engine._part = self.problem, self._rows, _child(self._part, mask)
         return engine
@@ -550,6 +661,19 @@ class DaskEngine(Engine[ProblemT]):
         return self._rows.call(self._part, task, arguments, writes, "list")
 
 
+def seconds_per_pass(points: PartitionedPoints) -> float:
+    """Measure the time in which all partitions compute scores and a combination of their rows."""
+    executor, began = points.executor, time.perf_counter()
+    executor.fetch(executor.each(_read_rows, points.partitions))
+    executor.rounds += 1
+    return time.perf_counter() - began
+
+
+def _read_rows(checked: Any) -> None:
+    points = checked[0].points
+    points.combination(points.scores(np.ones(points.n_columns)))
+
+
 def dask_array(executor: Executor, rows: Sequence[Sequence[Any]], counts: Sequence[int]) -> Any:
     """A Dask array whose rows are vectors over the partitions, which stay where they are."""
     chunks = [executor.as_chunk(chunk) for chunk in executor.each(stack_vectors, *rows)]
@@ -581,8 +705,10 @@ def chunks_of(vector: Any, executor: Executor, counts: Sequence[int]) -> list[An
 
 def size_of(value: Any) -> int:
     """About the bytes of numbers in a message."""
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "nbytes"):
         return int(value.nbytes)
+    if hasattr(value, "indptr"):
+        return size_of([value.data, value.indices, value.indptr])
     if isinstance(value, (list, tuple)):
         return sum(map(size_of, value))
     return 0 if isinstance(value, str) or callable(value) else 8

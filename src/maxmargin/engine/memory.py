@@ -60,7 +60,7 @@ class MemoryEngine(Engine[ProblemT]):
         for name in names:
             self[name] = np.empty(self.n_rows, dtype=dtype)
 
-    def subset(self, mask: str, *names: str) -> "MemoryEngine[ProblemT]":
+    def subset(self, mask: str, *names: str, often: bool = False) -> "MemoryEngine[ProblemT]":  # noqa: ARG002
         """Return an engine for the rows where the vector ``mask`` is true, with copies of the vectors named."""
         chosen = np.flatnonzero(self[mask])
         engine = MemoryEngine(self.problem, self.threads, self.index[chosen])

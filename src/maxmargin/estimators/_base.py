@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -21,6 +21,7 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 import maxmargin
@@ -35,17 +36,24 @@ from maxmargin.data import (
     validate_training_data,
 )
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.block_source import is_block_source
 from maxmargin.data.partitions import PartitionedData, is_collection
 from maxmargin.engine import Threads
+from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
 from maxmargin.estimators._progress import FitProgress, solve_in_time
+from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.reconciliation import Goal, reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, interrupt_handler
+from maxmargin.solvers.core.checkpoint import TaskRecord, active_record
 
 # Entries of a pass whose time is measured: about a millisecond.
 ENTRIES_TO_MEASURE = 1 << 18
-# What a certificate takes apart from passes over the rows.
-SECONDS_PER_TASK = 1e-3
+# What a certificate takes apart from passes over the rows, and one in the feature space of a kernel.
+SECONDS_PER_TASK, SECONDS_PER_KERNEL_TASK = 2e-4, 1e-3
+
+# Parameters of these types are compared by value: what was found valid once need not be checked again.
+PLAIN_TYPES = (bool, int, float, str, type(None))
 
 # A solver: problem, options, monitor and start to result.
 Solve = Callable[..., Any]
@@ -88,6 +96,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     # The time of a certificate, in passes over the rows (scores, and a combination), as measured.
     _certificate_passes = 12.0
 
+    # Entries from which on tasks run in threads.
+    _entries_worth_a_thread: ClassVar[int] = ENTRIES_PER_BLOCK
+
     # What to do where a status is a failure; None where it is not.
     _advice_when_stalled: str | None = None
     _advice_when_separable: str | None = None
@@ -95,7 +106,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     # Whether Dask collections are taken, and what to do where they are not.
     _takes_collections: ClassVar[bool] = False
     _advice_for_collections: ClassVar[str] = (
-        "compute the collections first, or some of their rows; LinearSVC and LinearSVR learn from collections"
+        "compute the collections first, or some of their rows; LinearSVC, LinearSVR, LogisticRegression, Ridge and "
+        "BayesianRegression learn from collections"
     )
     # What to do where there is no model at all, because the classes are not separable; None where there is one.
     _advice_without_solution: str | None = None
@@ -105,13 +117,38 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    # Parameters, which scikit-learn inspects and checks anew at every fit: that takes as long as a small fit.
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return list(cls._names_of_parameters())
+
+    @classmethod
+    @cache
+    def _names_of_parameters(cls) -> tuple[str, ...]:
+        return tuple(super()._get_param_names())
+
+    def _validate_params(self) -> None:
+        parameters = [(name, getattr(self, name)) for name in self._names_of_parameters()]
+        if all(type(value) in PLAIN_TYPES for _, value in parameters):
+            kind: Any = type(self)
+            _validate_plain(kind, tuple((name, type(value).__name__, value) for name, value in parameters))
+        else:
+            super()._validate_params()
+
     # The template.
 
     def _fit(self, X: Any, y: Any, sample_weight: Any = None, **start: Any) -> Self:
         """Fit a copy, and take over its attributes; ``start`` are further arguments of ``_starts``."""
         self._check_parameters()
+        record = active_record.get()
+        X, y = self._blocks_or_arrays(X, y)
         if is_collection(X) or is_collection(y):
             self._check_collections(X)
+            if record is not None:
+                raise ValueError(
+                    "Fits on Dask collections and stores write no checkpoints: their vectors stay with the blocks."
+                )
         model = self._without_fit()
         model._freeze_parameters()
         deadline = None if self.max_time is None else time.perf_counter() + self.max_time
@@ -124,10 +161,16 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             self._refuse_other_features(model)
             starts: Sequence[Any] = self._starts(tasks, **start)
             refuse_bad_starts(starts)
-            attempt: Attempt | None = (starts, model._options(tasks))
+            options = model._options(tasks)
+            if record is not None:
+                options = record.begin(model, data, starts, options)
+            attempt: Attempt | None = (starts, options)
+            n_attempts = 0
             while attempt is not None:
                 seconds = None if deadline is None else max(0.0, deadline - time.perf_counter())
-                results = self._solve_tasks_of(model, tasks, problems, attempt, seconds, stop_requested)
+                of_task = None if record is None else partial(record.task, n_attempts)
+                results = self._solve_tasks_of(model, tasks, problems, attempt, seconds, stop_requested, of_task)
+                n_attempts += 1
                 model._set_attributes(tasks, results)
                 checked = model._refuse_not_finite()
                 model._certify_results(tasks, problems, results)
@@ -135,8 +178,12 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
                 attempt = model._finer_attempt(problems, results, attempt) if in_time else None
             model.status_ = worst([result.status for result in results])
             model._finish(tasks, problems, results)
+            if isinstance(data, PartitionedData):
+                model._count_rounds(data)
             model._refuse_not_finite(checked)
             self._take_over(model)
+            if record is not None:
+                record.end(model.status_)
             model._report()
         return self
 
@@ -148,6 +195,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         attempt: Attempt,
         seconds: float | None,
         stop_requested: threading.Event,
+        record_of: Callable[[int], TaskRecord] | None = None,
     ) -> list[Any]:
         """Solve every task, several at once where there are several; the bits do not depend on how many."""
         starts, options = attempt
@@ -159,12 +207,15 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             # However long a certificate takes, half of the time is for the model.
             seconds = max(0.0, seconds - min(certificates, 0.5 * seconds) - (time.perf_counter() - before))
         with model._solving(problems, options) as (solve, at_once):
-            at_once = self._at_once(tasks.n_tasks) if at_once is None else min(tasks.n_tasks, at_once)
+            at_once = self._at_once(tasks) if at_once is None else min(tasks.n_tasks, at_once)
             began = time.perf_counter()
 
             def run(k: int, start: Any, share: float | None) -> Any:
                 limit = None if share is None else time.perf_counter() - began + share
                 monitor = Monitor(limit, progress.of_task(k), stop_requested, began, per_entry)
+                if record_of is not None and start is starts[k]:
+                    # The first run of the task, not one in the time that others left.
+                    monitor.record_of_task = record_of(k)
                 reserves[k] = 0.0
                 result = solve(problems[k], options, monitor, start)
                 reserves[k] = monitor.reserve
@@ -172,7 +223,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
             progress.begin()
             results = solve_in_time(run, starts, seconds, at_once, lambda: sum(reserves))
-            progress.end()
+            progress.end(results)
         return results
 
     def _certify_results(self, tasks: Tasks, problems: Sequence[Any], results: Sequence[Any]) -> None:
@@ -209,7 +260,19 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _in_memory(self) -> Self:
         """The model with all of its vectors in this process."""
-        return self
+        gathered = {name: np.asarray(value) for name, value in vars(self).items() if is_collection(value)}
+        if not gathered:
+            return self
+        model = copy(self)
+        model.__dict__.update(gathered)
+        return model
+
+    def _count_rounds(self, data: PartitionedData) -> None:
+        """Set, and print with ``verbose``, what a fit on partitions has sent."""
+        executor = data.points.executor
+        self.rounds_ = executor.rounds
+        if getattr(self, "verbose", 0):
+            print(f"[{type(self).__name__}] {executor.describe()}")
 
     def _refuse_other_features(self, model: Self) -> None:
         """A warm start needs the columns of the last fit."""
@@ -239,32 +302,46 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _check_collections(self, X: Any) -> None:
         """Refuse Dask collections, or parameters that do not go with them."""
-        name = type(self).__name__
+        name, rows = type(self).__name__, kind_of_rows(X)
         if not self._takes_collections:
             raise TypeError(f"{name} does not take Dask collections: {self._advice_for_collections}.")
-        if not is_collection(X):
+        if not lies_elsewhere(X):
             raise TypeError("y is a Dask collection, and X is not: give both as collections, or none.")
         if getattr(self, "warm_start", False):
-            raise ValueError(f"{name} has no warm start on Dask collections: set warm_start=False.")
+            raise ValueError(f"{name} has no warm start on {rows}: set warm_start=False.")
+
+    def _blocks_or_arrays(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """X and y; of blocks, which hold their targets, arrays that are mapped where the model does not take blocks."""
+        if not is_block_source(X):
+            return X, y
+        if y is not None:
+            raise TypeError("X holds its targets, as a store does: leave y out, or give X and y as arrays.")
+        if self._takes_collections:
+            self._check_collections(X)
+            return X, None
+        return X.arrays, X.targets
 
     def _in_partitions(self, method: str, X: Any, n_outputs: int | None = None, dtype: Any = np.float64) -> Any:
-        """The results of a method for Dask collections, as a Dask array that is computed later."""
-        from maxmargin.estimators._collections import in_partitions
+        """The results of a method for Dask collections, as a Dask array that is computed later; for blocks, now."""
+        from maxmargin.estimators._collections import in_blocks, in_partitions
 
         check_is_fitted(self)
+        if is_block_source(X):
+            return in_blocks(self, method, X)
         self._check_collections(X)
         return in_partitions(self, method, X, n_outputs, dtype)
 
     def _load(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> PartitionedData:
-        """Check Dask collections, where they are; ``reset`` sets the number and names of the columns."""
+        """Check Dask collections or blocks, where they are; ``reset`` sets the number and names of the columns."""
         from maxmargin.engine.dask import load_partitions
+        from maxmargin.engine.disk import load_blocks
 
-        if y is None:
+        stored = is_block_source(X)
+        if y is None and not stored:
             raise ValueError(f"{type(self).__name__}.fit requires y to be passed, but the target y is None.")
         of_classes = isinstance(self, ClassifierMixin)
-        data = load_partitions(
-            X,
-            y,
+        load = partial(load_blocks, X) if stored else partial(load_partitions, X, y)
+        data = load(
             sample_weight,
             of_classes=of_classes,
             class_weight=getattr(self, "class_weight", None),
@@ -273,7 +350,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         )
         if reset:
             self.n_features_in_ = data.points.n_columns
-            names = getattr(X, "columns", None)
+            names = X.feature_names if stored else getattr(X, "columns", None)
             if names is not None and all(isinstance(name, str) for name in names):
                 self.feature_names_in_ = np.asarray(names, dtype=object)
         elif data.points.n_columns != self.n_features_in_:
@@ -331,7 +408,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     @contextmanager
     def _solving(self, problems: Sequence[Any], options: Any) -> Iterator[tuple[Solve, int | None]]:  # noqa: ARG002
         """Yield the solver of all problems, and how many it may solve at once, None for ``n_jobs``."""
-        yield self._solver(problems[0]), None
+        yield self._solver(problems[0]), 1 if isinstance(problems[0], PartitionedProblem) else None
 
     @abstractmethod
     def _set_attributes(self, tasks: Any, results: Sequence[Any]) -> None:
@@ -340,7 +417,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:
         """Compute the certificate from data and fitted attributes alone."""
         jobs = [partial(self._certify_task, k, problem) for k, problem in enumerate(problems)]
-        with Threads(self._at_once(len(jobs))) as threads:
+        with Threads(self._at_once(tasks)) as threads:
             proofs = threads.run(jobs, alike=False)
         return proof_or_per_class(getattr(tasks, "classes", ()), proofs)
 
@@ -350,12 +427,15 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         A certificate reads the rows a known number of times: the time of one pass is measured.
         """
         points = tasks.points
+        if isinstance(tasks, PartitionedData):
+            from maxmargin.engine.dask import seconds_per_pass
+
+            return self._certificate_passes * seconds_per_pass(points) * tasks.n_tasks, 0.0
         n_rows = min(points.n_rows, 1 + int(ENTRIES_TO_MEASURE / max(1.0, points.entries_per_row)))
         some, began = Points(points.matrix[:n_rows]), time.perf_counter()
         some.combination(some.scores(np.ones(points.n_columns)))
         of_pass = (time.perf_counter() - began) * points.n_rows / n_rows
-        at_once = min(tasks.n_tasks, self._n_threads())
-        return (SECONDS_PER_TASK + self._certificate_passes * of_pass) * tasks.n_tasks / at_once, 0.0
+        return (SECONDS_PER_TASK + self._certificate_passes * of_pass) * tasks.n_tasks / self._at_once(tasks), 0.0
 
     @abstractmethod
     def _certify_task(self, k: int, problem: Any) -> Certificate:
@@ -378,9 +458,11 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     def _n_threads(self) -> int:
         return effective_n_jobs(getattr(self, "n_jobs", None))
 
-    def _at_once(self, n_tasks: int) -> int:
-        """How many of so many tasks run at a time; one task asks for no threads, which costs a small fit much."""
-        return 1 if n_tasks == 1 else min(n_tasks, self._n_threads())
+    def _at_once(self, tasks: Tasks) -> int:
+        """How many tasks run at a time: one of a few rows is so short that threads would wait for the interpreter."""
+        points = tasks.points
+        is_small = points.n_rows * points.entries_per_row < self._entries_worth_a_thread
+        return 1 if is_small or tasks.n_tasks == 1 else min(tasks.n_tasks, self._n_threads())
 
     def _most_steps(self) -> int | None:
         """The largest number of iterations, if there is one."""
@@ -401,6 +483,22 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         if advice is not None:
             name = type(self).__name__
             warn_user(f"{name}: {advice}. The model is usable as it is. Proven: {self.certificate_}", LimitWarning)
+
+
+@lru_cache(maxsize=1024)
+def _validate_plain(kind: Any, parameters: tuple[tuple[str, str, Any], ...]) -> None:
+    values = {name: value for name, _, value in parameters}
+    validate_parameter_constraints(kind._parameter_constraints, values, caller_name=kind.__name__)
+
+
+def kind_of_rows(X: Any) -> str:
+    """What X is called in messages."""
+    return "the blocks of a store" if is_block_source(X) else "Dask collections"
+
+
+def lies_elsewhere(X: Any) -> bool:
+    """Whether X is a Dask collection, or read block by block."""
+    return is_collection(X) or is_block_source(X)
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
@@ -430,8 +528,11 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
 
     classes_: np.ndarray
 
+    # Whether class_weight="balanced" counts the rows of the classes, or adds up their weights.
+    _balances_rows: ClassVar[bool] = False
+
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        if is_collection(X):
+        if lies_elsewhere(X):
             data = self._load(X, y, sample_weight)
             present = data.classes[data.class_weights > 0.0]
             if len(present) < 2:
@@ -439,12 +540,17 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
                 raise ValueError(f"y has {which}; give rows of at least two classes.")
             return data
         labelled = validate_training_data(
-            self, X, y, sample_weight=sample_weight, class_weight=getattr(self, "class_weight", None)
+            self,
+            X,
+            y,
+            sample_weight=sample_weight,
+            class_weight=getattr(self, "class_weight", None),
+            balances_rows=self._balances_rows,
         )
         return validate_labels(labelled)
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        if is_collection(X):
+        if lies_elsewhere(X):
             return self._load(X, y, sample_weight, reset=False)
         return validate_training_data(
             self,
@@ -454,6 +560,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
             class_weight=getattr(self, "class_weight", None),
             classes=self.classes_,
             reset=False,
+            balances_rows=self._balances_rows,
         )
 
     @abstractmethod
@@ -471,13 +578,13 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
         -------
         ndarray of shape (n,)
         """
-        if is_collection(X):
+        if lies_elsewhere(X):
             return self._in_partitions("predict", X, dtype=self.classes_.dtype)
         scores = self.decision_function(X)
         chosen = (scores >= 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[chosen]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Compute the share of the rows, in their weights, that are classified correctly.
 
         Parameters
@@ -490,6 +597,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
         -------
         float; of Dask collections, a Dask array without axes
         """
+        if is_block_source(X):
+            return super().score(X, X.targets if y is None else y, sample_weight)
         if not is_collection(X):
             return super().score(X, y, sample_weight)
         from maxmargin.estimators._collections import accuracy, score_in_partitions
@@ -504,7 +613,7 @@ class LinearClassifier(CertifiedClassifier):
     coef_: np.ndarray
     intercept_: np.ndarray
     dual_coef_: np.ndarray
-    n_iter_: int
+    n_iter_: Any
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Compute f(x) = w·x + b.
@@ -518,7 +627,7 @@ class LinearClassifier(CertifiedClassifier):
         ndarray of shape (n,), or (n, n_classes) for more than two classes
         """
         check_is_fitted(self)
-        if is_collection(X):
+        if lies_elsewhere(X):
             n_tasks = self.coef_.shape[0]
             return self._in_partitions("decision_function", X, None if n_tasks == 1 else n_tasks)
         scores = validate_points(self, X).scores(self.coef_.T) + self.intercept_
@@ -538,16 +647,16 @@ class CertifiedRegressor(RegressorMixin, CertifiedModel):
     """What all regressions share: real targets."""
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        if is_collection(X):
+        if lies_elsewhere(X):
             return self._load(X, y, sample_weight)
         return validate_targets(self, X, y, sample_weight=sample_weight)
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        if is_collection(X):
+        if lies_elsewhere(X):
             return self._load(X, y, sample_weight, reset=False)
         return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Compute the coefficient of determination.
 
         Parameters
@@ -560,6 +669,8 @@ class CertifiedRegressor(RegressorMixin, CertifiedModel):
         -------
         float; of Dask collections, a Dask array without axes
         """
+        if is_block_source(X):
+            return super().score(X, X.targets if y is None else y, sample_weight)
         if not is_collection(X):
             return super().score(X, y, sample_weight)
         from maxmargin.estimators._collections import r_squared, score_in_partitions
@@ -586,9 +697,22 @@ class LinearRegressor(CertifiedRegressor):
         ndarray of shape (n,)
         """
         check_is_fitted(self)
-        if is_collection(X):
+        if lies_elsewhere(X):
             return self._in_partitions("predict", X)
         return validate_points(self, X).scores(self.coef_) + self.intercept_
+
+
+def distributed_vectors(points: Any, handles: Sequence[Any]) -> Any:
+    """Vectors over the rows of partitions, one a task: a Dask array whose chunks stay where they are, or an array."""
+    from maxmargin.engine.dask import dask_array
+
+    chunks = [handle.chunks() for handle in handles]
+    if not points.executor.vectors_are_near:
+        return dask_array(points.executor, chunks, points.row_counts)
+    found = np.empty((len(chunks), points.n_rows))
+    for parts, vector in zip(chunks, found, strict=True):
+        np.concatenate(parts, out=vector)
+    return found
 
 
 def seed_of(random_state: Any) -> int:

@@ -1,11 +1,13 @@
-"""Dask collections as the data of an estimator: predictions and scores that are computed later, where the rows are."""
+"""Dask collections and blocks on disk as the data of an estimator: predictions and scores, where the rows are."""
 
+import warnings
 from collections.abc import Callable
 from copy import copy
 from typing import Any
 
 import numpy as np
 
+from maxmargin.data.block_source import BlockSource
 from maxmargin.data.partitions import is_collection
 from maxmargin.engine.dask import array_of_chunks, partitions_of
 
@@ -27,7 +29,7 @@ def in_partitions(model: Any, method: str, X: Any, n_outputs: int | None = None,
     """
     import dask
 
-    parts = partitions_of("X", X)
+    parts = partitions_of("X", X, optimized=False)
     # The lengths of a data frame's partitions are not known.
     counts = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(parts)
     shape = () if n_outputs is None else (n_outputs,)
@@ -37,17 +39,33 @@ def in_partitions(model: Any, method: str, X: Any, n_outputs: int | None = None,
     return array_of_chunks(pieces, (tuple(counts), *((size,) for size in shape)), 0, dtype)
 
 
+def in_blocks(model: Any, method: str, source: BlockSource) -> np.ndarray:
+    """The results of a method, block by block."""
+    with warnings.catch_warnings():
+        # The names of the columns were compared once.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        _refuse_other_names(model, source)
+        blocks = map(source.read_rows, range(len(source.block_rows)))
+        return np.concatenate([np.asarray(getattr(model, method)(rows)) for rows in blocks])
+
+
+def _refuse_other_names(model: Any, source: BlockSource) -> None:
+    names, own = getattr(model, "feature_names_in_", None), source.feature_names
+    if names is not None and own is not None and list(names) != own:
+        raise ValueError("X has columns of other names than the model was fitted to.")
+
+
 def score_in_partitions(model: Any, X: Any, y: Any, sample_weight: Any, measure: Callable[..., Any]) -> Any:
     """A score that is computed later: ``measure`` of every partition, merged by its method ``merged`` and ``score``."""
     import dask.array as da
 
     import dask
 
-    columns = [partitions_of("X", X)]
+    columns = [partitions_of("X", X, optimized=False)]
     for name, values in (("y", y), ("sample_weight", sample_weight)):
         if values is not None and not is_collection(values):
             raise TypeError(f"X is a Dask collection, and {name} is not: give {name} with the partitions of X.")
-        columns.append([None] * len(columns[0]) if values is None else partitions_of(name, values))
+        columns.append([None] * len(columns[0]) if values is None else partitions_of(name, values, optimized=False))
         if len(columns[-1]) != len(columns[0]):
             raise ValueError(
                 f"X has {len(columns[0])} partitions and {name} has {len(columns[-1])}: give both the same."

@@ -12,7 +12,6 @@ from numbers import Real
 from typing import Any, NoReturn
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from maxmargin.certificates import (
@@ -25,6 +24,7 @@ from maxmargin.certificates import (
     measure_lasso_gap,
     measure_logistic_gap,
     measure_multiclass_gap,
+    measure_multinomial_gap,
     measure_ridge_gap,
 )
 from maxmargin.certificates.recovered_duals import (
@@ -50,6 +50,7 @@ from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.linear_svm import LOSSES, REGRESSION_LOSSES, LinearSVMProblem, SVMLoss, hinge, weights_of
 from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.problems.margins import validate_coefficients
+from maxmargin.problems.multinomial import MultinomialProblem
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 
 # Measure the certificate of one task, given its data and its number.
@@ -283,23 +284,24 @@ def _on_all_rows(model: Any, n_rows: int) -> np.ndarray:
 
 
 def _certify_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
-    if len(model.classes_) > 2:
-        _refuse(model, "the multinomial problem of several classes is another one; fit one class against the rest")
     # "elasticnet" with an l1_ratio of zero is the same as "l2".
     penalty = getattr(model, "penalty", "deprecated")
     if penalty == "l1" or (getattr(model, "l1_ratio", None) or 0.0) > 0.0:
         _refuse(model, "an l1 penalty is another problem; the l2 penalty is covered")
     labelled = _labelled(model, X, y, sample_weight)
-    dataset = next(labelled.tasks())
     coef, intercept = _hyperplanes(model)
-    C = math.inf if penalty is None else float(np.squeeze(getattr(model, "C_", getattr(model, "C", 1.0))))
+    C = math.inf if penalty is None else float(np.ravel(getattr(model, "C_", getattr(model, "C", 1.0)))[0])
+    if len(model.classes_) > 2:
+        weights = weights_of(labelled.points, labelled.weights)
+        sizes = len(model.classes_), C, bool(model.fit_intercept)
+        joint = MultinomialProblem(labelled.points, labelled.codes, weights, *sizes)
+        return measure_multinomial_gap(joint, coef, np.array(intercept))
+    dataset = next(labelled.tasks())
     points, w, b, has_intercept = dataset.points, coef[0], float(intercept[0]), bool(model.fit_intercept)
     if has_intercept and model.solver == "liblinear":
         # LIBLINEAR's penalised intercept: the coefficient of a column of constants.
         scaling = float(model.intercept_scaling)
-        column, stack = np.full((points.n_rows, 1), scaling), sp.hstack if sp.issparse(points.matrix) else np.hstack
-        stacked = stack([points.matrix, column])
-        points = Points(sp.csr_array(stacked) if sp.issparse(stacked) else stacked)
+        points = points.with_column(scaling)
         w, b, has_intercept = np.append(w, b / scaling), 0.0, False
     weights = weights_of(points, dataset.weights)
     return measure_logistic_gap(LogisticProblem(points, dataset.signs, weights, C, has_intercept), w, b)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.data import Points, Tasks, as_dense
 from maxmargin.data.points import only_columns
-from maxmargin.estimators._base import SECONDS_PER_TASK, Attempt, certificates_of, one_or_all
+from maxmargin.estimators._base import SECONDS_PER_KERNEL_TASK, Attempt, certificates_of, one_or_all
 from maxmargin.estimators._kernels import (
     KERNEL_CONSTRAINTS,
     KernelModel,
@@ -22,6 +22,7 @@ from maxmargin.estimators._kernels import (
     refuse_bad_gram,
     seconds_per_entry,
 )
+from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel, Linear
@@ -34,7 +35,7 @@ from maxmargin.solvers.linear.hard_margin import gap_of_width
 SHARE_OF_TOL = 0.9
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class KernelSVM(KernelModel, RegularizedModel):
     """Parameters, options and attributes that kernel support vector classification and regression share."""
 
@@ -109,7 +110,9 @@ class KernelSVM(KernelModel, RegularizedModel):
         self._kernel = make_kernel(self, data.points)
 
     def _certificate_seconds(self, tasks: Tasks) -> tuple[float, float]:
-        return SECONDS_PER_TASK * tasks.n_tasks, seconds_per_entry(self._kernel, tasks.points.narrow, self._n_threads())
+        return SECONDS_PER_KERNEL_TASK * tasks.n_tasks, seconds_per_entry(
+            self._kernel, tasks.points.narrow, self._n_threads()
+        )
 
     def _most_steps(self) -> int | None:
         # Steps on pairs are counted, and callbacks are called after blocks of them.

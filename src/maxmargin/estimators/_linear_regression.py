@@ -1,8 +1,7 @@
 """What linear regressions with squared errors share."""
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -11,8 +10,12 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from maxmargin.certificates.duality_gap import DualityGap
+from maxmargin.certificates.ridge_gap import measure_partitioned_ridge_gap
 from maxmargin.certificates.rounding import gamma
-from maxmargin.estimators._base import LinearRegressor
+from maxmargin.data.partitions import PartitionedTask
+from maxmargin.estimators._base import LinearRegressor, distributed_vectors
+from maxmargin.estimators._parameters import estimator
+from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 from maxmargin.reconciliation import Goal
 from maxmargin.solvers.core import Result
@@ -26,7 +29,7 @@ NEGLIGIBLE_GAP = 1e-9
 SMALLEST_PENALTY, LARGEST_PENALTY = 1e-100, 1e200
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class LinearRegression(LinearRegressor):
     """Validation, prediction, attributes and reconciliation of linear regressions with squared errors."""
 
@@ -44,7 +47,7 @@ class LinearRegression(LinearRegressor):
     random_state = 0
 
     # The dual point, of which the certificate states the value.
-    _private_attributes = ("_dual_point",)
+    _private_attributes: ClassVar[tuple[str, ...]] = ("_dual_point",)
 
     _parameter_constraints: ClassVar[dict] = {
         "fit_intercept": ["boolean"],
@@ -54,15 +57,17 @@ class LinearRegression(LinearRegressor):
         "verbose": ["verbose"],
     }
 
-    _advice_when_stalled = "the gap stopped shrinking above tol: rescale the columns of X, raise lam, or raise tol"
+    _advice_when_stalled = "the gap stopped shrinking above tol: rescale the columns of X, or raise the penalty or tol"
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Solve to a relative duality gap of ``tol``, and certify it.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
+            Ridge and BayesianRegression also take a Dask array or data frame, with y and sample_weight in its
+            partitions.
         y : array of numbers of shape (n,)
         sample_weight : array of shape (n,), optional
             Factors on the squared errors: a weight of 2 is the same as the row given twice.
@@ -79,8 +84,12 @@ class LinearRegression(LinearRegressor):
         self.n_iter_ = max(1, result.n_iter)
         self.history_ = result.history
 
-    def _certify(self, tasks: Any, problems: Sequence[SquaredErrors | RidgeProblem | LassoProblem]) -> Any:
+    def _certify(self, tasks: Any, problems: Sequence[Any]) -> Any:
         problem = problems[0]
+        if isinstance(problem, PartitionedProblem):
+            proof, handle = measure_partitioned_ridge_gap(self._penalised(problem), self.coef_, self.intercept_)
+            self._dual_point = distributed_vectors(tasks.points, [handle])[0]
+            return proof
         counted = (problem if isinstance(problem, SquaredErrors) else problem.errors).points.n_rows
         self._dual_point = np.zeros(counted)
         certificate = super()._certify(tasks, problems)
@@ -89,6 +98,17 @@ class LinearRegression(LinearRegressor):
             point, self._dual_point = self._dual_point, np.zeros(tasks.points.n_rows)
             self._dual_point[np.flatnonzero(tasks.weights)] = point
         return certificate
+
+    def _penalised(self, problem: PartitionedProblem) -> PartitionedProblem:
+        """The problem that a gap is measured for, where the rows are in partitions."""
+        return problem
+
+    def _errors(self, data: Any) -> Any:
+        """The squared errors on checked data."""
+        if isinstance(data, PartitionedTask):
+            points: Any = data.points
+            return SquaredErrors(points, np.empty(0), np.empty(0), self.fit_intercept)
+        return SquaredErrors.of(data, self.fit_intercept)
 
     def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
         self.objective_ = self.certificate_.primal
@@ -99,7 +119,7 @@ class LinearRegression(LinearRegressor):
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         """The relative gap means nothing where the objective is a rounding error: then the problem is solved."""
-        if problem is None:
+        if problem is None or isinstance(problem, PartitionedProblem):
             return Goal(self.tol, lambda proof: proof.dual <= 0.0 and proof.gap <= NEGLIGIBLE_GAP)
         return Goal(self.tol, lambda proof: self._is_rounding_error(problem, proof.primal))
 
@@ -119,24 +139,31 @@ class LinearRegression(LinearRegressor):
         )
 
 
-def penalty_from_prior(model: Any, first: str, second: str, combine: Callable[[float, float], float]) -> float:
-    """Return ``model.lam``, or the penalty that two parameters of the prior determine; one where none is given."""
-    given = {name: getattr(model, name) for name in (first, second) if getattr(model, name) is not None}
-    if model.lam is not None:
-        if given:
-            raise ValueError(f"lam is given, and so is {' and '.join(given)}: set lam, or {first} and {second}.")
+def penalty_given(
+    model: Any, first: str, second: str, combine: Callable[[float, float], float], unit: Any = 1.0
+) -> Any:
+    """The penalty lambda of ``model.alpha`` times ``unit``, of ``model.lam``, or of two parameters of the prior.
+
+    Without any of them it is that of alpha = 1; two of them together are refused.
+    """
+    prior = {name: getattr(model, name) for name in (first, second) if getattr(model, name) is not None}
+    given = [name for name in ("alpha", "lam", *prior) if getattr(model, name) is not None]
+    choice = f"set alpha, or lam, or {first} and {second}"
+    if len(given) > 1 and given != [first, second]:
+        raise ValueError(f"{given[0]} is given, and so is {' and '.join(given[1:])}: {choice}.")
+    if len(prior) == 1:
+        missing = second if first in prior else first
+        raise ValueError(f"{given[0]} is given without {missing}: {choice}.")
+    if prior:
+        penalty: Any = combine(float(prior[first]), float(prior[second]))
+    elif model.lam is not None:
         penalty = float(model.lam)
-    elif not given:
-        penalty = 1.0
-    elif len(given) == 1:
-        (name,) = given
-        missing = second if name == first else first
-        raise ValueError(f"{name} is given without {missing}: set both, or lam.")
     else:
-        penalty = combine(float(given[first]), float(given[second]))
-    if (penalty != 0.0 and not SMALLEST_PENALTY <= penalty <= LARGEST_PENALTY) or math.isnan(penalty):
+        penalty = (1.0 if model.alpha is None else np.asarray(model.alpha, dtype=np.float64)) * unit
+    inside = (np.asarray(penalty) == 0.0) | ((penalty >= SMALLEST_PENALTY) & (penalty <= LARGEST_PENALTY))
+    if not np.all(inside):
         raise ValueError(
-            f"lam, or what {first} and {second} make of it, must be between {SMALLEST_PENALTY:g} and "
+            f"lam, or what alpha, or {first} and {second} make of it, must be between {SMALLEST_PENALTY:g} and "
             f"{LARGEST_PENALTY:g}; it is {penalty!r}."
         )
-    return penalty
+    return penalty if np.ndim(penalty) else float(penalty)

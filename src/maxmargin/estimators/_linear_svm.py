@@ -3,8 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,14 +12,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.certificates import SVMGap, measure_partitioned_gap
 from maxmargin.data import TargetPoints, Tasks
-from maxmargin.data.partitions import PartitionedData, PartitionedTask, is_collection
-from maxmargin.engine.threads import ENTRIES_PER_BLOCK
-from maxmargin.estimators._base import Solve, one_or_all
+from maxmargin.data.block_source import is_block_source
+from maxmargin.data.partitions import PartitionedData, PartitionedTask
+from maxmargin.estimators._base import Solve, distributed_vectors, kind_of_rows, one_or_all
+from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss, weights_of
-from maxmargin.problems.partitioned import PartitionedSVM
+from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.solvers.core import Result, warm_start
 from maxmargin.solvers.linear import auto, crammer_singer, partitioned
 from maxmargin.solvers.linear.hard_margin import gap_of_width
@@ -31,11 +31,11 @@ SOLVERS_OF_PROBLEMS: dict[type, Solve] = {
     LinearSVMProblem: auto.solve,
     CrammerSingerProblem: crammer_singer.solve,
     HardMarginProblem: decision.solve,
-    PartitionedSVM: partitioned.solve,
+    PartitionedProblem: partitioned.solve,
 }
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class LinearSVM(RegularizedModel):
     """Parameters, solvers and attributes that linear support vector classification and regression share."""
 
@@ -44,6 +44,7 @@ class LinearSVM(RegularizedModel):
     fit_intercept: bool = True
     penalize_intercept: bool = False
     intercept_scaling: float = 1.0
+    dual: Any = "auto"
     tol: float = 1e-4
     solver: str = "auto"
     selection: str = "random"
@@ -65,6 +66,7 @@ class LinearSVM(RegularizedModel):
         "fit_intercept": ["boolean"],
         "penalize_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
+        "dual": ["boolean", StrOptions({"auto"})],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "solver": [StrOptions(set(SOLVERS))],
         "selection": [StrOptions(set(SELECTIONS))],
@@ -94,13 +96,15 @@ class LinearSVM(RegularizedModel):
 
     def _check_collections(self, X: Any) -> None:
         super()._check_collections(X)
+        rows = kind_of_rows(X)
         if math.isinf(self.C):
-            raise ValueError("C=inf, the hard margin, is not solved on Dask collections: use a large C.")
+            advice = ", or fit its arrays, fit(store.X, store.y)" if is_block_source(X) else ""
+            raise ValueError(f"C=inf, the hard margin, is not solved on {rows}: use a large C{advice}.")
         for name, only in (("solver", ("auto", "newton")), ("selection", ("random",)), ("multi_class", ("ovr",))):
             if getattr(self, name, only[0]) not in only:
                 raise ValueError(
-                    f"Dask collections are solved by Newton steps, one class against the rest: {name}="
-                    f"{getattr(self, name)!r} is not available for them."
+                    f"{name}={getattr(self, name)!r} is not available for {rows}, which are solved by Newton steps, "
+                    "one class against the rest."
                 )
 
     @property
@@ -123,13 +127,7 @@ class LinearSVM(RegularizedModel):
 
     @contextmanager
     def _solving(self, problems: Sequence[Any], options: Any) -> Iterator[tuple[Solve, int | None]]:  # noqa: ARG002
-        points = problems[0].points
-        if isinstance(problems[0], PartitionedSVM):
-            yield self._solver(problems[0]), 1
-            return
-        # The steps on few rows are so short that several threads would wait for the interpreter.
-        is_small = points.n_rows * points.entries_per_row < ENTRIES_PER_BLOCK
-        yield self._solver(problems[0]), 1 if is_small else None
+        yield self._solver(problems[0]), 1 if isinstance(problems[0], PartitionedProblem) else None
 
     def _starts(self, tasks: Tasks) -> Sequence[Result[Any] | None]:
         if not (self.warm_start and hasattr(self, "dual_coef_")):
@@ -144,48 +142,31 @@ class LinearSVM(RegularizedModel):
         self.n_iter_ = max(1, *(result.n_iter for result in results))
         self.history_ = one_or_all([result.history for result in results])
         if isinstance(tasks, PartitionedData):
-            self._set_distributed_duals(tasks, results)
-            return
-        self.dual_coef_ = np.array([result.beta for result in results])
-        self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
-
-    def _set_distributed_duals(self, tasks: PartitionedData, results: Sequence[Result[Any]]) -> None:
-        """The duals stay where the rows are."""
-        from maxmargin.engine.dask import dask_array
-
-        executor = tasks.points.executor
-        chunks = [result.beta.chunks() for result in results]  # type: ignore[attr-defined]
-        self.dual_coef_ = dask_array(executor, chunks, tasks.points.row_counts)
+            self.dual_coef_ = distributed_vectors(tasks.points, [result.beta for result in results])
+        else:
+            self.dual_coef_ = np.array([result.beta for result in results])
+        if isinstance(self.dual_coef_, np.ndarray):
+            self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
 
     def _in_memory(self) -> Self:
-        if not is_collection(self.dual_coef_):
-            return self
-        model = copy(self)
-        model.dual_coef_ = np.asarray(self.dual_coef_)
-        model.support_ = np.flatnonzero(model.dual_coef_.any(axis=0))
+        model = super()._in_memory()
+        if model is not self:
+            model.support_ = np.flatnonzero(model.dual_coef_.any(axis=0))
         return model
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
-        super()._finish(tasks, problems, results)
-        if isinstance(tasks, PartitionedData):
-            executor = tasks.points.executor
-            self.rounds_ = executor.rounds
-            if getattr(self, "verbose", 0):
-                print(f"[{type(self).__name__}] {executor.describe()}")
-
-    def _certify_on_blocks(self, k: int, problem: PartitionedSVM, w: np.ndarray, b: float) -> SVMGap:
+    def _certify_on_blocks(self, k: int, problem: PartitionedProblem, w: np.ndarray, b: float) -> SVMGap:
         """The certificate of a task whose rows are in partitions."""
         from maxmargin.engine.dask import chunks_of
 
         points = problem.points
         return measure_partitioned_gap(problem, w, b, chunks_of(self.dual_coef_[k], points.executor, points.row_counts))
 
-    def _problem_of_losses(self, data: Any, loss: Callable[..., SVMLoss]) -> LinearSVMProblem | PartitionedSVM:
+    def _problem_of_losses(self, data: Any, loss: Callable[..., SVMLoss]) -> LinearSVMProblem | PartitionedProblem:
         """The problem, given its losses as a function of targets and weights."""
         if isinstance(data, PartitionedTask):
             empty = np.empty(0)
             points: Any = data.points
-            return PartitionedSVM(LinearSVMProblem(points, loss(empty, empty), self._intercept_penalty), data)
+            return PartitionedProblem(LinearSVMProblem(points, loss(empty, empty), self._intercept_penalty), data)
         targets = data.targets if isinstance(data, TargetPoints) else data.signs
         weights = weights_of(data.points, data.weights)
         return LinearSVMProblem(data.points, loss(targets, weights), self._intercept_penalty)

@@ -40,6 +40,7 @@ class FitProgress:
         )
         self._root: CallbackContext | None = None
         self._contexts: dict[int, CallbackContext | None] = {}
+        self._reporters: dict[int, Callable[[StepReport], bool]] = {}
         self._started = time.perf_counter()
 
     def begin(self) -> None:
@@ -51,9 +52,11 @@ class FitProgress:
             )
             self._root.call_on_fit_task_begin(estimator=self._estimator, **self._data())
 
-    def end(self) -> None:
-        """Close the contexts of all tasks and of the fit."""
+    def end(self, results: Sequence[Any]) -> None:
+        """Close the contexts of all tasks and of the fit; a run that reported no step reports its end."""
         for task, context in self._contexts.items():
+            if context is not None and task not in self._results:
+                self._report_end(task, results[task])
             self._report_share(task, 1.0, "")
             if context is not None and self._n_tasks > 1:
                 context.call_on_fit_task_end(estimator=self._estimator, **self._data())
@@ -69,8 +72,19 @@ class FitProgress:
             )
             context.call_on_fit_task_begin(estimator=self._estimator, **self._data())
         self._contexts[task] = context
+        on_step = self._reporter(task, context)
+        self._reporters[task] = on_step
         if context is None and self._listener is None and not self._estimator.verbose:
             return None
+        return on_step
+
+    def _report_end(self, task: int, result: Any) -> None:
+        """Report a run whose steps were too short to be reported."""
+        vectors = result.w, result.intercept, result.beta
+        self._reporters[task](StepReport("step", max(1, result.n_iter), str(result.status), 1.0, lambda: vectors))
+
+    def _reporter(self, task: int, context: CallbackContext | None) -> Callable[[StepReport], bool]:
+        """The callback of a task, given its context."""
 
         def on_step(report: StepReport) -> bool:
             self._results[task] = report.result

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import cpu_count, effective_n_jobs
+from joblib.parallel import get_active_backend
 from sklearn.base import _fit_context
 
 from maxmargin.data import LabelledPoints, validate_targets
@@ -35,13 +36,14 @@ class RegularizedModel(CertifiedModel):
     _advice_when_stalled = "the gap stopped shrinking above tol: rescale the columns of X, lower C, or raise tol"
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn until the relative duality gap is at most ``tol``.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d), or for ``kernel="precomputed"`` the Gram matrix of shape (n, n)
-            LinearSVC and LinearSVR also take a Dask array or data frame, with y and sample_weight in its partitions.
+            LinearSVC, LinearSVR and LogisticRegression also take a Dask array or data frame, with y and sample_weight
+            in its partitions; and an open store (:func:`maxmargin.files.open_store`), which holds y, block by block.
         y : array of shape (n,): labels for a classifier, numbers for a regression
         sample_weight : array of shape (n,), optional
             Factors on the losses: a weight of 2 is the same as the row given twice.
@@ -55,7 +57,16 @@ class RegularizedModel(CertifiedModel):
     def _n_threads(self) -> int:
         # Not scikit-learn's meaning of None, one thread: these fits run in threads without a copy of the data, and the
         # default would be slower by the number of cores.
-        return n_cores(os.environ.get("LOKY_MAX_CPU_COUNT")) if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+        if self.n_jobs is not None:
+            return effective_n_jobs(self.n_jobs)
+        backend, n_jobs = get_active_backend()
+        if n_jobs is not None:
+            # A configuration of joblib, for example parallel_config(n_jobs=1).
+            return effective_n_jobs(None)
+        if backend.nesting_level:
+            # Inside of a worker: the other workers have the other cores.
+            return 1
+        return n_cores(os.environ.get("LOKY_MAX_CPU_COUNT"))
 
     def _check_parameters(self) -> None:
         # An infinite C, where it is not defined, is refused elsewhere.

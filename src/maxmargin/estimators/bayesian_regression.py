@@ -1,6 +1,7 @@
 """Bayesian linear regression with an uninformative prior: the posterior in closed form."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,10 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.data import TargetPoints, as_dense, validate_points
+from maxmargin.data.partitions import PartitionedTask
 from maxmargin.estimators._base import Solve, generator_of
 from maxmargin.estimators._linear_regression import LinearRegression
+from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
-from maxmargin.solvers.regression import posterior
+from maxmargin.solvers.regression import partitioned, posterior
 
 
 class PosteriorSample(NamedTuple):
@@ -69,6 +72,8 @@ class BayesianRegression(LinearRegression):
         Empty.
     n_iter_ : int
         One.
+    rounds_ : int
+        After a fit on Dask collections: rounds of messages, loading and certificate included.
     status_ : Status
         SOLVED where the certificate's relative gap is 1e-6 at most, else STALLED.
     certificate_ : RidgeGap
@@ -99,6 +104,8 @@ class BayesianRegression(LinearRegression):
 
     _parameter_constraints: ClassVar[dict] = {"fit_intercept": ["boolean"]}
 
+    _takes_collections: ClassVar[bool] = True
+
     # A closed form has no limits.
     max_iter = None
     max_time = None
@@ -113,7 +120,7 @@ class BayesianRegression(LinearRegression):
         self.fit_intercept = fit_intercept
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "BayesianRegression":
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "BayesianRegression":
         """Compute the posterior.
 
         Parameters
@@ -265,31 +272,35 @@ class BayesianRegression(LinearRegression):
         d = self.coef_.size
         return PosteriorSample(joint[:, :d], joint[:, d] if self._has_intercept else np.zeros(size), np.square(sigma))
 
-    def _problem(self, data: TargetPoints) -> SquaredErrors:
-        errors = SquaredErrors.of(data, self.fit_intercept)
-        self._refuse_too_few_rows(errors)
-        return errors
+    def _problem(self, data: TargetPoints | PartitionedTask) -> SquaredErrors | PartitionedProblem:
+        errors = self._errors(data)
+        known = data if isinstance(data, PartitionedTask) else errors
+        self._refuse_too_few_rows(errors, known.total_weight)
+        return PartitionedProblem(errors, data) if isinstance(data, PartitionedTask) else errors
 
-    def _solver(self, problem: SquaredErrors) -> Solve:  # noqa: ARG002
-        return posterior.solve
+    def _solver(self, problem: SquaredErrors | PartitionedProblem) -> Solve:
+        return partitioned.solve_posterior if isinstance(problem, PartitionedProblem) else posterior.solve
+
+    def _penalised(self, problem: PartitionedProblem) -> PartitionedProblem:
+        return replace(problem, problem=RidgeProblem(problem.problem, 0.0))
 
     def _certify_task(self, k: int, problem: SquaredErrors) -> RidgeGap:  # noqa: ARG002
         return measure_ridge_gap(RidgeProblem(problem, 0.0), self.coef_, self.intercept_, dual_point=self._dual_point)
 
     def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
         super()._finish(tasks, problems, results)
-        errors, result = problems[0], results[0]
-        self.total_weight_ = errors.total_weight
-        self.column_means_ = errors.column_means
+        result = results[0]
+        self.total_weight_ = result.total_weight
+        self.column_means_ = result.column_means
         self.coef_factor_ = result.factor
-        self.degrees_of_freedom_ = errors.total_weight - (result.w.size + self.fit_intercept)
+        self.degrees_of_freedom_ = result.total_weight - (result.w.size + self.fit_intercept)
         self.s2_ = result.squares / self.degrees_of_freedom_
 
-    def _refuse_too_few_rows(self, errors: SquaredErrors) -> None:
+    def _refuse_too_few_rows(self, errors: SquaredErrors, total_weight: float) -> None:
         n_parameters = errors.points.n_columns + self.fit_intercept
-        if not errors.total_weight > n_parameters:
+        if not total_weight > n_parameters:
             raise ValueError(
-                f"X has too few rows for a posterior: n_samples = {errors.total_weight:g}, and with {n_parameters} "
+                f"X has too few rows for a posterior: n_samples = {total_weight:g}, and with {n_parameters} "
                 "coefficients more than that are needed. Use more rows, fewer columns, or Ridge."
             )
 

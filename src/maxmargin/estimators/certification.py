@@ -16,7 +16,7 @@ from maxmargin.reconciliation import proven_claims
 from maxmargin.solvers.core import Status
 
 
-def certify(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **problem: Any) -> Certificate | PerClass:
+def certify(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, **problem: Any) -> Certificate | PerClass:
     """Compute what a fitted model proves, from the data and the vectors that the model holds.
 
     Nothing that a solver measured is used. Compare with what a model of this package claims by
@@ -69,6 +69,7 @@ def certify(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **problem
     if problem:
         raise TypeError(f"{', '.join(problem)}: only a tuple of vectors takes these; a model has its parameters.")
     model = estimator._as_fitted()
+    X, y = model._blocks_or_arrays(X, y)
     # As in the fit, so that the same data give the same bits.
     with one_blas_thread():
         tasks = model._tasks(model._data_to_certify(X, y, sample_weight))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from maxmargin.certificates import Certificate, CertificateError, PerClass, UpdateRule, bound_mistakes
 from maxmargin.certificates.geometry import feature_space_scores, kernel_geometry
 from maxmargin.data import Dataset, LabelledPoints, Points, Tasks, validate_points
-from maxmargin.estimators._base import SECONDS_PER_TASK, Solve, one_or_all, proof_or_per_class, refuse_other_rows
+from maxmargin.estimators._base import SECONDS_PER_KERNEL_TASK, Solve, one_or_all, proof_or_per_class, refuse_other_rows
 from maxmargin.estimators._kernels import (
     KERNEL_CONSTRAINTS,
     KernelModel,
@@ -25,6 +25,7 @@ from maxmargin.estimators._kernels import (
     refuse_bad_gram,
     seconds_per_entry,
 )
+from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._perceptrons import STALLED_ADVICE, OnlineClassifier, set_passes
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import built_in
@@ -37,7 +38,7 @@ from maxmargin.solvers.perceptron.result import PerceptronResult, Start
 SAME_INTERCEPT = 1e-9
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class KernelPerceptron(KernelModel, OnlineClassifier):
     r"""The perceptron in the feature space of a kernel, with its mistake bound as certificate.
 
@@ -107,7 +108,7 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
     (1.0, 'solved')
     """
 
-    kernel: str | Callable[..., Any] = field(default="rbf", kw_only=False)
+    kernel: str | Callable[..., Any] = "rbf"
     degree: int = 3
     gamma: str | float = "scale"
     coef0: float = 0.0
@@ -132,6 +133,9 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
     _advice_when_stalled = STALLED_ADVICE
     _private_attributes = ("_kernel", "_n_seen", "_one_run")
     _rule_of_model = ("kernel", "degree", "gamma", "coef0", "fit_intercept")
+
+    # The work is that of the kernel matrix.
+    _entries_worth_a_thread: ClassVar[int] = 0
 
     _parameter_constraints: ClassVar[dict] = {
         **KERNEL_CONSTRAINTS,
@@ -291,7 +295,9 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
         return proof_or_per_class(tasks.classes, proofs)
 
     def _certificate_seconds(self, tasks: Tasks) -> tuple[float, float]:
-        return SECONDS_PER_TASK * tasks.n_tasks, seconds_per_entry(self._kernel, tasks.points.narrow, self._n_threads())
+        return SECONDS_PER_KERNEL_TASK * tasks.n_tasks, seconds_per_entry(
+            self._kernel, tasks.points.narrow, self._n_threads()
+        )
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         return Goal(None)

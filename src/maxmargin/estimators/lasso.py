@@ -1,7 +1,6 @@
 """The lasso as a scikit-learn regressor."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -11,13 +10,14 @@ from sklearn.utils._param_validation import Interval
 from maxmargin.certificates.lasso_gap import LassoGap, measure_lasso_gap
 from maxmargin.data import TargetPoints
 from maxmargin.estimators._base import Solve
-from maxmargin.estimators._linear_regression import LinearRegression, penalty_from_prior
+from maxmargin.estimators._linear_regression import LinearRegression, penalty_given
+from maxmargin.estimators._parameters import estimator
 from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
 from maxmargin.solvers.core import Result
 from maxmargin.solvers.regression import lasso
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class Lasso(LinearRegression):
     r"""The lasso, solved to a certified duality gap.
 
@@ -29,10 +29,14 @@ class Lasso(LinearRegression):
 
     Parameters
     ----------
+    alpha : float, optional
+        The penalty as scikit-learn means it: lambda is alpha times the number of rows, or the sum of their weights. One
+        if nothing is given.
     lam : float, optional
-        The penalty lambda on the 1-norm of w, one if nothing is given. (scikit-learn's alpha is lambda / n.)
+        The penalty lambda on the 1-norm of w, as in the lecture.
     sigma2, rate : float, optional
-        The variance of the errors and the rate of the prior, in place of ``lam``.
+        The variance of the errors and the rate of the prior, in place of ``lam``. Two of ``alpha``, ``lam`` and these
+        are refused.
     fit_intercept : bool, default=True
     tol : float, default=1e-4
         The relative duality gap at which to stop.
@@ -80,14 +84,19 @@ class Lasso(LinearRegression):
     (True, 5)
     """
 
-    lam: float | None = field(default=None, kw_only=False)
+    alpha: float | None = None
+    lam: float | None = None
     sigma2: float | None = None
     rate: float | None = None
     tol: float = 1e-4
     warm_start: bool = False
 
+    # The number of rows, with their weights: scikit-learn's alpha is a penalty for each of them.
+    _private_attributes: ClassVar[tuple[str, ...]] = (*LinearRegression._private_attributes, "_total_weight")
+
     _parameter_constraints: ClassVar[dict] = {
         **LinearRegression._parameter_constraints,
+        "alpha": [Interval(Real, 0.0, None, closed="neither"), None],
         "lam": [Interval(Real, 0.0, None, closed="neither"), None],
         "sigma2": [Interval(Real, 0.0, None, closed="neither"), None],
         "rate": [Interval(Real, 0.0, None, closed="neither"), None],
@@ -101,14 +110,23 @@ class Lasso(LinearRegression):
 
         return sp.csr_array(self.coef_[None])
 
+    @property
+    def dual_gap_(self) -> float:
+        """The duality gap for each row, as scikit-learn states it."""
+        return self.certificate_.gap / self._total_weight
+
     def _check_parameters(self) -> None:
         if self._penalty() == 0.0:
-            raise ValueError(
-                "lam, or what sigma2 and rate make of it, must be positive: Ridge(lam=0) is least squares."
-            )
+            raise ValueError("alpha, or lam, must be positive: Ridge(alpha=0) is least squares.")
 
     def _penalty(self) -> float:
-        return penalty_from_prior(self, "sigma2", "rate", lambda sigma2, rate: sigma2 * rate)
+        total = getattr(self, "_total_weight", 1.0)
+        return penalty_given(self, "sigma2", "rate", lambda sigma2, rate: sigma2 * rate, total)
+
+    def _prepare(self, data: TargetPoints) -> None:
+        super()._prepare(data)
+        self._total_weight = float(data.points.n_rows if data.weights is None else data.weights.sum())
+        self._penalty()
 
     def _problem(self, data: TargetPoints) -> LassoProblem:
         return LassoProblem(SquaredErrors.of(data, self.fit_intercept), self._penalty())

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
@@ -14,20 +13,22 @@ from maxmargin.certificates import Certificate, bracket_hard_margin, measure_gap
 from maxmargin.data import Dataset, JointClasses, LabelledPoints, Tasks, validate_training_data
 from maxmargin.estimators._base import LinearClassifier, certificates_of, one_or_array, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
+from maxmargin.estimators._parameters import estimator
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LOSSES, weights_of
-from maxmargin.problems.partitioned import PartitionedSVM
+from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.solvers.core import Result, warm_start
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class LinearSVC(LinearSVM, LinearClassifier):
     r"""Linear support vector classification, solved to a certified duality gap.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \ell(y_i (w \cdot x_i + b))
 
-    with the hinge :math:`\ell(m) = \max(0, 1 - m)` or its square. The intercept b is not penalised, as in the textbook.
+    with the hinge :math:`\ell(m) = \max(0, 1 - m)` or its square: the textbook's problem, whose intercept b is not
+    penalised. scikit-learn's LinearSVC() is another one: ``loss="squared_hinge", penalize_intercept=True`` give it.
     More than two classes are learned one against the rest, or in one joint problem.
 
     Parameters
@@ -43,6 +44,10 @@ class LinearSVC(LinearSVM, LinearClassifier):
         Add b²/(2 intercept_scaling²) to the objective: the problem that LIBLINEAR solves.
     intercept_scaling : float, default=1.0
         Inverse penalty of the intercept. Refused where the intercept is not penalised.
+    penalty : {"l2"}, default="l2"
+        The penalty on w. scikit-learn's "l1" is refused.
+    dual : bool or "auto", default="auto"
+        Accepted as scikit-learn's: every fit gives the primal and the dual solution.
     tol : float, default=1e-4
         The relative duality gap at which to stop: the model's objective is then within this share of the optimum. For
         C = inf, the relative width of the bracket around the largest margin.
@@ -113,8 +118,9 @@ class LinearSVC(LinearSVM, LinearClassifier):
     True
     """
 
-    C: float = field(default=1.0, kw_only=False)
+    C: float = 1.0
     loss: str = "hinge"
+    penalty: str = "l2"
     class_weight: Any = None
     multi_class: str = "ovr"
 
@@ -124,6 +130,7 @@ class LinearSVC(LinearSVM, LinearClassifier):
         **LinearSVM._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],
         "loss": [StrOptions(set(LOSSES))],
+        "penalty": [StrOptions({"l1", "l2"})],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "multi_class": [StrOptions({"ovr", "crammer_singer"})],
     }
@@ -155,6 +162,8 @@ class LinearSVC(LinearSVM, LinearClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if self.penalty == "l1":
+            raise ValueError("penalty='l1' is not solved here: take penalty='l2', or Lasso for few coefficients.")
         if math.isinf(self.C):
             for name, refused in (
                 ("multi_class", "crammer_singer"),
@@ -222,7 +231,7 @@ class LinearSVC(LinearSVM, LinearClassifier):
 
     def _certify_task(self, k: int, problem: Any) -> Certificate:
         refuse_other_rows(problem.points.n_rows, self.dual_coef_.shape[1])
-        if isinstance(problem, PartitionedSVM):
+        if isinstance(problem, PartitionedProblem):
             return self._certify_on_blocks(k, problem, self.coef_[k], float(self.intercept_[k]))
         if isinstance(problem, CrammerSingerProblem):
             duals = np.ascontiguousarray(self.dual_coef_.T)

@@ -1,7 +1,6 @@
 """Linear support vector regression as a scikit-learn estimator."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
@@ -13,13 +12,14 @@ from maxmargin.certificates import SVMGap, measure_gap
 from maxmargin.data import TargetPoints
 from maxmargin.estimators._base import LinearRegressor, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
+from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import EpsilonInsensitiveRegressor
 from maxmargin.problems.linear_svm import REGRESSION_LOSSES
-from maxmargin.problems.partitioned import PartitionedSVM
+from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.solvers.core import Result
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class LinearSVR(LinearSVM, LinearRegressor, EpsilonInsensitiveRegressor):
     r"""Linear support vector regression, solved to a certified duality gap.
 
@@ -34,7 +34,7 @@ class LinearSVR(LinearSVM, LinearRegressor, EpsilonInsensitiveRegressor):
     C : float, default=1.0
         Inverse regularisation strength: the factor on the losses.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
-    fit_intercept, penalize_intercept, intercept_scaling, tol, solver, selection, max_iter, max_time, n_jobs, \
+    fit_intercept, penalize_intercept, intercept_scaling, dual, tol, solver, selection, max_iter, max_time, n_jobs, \
 random_state, warm_start, verbose
         As for LinearSVC.
 
@@ -92,6 +92,6 @@ random_state, warm_start, verbose
 
     def _certify_task(self, k: int, problem: Any) -> SVMGap:
         refuse_other_rows(problem.points.n_rows, self.dual_coef_.shape[1])
-        if isinstance(problem, PartitionedSVM):
+        if isinstance(problem, PartitionedProblem):
             return self._certify_on_blocks(k, problem, self.coef_, float(self.intercept_[0]))
         return measure_gap(problem, self.coef_, float(self.intercept_[0]), np.asarray(self.dual_coef_[k]))

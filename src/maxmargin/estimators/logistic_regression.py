@@ -2,33 +2,58 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from maxmargin.certificates import Certificate, LogisticGap, PerClass, measure_logistic_gap
-from maxmargin.data import Dataset, LabelledPoints, Tasks
-from maxmargin.estimators._base import LinearClassifier, Solve, one_or_all
+from maxmargin.certificates import (
+    Certificate,
+    LogisticGap,
+    PerClass,
+    measure_logistic_gap,
+    measure_multinomial_gap,
+    measure_partitioned_logistic_gap,
+)
+from maxmargin.data import JointClasses, LabelledPoints, Points, Tasks, as_dense
+from maxmargin.data.partitions import PartitionedData, PartitionedTask
+from maxmargin.estimators._base import (
+    LinearClassifier,
+    Solve,
+    distributed_vectors,
+    kind_of_rows,
+    lies_elsewhere,
+    one_or_all,
+    proof_or_per_class,
+)
+from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
+from maxmargin.problems.multinomial import MultinomialProblem, softmax
+from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.solvers.core import Result
-from maxmargin.solvers.regression import logistic_gradient, logistic_newton
-from maxmargin.solvers.regression.logistic import LogisticResult
+from maxmargin.solvers.regression import logistic_gradient, logistic_newton, multinomial, partitioned
 from maxmargin.solvers.regression.logistic_gradient import GradientOptions
 
+# scikit-learn's solvers of the problem without a penalty on the intercept.
+SAME_PROBLEM = ("lbfgs", "newton-cg", "newton-cholesky", "sag", "saga")
 
-@dataclass(kw_only=True, eq=False, repr=False)
+
+@estimator
 class LogisticRegression(LinearClassifier, RegularizedModel):
     r"""Logistic regression, the soft version of the perceptron, solved to a certified duality gap.
 
-    .. math:: \min_{w, b} \sum_i \log(1 + e^{-y_i (w \cdot x_i + b)})
+    .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \log(1 + e^{-y_i (w \cdot x_i + b)})
 
-    as in the lecture, with P(y = 1 | x) = 1/(1 + exp(-f(x))); or, with a finite C, C times that sum plus ||w||²/2. The
-    intercept b is not penalised. More than two classes are learned one against the rest.
+    with P(y = 1 | x) = 1/(1 + exp(-f(x))); or, with C = inf, the sum of the losses alone, as in the lecture. The
+    intercept b is not penalised. More than two classes are learned jointly, with softmax probabilities:
+
+    .. math:: \min_{W, b} \tfrac12 \lVert W \rVert_F^2
+              + C \sum_i \Big(\log \sum_k e^{w_k \cdot x_i + b_k} - w_{y_i} \cdot x_i - b_{y_i}\Big)
+
+    or, with ``multi_class="ovr"``, one against the rest.
 
     With C = inf there is no minimum where a hyperplane has no point on its wrong side and some on its right side
     (complete or quasi-complete separation): the loss falls for ever along it. Where such a hyperplane is found, the fit
@@ -40,22 +65,30 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
 
     Parameters
     ----------
-    C : float, default=inf
-        The inverse regularisation strength, the factor on the losses. scikit-learn's default is 1.
+    C : float, default=1.0
+        The inverse regularisation strength, the factor on the losses. ``inf`` is the lecture's: no penalty.
     fit_intercept : bool, default=True
+    penalize_intercept : bool, default=False
+        Whether b has a penalty, too: (b/intercept_scaling)²/2, as LIBLINEAR's.
+    intercept_scaling : float, default=1.0
+    multi_class : {"multinomial", "ovr"}, default="multinomial"
+        How more than two classes are learned: as one problem, or one against the rest.
     tol : float, default=1e-4
         The relative duality gap at which to stop.
-    solver : {"auto", "newton", "gradient"}, default="auto"
+    solver : {"auto", "newton", "gradient"} or a name of scikit-learn's, default="auto"
         "newton" makes few steps, each with a linear system; "gradient" is the lecture's gradient descent; "auto" is
-        Newton's method.
+        Newton's method. scikit-learn's "lbfgs", "newton-cg", "newton-cholesky", "sag" and "saga" solve the same problem
+        and are taken as "auto"; "liblinear" is the same with ``penalize_intercept=True``, for two classes.
     step_size : float or None, default=None
         The size of gradient steps, for w and b alike as in the lecture. None is a safe one, one over a bound on the
         curvature, with the intercept minimised after every step of w.
     max_iter : int or None, default=None
-        The largest number of steps.
+        The largest number of steps; 0 leaves the model where it starts.
     max_time : float or None, default=None
         The time limit in seconds.
     class_weight : dict or "balanced", default=None
+    random_state : int, RandomState or None, default=None
+        Accepted for the sake of scikit-learn's solvers; nothing is random here.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it. None takes all cores, not one as in scikit-learn, because every pass
         over the rows runs in threads and the default fit would be slower with one.
@@ -74,9 +107,11 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         The value of the model, rounded up.
     history_ : list of (seconds, primal, dual), or a list of those
         Of the incumbent after every step of Newton's method; of the current iterate after every gradient step.
-    n_iter_ : int
+    n_iter_ : ndarray of int32, of shape (1,), or (n_classes,) one against the rest
+    rounds_ : int
+        After a fit on Dask collections: rounds of messages, loading and certificate included.
     status_ : Status
-    certificate_ : LogisticGap, or PerClass of them
+    certificate_ : LogisticGap, or PerClass of them; MultinomialGap of several classes that were learned jointly
 
     Notes
     -----
@@ -99,21 +134,32 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     >>> from sklearn.preprocessing import scale
     >>> from maxmargin import LogisticRegression
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = LogisticRegression(C=1.0).fit(scale(X), y)
+    >>> model = LogisticRegression().fit(scale(X), y)
     >>> model.certificate_.relative <= 1e-4
     True
     >>> model.predict_proba(scale(X)[:1]).round(3)
     array([[1., 0.]])
+
+    Several classes have one problem and one certificate:
+
+    >>> from sklearn.datasets import load_iris
+    >>> model = LogisticRegression().fit(*load_iris(return_X_y=True))
+    >>> model.coef_.shape, model.certificate_.relative <= 1e-4
+    ((3, 4), True)
     """
 
-    C: float = field(default=math.inf, kw_only=False)
+    C: float = 1.0
     fit_intercept: bool = True
     tol: float = 1e-4
+    penalize_intercept: bool = False
+    intercept_scaling: float = 1.0
+    multi_class: str = "multinomial"
     solver: str = "auto"
     step_size: float | None = None
     max_iter: int | None = None
     max_time: float | None = None
     class_weight: Any = None
+    random_state: Any = None
     n_jobs: int | None = None
     warm_start: bool = False
     verbose: int = 0
@@ -122,31 +168,53 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         "C": [Interval(Real, 0.0, None, closed="right")],
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "solver": [StrOptions({"auto", "newton", "gradient"})],
+        "penalize_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
+        "multi_class": [StrOptions({"multinomial", "ovr"})],
+        "solver": [StrOptions({"auto", "newton", "gradient", "liblinear", *SAME_PROBLEM})],
         "step_size": [Interval(Real, 0.0, None, closed="neither"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "max_iter": [Interval(Integral, 0, None, closed="left"), None],
         "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
 
-    # Nothing is random.
-    random_state = 0
+    _takes_collections: ClassVar[bool] = True
 
     # The dual points of all tasks, of which the certificate states the values.
     _private_attributes = ("_dual_point",)
 
-    _advice_when_separable = (
-        "a hyperplane, separating_coef_, has no point on its wrong side, so the loss has no minimum: set a finite C"
-    )
+    @property
+    def _advice_when_separable(self) -> str:  # type: ignore[override]
+        if not hasattr(self, "separating_coef_"):
+            return "the classes are separated, so the loss has no minimum: set a finite C"
+        return (
+            "a hyperplane, separating_coef_, has no point on its wrong side, so the loss has no minimum: set a finite C"
+        )
 
     @property
     def _advice_when_stalled(self) -> str:  # type: ignore[override]
         if self.solver == "gradient" and self.step_size is not None:
             return "the gap stopped shrinking above tol: set a smaller step_size (None is a safe one), or raise tol"
         return "the gap stopped shrinking above tol: rescale the columns of X, or raise tol"
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class of the largest probability, the first one of equal ones.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        if lies_elsewhere(X):
+            return self._in_partitions("predict", X, dtype=self.classes_.dtype)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Compute the probabilities of the classes; those of one class against the rest are scaled to sum to one.
@@ -159,13 +227,16 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         -------
         ndarray of shape (n, n_classes)
         """
+        if lies_elsewhere(X):
+            return self._in_partitions("predict_proba", X, len(self.classes_))
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.column_stack([sigmoid(-scores), sigmoid(scores)])
-        # Where all classes are improbable beyond the smallest float, their logarithms still tell them apart.
-        logarithms = -np.logaddexp(0.0, -scores)
-        shares = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
-        return shares / shares.sum(axis=1, keepdims=True)
+        return softmax(scores if self._is_joint() else -np.logaddexp(0.0, -scores))
+
+    def _is_joint(self) -> bool:
+        """Whether the fitted model is that of several classes jointly."""
+        return getattr(self, "_fit_params", vars(self)).get("multi_class", "multinomial") == "multinomial"
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Compute the logarithms of the probabilities.
@@ -178,55 +249,157 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         -------
         ndarray of shape (n, n_classes)
         """
+        if lies_elsewhere(X):
+            return self._in_partitions("predict_log_proba", X, len(self.classes_))
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return -np.logaddexp(0.0, np.column_stack([scores, -scores]))
-        logarithms = -np.logaddexp(0.0, -scores)
+        logarithms = scores if self._is_joint() else -np.logaddexp(0.0, -scores)
         return logarithms - np.logaddexp.reduce(logarithms, axis=1, keepdims=True)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.step_size is not None and self.solver != "gradient":
             raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
+        if self.intercept_scaling != 1.0 and not self._penalizes_intercept:
+            raise ValueError(
+                "intercept_scaling has no effect on an intercept that is not penalised: set penalize_intercept=True, "
+                "or leave it at 1."
+            )
+        if self.penalize_intercept and not self.fit_intercept:
+            raise ValueError("penalize_intercept=True needs fit_intercept=True.")
+        if self.solver == "liblinear" and math.isinf(self.C):
+            raise ValueError("solver='liblinear' needs a finite C: leave it out for C=inf.")
 
-    def _problem(self, data: Dataset) -> LogisticProblem:
-        weights = weights_of(data.points, data.weights)
-        return LogisticProblem(data.points, data.signs, weights, float(self.C), self.fit_intercept)
+    def _check_collections(self, X: Any) -> None:
+        super()._check_collections(X)
+        if math.isinf(self.C):
+            raise ValueError(f"LogisticRegression needs a finite C on {kind_of_rows(X)}: set C=1.0, or a larger one.")
+        if self.solver == "gradient":
+            raise ValueError(f"solver='gradient' is not available for {kind_of_rows(X)}: set 'auto' or 'newton'.")
+        if self._penalizes_intercept:
+            raise ValueError(f"A penalised intercept is not available for {kind_of_rows(X)}: leave it free.")
+
+    @property
+    def _penalizes_intercept(self) -> bool:
+        return self.fit_intercept and (self.penalize_intercept or self.solver == "liblinear")
+
+    def _learns_jointly(self, labelled: Any) -> bool:
+        return self.multi_class == "multinomial" and len(labelled.classes) > 2
+
+    def _tasks(self, data: LabelledPoints) -> Tasks:
+        if not self._learns_jointly(data):
+            return data
+        if isinstance(data, PartitionedData):
+            raise ValueError(
+                "More than two classes are learned one against the rest on rows that lie elsewhere: set "
+                "multi_class='ovr'."
+            )
+        if self.solver == "liblinear":
+            raise ValueError(
+                "solver='liblinear' learns two classes: set multi_class='ovr', or leave solver out for the "
+                "multinomial problem."
+            )
+        if self.solver == "gradient":
+            raise ValueError(
+                "solver='gradient', the lecture's, learns two classes: set multi_class='ovr', or leave it out."
+            )
+        return JointClasses(data)
+
+    def _problem(self, data: Any) -> Any:
+        if isinstance(data, PartitionedTask):
+            lying: Any = data.points
+            empty = np.empty(0)
+            return PartitionedProblem(LogisticProblem(lying, empty, empty, float(self.C), self.fit_intercept), data)
+        weights, C = weights_of(data.points, data.weights), float(self.C)
+        points, fit_intercept = self._points_with_intercept(data.points)
+        if isinstance(data, LabelledPoints):
+            return MultinomialProblem(points, data.codes, weights, len(data.classes), C, fit_intercept)
+        return LogisticProblem(points, data.signs, weights, C, fit_intercept)
+
+    def _points_with_intercept(self, points: Points) -> tuple[Points, bool]:
+        """The points, with a column of constants where the intercept is penalised; and whether it is free."""
+        if not self._penalizes_intercept:
+            return points, self.fit_intercept
+        return points.with_column(float(self.intercept_scaling)), False
 
     def _options(self, tasks: Tasks) -> GradientOptions:
-        limits = self.tol, self.max_iter or math.inf
+        limits = self.tol, math.inf if self.max_iter is None else self.max_iter
         return GradientOptions(*limits, **self._seed_and_threads(tasks), step_size=self.step_size)
 
-    def _solver(self, problem: LogisticProblem) -> Solve:  # noqa: ARG002
+    def _solver(self, problem: Any) -> Solve:
+        if isinstance(problem, MultinomialProblem):
+            return multinomial.solve
+        if isinstance(problem, PartitionedProblem):
+            return partitioned.solve_logistic
         return logistic_gradient.solve if self.solver == "gradient" else logistic_newton.solve
 
-    def _starts(self, tasks: Any) -> Sequence[Result[float] | None]:
+    def _starts(self, tasks: Any) -> Sequence[Result[Any] | None]:
         if not (self.warm_start and hasattr(self, "coef_")):
             return [None] * tasks.n_tasks
         if not np.array_equal(self.classes_, tasks.classes) or self.coef_.shape[1] != tasks.points.n_columns:
             raise ValueError("warm_start=True needs the classes and the columns of the last fit; X or y has others.")
-        intercepts = self.intercept_ if self.fit_intercept else np.zeros_like(self.intercept_)
-        return [Result(w, float(b), np.empty(0)) for w, b in zip(self.coef_, intercepts, strict=True)]
+        coef = as_dense(self.coef_).astype(np.float64)
+        intercepts = (self.intercept_ if self.fit_intercept else np.zeros_like(self.intercept_)).astype(np.float64)
+        if isinstance(tasks, JointClasses) and not self._is_joint():
+            # Scores of one class against the rest are no start for those of all together.
+            return [None]
+        starts = [self._vectors_of_problem(w, b) for w, b in zip(coef, intercepts, strict=True)]
+        if isinstance(tasks, JointClasses):
+            return [Result(np.array([w for w, _ in starts]), np.array([b for _, b in starts]), np.empty(0))]
+        return [Result(w, b, np.empty(0)) for w, b in starts]
 
-    def _set_attributes(self, tasks: LabelledPoints, results: Sequence[LogisticResult]) -> None:
+    def _vectors_of_problem(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
+        """Coefficients and free intercept of the problem: a penalised intercept is one of the coefficients."""
+        return (np.append(w, b / self.intercept_scaling), 0.0) if self._penalizes_intercept else (w, float(b))
+
+    def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
         self.classes_ = tasks.classes
-        self.coef_ = np.array([result.w for result in results])
-        self.intercept_ = np.array([result.intercept for result in results])
-        self.n_iter_ = max(1, *(result.n_iter for result in results))
+        joint = isinstance(tasks, JointClasses)
+        coef = results[0].w if joint else np.array([result.w for result in results])
+        intercept = results[0].intercept if joint else np.array([result.intercept for result in results])
+        if self._penalizes_intercept:
+            coef, intercept = np.ascontiguousarray(coef[:, :-1]), coef[:, -1] * self.intercept_scaling
+        self.coef_, self.intercept_ = coef, intercept
+        self.n_iter_ = np.array([result.n_iter for result in results], dtype=np.int32)
         self.history_ = one_or_all([result.history for result in results])
-        found = [result.separating for result in results]
+        found = [getattr(result, "separating", None) for result in results]
         if any(separating is not None for separating in found):
             zero = np.zeros(self.coef_.shape[1]), 0.0
             self.separating_coef_ = np.array([(separating or zero)[0] for separating in found])
             self.separating_intercept_ = np.array([(separating or zero)[1] for separating in found])
 
-    def _certify(self, tasks: Any, problems: Sequence[LogisticProblem]) -> Certificate | PerClass:
-        self._dual_point = np.zeros((len(problems), tasks.points.n_rows))
+    def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
+        so_far = self._without_fit()
+        shape = (len(labelled.classes), labelled.points.n_columns + self._penalizes_intercept)
+        if isinstance(labelled, JointClasses):
+            zero: Any = np.zeros(shape), np.zeros(shape[0]), None
+        else:
+            zero = np.zeros(shape[1]), 0.0, None
+        found = [zero if result is None else result for result in results]
+        so_far._set_attributes(labelled, [Result(w, b, np.empty(0)) for w, b, _ in found])
+        return {name: getattr(so_far, name) for name in ("coef_", "intercept_", "classes_")}
+
+    def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:
+        if isinstance(tasks, PartitionedData):
+            found = [
+                measure_partitioned_logistic_gap(problem, w, float(b))
+                for problem, w, b in zip(problems, self.coef_, self.intercept_, strict=True)
+            ]
+            self._dual_point = distributed_vectors(tasks.points, [point for _, point in found])
+            return proof_or_per_class(tasks.classes, [proof for proof, _ in found])
+        if not isinstance(tasks, JointClasses):
+            self._dual_point = np.zeros((len(problems), tasks.points.n_rows))
         return super()._certify(tasks, problems)
 
-    def _certify_task(self, k: int, problem: LogisticProblem) -> LogisticGap:
+    def _certify_task(self, k: int, problem: Any) -> LogisticGap:
+        if isinstance(problem, MultinomialProblem):
+            vectors = [self._vectors_of_problem(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
+            return measure_multinomial_gap(
+                problem, np.array([w for w, _ in vectors]), np.array([b for _, b in vectors])
+            )
         separating = None
         if hasattr(self, "separating_coef_"):
             separating = self.separating_coef_[k], float(self.separating_intercept_[k])
-        b = float(self.intercept_[k])
-        return measure_logistic_gap(problem, self.coef_[k], b, separating, dual_point=self._dual_point[k])
+        w, b = self._vectors_of_problem(self.coef_[k], self.intercept_[k])
+        return measure_logistic_gap(problem, w, b, separating, dual_point=self._dual_point[k])

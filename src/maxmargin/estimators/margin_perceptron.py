@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -20,6 +19,7 @@ from maxmargin.estimators._base import (
     one_or_array,
     refuse_other_rows,
 )
+from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._perceptrons import set_linear_model
 from maxmargin.problems import PerceptronProblem
 from maxmargin.reconciliation import Goal
@@ -33,7 +33,7 @@ LEAST_MARGIN = 1e-150
 BOUND_ERROR = 1e-9
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class MarginPerceptron(LinearClassifier):
     r"""The margin perceptron: a hyperplane with at least a quarter of the largest margin, and the proof.
 
@@ -66,7 +66,9 @@ class MarginPerceptron(LinearClassifier):
         points, instead of O(R²/gamma_opt²) updates. Without a guess it ends with half of the largest
         margin. ``n_updates_`` counts passes, ``mistakes_per_pass_`` the points on the wrong side.
     max_iter : int or None, default=None
-        The largest number of passes, over all rounds; the theorem bounds them where this does not.
+        The largest number of passes, over all rounds; the theorem bounds them where this does not. With a tiny
+        ``min_gamma`` that bound is more than anybody waits for: set ``max_iter`` or ``max_time``, or press Ctrl-C. All
+        of them leave a model and a true certificate.
     max_time : float or None, default=None
         The largest number of seconds to train.
     random_state : int, RandomState instance or None, default=0
@@ -106,7 +108,7 @@ rows_evaluated_per_pass_, dual_coef_, status_ :
     True
     """
 
-    gamma: float | None = field(default=None, kw_only=False)
+    gamma: float | None = None
     min_gamma: float = 1e-3
     fit_intercept: bool = True
     normalize: bool = False

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -25,6 +24,7 @@ from maxmargin.certificates.base import AGREEMENT
 from maxmargin.data import Dataset, LabelledPoints, Tasks
 from maxmargin.data.validation import validate_factors
 from maxmargin.estimators._base import LinearClassifier, Solve, as_list, one_or_all, refuse_other_rows
+from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._perceptrons import (
     STALLED_ADVICE,
     OnlineClassifier,
@@ -57,7 +57,7 @@ def _learns_online(model: "Perceptron") -> bool:
     return True
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class Perceptron(LinearClassifier, OnlineClassifier):
     r"""The perceptron, with its mistake bound as certificate.
 
@@ -230,7 +230,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
+        self, X: Any, y: Any = None, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
     ) -> "Perceptron":
         """Learn until a pass makes no mistake, or until a limit.
 

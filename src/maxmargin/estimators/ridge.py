@@ -1,7 +1,6 @@
 """Ridge regression as a scikit-learn regressor."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -9,14 +8,17 @@ from sklearn.utils._param_validation import Interval
 
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.data import TargetPoints
+from maxmargin.data.partitions import PartitionedTask
 from maxmargin.estimators._base import Attempt, Solve
-from maxmargin.estimators._linear_regression import LinearRegression, penalty_from_prior
-from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
+from maxmargin.estimators._linear_regression import LinearRegression, penalty_given
+from maxmargin.estimators._parameters import estimator
+from maxmargin.problems.partitioned import PartitionedProblem
+from maxmargin.problems.squared_errors import RidgeProblem
 from maxmargin.solvers.core import Status
-from maxmargin.solvers.regression import ridge
+from maxmargin.solvers.regression import partitioned, ridge
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class Ridge(LinearRegression):
     r"""Ridge regression, with a certified duality gap.
 
@@ -28,11 +30,13 @@ class Ridge(LinearRegression):
 
     Parameters
     ----------
+    alpha : float, optional
+        The penalty lambda on the squared norm of w, as scikit-learn calls it; one if nothing is given. Zero is least
+        squares; of several w that are equally good, the shortest one.
     lam : float, optional
-        The penalty lambda on the squared norm of w, one if nothing is given. (scikit-learn calls it alpha.) Zero is
-        least squares; of several w that are equally good, the shortest one.
+        The same by the lecture's name.
     sigma2, tau2 : float, optional
-        The two variances, in place of ``lam``.
+        The two variances, in place of ``alpha``. Two of ``alpha``, ``lam`` and these are refused.
     fit_intercept : bool, default=True
     tol : float, default=1e-6
         The relative duality gap at which to stop. Only large sparse data are solved by iterations, for which this
@@ -51,6 +55,8 @@ class Ridge(LinearRegression):
         The value of the model, rounded up.
     history_ : list of (seconds, primal, dual)
     n_iter_ : int
+    rounds_ : int
+        After a fit on Dask collections: rounds of messages, loading and certificate included.
     status_ : Status
     certificate_ : RidgeGap
 
@@ -66,17 +72,21 @@ class Ridge(LinearRegression):
     >>> model = Ridge(sigma2=3000.0, tau2=3e5).fit(X, y)
     >>> model.certificate_.relative <= 1e-10
     True
-    >>> bool(abs(Ridge(lam=0.01).fit(X, y).coef_ - model.coef_).max() < 1e-9)
+    >>> bool(abs(Ridge(alpha=0.01).fit(X, y).coef_ - model.coef_).max() < 1e-9)
     True
     """
 
-    lam: float | None = field(default=None, kw_only=False)
+    _takes_collections: ClassVar[bool] = True
+
+    alpha: float | None = None
+    lam: float | None = None
     sigma2: float | None = None
     tau2: float | None = None
     tol: float = 1e-6
 
     _parameter_constraints: ClassVar[dict] = {
         **LinearRegression._parameter_constraints,
+        "alpha": [Interval(Real, 0.0, None, closed="left"), None],
         "lam": [Interval(Real, 0.0, None, closed="left"), None],
         "sigma2": [Interval(Real, 0.0, None, closed="neither"), None],
         "tau2": [Interval(Real, 0.0, None, closed="neither"), None],
@@ -86,17 +96,18 @@ class Ridge(LinearRegression):
         self._penalty()
 
     def _penalty(self) -> float:
-        return penalty_from_prior(self, "sigma2", "tau2", lambda sigma2, tau2: sigma2 / tau2)
+        return penalty_given(self, "sigma2", "tau2", lambda sigma2, tau2: sigma2 / tau2)
 
-    def _problem(self, data: TargetPoints) -> RidgeProblem:
-        return RidgeProblem(SquaredErrors.of(data, self.fit_intercept), self._penalty())
+    def _problem(self, data: TargetPoints | PartitionedTask) -> RidgeProblem | PartitionedProblem:
+        problem = RidgeProblem(self._errors(data), self._penalty())
+        return PartitionedProblem(problem, data) if isinstance(data, PartitionedTask) else problem
 
-    def _solver(self, problem: RidgeProblem) -> Solve:  # noqa: ARG002
-        return ridge.solve
+    def _solver(self, problem: RidgeProblem | PartitionedProblem) -> Solve:
+        return partitioned.solve_ridge if isinstance(problem, PartitionedProblem) else ridge.solve
 
     def _finer_attempt(self, problems: Any, results: Sequence[Any], attempt: Attempt) -> Attempt | None:  # noqa: ARG002
         """Refine a direct solution that the certificate does not confirm, once."""
-        refinable = results[0].status is Status.STALLED and results[0].inverse is not None
+        refinable = results[0].status is Status.STALLED and getattr(results[0], "inverse", None) is not None
         return (results, attempt[1]) if refinable else None
 
     def _certify_task(self, k: int, problem: RidgeProblem) -> RidgeGap:  # noqa: ARG002

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from maxmargin.data import ClassPairs, LabelledPoints, validate_points, validate
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.estimators._base import CertifiedClassifier, Solve, one_or_array, plain, refuse_other_rows
 from maxmargin.estimators._kernel_svm import KernelSVM
+from maxmargin.estimators._parameters import estimator
 from maxmargin.problems.kernel_svm import NO_MARGIN
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.reconciliation import Goal
@@ -32,7 +33,7 @@ SMALLEST_MARGIN = 2.0 * NO_MARGIN
 SMALLEST_POSITIVE = 1e-300
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class SVC(KernelSVM, CertifiedClassifier):
     r"""Kernel support vector classification, solved to a proven duality gap.
 
@@ -69,7 +70,8 @@ class SVC(KernelSVM, CertifiedClassifier):
     cache_size : float, default=200
         Megabytes for kernel values.
     class_weight : dict, "balanced" or None, default=None
-        Factors on C for each class.
+        Factors on C for each class. "balanced" counts the rows of the classes, as scikit-learn's SVC does, not their
+        weights.
     max_iter : int, default=-1
         The largest number of steps on pairs of duals, checked between blocks of them; -1 for no limit.
     max_time : float or None, default=None
@@ -85,6 +87,8 @@ class SVC(KernelSVM, CertifiedClassifier):
         it.
     verbose : int, default=0
         Whether a line is printed for every block of steps.
+    random_state : int, RandomState or None, default=None
+        Accepted as scikit-learn's; nothing is random here.
 
     Attributes
     ----------
@@ -144,6 +148,9 @@ class SVC(KernelSVM, CertifiedClassifier):
     class_weight: Any = None
     decision_function_shape: str = "ovr"
     break_ties: bool = False
+    random_state: Any = None
+
+    _balances_rows = True
 
     _advice_without_solution = (
         "For C=inf that is no margin to work with: use a soft one, for example SVC(C=1.0), or a kernel that tells the "
@@ -157,6 +164,7 @@ class SVC(KernelSVM, CertifiedClassifier):
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
+        "random_state": ["random_state"],
     }
 
     def _check_parameters(self) -> None:

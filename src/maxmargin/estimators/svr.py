@@ -1,7 +1,6 @@
 """Kernel support vector regression."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -13,6 +12,7 @@ from maxmargin.certificates import Certificate, measure_kernel_gap
 from maxmargin.data import TargetPoints, validate_points
 from maxmargin.estimators._base import Solve, refuse_other_rows
 from maxmargin.estimators._kernel_svm import KernelSVM
+from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import EpsilonInsensitiveRegressor
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import built_in
@@ -21,7 +21,7 @@ from maxmargin.solvers.core import Result
 from maxmargin.solvers.kernel import smo
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class SVR(KernelSVM, EpsilonInsensitiveRegressor):
     r"""Kernel support vector regression with the epsilon-insensitive loss, solved to a proven duality gap.
 

@@ -7,7 +7,7 @@ with or without explicit zeros, in float32 or float64.
 import hashlib
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -90,15 +90,18 @@ def fingerprint_of(model: Any, data: Any, sample_weight: Any) -> Fingerprint:
     if getattr(model, "class_weight", None) is not None:
         ones = np.ones(n_rows) if given is None else given
         factors = compute_class_weight(
-            model.class_weight, classes=data.classes, y=data.labels(), sample_weight=ones
+            model.class_weight,
+            classes=data.classes,
+            y=data.labels(),
+            sample_weight=None if model._balances_rows else ones,
         ).tolist()
     targets = data.codes.astype("<u8") if is_classifier(model) else data.targets.astype("<f8") + 0.0
     return Fingerprint(
         rows=n_rows,
         columns=n_columns,
         X=hash_of_rows(data.points.matrix),
-        y=_hash_of([targets]),
-        weights=None if given is None else _hash_of([given.astype("<f8") + 0.0]),
+        y=hash_of([targets]),
+        weights=None if given is None else hash_of([given.astype("<f8") + 0.0]),
         class_factors=factors,
         scores=score_sums(model, data.points),
     )
@@ -106,7 +109,7 @@ def fingerprint_of(model: Any, data: Any, sample_weight: Any) -> Fingerprint:
 
 def hash_of_rows(matrix: Any) -> str:
     """SHA-256 of n, d, the numbers of nonzero entries of all rows, their columns and their values."""
-    return _hash_of(_stream_of(matrix))
+    return hash_of(_stream_of(matrix))
 
 
 def _stream_of(matrix: Any) -> Iterator[np.ndarray]:
@@ -137,7 +140,8 @@ def _stream_of(matrix: Any) -> Iterator[np.ndarray]:
         yield (block.ravel() if is_full else block[block != 0.0]).astype("<f8")
 
 
-def _hash_of(arrays: Any) -> str:
+def hash_of(arrays: Iterable[np.ndarray]) -> str:
+    """SHA-256 of the bytes of arrays, one after the other."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array).data)

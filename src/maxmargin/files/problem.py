@@ -35,6 +35,10 @@ def problem_of(model: Any) -> dict[str, Any]:
     numbers = {"loss": loss or model.loss, **{name: NUMBERS[name](model) for name in names}}
     if numbers.get("C") == math.inf and loss != "logistic":
         numbers["loss"] = "hard_margin"
+    elif loss == "logistic" and model._is_joint() and len(model.classes_) > 2:
+        numbers["loss"] = "multinomial"
+    elif loss == "logistic" and model._penalizes_intercept:
+        numbers |= {"loss": "logistic_penalized_intercept", "intercept_penalty": float(model.intercept_scaling) ** -2.0}
     elif getattr(model, "multi_class", None) == "crammer_singer":
         # For two classes the joint problem is half the two-class problem with 2 C.
         joint = len(model.classes_) > 2

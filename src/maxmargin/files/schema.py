@@ -1,9 +1,10 @@
 """Schema of model files: for every estimator its fitted attributes with type, shape and range.
 
 The symbols of shapes are ``n`` (rows of the fit), ``d`` (columns of X), ``k`` (decision functions: one for a regression
-or for two classes, else one per class), ``n_classes``, ``n_classes - 1``, ``n_pairs`` and ``n_support``. The first
-attribute that uses a symbol sets its size, and all later ones must agree: attributes are listed in the order in which
-they are read. Histories of the fit are not stored, except ``mistakes_per_pass_``: the certificate needs its length.
+or for two classes, else one per class), ``n_classes``, ``n_classes - 1``, ``n_pairs``, ``n_support`` and ``n_runs``.
+The first attribute that uses a symbol sets its size, and all later ones must agree: attributes are listed in the order
+in which they are read. Histories of the fit are not stored, except ``mistakes_per_pass_``: the certificate needs its
+length.
 
 ``model.py`` writes what this table lists, and ``reader.py`` checks and reads it.
 """
@@ -22,6 +23,7 @@ from maxmargin.certificates import (
     MarginBracket,
     MistakeBound,
     MulticlassGap,
+    MultinomialGap,
     RegressionGap,
     RidgeGap,
 )
@@ -288,8 +290,9 @@ _ENTRIES = (
             "separating_intercept_": Array(shape=("k",), optional=True),
             # Older files have none.
             "_dual_point": Array(shape=("k", "n"), optional=True),
-            **OBJECTIVE,
-            **_end(LogisticGap),
+            "objective_": Numbers(or_one=True, optional=True),
+            **_end(LogisticGap, joint=MultinomialGap),
+            "n_iter_": Counts(shape=("n_runs",), optional=True),
         },
     ),
     Entry(
@@ -329,7 +332,15 @@ _ENTRIES = (
         },
     ),
     Entry(Ridge, {**LINEAR_REGRESSION, **OBJECTIVE, **_end(RidgeGap)}),
-    Entry(Lasso, {**LINEAR_REGRESSION, **OBJECTIVE, **_end(LassoGap)}),
+    Entry(
+        Lasso,
+        {
+            **LINEAR_REGRESSION,
+            "_total_weight": Numbers(finite=True, at_least=0.0, optional=True),
+            **OBJECTIVE,
+            **_end(LassoGap),
+        },
+    ),
     Entry(
         BayesianRegression,
         {

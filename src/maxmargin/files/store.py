@@ -1,8 +1,9 @@
-"""Stores: data on disk as memory-mapped arrays, a folder with one file for each array and a manifest.
+"""Stores: data on disk, a folder with one file for each array and a manifest.
 
-The system reads the pages that are used and drops them when memory is short: training data may be larger than memory.
-Linear machines and perceptrons need in addition some twenty numbers per row and a few d x d matrices, so that a store
-pays where rows have forty entries or more.
+``LinearSVC().fit(open_store(path))`` reads blocks of rows, a few at a time: training data may be larger than memory.
+The vectors of the solver, at most eight numbers a row, stay in memory, and so do blocks as far as there is room. The
+arrays are also mapped into memory, as ``X`` and ``y``, for everything else: the system reads the pages that are used
+and drops them when memory is short.
 
 Opening checks the sizes, and in one pass over the indices that the columns of every row ascend and are within the
 shape: a damaged store cannot make the loops read outside of the arrays. ``check=True`` reads everything once and
@@ -11,8 +12,10 @@ compares the checksums, as :func:`maxmargin.files.read_data` and the command do.
 
 import json
 import os
+import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -21,8 +24,9 @@ from typing import Any, BinaryIO
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.data.block_source import BlockSource
 from maxmargin.files.atomic import folder_written_atomically
-from maxmargin.files.data_file import DataFile, are_whole
+from maxmargin.files.data_file import DataFile, are_whole, as_labels
 
 MANIFEST = "manifest.json"
 FORMAT, VERSION = "maxmargin store", 1
@@ -32,6 +36,8 @@ LARGEST_MANIFEST = 1 << 26
 LARGEST_SIZE = 2**63 - 1
 # Bytes that are read at a time for a checksum, and entries at a time for the check of the columns.
 CHECKSUM_BYTES, CHECKED_ENTRIES = 1 << 22, 1 << 20
+# The most entries and rows of a block that is read: 16 MB in float64.
+ENTRIES_OF_BLOCK, ROWS_OF_BLOCK = 1 << 21, 1 << 18
 # Rows of svmlight text that are in memory at a time.
 ROWS_PER_BLOCK = 1 << 15
 # Arrays of a store and the types that they may have.
@@ -42,6 +48,127 @@ TARGETS = ("float64", "int64")
 
 class StoreError(ValueError):
     """A folder that is not a store, or a damaged one."""
+
+
+@dataclass(frozen=True)
+class Store(DataFile, BlockSource):
+    """An open store: its arrays, mapped into memory, and its blocks of rows, which are read.
+
+    Blocks are read and not mapped: a file that another program cuts off meanwhile is then an error, not a crash.
+
+    Attributes
+    ----------
+    X, y, names : as in DataFile
+    folder : Path
+    cuts : ndarray of int
+        The first row of every block, and the number of rows.
+    """
+
+    folder: Path = field(default=Path(), kw_only=True)
+    cuts: np.ndarray = field(default_factory=lambda: np.zeros(1, dtype=np.int64), kw_only=True)
+
+    @property
+    def block_rows(self) -> list[int]:
+        """The number of rows of every block."""
+        return np.diff(self.cuts).tolist()
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of all rows."""
+        if not sp.issparse(self.X):
+            return int(self.X.nbytes)
+        return int(self.X.data.nbytes + self.X.indices.nbytes + 8 * (self.X.shape[0] + 1))
+
+    @property
+    def arrays(self) -> Any:
+        """All rows as one matrix that is mapped into memory."""
+        return self.X
+
+    @property
+    def targets(self) -> np.ndarray:
+        """All targets."""
+        return np.asarray(as_labels(self.y))
+
+    @property
+    def scratch_folder(self) -> Path:
+        """The folder itself, where it can be written to: that for temporary files may lie in memory."""
+        return self.folder if os.access(self.folder, os.W_OK) else Path(tempfile.gettempdir())
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The names of the columns."""
+        return self.names
+
+    def read_rows(self, number: int) -> Any:
+        """The rows of a block, in memory."""
+        first, last = map(int, self.cuts[number : number + 2])
+        if not sp.issparse(self.X):
+            width = self.n_columns
+            return self._read("X", self.X.dtype, first * width, last * width).reshape(last - first, width)
+        offsets = self._read("indptr", np.dtype(np.int64), first, last + 1)
+        begin, end = int(offsets[0]), int(offsets[-1])
+        if not 0 <= begin <= end <= self.X.nnz or (np.diff(offsets) < 0).any():
+            raise StoreError(f"{self.folder}: indptr.bin is damaged.")
+        columns = self._read("indices", self.X.indices.dtype, begin, end)
+        if columns.size and not 0 <= columns.min() <= columns.max() < self.n_columns:
+            raise StoreError(f"{self.folder}: indices.bin is damaged: columns are out of range.")
+        data = self._read("data", self.X.dtype, begin, end)
+        rows = sp.csr_array(
+            (data, columns, _narrow(offsets - begin, columns.dtype)), shape=(last - first, self.n_columns)
+        )
+        # Checked when the store was opened; otherwise SciPy would check again.
+        rows.has_sorted_indices = rows.has_canonical_format = True
+        return rows
+
+    def read_targets(self, number: int) -> np.ndarray:
+        """The targets of a block."""
+        first, last = map(int, self.cuts[number : number + 2])
+        targets = self._read("y", self.y.dtype, first, last)
+        return np.asarray(as_labels(targets))
+
+    def forget(self, number: int) -> None:
+        """Let the system drop what it holds of a block's files: it searches for pages to drop otherwise."""
+        if not hasattr(os, "posix_fadvise"):
+            return
+        first, last = map(int, self.cuts[number : number + 2])
+        if sp.issparse(self.X):
+            first, last = int(self.X.indptr[first]), int(self.X.indptr[last])
+            widths = {"data": self.X.dtype.itemsize, "indices": self.X.indices.dtype.itemsize}
+        else:
+            widths = {"X": self.X.dtype.itemsize * self.n_columns}
+        for name, width in widths.items():
+            with suppress(OSError), (self.folder / f"{name}.bin").open("rb", buffering=0) as file:
+                os.posix_fadvise(file.fileno(), first * width, (last - first) * width, os.POSIX_FADV_DONTNEED)
+
+    def name_of_row(self, number: int, row: int) -> str:
+        """Where a row of a block is, counted from 1."""
+        return f"{self.folder}, row {int(self.cuts[number]) + row + 1:,}"
+
+    def _read(self, name: str, dtype: np.dtype, first: int, last: int) -> np.ndarray:
+        """Some entries of an array; an array that has become shorter since it was opened is refused."""
+        path = self.folder / f"{name}.bin"
+        found = np.empty(last - first, dtype=dtype)
+        bytes_of: Any = found.view(np.uint8)
+        buffer, place = memoryview(bytes_of), first * dtype.itemsize
+        if not found.size:
+            return found
+        with path.open("rb", buffering=0) as file:
+            file.seek(place)
+            filled = 0
+            while filled < len(buffer):
+                size = file.readinto(buffer[filled:])
+                if not size:
+                    raise StoreError(
+                        f"{path} ends after {place + filled:,} bytes: it was cut off since it was opened. Write the "
+                        "store anew."
+                    )
+                filled += size
+        return found
 
 
 def is_store(path: str | Path) -> bool:
@@ -76,7 +203,7 @@ def _write(
         writer.finish(names, source)
 
 
-def open_store(path: str | Path, *, check: bool = False) -> DataFile:
+def open_store(path: str | Path, *, check: bool = False) -> Store:
     """Open a store: X and y are read from the disk when they are used.
 
     The column indices of sparse rows are checked once, which reads ``indices.bin``.
@@ -89,12 +216,30 @@ def open_store(path: str | Path, *, check: bool = False) -> DataFile:
 
     Returns
     -------
-    DataFile
+    Store
+        ``fit`` of linear models takes it in place of X and y, and reads its blocks one after the other; ``predict``,
+        ``score`` and ``certify`` do, too. Its ``X`` and ``y`` are arrays that are mapped into memory.
 
     Raises
     ------
     StoreError
         Where the folder is not a store, or is damaged.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from maxmargin import LinearSVC
+    >>> from maxmargin.files import open_store, write_store
+    >>> rng = np.random.default_rng(0)
+    >>> blocks = ((X, X[:, 0] > X[:, 1]) for X in rng.normal(size=(5, 1000, 3)))
+    >>> with TemporaryDirectory() as folder:
+    ...     write_store(Path(folder, "rows.store"), blocks)
+    ...     store = open_store(Path(folder, "rows.store"))
+    ...     model = LinearSVC().fit(store)
+    ...     bool(model.certificate_.relative <= 1e-4), float(model.score(store)) > 0.99
+    (True, True)
     """
     folder = Path(path)
     manifest = _manifest(folder)
@@ -111,7 +256,8 @@ def open_store(path: str | Path, *, check: bool = False) -> DataFile:
                 )
     _refuse_other_sizes(path, manifest, opened)
     if not manifest["sparse"]:
-        return DataFile(opened["X"].reshape(shape), opened["y"], manifest["names"])
+        cuts = np.append(np.arange(0, shape[0], _rows_per_block(shape[1])), shape[0])
+        return Store(opened["X"].reshape(shape), opened["y"], manifest["names"], folder=folder, cuts=cuts)
     # The row offsets are few, and all reading depends on them: they are always checked.
     indptr = opened["indptr"]
     if indptr[0] != 0 or indptr[-1] != opened["data"].size or (np.diff(indptr) < 0).any():
@@ -122,7 +268,21 @@ def open_store(path: str | Path, *, check: bool = False) -> DataFile:
     X.data, X.indices, X.indptr = opened["data"], opened["indices"], _narrow(indptr, opened["indices"].dtype)
     # Checked above; otherwise SciPy would check again.
     X.has_sorted_indices = X.has_canonical_format = True
-    return DataFile(X, opened["y"], manifest["names"])
+    return Store(X, opened["y"], manifest["names"], folder=folder, cuts=_cuts(indptr))
+
+
+def _rows_per_block(entries: float) -> int:
+    return max(1, min(ROWS_OF_BLOCK, int(ENTRIES_OF_BLOCK / max(1.0, entries))))
+
+
+def _cuts(indptr: np.ndarray) -> np.ndarray:
+    """The first rows of blocks with a bounded number of entries, unless a row has more, and the number of rows."""
+    n_rows, cuts = indptr.size - 1, [0]
+    while cuts[-1] < n_rows:
+        first = cuts[-1]
+        window = np.asarray(indptr[first : first + ROWS_OF_BLOCK + 1])
+        cuts.append(first + max(1, int(np.searchsorted(window, window[0] + ENTRIES_OF_BLOCK, side="right")) - 1))
+    return np.array(cuts)
 
 
 class _Writer:

@@ -124,6 +124,15 @@ def read_svmlight(
         raise _error(path, fault) from None
 
 
+def parse_svmlight(path: str | os.PathLike[str], stream: Any, *, zero_based: bool) -> tuple[Any, ...]:
+    """Rows and labels of a stream of text, which is part of the file ``path``, by one thread."""
+    expected = Expected(None, zero_based, _value_type(np.float64), False)
+    try:
+        return _joined(ParallelParser(LineBlocks(stream), expected).run(1), expected, 1)
+    except Fault as fault:
+        raise _error(path, fault) from None
+
+
 def read_svmlight_blocks(
     path: str | os.PathLike[str],
     *,

@@ -1,4 +1,4 @@
-"""The algorithms that the page runs, their parameters, their listings and what is drawn of them."""
+"""The algorithms that the page runs, their parameters, the lines of their steps and what is drawn of them."""
 
 import math
 from dataclasses import dataclass
@@ -18,6 +18,8 @@ class Parameter:
     low, high : float
         The limits of a number, whose slider is logarithmic where ``log`` is set.
     may_be_infinite : bool
+    slider : bool
+        Whether a number has a slider beside its field.
     hint : str
         What the control does, for its tooltip.
     """
@@ -29,6 +31,7 @@ class Parameter:
     high: float = 0.0
     log: bool = False
     may_be_infinite: bool = False
+    slider: bool = True
     hint: str = ""
 
     @property
@@ -58,7 +61,7 @@ class Parameter:
         return int(value) if self.kind == "count" else float(value)
 
 
-CLICK = "click"
+CLICK, YOURS = "click", "yours"
 PARAMETERS = {
     "order": Parameter("order", "cyclic", ("cyclic", "shuffled", CLICK), hint="click: click the next point"),
     "search_order": Parameter("order", "cyclic", ("cyclic", "shuffled"), hint="of the rows"),
@@ -72,7 +75,12 @@ PARAMETERS = {
     "every_row": Parameter("show rows that are no mistakes", False),
     "eta": Parameter("step size η", 1.0, low=0.01, high=100.0, log=True),
     "rate": Parameter("step size, in units of 1/L", 1.0, low=0.01, high=10.0, log=True, hint="above 2 it may diverge"),
-    "start": Parameter("start", "zero", ("zero", "random"), hint="random: from the seed"),
+    "start": Parameter(
+        "start", "zero", ("zero", "random", YOURS), hint="random: from the seed; yours: type w and b, or drag w"
+    ),
+    "start_w1": Parameter("w₁", 1.0, low=-1e6, high=1e6, slider=False, hint="of the hyperplane to start from"),
+    "start_w2": Parameter("w₂", 0.0, low=-1e6, high=1e6, slider=False, hint="of the hyperplane to start from"),
+    "start_b": Parameter("b", 0.0, low=-1e6, high=1e6, slider=False, hint="of the hyperplane to start from"),
     "intercept": Parameter("intercept b", True, hint="without it the hyperplane goes through the origin"),
     "unit_length": Parameter("unit length", False, hint="divide every point by its length, so that R = 1"),
     "guess": Parameter("guess γ / R", 0.1, low=0.001, high=1.0, log=True, hint="the margin that is asked for"),
@@ -97,26 +105,32 @@ class Algorithm:
         Its name in `maxmargin.lectures`.
     parameters : tuple of str
         Its controls.
-    listing : tuple of str
-        The algorithm, a line each.
-    lines : dict of str to int
-        The line that belongs to the reason of a step.
+    lines : dict of str to str
+        For the reason of a step a part of the source line that made it.
+    note : str
+        What the names in the source are.
     charts : tuple of (title, tuple of keys)
         Values that are drawn against the number of steps.
     duals : str
         What the bars are.
     theory : str
         What the proof panel is about.
+    proof : tuple of str
+        Its theorem and the idea of the proof, said before the first step.
+    loops : tuple of str
+        The functions whose loops are shown, where it is not the algorithm's own.
     """
 
     title: str
     function: str
     parameters: tuple[str, ...]
-    listing: tuple[str, ...]
-    lines: dict[str, int]
+    lines: dict[str, str]
+    note: str
     charts: tuple[tuple[str, tuple[str, ...]], ...]
     duals: str
     theory: str
+    proof: tuple[str, ...]
+    loops: tuple[str, ...] = ()
 
     @property
     def is_svm(self) -> bool:
@@ -124,6 +138,7 @@ class Algorithm:
         return self.function in ("coordinate_ascent", "smo")
 
 
+_START = ("start", "start_w1", "start_w2", "start_b")
 _KERNEL = ("kernel", "gamma", "degree", "coef0")
 _UPDATES = "α: updates × η"
 _MISTAKES = (
@@ -139,84 +154,125 @@ _DUAL = (("primal and dual objective", ("primal", "dual")), ("duality gap", ("ga
 ALGORITHMS = {
     "online": Algorithm(
         "online perceptron", "online_perceptron",
-        ("order", "eta", "start", "intercept", "unit_length", "every_row", "seed"),
-        ("w = 0, b = 0", "while some y_i f(x_i) <= 0:", "    i = next row", "    if y_i f(x_i) <= 0:   # a mistake",
-         "        w = w + eta y_i x_i,  b = b + eta y_i", "no mistake is left"),
-        {"start": 0, "correct": 3, "mistake": 4, "no mistake": 5},
+        ("order", "eta", *_START, "intercept", "unit_length", "every_row", "seed"),
+        {"start": "w, b, alpha, margins = first.w",
+         "mistake": "w, b = w + eta * y[i] * X[i]",
+         "correct": 'step = next_step(step, [], "correct"',
+         "no mistake": 'step = next_step(step, [], "no mistake"'},
+        "margins are y f(x), one is the feature of the intercept, alpha counts the updates of every row.",
         (*_MISTAKES, _LENGTH),
         _UPDATES, "Novikoff's bound: few mistakes, because w gets close to u",
+        ("Theorem. If some u of length 1 has y u·x >= gamma for all points, the perceptron makes at most "
+         "(R/gamma)² updates.",
+         "Proof. Each update adds at least gamma to w·u, and at most R² to ||w||², because it is made on a "
+         "mistake: t gamma <= w·u <= ||w|| <= sqrt(t) R."),
     ),
     "batch": Algorithm(
-        "batch perceptron", "batch_perceptron", ("eta", "start", "intercept", "unit_length", "seed"),
-        ("w = 0, b = 0", "while some y_i f(x_i) <= 0:", "    M = all rows with y_i f(x_i) <= 0",
-         "    w = w + eta sum_M y_i x_i,  b = b + eta sum_M y_i", "no mistake is left"),
-        {"start": 0, "mistakes": 3, "no mistake": 4},
+        "batch perceptron", "batch_perceptron", ("eta", *_START, "intercept", "unit_length", "seed"),
+        {"start": "w, b, alpha, margins = first.w",
+         "mistakes": "w, b = w + eta * (y[mistakes]",
+         "no mistake": 'step = next_step(step, [], "no mistake"'},
+        "margins are y f(x), one is the feature of the intercept, alpha counts the updates of every row.",
         (*_MISTAKES, _LENGTH),
         _UPDATES, "the bound of the batch rule, n times as large",
+        ("Theorem. With margin gamma, at most n (R/gamma)² mistakes are corrected.",
+         "Proof. As for single updates, but a step on m mistakes may add m² R² <= n m R² to ||w||²: t gamma <="
+         " ||w|| <= sqrt(n t) R."),
     ),
     "margin": Algorithm(
-        "margin perceptron", "margin_perceptron", ("guess", "order", "start", "intercept", "unit_length", "seed"),
-        ("w = 0, b = 0", "while some y_i f(x_i) < g/2 ||w||:", "    i = next row",
-         "    if y_i f(x_i) <= 0:   # a mistake", "        w = w + y_i x_i,  b = b + y_i",
-         "    elif y_i f(x_i) < g/2 ||w||:   # too close", "        w = w + y_i x_i,  b = b + y_i",
-         "every point is at least g/2 away"),
-        {"start": 0, "mistake": 4, "too close": 6, "no violation": 7},
+        "margin perceptron", "margin_perceptron", ("guess", "order", *_START, "intercept", "unit_length", "seed"),
+        {"start": "step, w, b, alpha, position = first",
+         "mistake": "w, b, alpha = w + y[i] * X[i]",
+         "too close": "w, b, alpha = w + y[i] * X[i]",
+         "no violation": 'step = next_step(step, [], reason or "no violation"'},
+        "A row is a mistake, or too close: nearer than half the guess, margins < guess/2 length.",
         (*_VIOLATIONS, ("length of w", ("length",))),
         _UPDATES, "claims 1 to 5: w grows by at least γ and at most about 3/4 γ an update",
+        ("Theorem. With a guess up to gamma the run ends after at most 8 R²/gamma² + 4 R/gamma updates, with "
+         "at least half the guess as margin.",
+         "Proof. An update adds at least gamma to w·u, but once ||w|| is 2 R²/gamma it adds at most 3/4 gamma "
+         "to ||w||, which is never below w·u."),
+        ("_until_no_violation",),
     ),
     "search": Algorithm(
         "incremental search", "incremental_search", ("search_order", "intercept", "unit_length", "seed"),
-        ("g = R", "repeat:", "    w = 0, b = 0", "    while some point is nearer than g/2:",
-         "        mistake:    w = w + y_i x_i, b = b + y_i",
-         "        too close:  w = w + y_i x_i, b = b + y_i",
-         "        12 R²/g² updates:  g = g/2, again", "the margin is at least γ_opt/4"),
-        {"start": 0, "mistake": 4, "too close": 5, "forced stop": 6, "no violation": 7},
+        {"start": "guess, step, in_all, round_number = R",
+         "mistake": "w, b, alpha = w + y[i] * X[i]",
+         "too close": "w, b, alpha = w + y[i] * X[i]",
+         "forced stop": 'reason = "forced stop"',
+         "no violation": 'step = next_step(step, [], reason or "no violation"'},
+        "Above the search, below the margin perceptron that it runs with every guess.",
         (*_VIOLATIONS, ("updates in all", ("updates in all",))),
         _UPDATES, "a forced stop proves that the guess was too large",
+        ("Theorem. The search ends with a margin of at least gamma_opt/4, after at most 64 R²/gamma_opt² "
+         "updates in all.",
+         "Proof. A guess g up to gamma_opt would end within 12 R²/g² updates. So a forced stop proves g > "
+         "gamma_opt, and no guess is ever halved below gamma_opt/2."),
+        ("incremental_search", "_until_no_violation"),
     ),
     "kernel": Algorithm(
         "kernel perceptron", "kernel_perceptron",
         ("feature_kernel", "gamma", "degree", "coef0", "order", "eta", "intercept", "seed"),
-        ("alpha = 0,  f(x) = sum_j alpha_j y_j (k(x_j, x) + 1)", "while some y_i f(x_i) <= 0:", "    i = next row",
-         "    if y_i f(x_i) <= 0:   # a mistake", "        alpha_i = alpha_i + eta", "no mistake is left"),
-        {"start": 0, "mistake": 4, "no mistake": 5},
+        {"start": "alpha = np.zeros(n) if start is None",
+         "mistake": "alpha = alpha + eta * indicator",
+         "no mistake": 'step = next_step(step, [], "no mistake"'},
+        "K holds the kernel values of all pairs of rows, plus 1 for the intercept.",
         (*_MISTAKES, _LENGTH),
         _UPDATES, "Novikoff's bound in the feature space",
+        ("Theorem. At most (R/gamma)² updates, where R² is the largest k(x, x), plus 1 with an intercept, and "
+         "gamma a margin in the feature space.",
+         "Proof. As for the perceptron: w is a sum of the rows there, and ||w||² a sum of kernel values."),
     ),
     "ascent": Algorithm(
         "coordinate ascent", "coordinate_ascent", ("C", "dual_order", *_KERNEL, "seed"),
-        ("alpha = 0,  f(x) = sum_j alpha_j y_j k(x_j, x)", "while the KKT conditions do not hold:", "    i = next row",
-         "    alpha_i = alpha_i + (1 - y_i f(x_i)) / k(x_i, x_i)", "    clip alpha_i to [0, C]",
-         "optimal: primal = dual", "unbounded: no hyperplane exists"),
-        {"start": 0, "coordinate": 3, "optimal": 5, "unbounded": 6}, _DUAL, "α in [0, C]",
+        {"start": "step, position = first",
+         "coordinate": "alpha[i] = best",
+         "optimal": 'yield problem.step(step, (), "optimal"',
+         "unbounded": 'yield problem.step(step, (), "unbounded"'},
+        "optimum(...) is alpha_i + (1 - margins_i) / K_ii, clipped to [0, C].", _DUAL, "α in [0, C]",
         "weak duality: every dual value is below every primal value",
+        ("Theorem. For all feasible alpha, every w and every b: dual <= primal. Where both are equal, both are"
+         " optimal.",
+         "Proof. The Lagrangian lies below the primal at every feasible point, and its minimum over w and b is"
+         " the dual. A step puts one alpha_i on top of its parabola, so that the dual never falls."),
     ),
     "smo": Algorithm(
         "SMO", "smo", ("C", "pair", *_KERNEL, "seed"),
-        ("alpha = 0", "while the KKT conditions do not hold:", "    i, j = next pair",
-         "    t = ((y_i - f(x_i)) - (y_j - f(x_j)))", "        / (k_ii + k_jj - 2 k_ij)",
-         "    clip t, so that both stay in [0, C]",
-         "    alpha_i = alpha_i + y_i t,  alpha_j = alpha_j - y_j t", "optimal: primal = dual",
-         "unbounded: no hyperplane exists"),
-        {"start": 0, "pair": 6, "optimal": 7, "unbounded": 8}, _DUAL, "α in [0, C]",
+        {"start": "step, position = first",
+         "pair": "alpha[i], alpha[j] = places[-1]",
+         "optimal": 'yield problem.step(step, (), "optimal"',
+         "unbounded": 'yield problem.step(step, (), "unbounded"'},
+        "ends are those of the segment in the box; move(...) gives alpha_i + y_i t and alpha_j - y_j t.",
+        _DUAL, "α in [0, C]",
         "weak duality: every dual value is below every primal value",
+        ("Theorem. For all feasible alpha, every w and every b: dual <= primal. Where both are equal, both are"
+         " optimal.",
+         "Proof. The Lagrangian lies below the primal at every feasible point, and its minimum over w and b is"
+         " the dual. A step goes to the top of a parabola on the line of a pair, so that the dual never falls."),
     ),
     "hulls": Algorithm(
         "nearest points of the hulls", "nearest_hull_points", ("intercept",),
-        ("c = 1 for the first row of each class", "x+ = sum c_i x_i,  x- = sum c_j x_j,  w = x+ - x-",
-         "while margin < ||x+ - x-|| / 2:", "    in one class: j = farthest out, i = nearest",
-         "    move weight from j to i", "optimal: margin = half the distance",
-         "the hulls meet: no hyperplane exists"),
-        {"start": 0, "pair": 4, "optimal": 5, "hulls meet": 6},
+        {"start": "step, position = first",
+         "pair": "c[i], c[j] = c[i] + moved",
+         "optimal": 'yield _hull_step(step, (), "hulls meet" if met',
+         "hulls meet": 'yield _hull_step(step, (), "hulls meet" if met'},
+        "Z holds the rows y x; groups are the rows of the two classes, c their weights.",
         (("bracket of the largest margin", ("lower", "upper")), ("distance of the hull points", ("distance",))),
         "c: weights in the hulls", "margin <= γ_opt <= half the distance",
+        ("Theorem. The margin of any hyperplane is at most half the distance of any two points of the two hulls.",
+         "Proof. A hyperplane with margin gamma keeps every point of the hulls gamma away, on its own side. At the "
+         "optimum both numbers are equal: one proves the other."),
     ),
     "gradient": Algorithm(
-        "gradient descent, logistic loss", "gradient_descent", ("rate", "start", "intercept", "seed"),
-        ("w = 0, b = 0", "while the gradient is not zero:", "    p_i = 1 / (1 + exp(y_i f(x_i)))",
-         "    w = w + eta sum p_i y_i x_i,  b = b + eta sum p_i y_i", "the gradient is zero: optimal"),
-        {"start": 0, "gradient": 3, "optimal": 4},
+        "gradient descent, logistic loss", "gradient_descent", ("rate", *_START, "intercept", "seed"),
+        {"start": "step, w, b, alpha = first",
+         "gradient": "w, b, alpha = w - eta * gradient",
+         "optimal": 'yield _next(step, "optimal"'},
+        "Z holds the rows y (x, 1); p are the probabilities of the wrong class.",
         (("logistic loss", ("loss",)), ("length of the gradient", ("gradient",)), ("mistakes", ("mistakes",))),
         "α: η × sum of p_i", "descent: every step with η < 2/L lowers the loss",
+        ("Theorem. A step of size eta lowers the loss by at least eta (1 - eta L/2) ||gradient||².",
+         "Proof. The loss is curved by at most L, a quarter of the largest squared singular value of the rows (x, 1), "
+         "and lies below the parabola with that curvature."),
     ),
 }  # fmt: skip

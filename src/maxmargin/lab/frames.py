@@ -8,6 +8,7 @@ import numpy as np
 from maxmargin import lectures
 from maxmargin.lab.algorithms import ALGORITHMS
 from maxmargin.lab.facts import arrays
+from maxmargin.lab.listings import line_of
 from maxmargin.lab.state import State
 
 # How far a functional margin may miss the KKT conditions before the point counts as a violation.
@@ -43,17 +44,16 @@ def first_frame(state: State, step: lectures.Step | None) -> dict[str, Any]:
     frame: dict[str, Any] = {
         "number": 0, "updates": 0, "reason": "start", "rows": [], "w": w, "b": b, "wBefore": w, "bBefore": b,
         "alpha": alpha, "margins": y * (b if w is None else X @ w + b), "values": {}, "claims": [], "conditions": [],
-        "classes": "0" * len(y), "line": 0,
+        "classes": "0" * len(y), "line": line_of(state.algorithm, "start"),
     }  # fmt: skip
     if isinstance(step, lectures.HullStep):
         frame["hull"] = _hull_points(X, y, alpha, state["intercept"])
-    frame["text"] = "Start: no step was made yet."
+    frame["text"] = "Start: no step yet. Play, or take one step."
     return jsonable(frame)
 
 
 def frame_of(state: State, step: lectures.Step) -> dict[str, Any]:
     """The frame of a step."""
-    algorithm = ALGORITHMS[state.algorithm]
     frame: dict[str, Any] = {
         "number": step.number,
         "updates": step.updates,
@@ -69,7 +69,7 @@ def frame_of(state: State, step: lectures.Step) -> dict[str, Any]:
         "claims": [claim_row(claim) for claim in step.claims],
         "conditions": [claim_row(claim) for claim in step.conditions],
         "classes": kkt_classes(state, step.alpha, step.margins),
-        "line": algorithm.lines.get(step.reason, 0),
+        "line": line_of(state.algorithm, step.reason),
         "text": text_of(step),
     }
     if isinstance(step, lectures.GuessStep):

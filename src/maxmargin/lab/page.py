@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.lab.algorithms import ALGORITHMS, PARAMETERS
+from maxmargin.lab.algorithms import ALGORITHMS, PARAMETERS, YOURS
 from maxmargin.lab.export import csv_of, python_of
 from maxmargin.lab.facts import bound_facts, facts
 from maxmargin.lab.frames import claim_row, first_frame, frame_of, jsonable
 from maxmargin.lab.lessons import LESSONS
+from maxmargin.lab.listings import listing
 from maxmargin.lab.presets import PRESETS, TABLES, Table, table_of
-from maxmargin.lab.runs import Run, kernel_options, waits_for_click
+from maxmargin.lab.runs import Run, controls, kernel_options, waits_for_click
 from maxmargin.lab.state import LARGEST, State, check_pick, check_row, check_step, decode, encode, from_preset
 from maxmargin.lab.tables import read_text
 from maxmargin.lab.what_if import measured_duals, measured_hyperplane
@@ -54,7 +55,6 @@ class Page:
         self.table = table if table is not None else table_of(self.state.data)
         self.columns: tuple[int, int] | None
         self.columns, self.positive = TABLES.get(self.state.data, ((0, 1), -1))
-        self.lesson: int | None = None
         self.undone: list[State] = []
         self.sent = 0
         self.run = Run(self.state)
@@ -63,7 +63,7 @@ class Page:
             "more": self._more, "pick": self._pick, "add": self._add, "move": self._move, "erase": self._erase,
             "flip": self._flip, "clear": self._clear, "undo": self._undo, "paste": self._paste,
             "columns": self._columns, "hyperplane": self._hyperplane, "alpha": self._alpha, "export": self._export,
-            "lesson": self._lesson,
+            "lesson": self._lesson, "start": self._start,
         }  # fmt: skip
 
     def handle(self, event: Any) -> list[Message]:
@@ -103,11 +103,11 @@ class Page:
         name = str(event.get("name"))
         shown = from_preset(name)
         self._remember()
-        self._show(self.state.with_points(shown.points, shown.labels, name))
+        self._show(replace(self.state.with_points(shown.points, shown.labels, name), lesson=None))
         return self._changed()
 
     def _algorithm(self, event: dict[str, Any]) -> list[Message]:
-        self._show(self.state.with_algorithm(str(event.get("name"))))
+        self._show(replace(self.state.with_algorithm(str(event.get("name"))), lesson=None))
         return self._changed()
 
     def _set(self, event: dict[str, Any]) -> list[Message]:
@@ -115,6 +115,16 @@ class Page:
         value = math.inf if value == "Infinity" else value
         changed = self.state.with_parameter(str(event.get("name")), value)
         return self._changed(replace(changed, step=self.state.step))
+
+    def _start(self, event: dict[str, Any]) -> list[Message]:
+        """Start from a hyperplane that was dragged; four digits are enough for a hand."""
+        if "start" not in ALGORITHMS[self.state.algorithm].parameters:
+            raise ValueError(f"the {ALGORITHMS[self.state.algorithm].title} starts from no hyperplane.")
+        w1, w2, b = _hyperplane_of(event)
+        changed = self.state.with_parameter("start", YOURS)
+        for name, value in (("start_w1", w1), ("start_w2", w2), ("start_b", b)):
+            changed = changed.with_parameter(name, float(f"{value:.4g}"))
+        return self._changed(changed)
 
     def _more(self, event: dict[str, Any]) -> list[Message]:
         return [self._frames(check_step(event.get("to", 0)))]
@@ -173,7 +183,7 @@ class Page:
     def _paste(self, event: dict[str, Any]) -> list[Message]:
         table, notice = read_text(event.get("text"))  # type: ignore[arg-type]
         points, labels = table.points((0, 1))
-        changed = self.state.with_points(points, labels)
+        changed = replace(self.state.with_points(points, labels), lesson=None)
         self._remember()
         self._show(changed)
         self.table, self.columns, self.positive = table, (0, 1), -1
@@ -196,12 +206,7 @@ class Page:
         return self._changed()
 
     def _hyperplane(self, event: dict[str, Any]) -> list[Message]:
-        numbers = [event.get(name) for name in ("w1", "w2", "b")]
-        if any(isinstance(value, bool) or not isinstance(value, (int, float)) for value in numbers):
-            raise ValueError("a hyperplane is three numbers, w1, w2 and b.")
-        w1, w2, b = (float(value) for value in numbers)  # type: ignore[arg-type]
-        if not all(abs(value) <= LARGEST for value in (w1, w2, b)) or not math.hypot(w1, w2) > 1 / LARGEST:
-            raise ValueError("w must be finite and not zero.")
+        w1, w2, b = _hyperplane_of(event)
         known = facts(self.state)
         if known is None:
             raise ValueError("there are no points of both classes.")
@@ -240,16 +245,17 @@ class Page:
         return [{"type": "file", "name": "maxmargin_run.py", "text": python_of(shown)}]
 
     def _lesson(self, event: dict[str, Any]) -> list[Message]:
+        if event.get("number") is None:
+            return self._changed(replace(self.state, lesson=None))
         number = check_row(event.get("number"), len(LESSONS))
         self._show(LESSONS[number].state)
-        self.lesson = number
+        self.state = replace(self.state, lesson=number)
         return self._changed()
 
     # Messages.
 
     def _show(self, state: State) -> None:
         """Take another state; tables belong to presets, or to what was pasted last."""
-        self.lesson = None
         if state.data != self.state.data or state.points != self.state.points:
             self.table = table_of(state.data)
             self.columns, self.positive = TABLES.get(state.data, ((0, 1), -1))
@@ -293,7 +299,6 @@ class Page:
         algorithm, known = ALGORITHMS[self.state.algorithm], facts(self.state) if self.state.points else None
         kernel = kernel_options(self.state) if algorithm.is_svm or self.state.algorithm == "kernel" else None
         bound = bound_facts(self.state, {**(kernel or {}), "intercept": self.state["intercept"]}) if known else None
-        hidden = {"gamma", "degree", "coef0"} - set(kernel or ())
         table = None
         if self.table is not None:
             shown = "principal components" if self.columns is None else list(self.columns)
@@ -312,14 +317,14 @@ class Page:
             "table": table,
             "algorithm": self.state.algorithm,
             "values": dict(self.state.parameters),
-            "controls": [name for name in algorithm.parameters if name not in hidden],
+            "controls": controls(self.state),
             "kernel": kernel if kernel is None else {**kernel, "intercept": self._kernel_intercept()},
             "picks": PICKS.get(self.state.algorithm, 0),
             "waits": waits_for_click(self.state),
             "facts": None if known is None else asdict(known),
             "bound": None if bound is None else asdict(bound),
             "canUndo": bool(self.undone),
-            "lesson": self.lesson,
+            "lesson": self.state.lesson,
         })  # fmt: skip
 
     def _kernel_intercept(self) -> bool:
@@ -336,8 +341,10 @@ class Page:
             "type": "catalog",
             "algorithms": {
                 name: {
-                    "title": found.title, "listing": found.listing, "charts": found.charts, "duals": found.duals,
-                    "theory": found.theory, "svm": found.is_svm,
+                    "title": found.title, "listing": listing(name).code, "source": listing(name).title,
+                    "note": found.note, "charts": found.charts, "duals": found.duals, "theory": found.theory,
+                    "svm": found.is_svm, "starts": "start" in found.parameters,
+                    "proof": found.proof,
                 }
                 for name, found in ALGORITHMS.items()
             },
@@ -345,7 +352,20 @@ class Page:
             "presets": {name: title for name, (title, _) in PRESETS.items()},
             "lessons": [
                 {"title": lesson.title, "idea": lesson.idea, "question": lesson.question, "answer": lesson.answer,
-                 "tool": lesson.tool}
+                 "tool": lesson.tool, "choices": lesson.choices, "right": lesson.right}
                 for lesson in LESSONS
             ],
         })  # fmt: skip
+
+
+def _hyperplane_of(event: dict[str, Any]) -> tuple[float, float, float]:
+    """w1, w2 and b of an event, or a refusal."""
+    numbers = [event.get(name) for name in ("w1", "w2", "b")]
+    if any(isinstance(value, bool) or not isinstance(value, (int, float)) for value in numbers):
+        raise ValueError("a hyperplane is three numbers, w1, w2 and b.")
+    if not all(abs(value) <= LARGEST for value in numbers):  # type: ignore[arg-type]
+        raise ValueError(f"w and b must be finite, up to {LARGEST:g} in size.")
+    w1, w2, b = (float(value) for value in numbers)  # type: ignore[arg-type]
+    if not math.hypot(w1, w2) > 1 / LARGEST:
+        raise ValueError("w must not be zero.")
+    return w1, w2, b

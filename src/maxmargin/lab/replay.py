@@ -2,17 +2,20 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from maxmargin.lab.page import CHUNK, Page
 from maxmargin.lab.state import State
 
 STATIC = Path(__file__).parent / "static"
-# Frames of a recording; a frame of 200 points takes about 8 kB.
+# Frames of a recording; a frame of 200 points takes about 4 kB.
 MAX_FRAMES = 500
 
 
 def recorded_html(state: State, max_frames: int = MAX_FRAMES) -> str:
     """The page with the frames of one run in it: stepping works, and what would need Python is switched off.
+
+    Numbers are recorded to nine digits; whether a claim holds was decided before.
 
     Parameters
     ----------
@@ -28,8 +31,9 @@ def recorded_html(state: State, max_frames: int = MAX_FRAMES) -> str:
     while not messages[-1]["ended"] and page.sent < max_frames:
         messages += page.handle({"type": "more", "to": min(page.sent + CHUNK, max_frames)})
     messages[-1]["ended"] = True
+    messages[0]["algorithms"] = {state.algorithm: messages[0]["algorithms"][state.algorithm]}
     # "</" could end the script element, and "<!--" start a comment in it.
-    recorded = json.dumps(messages).replace("<", "\\u003c")
+    recorded = json.dumps(_nine_digits(messages), separators=(",", ":")).replace("<", "\\u003c")
     module = (STATIC / "lab.js").read_text(encoding="utf-8").replace("</script", "<\\/script")
     style = (STATIC / "lab.css").read_text(encoding="utf-8")
     return f"""<!doctype html>
@@ -45,3 +49,11 @@ lab.render({{ model: replayed({recorded}), el: document.getElementById("lab") }}
 </script>
 </html>
 """
+
+
+def _nine_digits(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _nine_digits(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_nine_digits(item) for item in value]
+    return float(f"{value:.9g}") if isinstance(value, float) else value

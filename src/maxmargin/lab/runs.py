@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin import lectures
-from maxmargin.lab.algorithms import ALGORITHMS, CLICK
+from maxmargin.lab.algorithms import ALGORITHMS, CLICK, YOURS
 from maxmargin.lab.facts import arrays, kernel_reference, reference
 from maxmargin.lab.state import State
 
@@ -44,9 +44,8 @@ def arguments(state: State) -> dict[str, Any]:
             given["reference"] = u
         return given
     given = {"intercept": state["intercept"]}
-    if name != "search" and state["start"] == "random":
-        *w, b = (round(float(value), 3) for value in np.random.default_rng(state["seed"]).standard_normal(3))
-        given["start"] = (w, b if state["intercept"] else 0.0)
+    if name != "search" and (first := start_of(state)) is not None:
+        given["start"] = first
     if name == "gradient":
         Z = np.column_stack([X, np.full(len(X), float(state["intercept"]))])
         L = float(np.linalg.norm(Z, 2)) ** 2 / 4
@@ -64,6 +63,39 @@ def arguments(state: State) -> dict[str, Any]:
     if name != "batch":
         given |= _ordered(state, "search_order" if name == "search" else "order")
     return {**given, "max_passes": MAX_PASSES}
+
+
+def start_of(state: State) -> tuple[list[float], float] | None:
+    """The hyperplane that a run starts from; None for zero."""
+    if state["start"] == "random":
+        *w, b = (round(float(value), 3) for value in np.random.default_rng(state["seed"]).standard_normal(3))
+    elif state["start"] == YOURS:
+        w, b = [state["start_w1"], state["start_w2"]], state["start_b"]
+    else:
+        return None
+    return w, b if state["intercept"] else 0.0
+
+
+def controls(state: State) -> list[str]:
+    """The parameters of the state's algorithm that change its run: a seed that nothing is drawn from is none."""
+    shown = ALGORITHMS[state.algorithm].parameters
+    drawn = {
+        "order": "shuffled",
+        "search_order": "shuffled",
+        "dual_order": "random",
+        "pair": "random",
+        "start": "random",
+    }
+    hidden = {"gamma", "degree", "coef0"} - set(kernel_options(state))
+    if not any(name in shown and state[name] == random for name, random in drawn.items()):
+        hidden.add("seed")
+    if state["start"] != YOURS:
+        hidden |= {"start_w1", "start_w2", "start_b"}
+    if not state["intercept"]:
+        hidden.add("start_b")
+    if state["order"] == CLICK:
+        hidden.add("every_row")
+    return [name for name in shown if name not in hidden]
 
 
 def kernel_options(state: State) -> dict[str, Any]:

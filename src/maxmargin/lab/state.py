@@ -18,6 +18,7 @@ LARGEST = 1e100
 # Characters of the state's text, and bytes of what it decompresses to.
 MAX_CODE, MAX_JSON = 100_000, 1_000_000
 VERSION = "1"
+LESSON_COUNT = 12
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class State:
         The rows that were clicked, one tuple a step, for the order "click".
     step : int
         The frame that is shown.
+    lesson : int or None
+        The lesson that is on, counted from 0.
     """
 
     points: tuple[tuple[float, float], ...]
@@ -47,6 +50,7 @@ class State:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     picks: tuple[tuple[int, ...], ...] = ()
     step: int = 0
+    lesson: int | None = None
 
     def __post_init__(self) -> None:
         defaults = {name: parameter.default for name, parameter in PARAMETERS.items()}
@@ -116,6 +120,8 @@ def encode(state: State) -> str:
     else:
         content["p"] = [[*point, label] for point, label in zip(state.points, state.labels, strict=True)]
     content |= {key: value for key, value in (("q", changed), ("c", state.picks), ("s", state.step)) if value}
+    if state.lesson is not None:
+        content["l"] = state.lesson
     packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 9)
     return f"{VERSION}.{base64.urlsafe_b64encode(packed).decode().rstrip('=')}"
 
@@ -155,7 +161,10 @@ def decode(text: Any) -> State:
     for name, value in content.get("q", {}).items():
         state = state.with_parameter(name, math.inf if value == "inf" else value)
     picks = tuple(check_pick(rows, len(state.points)) for rows in content.get("c", ()))
-    return replace(state, picks=picks, step=check_step(content.get("s", 0)))
+    lesson = content.get("l")
+    if lesson is not None and (type(lesson) is not int or not 0 <= lesson < LESSON_COUNT):
+        raise ValueError(f"there is no lesson {lesson!r:.50}.")
+    return replace(state, picks=picks, step=check_step(content.get("s", 0)), lesson=lesson)
 
 
 def _name(value: Any, known: Any, kind: str) -> str:

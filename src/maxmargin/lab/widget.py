@@ -39,6 +39,13 @@ class LabWidget(anywidget.AnyWidget):
         self.page = Page(state)
         self.on_msg(self._answer)
 
+    def close(self) -> None:
+        """Close all views, and free the steps that were kept."""
+        super().close()
+        self.on_msg(self._answer, remove=True)
+        if hasattr(self, "page"):
+            del self.page
+
     def _answer(self, _widget: Any, content: Any, _buffers: Any) -> None:
         for message in self.page.handle(content):
             self.send(message)

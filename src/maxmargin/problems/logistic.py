@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -55,6 +55,14 @@ class LogisticProblem:
     def is_penalised(self) -> bool:
         """Whether w has the penalty ||w||²/2."""
         return not math.isinf(self.C)
+
+    def of_block(self, points: Points, signs: np.ndarray, weights: np.ndarray) -> "LogisticProblem":
+        """The same losses and penalty on other rows."""
+        return replace(self, points=points, signs=signs, weights=weights)
+
+    def without_rows(self) -> "LogisticProblem":
+        """The losses and the penalty alone."""
+        return self.of_block(Points(np.empty((0, self.points.n_columns))), np.empty(0), np.empty(0))
 
     @cached_property
     def columns(self) -> ColumnStatistics:

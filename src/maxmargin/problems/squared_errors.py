@@ -37,6 +37,14 @@ class SquaredErrors:
             points, targets, weights = Points(points.matrix[counted]), targets[counted], weights[counted]
         return cls(points, targets, weights, has_intercept)
 
+    def of_block(self, points: Points, targets: np.ndarray, weights: np.ndarray) -> "SquaredErrors":
+        """The errors on other rows."""
+        return SquaredErrors(points, targets, weights, self.has_intercept)
+
+    def without_rows(self) -> "SquaredErrors":
+        """The kind of errors alone."""
+        return self.of_block(Points(np.empty((0, self.points.n_columns))), np.empty(0), np.empty(0))
+
     @cached_property
     def total_weight(self) -> float:
         """The sum of all weights: the number of rows, where none are given."""

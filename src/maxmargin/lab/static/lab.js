@@ -11,12 +11,12 @@ text { font: 12px system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif; 
 .line { stroke: #17212b; stroke-width: 2.6; } .before { stroke: #7b8794; stroke-width: 1.6; stroke-dasharray: 2 5; }
 .label { paint-order: stroke; stroke: #fff; stroke-width: 4; } .side { fill-opacity: .055; } .plus { fill: #0072b2; } .minus { fill: #d55e00; }
 .point { stroke: #fff; stroke-width: 1.2; cursor: grab; } .point.used { stroke: #17212b; stroke-width: 2.2; }
-.point.faint { opacity: .5; }
-.wrong { stroke: #fff; stroke-width: 1.8; pointer-events: none; } .halo { fill: none; stroke: #e0a800; stroke-width: 4; }
+.point.faint { fill-opacity: .55; }
+.wrong { stroke: #fff; stroke-width: 2.2; pointer-events: none; } .halo { fill: none; stroke: #e0a800; stroke-width: 4; }
 .hot { stroke: #e0a800 !important; stroke-width: 4 !important; }
 .hull { fill-opacity: .1; stroke-width: 1.3; } .hull.plus { stroke: #0072b2; } .hull.minus { stroke: #d55e00; }
 .segment { stroke: #a3457c; stroke-width: 2.4; } .near { fill: #a3457c; stroke: #fff; stroke-width: 1.5; }
-.meet { fill: #a3457c; stroke: #fff; stroke-width: 1.5; } .inset { fill: #fff; fill-opacity: .93; stroke: #d9dfe5; }
+.meet { fill: #a3457c; stroke: #fff; stroke-width: 1.5; } .inset { fill: #fff; fill-opacity: .86; stroke: #d9dfe5; } .through { pointer-events: none; }
 .mine { stroke: #a3457c; stroke-width: 3; } .handle { fill: #fff; stroke: #a3457c; stroke-width: 3; cursor: grab; }
 .cross { stroke: #e0a800; stroke-width: 2; fill: none; } .contour { fill: none; stroke-width: 2.4; stroke: #17212b; }
 .contour.edge { stroke: #009e73; stroke-width: 1.5; stroke-dasharray: 6 4; }`;
@@ -37,7 +37,7 @@ const pretty = (text) =>
   [
     [/\|\|/g, "‖"], [/<=/g, "≤"], [/>=/g, "≥"], [/(gamma|γ)_opt/g, "γₒₚₜ"], [/gamma/g, "γ"], [/alpha/g, "α"], [/\beta\b/g, "η"],
     [/\bxi_/g, "ξ_"], [/\bmu_/g, "μ_"], [/\bsum(?=\b|_)/g, "Σ"], [/sqrt\(([^)]*)\)/g, "√($1)"], [/_k-1/g, "ₖ₋₁"], [/_ii/g, "ᵢᵢ"], [/_ij/g, "ᵢⱼ"], [/_jj/g, "ⱼⱼ"],
-    [/_i/g, "ᵢ"], [/_j/g, "ⱼ"], [/_k/g, "ₖ"], [/_0|(?<=w)0/g, "₀"], [/ - /g, " − "], [/‖gradient‖/g, "‖∇ℓ‖"],
+    [/_i/g, "ᵢ"], [/_j/g, "ⱼ"], [/_k/g, "ₖ"], [/_0|(?<=w)0/g, "₀"], [/ - /g, " − "], [/\bt γ/g, "t\u00a0γ"], [/‖gradient‖/g, "‖∇ℓ‖"],
   ].reduce((result, [from, to]) => result.replace(from, to), text);
 
 function make(tag, attributes = {}, ...children) {
@@ -47,9 +47,13 @@ function make(tag, attributes = {}, ...children) {
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
   }
+  if (["BUTTON", "SELECT", "INPUT", "TEXTAREA"].includes(element.tagName) || "tabindex" in attributes) keepKeys(element);
   element.append(...children);
   return element;
 }
+// Jupyter looks at the element with the focus, and would take arrows and letters for commands of its own.
+const OWN_KEYS = "data-lm-suppress-shortcuts";
+const keepKeys = (element) => element.setAttribute(OWN_KEYS, "true");
 function draw(parent, tag, attributes = {}, text) {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -100,7 +104,8 @@ function render({ model, el }) {
   let catalog = null, state = null, frames = [], ended = false, problem = "", cursor = 0, asked = -1, toEnd = false;
   let playing = false, lastTick = 0, debt = 0, hot = -1, tool = "draw", label = 1, picked = [], view = null, drag = null;
   let mine = null, measured = null, cross = null, answerShown = false, sayLater = 0, addressLater = 0, waiting = false;
-  let kernelGrid = null, barFocus = 0;
+  let kernelGrid = null, barFocus = 0, fresh = !model.opening?.code && model.opening?.lesson === undefined;
+  const answers = {};
   const send = (event) => model.send({ step: cursor, ...event });
   const frame = () => frames[Math.min(cursor, frames.length - 1)];
 
@@ -112,11 +117,12 @@ function render({ model, el }) {
   const lessonBox = make("section", { class: "mm-lesson", "aria-label": "lesson", hidden: true });
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("tabindex", "0");
+  keepKeys(svg);
   svg.setAttribute("role", "application");
   svg.setAttribute("aria-label", "The plane. Arrow keys move the cross, Enter adds a point, Shift+Enter one of the other class, Delete erases the nearest point, M takes or drops it, F gives it the other class, P picks it, T drags the hyperplane.");
   const say = make("p", { class: "mm-say" });
   const live = make("div", { class: "mm-hidden", "aria-live": "polite", role: "status" });
-  const play = button("▶ play", "play or pause (space)", () => setPlaying(!playing), { class: "mm-play" });
+  const play = button("▶ play", "play or pause (space)", () => setPlaying(!playing), { class: "mm-play mm-primary" });
   const first = button("|◀", "to the start (Home)", () => go(0)), back = button("◀", "one step back (←)", () => go(cursor - 1));
   const next = button("▶", "one step (→)", () => go(cursor + 1)), last = button("▶|", "to the end (End)", () => { setPlaying(false); toEnd = true; go(frames.length - 1); }, { "data-name": "end" });
   next.dataset.name = "step"; back.dataset.name = "back"; first.dataset.name = "start"; play.dataset.name = "play";
@@ -132,20 +138,22 @@ function render({ model, el }) {
     pick: button("pick", "click the point, or the pair, of the next step", () => setTool("pick")),
     plane: button("drag w", "drag the hyperplane: can you beat the margin? (T)", () => setTool("plane")),
   };
+  const startHere = button("start here", "start the run from this hyperplane", () => { send({ type: "start", ...mineAs() }); setTool("draw"); }, { "data-name": "start-here", hidden: true });
   const classButton = button("● +1", "class of new points (shift: the other one)", () => { label = -label; showTools(); });
   const undo = button("↶ undo", "undo the last change of the points (Ctrl+Z)", () => send({ type: "undo" }));
   const clear = button("clear", "remove all points", () => send({ type: "clear" }));
   const proof = make("div", { class: "mm-scroll" }), proofTitle = make("small");
-  const listing = make("pre");
+  const listing = make("pre", { tabindex: 0, "aria-label": "the loop in Python" }), listingTitle = make("small"), listingNote = make("p", { class: "mm-note" });
   const bars = document.createElementNS(SVG, "svg"), box = document.createElementNS(SVG, "svg");
   bars.setAttribute("tabindex", "0");
+  keepKeys(bars);
   bars.setAttribute("role", "application");
   bars.setAttribute("aria-label", "Dual variables. Left and right choose a point; for SMO and coordinate ascent up and down change its dual.");
   box.setAttribute("class", "mm-box");
   box.setAttribute("role", "img");
   box.setAttribute("aria-label", "The box of the pair of duals, its line, the unclipped and the clipped optimum");
   const dualsTitle = make("small"), legend = make("div", { class: "mm-legend" });
-  const charts = make("div", { class: "mm-charts" });
+  const charts = make("div", { class: "mm-charts" }), chartsNote = make("small");
   const trace = make("div", { class: "mm-scroll", tabindex: 0, "aria-label": "trace" });
   const text = make("textarea", { "aria-label": "rows as CSV or svmlight text", spellcheck: "false", placeholder: "x1,x2,label\n0.5,1.2,1\n-0.3,0.1,-1" });
   const file = make("input", { type: "file", accept: ".csv,.svm,.txt,.svmlight,.libsvm,.tsv", "aria-label": "file with rows", onchange: () => readFile(file.files[0]) });
@@ -155,26 +163,28 @@ function render({ model, el }) {
     text, file,
     make("div", { class: "mm-tools" }, button("cancel", "close without loading", () => dialog.close()), button("load", "load these rows", () => { send({ type: "paste", text: text.value }); dialog.close(); }, { "data-name": "load" })));
   const exports = make("select", { "aria-label": "export", "data-name": "export", onchange: (event) => { exported(event.target.value); event.target.value = ""; } },
-    ...[["", "export…"], ["python", "Python that reproduces it"], ["csv", "trace as CSV"], ["svg", "picture as SVG"], ["png", "picture as PNG"], ["html", "replay as HTML"], ["link", "copy the address"]]
+    ...[["", "export…"], ["python", "Python that reproduces it"], ["csv", "trace as CSV"], ["svg", "picture as SVG"], ["png", "picture as PNG"], ["html", "replay as HTML"], ...(model.address ? [["link", "copy the address"]] : [])]
       .map(([value, title]) => make("option", { value }, title)));
   const card = (name, title, ...children) => make("section", { class: `mm-card mm-${name}`, "aria-label": name }, ...(title ? [title] : []), ...children);
   const heading = (title, ...more) => make("h2", {}, title, ...more);
-  const root = make("div", { class: "mm-lab" },
-    make("header", { class: "mm-top" }, make("h1", {}, "maxmargin ", make("span", {}, "lab")),
+  const recordedText = make("p", { class: "mm-recorded-text" });
+  const root = make("div", { class: model.recorded ? "mm-lab mm-recorded" : "mm-lab" },
+    make("header", { class: "mm-top" }, make("h1", {}, "maxmargin ", make("span", {}, "lab")), recordedText,
       make("label", {}, "lesson", lessonMenu), make("label", {}, "data", dataMenu), make("label", {}, "algorithm", algorithmMenu),
       make("div", { class: "mm-files" }, button("load rows…", "paste or open CSV or svmlight text", () => dialog.showModal(), { "data-name": "paste" }), exports)),
     errorBox, lessonBox,
     make("main", { class: "mm-grid" },
-      make("div", { class: "mm-column" },
+      make("div", { class: "mm-left" },
         card("plane", null,
-          make("div", { class: "mm-tools", role: "group", "aria-label": "tools" }, ...Object.values(tools), classButton, make("span", { class: "mm-gap" }), undo, clear),
+          make("div", { class: "mm-tools", role: "group", "aria-label": "tools" }, ...Object.values(tools), startHere, classButton, make("span", { class: "mm-gap" }), undo, clear),
           svg, say,
-          make("div", { class: "mm-transport", role: "group", "aria-label": "steps" }, first, back, play, next, last, make("label", { class: "mm-hidden" }, "speed"), speed, speedText),
+          make("div", { class: "mm-transport", role: "group", "aria-label": "steps" }, first, back, play, next, last, make("label", { class: "mm-speed" }, "speed", speed, speedText)),
           make("div", { class: "mm-position" }, position, positionText), controls, tableControls),
         card("trace", heading("Trace", make("small", {}, "click a step to go there")), trace)),
-      make("div", { class: "mm-column" }, card("proof", heading("Proof", proofTitle), proof)),
-      make("div", { class: "mm-column" }, card("duals", heading("Duals", dualsTitle), make("div", { class: "mm-bars" }, bars, box), legend),
-        card("curves", heading("Curves"), charts), card("code", heading("Algorithm"), listing))),
+      make("div", { class: "mm-right" },
+        card("proof", heading("Proof", proofTitle), proof),
+        make("div", { class: "mm-side" }, card("duals", heading("Duals", dualsTitle), make("div", { class: "mm-bars" }, bars, box), legend), card("curves", heading("Curves", chartsNote), charts)),
+        card("code", heading("Code", listingTitle), listing, listingNote))),
     live, dialog);
   el.replaceChildren(root);
   say.textContent = "Starting: after an installation this takes a few seconds.";
@@ -186,7 +196,7 @@ function render({ model, el }) {
     else if (message.type === "frames") takeFrames(message);
     else if (message.type === "measured") { measured = message; if (message.what === "alpha") drawBars(); drawProof(); speak(measuredText()); }
     else if (message.type === "file") download(message.name, message.text);
-    else if (message.type === "error") complain(message.message, message.lasting);
+    else if (message.type === "error") { complain(message.message, message.lasting); if (state) drawControls(); }
   }
   function complain(text, lasting) {
     errorBox.textContent = text;
@@ -197,7 +207,7 @@ function render({ model, el }) {
   function takeCatalog(message) {
     catalog = message;
     const fill = (menu, entries) => menu.replaceChildren(...entries.map(([value, title]) => make("option", { value }, title)));
-    fill(lessonMenu, [["", "–"], ...message.lessons.map((lesson, k) => [k, `${k + 1}. ${lesson.title}`])]);
+    fill(lessonMenu, [["", "none"], ...message.lessons.map((lesson, k) => [k, `${k + 1}. ${lesson.title}`])]);
     fill(dataMenu, [["", "your own points"], ...Object.entries(message.presets)]);
     fill(algorithmMenu, Object.entries(message.algorithms).map(([name, found]) => [name, found.title]));
     dataMenu.options[0].disabled = true;
@@ -221,7 +231,9 @@ function render({ model, el }) {
     lessonMenu.value = message.lesson ?? "";
     dataMenu.value = message.data;
     algorithmMenu.value = message.algorithm;
-    drawControls(); drawLesson(); drawListing(); showTools();
+    if (model.recorded) recordedText.textContent = `A recorded run: ${catalog.algorithms[state.algorithm].title}, ${catalog.presets[state.data] ?? "own points"}. With the command "maxmargin lab" everything in it can be changed.`;
+    if (!sameRun || !listing.children.length) drawListing();
+    drawControls(); drawLesson(); showTools();
     if (message.notice) speak(message.notice, true);
   }
   function takeFrames(message) {
@@ -243,7 +255,6 @@ function render({ model, el }) {
   function go(to) {
     if (!frames.length) return;
     errorBox.hidden = errorBox.hidden || true;
-    if (to > cursor && answerShown === false && state.lesson !== null && ended && to >= frames.length - 1) { answerShown = true; drawLesson(); }
     cursor = Math.max(0, ended ? Math.min(to, frames.length - 1) : to);
     if (measured && measured.what === "alpha") measured = null;
     if (cursor + 20 >= frames.length) ask(cursor + 40);
@@ -253,7 +264,7 @@ function render({ model, el }) {
     toEnd = false;
     if (on && ended && cursor >= frames.length - 1) go(0);
     playing = on;
-    play.textContent = on ? "⏸ pause" : "▶ play";
+    play.textContent = on ? "‖ pause" : "▶ play";
     play.setAttribute("aria-pressed", String(on));
     if (on) { lastTick = performance.now(); debt = 0; requestAnimationFrame(tick); } else if (frames.length) show();
   }
@@ -285,7 +296,8 @@ function render({ model, el }) {
     const more = ended ? `of ${frames.length - 1}` : "…";
     positionText.textContent = `step ${Math.min(cursor, frames.length - 1)} ${more}`;
     const done = ended && cursor >= frames.length - 1;
-    const words = done && problem ? `${f.text} ${problem[0].toUpperCase()}${problem.slice(1)}` : state.waits && done ? `${f.text} Click the next ${state.picks === 2 ? "two points" : "point"}.` : f.text;
+    const words = done && problem ? `${f.text} ${problem[0].toUpperCase()}${problem.slice(1)}` : state.waits && done && (!cursor || f.rows.length || f.reason === "correct") ? `${cursor ? `${f.text} ` : "Start. "}Click the next ${state.picks === 2 ? "two points" : "point"}.` : f.text;
+    if (fresh && cursor > 0) { fresh = false; drawLesson(); }
     say.textContent = words;
     speak(words);
     next.disabled = last.disabled = done;
@@ -295,7 +307,9 @@ function render({ model, el }) {
       clearTimeout(addressLater);
       addressLater = setTimeout(() => frames.length && model.address(state.code, Math.min(cursor, frames.length - 1)), playing ? 600 : 120);
     }
-    if (done && state.lesson !== null && !answerShown && cursor > 0) { answerShown = true; drawLesson(); }
+    // A run of clicked points is over where no point is left to click, not where it waits for the next one.
+    const over = done && cursor > 0 && (!state.waits || (!f.rows.length && f.reason !== "correct"));
+    if (over && state.lesson !== null && !answerShown) { answerShown = true; drawLesson(); }
   }
 
   // The plane.
@@ -324,7 +338,7 @@ function render({ model, el }) {
     svg.setAttribute("height", H);
     svg.replaceChildren();
     draw(svg, "style", {}, PLANE_STYLE);
-    for (const name of ["region", "grid", "hulls", "planes", "points", "marks", "mine", "inset"]) layers[name] = draw(svg, "g");
+    for (const name of ["region", "grid", "hulls", "planes", "points", "marks", "mine", "inset"]) layers[name] = draw(svg, "g", ["marks", "inset"].includes(name) ? { class: "through" } : {});
     const left = view.cx - W / 2 / view.scale, right = view.cx + W / 2 / view.scale, low = view.cy - H / 2 / view.scale, high = view.cy + H / 2 / view.scale;
     for (const x of ticks(left, right, 8)) {
       draw(layers.grid, "line", { x1: px(x), x2: px(x), y1: 0, y2: H, class: x === 0 ? "axis" : "grid" });
@@ -402,18 +416,18 @@ function render({ model, el }) {
       for (const point of [p, q]) draw(layers.marks, "circle", { cx: px(point[0]), cy: py(point[1]), r: 6, class: "near" });
     } else if (layers.meeting) {
       const [x, y] = layers.meeting;
-      draw(layers.marks, "path", { d: `M${px(x)},${py(y) - 8} l8,8 l-8,8 l-8,-8 z`, class: "meet" }).append(document.createElementNS(SVG, "title"));
-      layers.marks.lastChild.firstChild.textContent = "Both hulls contain this point: no hyperplane separates the classes.";
-      draw(layers.marks, "text", { x: px(x) + 11, y: py(y) + 4, class: "label" }, "in both hulls");
+      draw(layers.marks, "path", { d: `M${px(x)},${py(y) - 8} l8,8 l-8,8 l-8,-8 z`, class: "meet" });
+      draw(layers.marks, "text", { x: Math.min(W - 80, Math.max(8, px(x) - 36)), y: py(y) > 40 ? py(y) - 18 : py(y) + 30, class: "label" }, "in both hulls");
     }
     const bold = state.points.length > 0 && f.number > 0;
     let wrong = "";
     layers.dots.forEach((dot, row) => {
       const taken = number(f.alpha?.[row]) > 0, positive = state.labels[row] > 0;
-      const look = `point ${positive ? "plus" : "minus"}${taken ? " used" : bold && state.algorithm !== "gradient" ? " faint" : ""}${row === hot || picked.includes(row) ? " hot" : ""}`;
+      const mistake = number(f.margins[row]) <= 0 && f.number > 0;
+      const look = `point ${positive ? "plus" : "minus"}${taken ? " used" : bold && !mistake && state.algorithm !== "gradient" ? " faint" : ""}${row === hot || picked.includes(row) ? " hot" : ""}`;
       if (dot.look !== look) { dot.look = look; dot.setAttribute("class", look); }
       const [x, y] = [px(state.points[row][0]), py(state.points[row][1])];
-      if (number(f.margins[row]) <= 0 && f.number > 0) wrong += `M${x - 3},${y - 3}l6,6m0,-6l-6,6`;
+      if (mistake) wrong += `M${x - 3},${y - 3}l6,6m0,-6l-6,6`;
       if (used.has(row) && f.rows.length < state.points.length) draw(layers.marks, "circle", { cx: x, cy: y, r: 12, class: "halo" });
     });
     if (wrong) draw(layers.marks, "path", { d: wrong, class: "wrong" });
@@ -423,15 +437,15 @@ function render({ model, el }) {
   // w before, the change, and w after, as arrows from one origin; parallel to what they are in the plane.
   function drawArrows(f, w) {
     const before = f.wBefore ? f.wBefore.map(number) : [0, 0];
-    const size = Math.min(128, W * 0.26);
-    // In the corner with the fewest points.
-    const corners = [[W - size - 8, 8], [8, 8], [W - size - 8, H - size - 24], [8, H - size - 24]];
-    const inside = ([left, top]) => state.points.filter(([x, y]) => px(x) > left - 8 && px(x) < left + size + 8 && py(y) > top - 8 && py(y) < top + size + 8).length;
-    const [left, top] = layers.corner ?? (layers.corner = corners.reduce((best, corner) => (inside(corner) < inside(best) ? corner : best)));
+    // In the corner with the fewest points, smaller where it would hide one.
+    const places = [116, 92, 72].flatMap((size) => [[W - size - 8, 8, size], [26, 8, size], [W - size - 8, H - size - 24, size], [26, H - size - 24, size]]);
+    const inside = ([left, top, size]) => state.points.filter(([x, y]) => px(x) > left - 8 && px(x) < left + size + 8 && py(y) > top - 8 && py(y) < top + size + 8).length;
+    const [left, top, size] = layers.corner ?? (layers.corner = places.reduce((best, place) => (inside(place) < inside(best) ? place : best)));
     const mid = [left + size / 2, top + size / 2 + 6];
-    const longest = Math.max(Math.hypot(...w), Math.hypot(...before), 1e-300), scale = (size / 2 - 20) / longest;
+    const longest = Math.max(Math.hypot(...w), Math.hypot(...before), 1e-300), scale = (size / 2 - 16) / longest;
     draw(layers.inset, "rect", { x: left, y: top, width: size, height: size, rx: 6, class: "inset" });
-    draw(layers.inset, "text", { x: left + 7, y: top + 16 }, "w: before, after");
+    draw(layers.inset, "text", { x: left + 7, y: top + 16 }, "w");
+    for (const [x, words, colour] of [[24, "before", "#7b8794"], [66, "after", COLOURS.ink]]) if (size > 100) draw(layers.inset, "text", { x: left + x, y: top + 16, style: `fill:${colour}` }, words);
     const tip = (v) => [mid[0] + v[0] * scale, mid[1] - v[1] * scale];
     const arrow = (from, to, colour, width) => {
       const length = Math.hypot(to[0] - from[0], to[1] - from[1]);
@@ -542,6 +556,7 @@ function render({ model, el }) {
   function showTools() {
     for (const [name, element] of Object.entries(tools)) element.setAttribute("aria-pressed", String(name === tool));
     classButton.textContent = label > 0 ? "● +1" : "■ −1";
+    startHere.hidden = tool !== "plane" || model.recorded || !state || !catalog.algorithms[state.algorithm].starts;
     classButton.style.color = label > 0 ? COLOURS.plus : COLOURS.minus;
     tools.pick.disabled = model.recorded || !state?.picks;
     undo.disabled = model.recorded || !state?.canUndo;
@@ -622,6 +637,7 @@ function render({ model, el }) {
   });
 
   // The proof.
+  const KKT = { "KKT (2)": "balance", "KKT (3)": "complementary slackness", "KKT (4)": "primal feasibility", "KKT (5)": "dual feasibility" };
   function claimRow([name, formula, left, relation, right, tolerance, holds], optimum) {
     const [l, r] = [number(left), number(right)], sign = { "<=": "≤", ">=": "≥" }[relation] ?? relation;
     const [small, large] = relation === ">=" || relation === ">" ? [r, l] : [l, r];
@@ -630,21 +646,27 @@ function render({ model, el }) {
     // What holds only up to the tolerance says so.
     const exact = { "<=": l <= r, "<": l < r, ">=": l >= r, ">": l > r, "=": l === r }[relation];
     const within = holds && !exact && fmt(l) !== fmt(r) ? `<br><small title="the tolerance">± ${fmt(tolerance, 1)}</small>` : "";
+    const shown = holds || Number.isNaN(l) || Number.isNaN(r) ? sign : l < r ? "<" : l > r ? ">" : "=";
     const verdict = holds ? "good" : optimum ? "open" : "bad";
     const mark = holds ? "✓" : optimum ? "○" : "✗";
     const words = holds ? "holds" : optimum ? "does not hold yet" : "does not hold";
-    return `<tr class="${verdict}"><td title="${words}" aria-label="${words}">${mark}</td><td><span class="mm-name">${escaped(name)}</span><span class="mm-formula">${escaped(pretty(formula))}</span>${meter}</td><td>${fmt(l)} ${sign} ${fmt(r)}${within}</td></tr>`;
+    return `<tr class="${verdict}"><td title="${words}"><span aria-hidden="true">${mark}</span><span class="mm-hidden">${words}</span></td><td><span class="mm-name">${escaped(KKT[name] ? `${KKT[name]}, ${name}` : name)}</span><span class="mm-formula">${escaped(pretty(formula))}</span>${meter}</td><td>${fmt(l)} ${shown} ${fmt(r)}${within}</td></tr>`;
   }
   function measuredText() {
     const v = measured.values;
     if (measured.what === "alpha") return `With your α: dual ${fmt(v.dual)}, smallest primal ${fmt(v.primal)}.`;
     const share = number(v.upper) > 0 ? ` (${fmt((100 * number(v.margin)) / number(v.upper), 3)} % of the upper bound)` : "";
-    return number(v.margin) > 0 ? `Your hyperplane has margin ${fmt(v.margin)}${share}. The largest is between ${fmt(v.lower)} and ${fmt(v.upper)}.` : `Your hyperplane makes ${fmt(v.mistakes)} mistakes: its margin is ${fmt(v.margin)}. The largest is between ${fmt(v.lower)} and ${fmt(v.upper)}.`;
+    return number(v.margin) > 0 ? `Your hyperplane has margin ${fmt(v.margin)}${share}. The largest is ${bracket(v)}.` : `Your hyperplane makes ${fmt(v.mistakes)} mistakes: its margin is ${fmt(v.margin)}.${number(v.upper) > 0 ? ` The largest is ${bracket(v)}.` : " No hyperplane makes none."}`;
+  }
+  // As many digits as it takes to tell the ends apart; ends that agree to eight are one number.
+  function bracket({ lower, upper }, open = "", close = "") {
+    for (let digits = 4; digits < 8; digits += 1) if (fmt(lower, digits) !== fmt(upper, digits)) return `between ${open}${fmt(lower, digits)}${close} and ${open}${fmt(upper, digits)}${close}`;
+    return `${open}${fmt(lower, 7)}${close}, known to ${fmt(Math.max(number(upper) - number(lower), 0), 2)}`;
   }
   function factText() {
     const known = state.facts;
     if (!known) return state.points.length ? ["", "There is one class only."] : ["", "There are no points."];
-    if (known.separable) return ["", `<b>Separable.</b> The largest margin γₒₚₜ is between <b>${fmt(known.lower, 5)}</b> and <b>${fmt(known.upper, 5)}</b>: a hyperplane and two hull points prove it.`];
+    if (known.separable) return ["", `<b>Separable.</b> The largest margin γₒₚₜ is ${bracket(known, "<b>", "</b>")}: a hyperplane and two hull points prove it.`];
     if (known.separable === false) {
       if (state.kernel && state.kernel.kernel !== "linear") return ["", "No line separates these points; a hyperplane in the feature space may."];
       if (!known.meeting) return ["no", "<b>Not separable</b> by a hyperplane through the origin, as weights of the points y·x with the sum 0 prove."];
@@ -666,17 +688,28 @@ function render({ model, el }) {
     }
     if (measured) html += `<p class="mm-fact try">${escaped(measuredText())}</p><table><tbody>${measured.claims.map((claim) => claimRow(claim)).join("")}</tbody></table>`;
     if (f.claims.length) html += `<h3>true of every step</h3><table><tbody>${f.claims.map((claim) => claimRow(claim)).join("")}</tbody></table>`;
-    if (f.conditions.length) html += `<h3>true at the optimum</h3><table><tbody>${f.conditions.map((claim) => claimRow(claim, true)).join("")}</tbody></table>`;
-    if (!f.claims.length && !f.conditions.length) html += "<h3>The first step brings the first inequalities.</h3>";
+    if (f.conditions.length) html += `<h3>true at the optimum${f.conditions.some(([name]) => KKT[name]) ? " (in numbers: the largest violation)" : ""}</h3><table><tbody>${f.conditions.map((claim) => claimRow(claim, true)).join("")}</tbody></table>`;
+    if (!f.claims.length && !f.conditions.length) html += `${catalog.algorithms[state.algorithm].proof.map((words) => `<p class="mm-theorem">${escaped(pretty(words)).replace(/^(Theorem|Proof)[^.]*\./, "<b>$&</b>")}</p>`).join("")}<h3>The first step brings the first numbers.</h3>`;
     proof.innerHTML = html;
   }
 
-  // The listing.
+  // The listing: Python as it stands in the package.
+  const WORDS = /(#.*$|"[^"]*"|\b(?:def|while|for|in|if|elif|else|and|or|not|is|None|return|yield|break|lambda|with|True|False)\b)/;
   function drawListing() {
-    listing.replaceChildren(...catalog.algorithms[state.algorithm].listing.map((line) => make("span", {}, pretty(line))));
+    const algorithm = catalog.algorithms[state.algorithm];
+    listingTitle.textContent = algorithm.source;
+    listingNote.textContent = pretty(algorithm.note);
+    listing.replaceChildren(...algorithm.listing.map((line) => {
+      const indent = line.length - line.trimStart().length;
+      const parts = line.trimStart().split(WORDS).map((part, k) => (k % 2 ? make("i", { class: part[0] === "#" ? "comment" : part[0] === '"' ? "string" : "word" }, part) : part));
+      return make("span", { style: `padding-left:calc(${indent + 3}ch + 6px)` }, ...parts);
+    }));
   }
   function drawLine() {
-    [...listing.children].forEach((line, k) => (k === frame().line ? line.setAttribute("aria-current", "step") : line.removeAttribute("aria-current")));
+    const lit = listing.querySelector("[aria-current]"), now = listing.children[frame().line];
+    if (lit === now) return;
+    lit?.removeAttribute("aria-current");
+    now?.setAttribute("aria-current", "step");
   }
 
   // The duals.
@@ -685,13 +718,13 @@ function render({ model, el }) {
     return [COLOURS.zero, COLOURS.free, COLOURS.inside][Number(digit) % 3];
   };
   function drawBars() {
-    const f = frame(), n = state.points.length, width = widths.bars, height = 116, base = height - 14, top = 12;
+    const f = frame(), n = state.points.length, width = widths.bars, height = 126, base = height - 24, top = 12;
     const alpha = (measured?.alpha ?? f.alpha ?? []).map(number), svm = catalog.algorithms[state.algorithm].svm, C = number(state.values.C);
     const most = svm && Number.isFinite(C) ? C : Math.max(...alpha, state.algorithm === "hulls" ? 1 : 0) || 1;
     dualsTitle.textContent = `${pretty(catalog.algorithms[state.algorithm].duals)}${measured?.alpha ? " (yours)" : ""}${hot >= 0 && hot < n ? `; point ${hot + 1}: ${fmt(alpha[hot], 3)}, y f = ${fmt(f.margins[hot], 3)}` : ""}`;
     layers.most = most;
     const left = 46, wide = (width - left - 4) / Math.max(1, n), parts = [`<line x1="${left}" x2="${width}" y1="${base}" y2="${base}" stroke="#c3ccd5"/><line x1="${left}" x2="${width}" y1="${top}" y2="${top}" stroke="#c3ccd5" stroke-dasharray="3 3"/>`,
-      `<text x="${left - 5}" y="${top + 4}" text-anchor="end" font-size="11.5" fill="#52606d">${svm && Number.isFinite(C) ? `C=${fmt(C, 3)}` : fmt(most, 2)}</text><text x="${left - 5}" y="${base + 4}" text-anchor="end" font-size="11.5" fill="#52606d">0</text>`];
+      `<text x="${left - 5}" y="${top + 4}" text-anchor="end" font-size="11.5" fill="#52606d">${svm && Number.isFinite(C) ? `C=${fmt(C, 3)}` : fmt(most, 2)}</text><text x="${left - 5}" y="${base + 4}" text-anchor="end" font-size="11.5" fill="#52606d">0</text>`, ...[...new Set(n ? [1, n] : [])].map((k) => `<text x="${k === 1 ? left : left + n * wide}" y="${base + 20}" text-anchor="${k === 1 ? "start" : "end"}" font-size="11" fill="#52606d">${k}</text>`)];
     const rows = new Set(f.rows.length < n ? f.rows : []), shapes = {}, gap = wide > 4 ? 1.5 : 0.2;
     for (let row = 0; row < n; row += 1) {
       const tall = Math.max(alpha[row] > 0 ? 2 : 0, (Math.min(alpha[row], most) / most) * (base - top)), violated = svm && Number(f.classes[row]) > 2 && !measured?.alpha;
@@ -713,7 +746,7 @@ function render({ model, el }) {
     }
     layers.barShapes.innerHTML = parts.join("");
     drawBox(f, C);
-    const entries = svm ? [[COLOURS.zero, "α = 0: outside"], [COLOURS.free, "0 < α < C: on the margin"], [COLOURS.inside, "α = C: inside"], [COLOURS.ink, "▲ violates KKT"]] : [[COLOURS.plus, "class +1"], [COLOURS.minus, "class −1"]];
+    const entries = svm ? [[COLOURS.zero, "α = 0: outside"], [COLOURS.free, `${Number.isFinite(C) ? "0 < α < C" : "α > 0"}: on the margin`], ...(Number.isFinite(C) ? [[COLOURS.inside, "α = C: inside"]] : []), [COLOURS.ink, "▲ violates KKT"]] : [[COLOURS.plus, "class +1"], [COLOURS.minus, "class −1"]];
     const html = entries.map(([colour, title]) => `<span><i style="background:${colour}"></i>${title}</span>`).join("") + (svm && !model.recorded ? "<span>drag a bar: weak duality</span>" : "");
     if (legend.dataset.shown !== html) { legend.innerHTML = html; legend.dataset.shown = html; }
   }
@@ -724,7 +757,7 @@ function render({ model, el }) {
     box.setAttribute("viewBox", `0 0 ${size} ${height}`);
     if (!f.pair) { box.innerHTML = `<text x="10" y="60" font-size="11.5" fill="#52606d">the pair's box and line</text>`; return; }
     const values = [f.pair.before, ...f.pair.segment, f.pair.clipped, f.pair.unclipped].flat().map(number).filter(Number.isFinite);
-    const most = Number.isFinite(C) ? C : 1.15 * Math.max(...values, 1e-300), clip = (v) => Math.max(-0.25, Math.min(1.25, v));
+    const most = Number.isFinite(C) ? C : 1.15 * Math.max(...values, 1e-300), clip = (v) => Math.max(-0.1, Math.min(1.08, v));
     const at = ([a, b]) => [left + wide * clip(number(a) / most), base - wide * clip(number(b) / most)];
     const reach = ([a, b], [c, d]) => [Math.min(number(c), 10 * most), Math.min(number(d), 10 * most)].map((v, k) => (Number.isFinite(v) ? v : [a, b][k]));
     const [s, t] = [f.pair.segment[0], f.pair.segment[1]].map((end) => at(reach(f.pair.before, end))), [p, q] = [at(f.pair.before), at(f.pair.clipped)];
@@ -742,7 +775,7 @@ function render({ model, el }) {
     if (frames.length) { drawPlane(); drawBars(); drawTrace(); }
   }
   const dragAlpha = (event, row) => {
-    const area = bars.getBoundingClientRect(), inner = (event.clientY - area.top) / area.height * 116;
+    const area = bars.getBoundingClientRect(), inner = (event.clientY - area.top) / area.height * 126;
     send({ type: "alpha", row, value: Math.max(0, ((102 - inner) / 90) * layers.most) });
   };
   bars.addEventListener("pointerdown", (event) => {
@@ -760,13 +793,13 @@ function render({ model, el }) {
   bars.addEventListener("pointerup", () => { if (drag?.kind === "alpha") drag = null; });
   bars.addEventListener("pointerleave", () => setHot(-1));
   bars.addEventListener("focus", () => frames.length && drawBars());
-  bars.addEventListener("blur", () => frames.length && drawBars());
+  bars.addEventListener("blur", () => { setHot(-1); if (frames.length) drawBars(); });
   bars.addEventListener("keydown", (event) => {
     const n = state?.points.length ?? 0, side = { ArrowLeft: -1, ArrowRight: 1 }[event.key], way = { ArrowUp: 1, ArrowDown: -1 }[event.key];
     if (!n || (!side && !way)) return;
     event.preventDefault();
     event.stopPropagation();
-    if (side) { barFocus = (barFocus + side + n) % n; drawBars(); speak(`Point ${barFocus + 1}: ${fmt(frame().alpha[barFocus])}.`); }
+    if (side) { barFocus = (barFocus + side + n) % n; setHot(barFocus); speak(`Point ${barFocus + 1}: ${fmt(frame().alpha[barFocus])}, y f = ${fmt(frame().margins[barFocus], 3)}.`); }
     else if (catalog.algorithms[state.algorithm].svm && !model.recorded) {
       const now = number((measured?.alpha ?? frame().alpha)[barFocus]);
       send({ type: "alpha", row: barFocus, value: Math.max(0, now + way * 0.05 * layers.most) });
@@ -777,8 +810,13 @@ function render({ model, el }) {
   const CHART_LEFT = 52, SERIES = ["#0072b2", "#d55e00", "#009e73", "#a3457c"], DASHES = ["", "6 3", "2 3", "8 2 2 2"];
   function drawCharts() {
     const specs = catalog.algorithms[state.algorithm].charts, until = Math.min(cursor, frames.length - 1);
-    const width = widths.charts, height = 92, left = CHART_LEFT, right = width - 8, top = 20, base = height - 6;
-    while (charts.children.length < specs.length) { const chart = document.createElementNS(SVG, "svg"); chart.setAttribute("role", "img"); charts.append(chart); }
+    const width = widths.charts, height = 74, left = CHART_LEFT, right = width - 8, top = 6, base = height - 6;
+    chartsNote.textContent = until > 1 ? `steps 1 to ${until}; click to go back` : until ? "step 1" : "they begin with the first step";
+    while (charts.children.length < specs.length) {
+      const chart = document.createElementNS(SVG, "svg");
+      chart.setAttribute("role", "img");
+      charts.append(make("figure", {}, make("figcaption"), chart));
+    }
     while (charts.children.length > specs.length) charts.lastChild.remove();
     const every = Math.max(1, Math.ceil(until / 240));
     specs.forEach(([title, keys], which) => {
@@ -787,21 +825,21 @@ function render({ model, el }) {
         for (let k = 1; k <= until; k += k + every > until && k < until ? until - k : every) { const v = number(frames[k]?.values[key]); if (Number.isFinite(v)) found.push([k, v]); }
         return found;
       });
-      const all = series.flat().map((p) => p[1]);
-      const logarithmic = keys.includes("bound") || (["gap", "gradient"].includes(keys[0]) && all.length > 0 && all.every((v) => v > 0));
-      const scaled = (v) => (!logarithmic ? v : keys.includes("bound") ? Math.log1p(v) : Math.log(v));
+      const all = series.flat().map((p) => p[1]), counts = keys.includes("bound");
       let [low, high] = all.length ? [Math.min(...all), Math.max(...all)] : [0, 1];
+      const logarithmic = counts || (all.length > 0 && low > 0 && (["gap", "gradient"].includes(keys[0]) || high > 1000 * low));
+      const scaled = (v) => (!logarithmic ? v : counts ? Math.log1p(v) : Math.log(v));
       if (!logarithmic && low > 0 && low < 0.6 * high) low = 0;
-      if (scaled(high) - scaled(low) < 1e-12 * Math.max(1, Math.abs(high))) { if (logarithmic && !keys.includes("bound")) { low /= 2; high *= 2; } else { high += Math.max(0.5, 0.1 * Math.abs(high)); low = Math.min(low, 0); } }
+      if (scaled(high) - scaled(low) < 1e-12 * Math.max(1, Math.abs(high))) { if (logarithmic && !counts) { low /= 2; high *= 2; } else { high += Math.max(0.5, 0.1 * Math.abs(high)); low = Math.min(low, 0); } }
       const x = (k) => left + ((k - 1) / Math.max(1, until - 1)) * (right - left), y = (v) => base - ((scaled(v) - scaled(low)) / (scaled(high) - scaled(low))) * (base - top);
-      const names = keys.map((key, k) => { const now = series[k].at(-1); return `<tspan fill="${SERIES[k]}" font-weight="600">${k ? "  " : ""}${key === "updates" ? "updates" : escaped(key)} ${now ? fmt(now[1]) : "–"}</tspan>`; }).join("");
-      const marks = [low, high].map((v) => `<text x="${left - 5}" y="${y(v) + (v === low ? 0 : 8)}" text-anchor="end" font-size="11" fill="#52606d">${fmt(v, Math.abs(v) < 0.01 ? 1 : 3)}</text>`).join("");
+      const marks = all.length ? [low, high].map((v) => `<text x="${left - 5}" y="${y(v) + (v === low ? 0 : 8)}" text-anchor="end" font-size="11" fill="#52606d">${fmt(v, Math.abs(v) < 0.01 ? 1 : Math.abs(v) < 1 ? 2 : 3)}</text>`).join("") : "";
       const lines = series.map((found, k) => (found.length > 1 ? `<polyline fill="none" stroke="${SERIES[k]}" stroke-width="2" stroke-dasharray="${DASHES[k]}" points="${found.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join(" ")}"/>` : "") + (found.length ? `<circle cx="${x(found.at(-1)[0])}" cy="${y(found.at(-1)[1])}" r="3" fill="${SERIES[k]}"/>` : "")).join("");
-      const chart = charts.children[which];
+      const [caption, chart] = charts.children[which].children, alone = keys.length === 1;
+      caption.innerHTML = `<b>${escaped(pretty(title))}</b> ${keys.map((key, k) => { const now = series[k].at(-1); return now ? `<span style="color:${SERIES[k]}">${alone ? "" : `${escaped(key)} `}${fmt(now[1])}</span>` : ""; }).join(" ")}${logarithmic && all.length ? " <small>log scale</small>" : ""}`;
       chart.setAttribute("viewBox", `0 0 ${width} ${height}`);
       chart.setAttribute("height", height);
-      chart.setAttribute("aria-label", title);
-      chart.innerHTML = `<title>${escaped(pretty(title))}</title><line x1="${left}" x2="${right}" y1="${base}" y2="${base}" stroke="#c3ccd5"/><line x1="${left}" x2="${left}" y1="${top}" y2="${base}" stroke="#c3ccd5"/><text x="${left}" y="13" font-size="12">${names}${logarithmic ? '<tspan fill="#7a8591">  (log scale)</tspan>' : ""}</text>${marks}${lines}`;
+      chart.setAttribute("aria-label", `${title}: ${keys.map((key, k) => `${key} ${series[k].length ? fmt(series[k].at(-1)[1]) : "not known yet"}`).join(", ")}`);
+      chart.innerHTML = `<line x1="${left}" x2="${right}" y1="${base}" y2="${base}" stroke="#c3ccd5"/><line x1="${left}" x2="${left}" y1="${top}" y2="${base}" stroke="#c3ccd5"/>${marks}${lines}`;
     });
   }
 
@@ -820,7 +858,7 @@ function render({ model, el }) {
     for (let k = from; k < to; k += 1) {
       const f = frames[k], points = f.rows.length > 3 ? `${f.rows.length} points` : f.rows.map((row) => row + 1).join(", ");
       const w = f.w ? `(${f.w.map((v) => fmt(v, 2)).join(", ")})` : "–";
-      parts.push(`<tr data-step="${k}" class="${k > cursor ? "later" : ""}${hot >= 0 && f.rows.includes(hot) && f.rows.length < 4 ? " hot" : ""}"${k === cursor ? ' aria-current="step"' : ""}><td><button type="button" aria-label="go to step ${k}">${k}</button></td><td>${escaped(f.reason)}</td><td>${points}</td><td>${w}</td><td>${fmt(f.b, 3)}</td>${keys.map((key) => `<td>${fmt(f.values[key], 4)}</td>`).join("")}</tr>`);
+      parts.push(`<tr data-step="${k}" class="${k > cursor ? "later" : ""}${hot >= 0 && f.rows.includes(hot) && f.rows.length < 4 ? " hot" : ""}"${k === cursor ? ' aria-current="step"' : ""}><td><button type="button" ${OWN_KEYS}="true" aria-label="go to step ${k}">${k}</button></td><td>${escaped(f.reason)}</td><td>${points}</td><td>${w}</td><td>${fmt(f.b, 2)}</td>${keys.map((key) => `<td>${fmt(f.values[key], 3)}</td>`).join("")}</tr>`);
     }
     trace.innerHTML = `<table><thead><tr><th>#</th><th>why</th><th>points</th><th>w</th><th>b</th>${keys.map((key) => `<th>${escaped(key)}</th>`).join("")}</tr></thead><tbody>${parts.join("")}</tbody></table>`;
     // While it plays, all rows are visible; asking for their places would cost a layout a frame.
@@ -857,14 +895,30 @@ function render({ model, el }) {
       }
       if (p.kind === "count") return make("label", {}, p.title, make("input", { type: "number", min: p.low, max: p.high, step: 1, value, ...common, onchange: (event) => set(Math.round(Number(event.target.value))) }));
       const [low, high] = p.log ? [Math.log10(p.low), Math.log10(p.high)] : [p.low, p.high], top = p.may_be_infinite ? high + 0.25 : high, step = (high - low) / 56;
-      const output = make("output");
-      const said = (v) => (name === "C" ? `${fmt(v, 3)}, λ = ${fmt(1 / (2 * v), 2)}` : fmt(v, 3));
+      const x = number(value), plain = (v) => (v === Infinity ? "inf" : String(Number(v.toPrecision(4))));
+      const typed = (title, v, toValue) => {
+        const field = make("input", { type: "text", inputmode: "decimal", size: 5, class: "mm-number", ...common, "data-parameter": `${name}:${title}`, "aria-label": title, value: plain(v),
+          onchange: () => {
+            const found = /^(∞|inf|infinity)$/i.test(field.value.trim()) ? Infinity : field.value.trim() === "" ? NaN : Number(field.value.replace(",", ".").replace("−", "-"));
+            if (Number.isNaN(found)) { complain(`${title} must be a number, got ${field.value.slice(0, 20) || "nothing"}.`); field.value = plain(v); return; }
+            const changed = toValue(found);
+            set(changed === Infinity ? "Infinity" : changed);
+          } });
+        return field;
+      };
+      const fields = name === "C" ? [typed("C", x, (v) => v), make("span", {}, "λ"), typed("λ = 1/(2C)", 1 / (2 * x), (v) => (v === 0 ? Infinity : 1 / (2 * v)))] : [typed(p.title, x, (v) => v)];
+      if (!p.slider) return make("label", {}, p.title, ...fields);
       const valueOf = (slider) => { const v = Number(slider); return v > high + 1e-9 ? Infinity : Number((p.log ? 10 ** v : v).toPrecision(3)); };
-      const x = number(value);
-      const slider = make("input", { type: "range", min: low, max: top, step: p.log ? Math.min(step, 0.125) : step, value: Number.isFinite(x) ? (p.log ? Math.log10(x) : x) : top, ...common,
-        oninput: (event) => { const v = valueOf(event.target.value); output.textContent = said(v); clearTimeout(layers.setLater); layers.setLater = setTimeout(() => set(Number.isFinite(v) ? Math.min(p.high, Math.max(p.low, v)) : "Infinity"), 60); } });
-      output.textContent = said(x);
-      return make("label", {}, p.title, slider, output);
+      const slider = make("input", { type: "range", min: low, max: top, step: p.log ? Math.min(step, 0.125) : step, value: Number.isFinite(x) ? (p.log ? Math.log10(x) : x) : top, ...common, "aria-label": p.title,
+        oninput: (event) => {
+          const v = valueOf(event.target.value), kept = Number.isFinite(v) ? Math.min(p.high, Math.max(p.low, v)) : v;
+          fields.filter((field) => field.matches("input")).forEach((field, k) => { field.value = plain(k ? 1 / (2 * kept) : kept); });
+          event.target.setAttribute("aria-valuetext", plain(kept));
+          clearTimeout(layers.setLater);
+          layers.setLater = setTimeout(() => set(kept === Infinity ? "Infinity" : kept), 60);
+        } });
+      slider.setAttribute("aria-valuetext", plain(x));
+      return make("div", { class: "mm-label" }, make("span", {}, p.title), slider, ...fields);
     }));
     if (active) controls.querySelector(`[data-parameter="${active}"]`)?.focus();
     tableControls.hidden = !state.table;
@@ -879,14 +933,26 @@ function render({ model, el }) {
       menu("class +1", classes.map((name, k) => [k, name]), positive, (v) => change({ positive: Number(v) })));
   }
   function drawLesson() {
-    const number_ = state.lesson;
-    lessonBox.hidden = number_ === null;
-    if (number_ === null) return;
-    const lesson = catalog.lessons[number_];
-    lessonBox.replaceChildren(make("b", {}, `${number_ + 1}. ${lesson.title}`), make("p", {}, pretty(lesson.idea)), make("p", {}, make("strong", {}, "Before you play: "), lesson.question),
-      answerShown ? make("p", { class: "mm-answer" }, pretty(lesson.answer)) : button("show the answer", "show the answer", () => { answerShown = true; drawLesson(); }));
+    const which = state.lesson, welcome = which === null && fresh && !model.recorded && state.data === "separable" && state.algorithm === "online";
+    lessonBox.hidden = which === null && !welcome;
+    if (welcome) {
+      lessonBox.replaceChildren(make("b", {}, "Watch a theorem at work"),
+        make("p", {}, "Press play: the perceptron looks for a line between the two classes, and at every step the inequalities of its proof are checked in numbers. Click into the plane to add points; drag them, and look again."),
+        button("▶ play", "play the run", () => setPlaying(true), { class: "mm-primary" }),
+        button("lesson 1", "start with the first of twelve lessons", () => model.send({ type: "lesson", number: 0 })));
+    }
+    if (which === null) return;
+    const lesson = catalog.lessons[which], chosen = answers[which];
+    const mark = (k) => (answerShown && k === lesson.right ? " ✓" : answerShown && k === chosen ? " ✗" : "");
+    const choices = lesson.choices.map((choice, k) => button(`${pretty(choice)}${mark(k)}`, `answer: ${choice}`, () => { answers[which] = k; drawLesson(); play.focus({ preventScroll: true }); }, { "aria-pressed": String(k === chosen), disabled: answerShown }));
+    const steer = [which > 0 && button("‹", "the lesson before", () => model.send({ type: "lesson", number: which - 1 })), which + 1 < catalog.lessons.length && button("›", "the next lesson", () => model.send({ type: "lesson", number: which + 1 }))].filter((part) => part && !model.recorded);
+    lessonBox.replaceChildren(make("b", {}, `${which + 1}. ${lesson.title}`), make("p", {}, pretty(lesson.idea)),
+      make("div", { class: "mm-question" }, make("p", {}, make("strong", {}, "Before you play: "), pretty(lesson.question)), make("div", { class: "mm-tools", role: "group", "aria-label": "answers" }, ...choices,
+        ...(answerShown ? [] : [button("show the answer", "show the answer", () => { answerShown = true; drawLesson(); }, { class: "mm-quiet" })]))),
+      ...(answerShown ? [make("p", { class: "mm-answer" }, `${chosen === undefined ? "" : chosen === lesson.right ? "Right. " : "Not so. "}${pretty(lesson.answer)}`)] : []),
+      make("div", { class: "mm-tools" }, ...steer));
   }
-  lessonMenu.addEventListener("change", () => { setPlaying(false); if (lessonMenu.value !== "") model.send({ type: "lesson", number: Number(lessonMenu.value) }); });
+  lessonMenu.addEventListener("change", () => { setPlaying(false); model.send({ type: "lesson", number: lessonMenu.value === "" ? null : Number(lessonMenu.value) }); });
   dataMenu.addEventListener("change", () => { setPlaying(false); model.send({ type: "preset", name: dataMenu.value }); });
   algorithmMenu.addEventListener("change", () => { setPlaying(false); model.send({ type: "algorithm", name: algorithmMenu.value }); });
   speed.addEventListener("input", () => { speedText.textContent = `${fmt(rate(), 2)}/s`; });
@@ -920,13 +986,16 @@ function render({ model, el }) {
   }
   const dropped = (event) => { event.preventDefault(); root.classList.toggle("mm-drop", event.type === "dragover"); if (event.type === "drop" && !model.recorded) readFile(event.dataTransfer.files[0]); };
   for (const type of ["dragover", "dragleave", "drop"]) root.addEventListener(type, dropped);
-  root.addEventListener("paste", (event) => {
+  // The page's own events, or, where nothing has the focus, those of the body (a notebook's body is not the widget's).
+  const concerns = (event) => root.contains(event.target) || (event.target === document.body && Boolean(model.address || model.recorded));
+  const paste = (event) => {
     const pasted = event.clipboardData?.getData("text");
-    if (!dialog.open && !model.recorded && pasted && /[\n]/.test(pasted.trim())) send({ type: "paste", text: pasted });
-  });
+    if (concerns(event) && !dialog.open && !model.recorded && !event.target.matches?.("input, textarea") && pasted && /[\n]/.test(pasted.trim())) send({ type: "paste", text: pasted });
+  };
+  document.addEventListener("paste", paste);
   // Keys of the whole page (in a notebook: of the widget); a control that has the focus keeps its own.
   const keys = (event) => {
-    if (dialog.open || event.altKey || !(root.contains(event.target) || (event.target === document.body && (model.address || model.recorded)))) return;
+    if (dialog.open || event.altKey || !concerns(event)) return;
     const own = event.target.matches?.("input, select, textarea, button, [role=application]");
     if ((event.ctrlKey || event.metaKey) && event.key === "z" && !event.target.matches?.("input, textarea")) { event.preventDefault(); if (!model.recorded) send({ type: "undo" }); return; }
     if (event.ctrlKey || event.metaKey) return;
@@ -953,6 +1022,7 @@ function render({ model, el }) {
   return () => {
     playing = false;
     document.removeEventListener("keydown", keys);
+    document.removeEventListener("paste", paste);
     observer.disconnect();
     model.off?.("msg:custom", receive);
   };

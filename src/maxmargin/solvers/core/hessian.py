@@ -12,7 +12,6 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from maxmargin.data import Points
@@ -134,7 +133,7 @@ class HessianOperator:
     def solve_schur_direct(self, gradient: np.ndarray, gradient_b: float) -> tuple[np.ndarray, float]:
         """Solve H step = -gradient by Cholesky's factorisation of S; return the steps of w and b."""
         # The offset is not subtracted from sparse rows: it would fill them.
-        offset = None if sp.issparse(self._points.matrix) else self.offset
+        offset = None if self._points.is_sparse else self.offset
         gram = gram_matrix(self.engine, self.weights, offset)
         total, inner = float(gram[-1, -1]), gram[:-1, :-1]
         mean = _quotient(gram[-1, :-1], total)
@@ -236,15 +235,24 @@ def gram_matrix(
 
 
 def _gram_of_block(block: Block[Any], weights: str, offset: np.ndarray | None, added: str | None) -> np.ndarray:
-    points = block.problem.points
+    chosen = None if added is None else block[added]
+    return signed_gram(block.problem.points, block.index, block[weights], chosen, offset)
+
+
+def signed_gram(
+    points: Points, index: np.ndarray, weights: np.ndarray, added: np.ndarray | None, offset: np.ndarray | None = None
+) -> np.ndarray:
+    """The Gram matrix of some rows; those that are not ``added`` are subtracted."""
     gram = np.zeros((points.n_columns + 1,) * 2)
-    add = update_gram if sp.issparse(points.matrix) else partial(_update_dense_gram, offset)
-    rows = points.rows if sp.issparse(points.matrix) else points.matrix
-    if added is None:
-        add(rows, block.index, block[weights], 1.0, gram)
+    if not index.size:
         return gram
-    for chosen, sign in ((block[added], 1.0), (~block[added], -1.0)):
-        add(rows, block.index[chosen], block[weights][chosen], sign, gram)
+    add = update_gram if points.is_sparse else partial(_update_dense_gram, offset)
+    rows: Any = points.rows if points.is_sparse else points.matrix
+    if added is None:
+        add(rows, index, weights, 1.0, gram)
+        return gram
+    for chosen, sign in ((added, 1.0), (~added, -1.0)):
+        add(rows, index[chosen], weights[chosen], sign, gram)
     return gram
 
 

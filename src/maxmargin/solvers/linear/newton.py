@@ -16,6 +16,7 @@ vector machines", 2019; Yan, Li, "An efficient augmented Lagrangian method for s
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,8 +40,9 @@ from maxmargin.loops.newton import (
     mark_active,
 )
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
-from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver
+from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver, stage
 from maxmargin.solvers.core.hessian import fill_scores
+from maxmargin.solvers.linear import small_newton
 from maxmargin.solvers.linear.initial_point import InitialPoint, StartingPoint, initial_point
 from maxmargin.solvers.linear.newton_system import NewtonSystem, count_free
 from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, initial_point_from_subsample, subsample
@@ -60,8 +62,6 @@ CAUTION = 2.0
 SURPRISE = 1.5
 # The factor on the first proximal step size where the run starts from the duals of a similar problem.
 NEAR = 4.0
-# Excluding less than this share of the rows is not worth the gathering.
-LEAST_EXCLUDED = 0.2
 # Step lengths, besides 1, at which the derivative is evaluated in one round, where rounds are dear. Between two of them
 # it counts as linear if it changes by less than this share of its value at zero.
 LENGTHS = (*(2.0**-k for k in range(12, 4, -2)), *(k / 16.0 for k in range(1, 16)), 1.25, 1.5, 2.0, 4.0, 16.0, 256.0)
@@ -84,7 +84,8 @@ def solve(
     # Values whose squares overflow lead to useless steps; the incumbents met before stay, with their gap.
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         best = start if start is not None and start.history else None
-        sample = subsample(problem) if start is None else None
+        rows = problem.points.small_rows
+        sample = subsample(problem) if start is None and rows is None else None
         if sample is None:
             first = initial_point(problem, None if start is None else start.beta)
             if start is not None and best is None:
@@ -92,9 +93,15 @@ def solve(
                 first = replace(first, sigma=NEAR * first.sigma)
         else:
             coarse = replace(options, tol=max(options.tol, GAP_OF_SAMPLE))
-            found, width = solve_sample(sample, coarse, monitor.quiet())
+            found, width = solve_sample(sample, coarse, monitor.quiet(is_stage=True))
             first = initial_point_from_subsample(problem, found.w, found.intercept, width)
             best = Result(first.w, first.b, first.beta, n_iter=found.n_iter)
+        if rows is not None:
+            best = best or Result(first.w, first.b, first.beta)
+            reached = small_newton.run(problem, rows, options, monitor, first, best)
+            if reached is None:
+                return best
+            first = reached
         best = _run(problem, options, monitor, first, best).best
         if not math.isfinite(best.primal):
             # The losses overflow at every iterate, and scores may: w = 0 is no worse.
@@ -118,7 +125,7 @@ def _run(
     with Threads(options.n_threads) as threads:
         engine = engine_at(problem, first, threads)
         run = NewtonRun(engine, options, monitor, first, best or Result(first.w, first.b, first.beta))
-        run.run()
+        run.best.status = run.run()
     return run
 
 
@@ -147,6 +154,12 @@ class NewtonRun:
         The incumbent.
     """
 
+    checkpointed: ClassVar[tuple[str, ...]] = (
+        *("w", "b", "sigma", "radius", "engine.scores", "engine.centers", "system.n_conjugate"),
+        *("best", "stall", "n_outer", "stalled"),
+    )
+    outcome: ClassVar[tuple[str, ...]] = ("best", "sigma")
+
     def __init__(
         self,
         engine: Engine[LinearSVMProblem],
@@ -163,6 +176,7 @@ class NewtonRun:
         self.w, self.b, self.sigma = first.w, first.b, max(first.sigma, SMALLEST_SIGMA)
         # The predicted range of the scores' changes in the next outer step.
         self.radius = math.inf
+        self.stall, self.n_outer, self.stalled = StallTest(PATIENCE, dual_factor=1.2), 0, False
         self.rho = problem.intercept_penalty if problem.has_intercept else 0.0
 
     @property
@@ -170,26 +184,29 @@ class NewtonRun:
         """About the distance from the margin, or from a residual of epsilon, up to which duals are free."""
         return self.problem.C / self.sigma
 
-    def run(self) -> None:
+    @stage
+    def run(self) -> Status:
         """Outer steps until the gap is small, the run has stalled, or a limit is reached."""
-        stall = StallTest(PATIENCE, dual_factor=1.2)
-        n_outer, stalled = 0, False
         while True:
-            inner, status = self._proximal_step(stalled=stalled)
+            inner, status = self._proximal_step(stalled=self.stalled)
             if status is not None:
-                self.best.status = status
-                return
-            n_outer += 1
-            stalled = stall.update(self.best, n_outer)
-            if inner is None:
-                continue
-            if stall.idle and stall.idle % STEPS_TO_REDUCE == 0:
-                self.sigma /= REDUCTION
-            elif inner < 15:
-                self.sigma *= self.growth(inner)
-            elif inner >= INNER_STEPS:
-                self.sigma *= 0.5
-            self.sigma = min(max(self.sigma, SMALLEST_SIGMA), 1.0 / SMALLEST_SIGMA)
+                return status
+            self.n_outer += 1
+            self.stalled = self.stall.update(self.best, self.n_outer)
+            self._adapt_sigma(inner)
+            self.monitor.checkpoint(self)
+
+    def _adapt_sigma(self, inner: int | None) -> None:
+        """Choose sigma after an outer step of so many Newton steps; None where it is to be repeated."""
+        if inner is None:
+            return
+        if self.stall.idle and self.stall.idle % STEPS_TO_REDUCE == 0:
+            self.sigma /= REDUCTION
+        elif inner < 15:
+            self.sigma *= self.growth(inner)
+        elif inner >= INNER_STEPS:
+            self.sigma *= 0.5
+        self.sigma = min(max(self.sigma, SMALLEST_SIGMA), 1.0 / SMALLEST_SIGMA)
 
     def growth(self, inner: int) -> float:  # noqa: ARG002
         """The factor on sigma after an outer step that took so few Newton steps."""
@@ -211,11 +228,11 @@ class NewtonRun:
         status = self.monitor.check_termination(self.best, self.options, "outer step", stalled=stalled)
         if status is not None:
             return 0, status
-        if n_active.value > (1.0 - LEAST_EXCLUDED) * engine.n_rows:
+        if n_active.value > engine.largest_subset * engine.n_rows:
             active, excluded = whole, None
             self.system.choose(engine)
         else:
-            part = engine.subset("may_move", "scores", "start", "centers")
+            part = engine.subset("may_move", "scores", "start", "centers", often=True)
             part.allocate("changes", "duals")
             part.allocate("free", dtype=bool)
             active = ProximalProblem(self, part)
@@ -225,7 +242,11 @@ class NewtonRun:
         if active is not whole:
             engine.write_back(active.engine, "may_move", "duals")
         self.update_dual_incumbent(final_sums)
-        changes = engine.ask_all(_rescore, self.w, self.b, writes=("scores",))
+        if active is whole and engine.has_rounds:
+            # The steps have moved all scores: to compute them anew would cost a pass over the rows.
+            changes = engine.ask_all(_largest_change)
+        else:
+            changes = engine.ask_all(_rescore, self.w, self.b, writes=("scores",))
         total_loss = None if status is None else engine.ask(_total_loss)
         change = max(changes.value)
         surprised = change > SURPRISE * self.radius
@@ -274,7 +295,7 @@ class ProximalProblem:
 
     def __init__(self, run: NewtonRun, engine: Engine[LinearSVMProblem]) -> None:
         self.run, self.engine, self.sigma = run, engine, run.sigma
-        self.is_whole = engine is run.engine
+        self.is_whole, self.is_new = engine is run.engine, True
         # The length of the last step, by which the scores have not been moved yet.
         self.length = 0.0
 
@@ -288,6 +309,8 @@ class ProximalProblem:
         sums = self.engine.ask(_evaluate, self.sigma, self.length, writes=(*moved, "duals", "free"))
         self.counts = self.engine.ask(count_free)
         self.images = self.run.system.ask_images(self.engine)
+        self.run.system.ask_gram(self.engine, afresh=self.is_new)
+        self.is_new = False
         if not self.is_whole:
             self.changes = self.engine.ask_all(_largest_change)
         self.length = 0.0
@@ -345,7 +368,7 @@ class ProximalProblem:
             return linear + np.array(lengths) * quadratic - found
 
         at_full_step = self.engine.ask(_derivative_at_full_step, self.sigma, step, step_b, writes=("changes",))
-        first = derivatives(LENGTHS) if self.engine.has_rounds else None
+        first = None if self.engine.vectors_are_near else derivatives(LENGTHS)
         derivative_at_one = linear + quadratic - float(at_full_step.value)
         if first is None:
             self.length = root_along(lambda t: float(derivatives((t,))[0]), derivative_at_zero, derivative_at_one)

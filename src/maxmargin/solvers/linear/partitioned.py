@@ -13,7 +13,7 @@ from maxmargin.engine import Block, Engine
 from maxmargin.engine.dask import DaskEngine
 from maxmargin.loops.products import compute_scores
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
-from maxmargin.problems.partitioned import PartitionedSVM
+from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.solvers.core import Monitor, Options, Result, solver
 from maxmargin.solvers.core.hessian import combination
 from maxmargin.solvers.core.subsample import ROWS_PER_COLUMN as FEWEST_ROWS_PER_COLUMN
@@ -34,9 +34,9 @@ class Start:
     sigma: float
 
 
-@solver()
+@solver({"a linear support vector machine": lambda problem, _: isinstance(problem.problem, LinearSVMProblem)})
 def solve(
-    problem: PartitionedSVM, options: Options, monitor: Monitor, start: Result[float] | None = None
+    problem: PartitionedProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
     """Run until the relative gap is at most ``tol``; the duals of the result are a handle of vectors on the partitions.
 
@@ -48,8 +48,9 @@ def solve(
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         first = _from_subsample(engine, task, options, monitor) if start is None else _continue(engine, start)
         run = NewtonRun(engine, options, monitor, first, start or Result(first.w, first.b, np.empty(0)))
-        run.run()
         best = run.best
+        best.status = run.run()
+        engine.keep("kept")
         best.beta = engine["kept"]  # type: ignore[assignment]
         if not math.isfinite(best.primal):
             best.w, best.intercept = np.zeros_like(best.w), 0.0

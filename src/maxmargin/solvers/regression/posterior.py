@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.problems.partitioned import ErrorSums
 from maxmargin.problems.squared_errors import SquaredErrors
 from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
 from maxmargin.solvers.regression.least_squares import ScaledSVD, weighted_rows, work_of_least_squares
@@ -26,10 +27,14 @@ class PosteriorResult(Result[float]):
         A with A A' = (X'X)^-1, of X around its column means where there is an intercept.
     squares : float
         The sum of squared residuals; zero where the residuals are rounding errors.
+    total_weight : float
+    column_means : ndarray of shape (d,)
     """
 
     factor: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     squares: float = 0.0
+    total_weight: float = 0.0
+    column_means: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
 @solver()
@@ -57,6 +62,25 @@ def _solve(problem: SquaredErrors) -> PosteriorResult:
         roots = np.ones(targets.size) if problem.weights is None else np.sqrt(problem.weights)
         rows -= np.outer(roots, roots @ rows / problem.total_weight)
         targets -= roots * (float(roots @ targets) / problem.total_weight)
+    squares_of_targets = float(problem.weighted(np.square(problem.targets)).sum())
+    return posterior_of(problem, rows, targets, rows.shape[0], squares_of_targets)
+
+
+def posterior_of(
+    problem: SquaredErrors | ErrorSums, rows: np.ndarray, targets: np.ndarray, n_rows: int, squares_of_targets: float
+) -> PosteriorResult:
+    """The posterior, given the weighted, centred rows and targets, or fewer ones with the same squared errors.
+
+    Parameters
+    ----------
+    problem : SquaredErrors or ErrorSums
+    rows : ndarray of shape (k, d)
+    targets : ndarray of shape (k,)
+    n_rows : int
+        The number of all rows.
+    squares_of_targets : float
+        sum m_i y_i² over all rows.
+    """
     lengths = np.sqrt(np.square(rows).sum(axis=0))
     whole_lengths = np.hypot(lengths, np.sqrt(problem.total_weight) * problem.column_means)
     refuse_constant_columns(problem, lengths, whole_lengths)
@@ -64,7 +88,7 @@ def _solve(problem: SquaredErrors) -> PosteriorResult:
     decomposition = ScaledSVD.of(rows, lengths)
     values = decomposition.values
     # The rounding errors of the decomposition, and those of the columns' entries.
-    rounding = EPS * (rows.shape[0] * values[0] + np.linalg.norm(whole_lengths / lengths))
+    rounding = EPS * (n_rows * values[0] + np.linalg.norm(whole_lengths / lengths))
     if values.size < lengths.size or not values[-1] > rounding:
         others = "others, or of others and the intercept," if problem.has_intercept else "others,"
         remedy = (
@@ -78,7 +102,7 @@ def _solve(problem: SquaredErrors) -> PosteriorResult:
     # One step of iterative refinement: nearly dependent columns have cost digits.
     w += decomposition.solve(targets - rows @ w, values.size)
     residual = float(np.linalg.norm(targets - rows @ w))
-    terms = float(np.sqrt(problem.weighted(np.square(problem.targets)).sum()) + np.abs(w) @ whole_lengths)
+    terms = float(np.sqrt(squares_of_targets) + np.abs(w) @ whole_lengths)
     return PosteriorResult(
         w,
         problem.best_intercept(w),
@@ -86,10 +110,12 @@ def _solve(problem: SquaredErrors) -> PosteriorResult:
         status=Status.SOLVED,
         factor=decomposition.right.T / values / lengths[:, None],
         squares=residual**2 if residual > ROUNDED_RESIDUAL * terms else 0.0,
+        total_weight=problem.total_weight,
+        column_means=problem.column_means,
     )
 
 
-def refuse_constant_columns(errors: SquaredErrors, lengths: np.ndarray, whole_lengths: np.ndarray) -> None:
+def refuse_constant_columns(errors: SquaredErrors | ErrorSums, lengths: np.ndarray, whole_lengths: np.ndarray) -> None:
     """Raise ValueError for columns that cannot be told from the intercept's."""
     constant = np.flatnonzero(~(lengths > CONSTANT_LENGTH * whole_lengths))
     if constant.size:

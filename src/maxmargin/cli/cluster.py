@@ -1,0 +1,105 @@
+"""``maxmargin train --scheduler``: train on the workers of a Dask cluster."""
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from maxmargin.cli.console import Entry, json_key, seconds, working
+from maxmargin.cli.models import is_regression, score_name
+
+# Seconds in which a scheduler has to answer, and workers to join it.
+CONNECT_SECONDS = 30.0
+MISSING = "--scheduler needs the extra dask: pip install 'maxmargin[dask]'."
+
+
+@contextmanager
+def connected(scheduler: str) -> Iterator[Any]:
+    """A client of the cluster at an address, or of one on this machine: ``local`` or ``local:N``, with N workers."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise ValueError(MISSING) from error
+    kind, _, number = scheduler.partition(":")
+    if kind == "local":
+        if number and not (number.isdecimal() and int(number) > 0):
+            raise ValueError(f"--scheduler {scheduler!r}: the number of workers comes after the colon, as in local:4.")
+        n_workers = int(number) if number else None
+        with (
+            LocalCluster(
+                n_workers=n_workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                silence_logs=logging.ERROR,
+            ) as cluster,
+            Client(cluster, timeout=CONNECT_SECONDS) as client,
+        ):
+            yield client
+        return
+    try:
+        client = Client(scheduler, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"--scheduler {scheduler}: no scheduler answers there.") from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+        except TimeoutError as error:
+            raise ValueError(f"--scheduler {scheduler}: the cluster has no workers.") from error
+        yield client
+
+
+def refuse_with_scheduler(machine: Any, **given: Any) -> None:
+    """Refuse models that do not learn from partitions, and options that need all rows in one process."""
+    if not machine._takes_collections:
+        raise ValueError(
+            f"--scheduler: {type(machine).__name__} does not learn on a cluster; linear-svc, linear-svr, "
+            "logistic-regression, ridge and bayesian-regression do."
+        )
+    for name, value in given.items():
+        if value:
+            raise ValueError(f"--{name} reads all rows into one process, and --scheduler does not: leave one out.")
+
+
+def fit_on_cluster(
+    client: Any,
+    machine: Any,
+    paths: Sequence[str],
+    target: str | None,
+    zero_based: bool,
+    clock: Any,
+) -> tuple[dict[str, Any], bool]:
+    """Let the workers read the files, and fit; return the entries of the report, and whether Ctrl-C ended the fit."""
+    from maxmargin.files.data_file import DataFile
+    from maxmargin.files.partitions import read_partitions
+
+    began = time.perf_counter()
+    with working(f"reading {len(paths)} files" if len(paths) > 1 else f"reading {paths[0]}"):
+        rows = read_partitions(client, paths, target=target, values=is_regression(machine), zero_based=zero_based)
+    (n_rows, n_columns), n_partitions = rows.X.shape, len(rows.X.chunks[0])
+    answer: dict[str, Any] = {
+        "data": Entry(
+            f"{', '.join(paths[:3])}{', ...' if len(paths) > 3 else ''}: {n_rows:,} rows of {n_columns:,} columns in "
+            f"{n_partitions} partitions",
+            {"data": list(paths), "rows": int(n_rows), "columns": int(n_columns), "partitions": n_partitions},
+        ),
+        "reading": seconds("reading", time.perf_counter() - began),
+    }
+    began, interrupted = time.perf_counter(), False
+    with working("training"):
+        try:
+            with clock.limit(machine):
+                machine.fit(rows.X, rows.y)
+        except KeyboardInterrupt:
+            if not hasattr(machine, "certificate_"):
+                raise
+            interrupted = True
+    answer["training"] = seconds("training", time.perf_counter() - began)
+    answer["model"] = repr(machine)
+    answer["rounds"] = machine.rounds_
+    name, value = score_name(machine), float(machine.score(rows.X, rows.y).compute())
+    answer[name] = Entry(f"{value:.6g} on the {n_rows:,} training rows", {f"{json_key(name)}_train": value})
+    # After the score: the partitions themselves have no names.
+    DataFile(None, None, rows.names).name_features(machine)
+    return answer, interrupted

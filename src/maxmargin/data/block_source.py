@@ -1,0 +1,71 @@
+"""Rows that are read block by block from elsewhere, such as a store on disk."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+class BlockSource(ABC):
+    """Blocks of rows with their targets, each of which fits in memory and can be read again.
+
+    Estimators take one in place of X, without y.
+    """
+
+    @property
+    @abstractmethod
+    def block_rows(self) -> Sequence[int]:
+        """The number of rows of every block."""
+
+    @property
+    @abstractmethod
+    def n_columns(self) -> int:
+        """The number of columns."""
+
+    @property
+    @abstractmethod
+    def n_bytes(self) -> int:
+        """The bytes of all rows in memory."""
+
+    @property
+    @abstractmethod
+    def arrays(self) -> Any:
+        """All rows as one matrix that is mapped into memory, for methods that do not work on blocks."""
+
+    @property
+    @abstractmethod
+    def targets(self) -> np.ndarray:
+        """All targets."""
+
+    @property
+    @abstractmethod
+    def scratch_folder(self) -> Path:
+        """A folder on disk for vectors over the rows that are too long for the memory."""
+
+    @property
+    @abstractmethod
+    def feature_names(self) -> list[str] | None:
+        """The names of the columns, if they have names."""
+
+    @abstractmethod
+    def read_rows(self, number: int) -> Any:
+        """The rows of a block, an array or sparse rows in memory."""
+
+    @abstractmethod
+    def read_targets(self, number: int) -> np.ndarray:
+        """The targets of a block."""
+
+    @abstractmethod
+    def forget(self, number: int) -> None:
+        """Let the system drop what it holds of a block's files."""
+
+    @abstractmethod
+    def name_of_row(self, number: int, row: int) -> str:
+        """Where a row of a block is, for messages."""
+
+
+def is_block_source(X: Any) -> bool:
+    """Whether X is read block by block."""
+    return isinstance(X, BlockSource)

@@ -1,0 +1,303 @@
+"""The engine of rows in blocks on disk.
+
+A round is one pass: every thread reads a block while the others work on theirs, and runs all tasks in the queue on it.
+The vectors over the rows stay in memory or, where even that is too much, in files that are mapped. Blocks are kept in
+memory as far as there is room: always the same ones, because a pass that reads more than fits would push out every
+block before it is used again. So are the rows of a working set that are used often. What is kept does not change the
+results.
+"""
+
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.data.block_source import BlockSource
+from maxmargin.data.memory import available_memory
+from maxmargin.data.partitions import (
+    PartitionedData,
+    PartitionedPoints,
+    PartitionSummary,
+    check_partition,
+    merge_summaries,
+)
+from maxmargin.data.points import Points
+from maxmargin.engine.dask import Executor, Keep, Message, State, changes_vectors, has_answers, run_round
+from maxmargin.engine.threads import Threads
+
+# Numbers a row that a fit keeps in memory: vectors over the rows of the solver, and those of the result.
+NUMBERS_PER_ROW = 8
+# Blocks that every thread has in memory: the one that it works on, and copies of parts of it.
+BLOCKS_PER_THREAD = 3
+# The share of what is left that is used; of it, the share for blocks if not all of them fit.
+SHARE_OF_MEMORY, SHARE_FOR_BLOCKS = 0.6, 0.5
+
+
+class LazyPoints(Points):
+    """Rows that are read when they are first used."""
+
+    def __init__(self, read: Callable[[], Any], n_rows: int, n_columns: int) -> None:
+        self._read = read
+        self.n_rows, self.n_columns = n_rows, n_columns
+
+    @cached_property
+    def matrix(self) -> Any:
+        """The rows."""
+        return self._read()
+
+
+class StoredPartition(NamedTuple):
+    """A block on disk, as :class:`Partition` describes one in memory."""
+
+    executor: "DiskExecutor"
+    number: int
+    weights: np.ndarray | None
+
+    @property
+    def points(self) -> LazyPoints:
+        """The rows, which are read when they are used."""
+        source = self.executor.source
+        read = partial(self.executor.read, self.number)
+        return LazyPoints(read, source.block_rows[self.number], source.n_columns)
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The labels or targets."""
+        return self.executor.source.read_targets(self.number)
+
+
+class DiskExecutor(Executor):
+    """Runs functions on the blocks of a source in threads, and keeps blocks and rows in memory where there is room.
+
+    Parameters
+    ----------
+    source : BlockSource
+    n_threads : int
+    memory : int or None
+        Bytes for what is kept; by default a share of what is left beside the vectors.
+    """
+
+    vectors_are_near = True
+    # A subset takes two passes more, and saves some only if it can be kept in memory. Whether it can is not asked here:
+    # the results would depend on it.
+    largest_subset = 0.25
+
+    def __init__(self, source: BlockSource, n_threads: int, memory: int | None = None) -> None:
+        super().__init__(n_threads)
+        self.source = source
+        self._cuts = np.append(0, np.cumsum(source.block_rows))
+        n_rows, n_blocks = int(self._cuts[-1]), len(source.block_rows)
+        # Otherwise pages that the system keeps of the files are pushed out before they are used again.
+        available, vectors = available_memory(), 8 * NUMBERS_PER_ROW * n_rows
+        self._fits_in_cache = source.n_bytes <= available
+        largest = source.n_bytes // max(1, n_rows) * max(source.block_rows)
+        needed = n_threads * BLOCKS_PER_THREAD * largest
+        self._maps_vectors = vectors + needed > available
+        if memory is None:
+            needed += 0 if self._maps_vectors else vectors
+            memory = int(SHARE_OF_MEMORY * max(0, available - needed))
+        fits = source.n_bytes <= memory
+        for_blocks = memory if fits else int(SHARE_FOR_BLOCKS * memory)
+        self._n_kept = n_blocks if fits else int(n_blocks * for_blocks / max(1, source.n_bytes))
+        self._kept: dict[int, Any] = {}
+        self._room_for_rows = memory - (source.n_bytes if fits else for_blocks)
+        self._used_by_rows: dict[int, int] = {}
+        self._lock = threading.Lock()
+        self.blocks_read = 0
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether all blocks are kept in memory."""
+        return self._n_kept >= len(self.source.block_rows)
+
+    def read(self, number: int) -> Any:
+        """The rows of a block, from memory or from the disk."""
+        rows = self._kept.get(number)
+        if rows is None:
+            rows = self.source.read_rows(number)
+            self.blocks_read += 1
+            if not self._fits_in_cache:
+                self.source.forget(number)
+            # Spread over the whole, so that reading and work alternate.
+            if number * self._n_kept % len(self.source.block_rows) < self._n_kept:
+                self._kept[number] = rows
+        return rows
+
+    def _gather(self, number: int, points: Points, rows: np.ndarray) -> Points | None:
+        """Some rows of a block in memory, if there is room for them."""
+        if number in self._kept:
+            return None
+        size = self.source.n_bytes // max(1, sum(self.source.block_rows)) * rows.size
+        with self._lock:
+            self._used_by_rows.pop(number, None)
+            if size + sum(self._used_by_rows.values()) > self._room_for_rows:
+                return None
+            self._used_by_rows[number] = size
+        return Points(points.matrix[rows])
+
+    def new_storage(self) -> "VectorStorage":
+        """A place for the vectors over all rows."""
+        return VectorStorage(int(self._cuts[-1]), self.source.scratch_folder if self._maps_vectors else None)
+
+    def each(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
+        """Call a function with the entries of every block, the blocks in their order."""
+        jobs = [partial(function, *entries) for entries in zip(*columns, strict=True)]
+        with Threads(self.n_threads) as threads:
+            return threads.run(jobs, alike=False)
+
+    def run_round(
+        self, partitions: Sequence[Any], states: list[Any], message: Message
+    ) -> tuple[list[Any], Sequence[Any]]:
+        """Run the operations on all blocks; vectors are written in place, and answers are added as they come."""
+        totals, changes = _OrderedSum(len(partitions)), changes_vectors(message)
+
+        def run(number: int) -> None:
+            zeros = partial(message.storage.zeros, int(self._cuts[number]))
+            own = message._replace(in_place=True, gather=partial(self._gather, number), zeros=zeros)
+            state: State = run_round(partitions[number], states[number], own)
+            totals.add(number, state.answers)
+            if changes:
+                states[number] = State(state.parts, [])
+
+        with Threads(self.n_threads) as threads:
+            threads.run([partial(run, number) for number in range(len(partitions))], alike=False)
+        for operation in message.operations:
+            if isinstance(operation, Keep):
+                message.storage.keep(operation.names)
+        return states, totals.total if has_answers(message) else []
+
+    def describe(self) -> str:
+        """What the rounds have cost."""
+        n_blocks = len(self.source.block_rows)
+        return (
+            f"{self.rounds} rounds; {len(self._kept):,} of {n_blocks:,} blocks kept in memory, "
+            f"{self.blocks_read / n_blocks:.3g} passes over the disk"
+        )
+
+
+class VectorStorage:
+    """Vectors over all rows, each in one piece of memory: it goes back to the system when the vector is dropped.
+
+    Parameters
+    ----------
+    n_rows : int
+    folder : Path or None
+        Where the vectors lie in files, mapped into memory; None for memory alone.
+    """
+
+    def __init__(self, n_rows: int, folder: Path | None) -> None:
+        self._n_rows, self._folder = n_rows, folder
+        self._vectors: dict[str, np.ndarray] = {}
+        self._lock = threading.Lock()
+
+    def zeros(self, first: int, n_rows: int, dtype: str, name: str) -> np.ndarray:
+        """The part of a vector from the row ``first`` on."""
+        with self._lock:
+            whole = self._vectors.get(name)
+            if whole is None:
+                whole = self._vectors[name] = self._new(np.dtype(dtype))
+        part = whole[first : first + n_rows]
+        part[:] = 0
+        return part
+
+    def _new(self, dtype: np.dtype) -> np.ndarray:
+        if self._folder is None:
+            return np.zeros(self._n_rows, dtype=dtype)
+        # The file has no name: it goes with the vector, also where the process is killed.
+        with tempfile.TemporaryFile(dir=self._folder) as file:
+            file.truncate(max(1, self._n_rows) * dtype.itemsize)
+            return np.asarray(np.memmap(file, dtype=dtype, mode="r+", shape=(self._n_rows,)))
+
+    def keep(self, names: Sequence[str]) -> None:
+        """Drop all other vectors."""
+        self._vectors = {name: vector for name, vector in self._vectors.items() if name in names}
+
+
+class _OrderedSum:
+    """The sum of lists of answers over the tree of ``tree_sum``, each added as soon as all before it are there.
+
+    The sums of whole subtrees of a power of two of terms lie on a stack, as the digits of a binary counter.
+    """
+
+    def __init__(self, n_terms: int) -> None:
+        self._n_terms = n_terms
+        self._waiting: dict[int, list[Any]] = {}
+        self._stack: list[tuple[int, list[Any]]] = []
+        self._n_added = 0
+        self._lock = threading.Lock()
+
+    def add(self, number: int, answers: list[Any]) -> None:
+        """Add the term of a number."""
+        with self._lock:
+            self._waiting[number] = answers
+            while self._n_added in self._waiting:
+                size, term = 1, self._waiting.pop(self._n_added)
+                while self._stack and self._stack[-1][0] == size:
+                    size, term = 2 * size, _added(self._stack.pop()[1], term)
+                self._stack.append((size, term))
+                self._n_added += 1
+
+    @property
+    def total(self) -> list[Any]:
+        """The sum of all terms."""
+        _, total = self._stack.pop()
+        while self._stack:
+            total = _added(self._stack.pop()[1], total)
+        return total
+
+
+def _added(left: list[Any], right: list[Any]) -> list[Any]:
+    return [one + other for one, other in zip(left, right, strict=True)]
+
+
+def load_blocks(
+    source: BlockSource,
+    sample_weight: Any = None,
+    *,
+    of_classes: bool,
+    class_weight: Any = None,
+    classes: np.ndarray | None = None,
+    n_threads: int = 1,
+) -> PartitionedData:
+    """Check all blocks of a source, in one pass."""
+    executor = DiskExecutor(source, n_threads)
+    ends = np.cumsum(source.block_rows)
+    n_rows = int(ends[-1]) if len(ends) else 0
+    weights: list[Any] = [None] * len(ends)
+    if sample_weight is not None:
+        sample_weight = np.asarray(sample_weight)
+        if sample_weight.shape != (n_rows,):
+            raise ValueError(f"sample_weight has the shape {sample_weight.shape}; the data have {n_rows} rows.")
+        weights = np.split(sample_weight, ends[:-1])
+    stored = [StoredPartition(executor, number, weights[number]) for number in range(len(ends))]
+    summaries = executor.each(partial(_check, of_classes), stored)
+    executor.rounds += 1
+    for number, summary in enumerate(summaries):
+        if summary.error:
+            raise ValueError(f"{source.name_of_row(number, 0)} or one after it: {summary.error}")
+
+    def points(**known: Any) -> PartitionedPoints:
+        return PartitionedPoints(source.arrays, [(one,) for one in stored], executor, **known)
+
+    return merge_summaries(points, summaries, of_classes=of_classes, class_weight=class_weight, classes=classes)
+
+
+def _check(of_classes: bool, stored: StoredPartition) -> PartitionSummary:
+    """Check a block; an error names the row, where one row is to blame."""
+    matrix, labels = stored.points.matrix, stored.labels
+    _, summary = check_partition(matrix, labels, stored.weights, of_classes)
+    if summary.error:
+        values = matrix.data if hasattr(matrix, "indptr") else matrix
+        for name, array in (("X", values), ("y", labels)):
+            bad = np.argwhere(~np.isfinite(array)) if array.dtype.kind == "f" else np.empty(0)
+            if bad.size:
+                row = int(bad[0, 0])
+                if name == "X" and hasattr(matrix, "indptr"):
+                    row = int(np.searchsorted(matrix.indptr, row, side="right")) - 1
+                where = stored.executor.source.name_of_row(stored.number, row)
+                raise ValueError(f"{where}: {name} has a value that is NaN or infinite: fill it in, or leave it out.")
+    return summary

@@ -1,0 +1,271 @@
+"""Whole runs of the SVM's Newton solver on small dense data: outer steps, Newton steps and line searches in one call.
+
+The algorithm is that of :mod:`maxmargin.solvers.linear.newton`, without an active set. On a few thousand rows of a few
+dozen columns a step takes some microseconds, and what calls it from Python would take most of the time.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin.loops.jit import inlined, jit, merged
+from maxmargin.loops.newton import (
+    LINEAR_NEGATIVE,
+    LINEAR_POSITIVE,
+    LOSS,
+    MOVED,
+    N_TOTALS,
+    NEGATIVE,
+    POSITIVE,
+    QUADRATIC_NEGATIVE,
+    QUADRATIC_POSITIVE,
+    ActiveSet,
+    DualSums,
+    derivative_along_step,
+    derivative_at_full_step,
+    evaluate,
+)
+from maxmargin.loops.rows import add_outer
+
+# Places in ``NewtonState.values``: the proximal step size, the incumbents' values, the smallest relative gap and the
+# largest dual value that counted as progress; the numbers of Newton steps, of those in the outer step, of outer steps,
+# and of those without progress.
+SIGMA, PRIMAL, DUAL, COUNTED_GAP, COUNTED_DUAL, STEPS, INNER, OUTER, IDLE = range(9)
+N_VALUES = 9
+
+# How a call ends: after as many steps as it was asked for, within the tolerance, or without progress.
+LIMIT, REACHED, STALLED = range(3)
+
+# The most Newton steps in an outer step, and those below which sigma grows.
+INNER_STEPS, FEW_STEPS = 40, 15
+# The gradient of an outer step that is small enough, beside the move of the duals.
+GRADIENT_SHARE = 0.2
+# Outer steps without progress after which a run ends here.
+PATIENCE = 4
+# The smallest pivot of a factorisation, relative to its diagonal entry.
+SMALLEST_PIVOT = 1e-14
+
+
+class NewtonState(NamedTuple):
+    """A run between two calls; vectors over the columns have the intercept as their last entry.
+
+    Attributes
+    ----------
+    w, best_w : ndarray of shape (d + 1,)
+        The iterate and the incumbent.
+    active : ActiveSet
+        All rows.
+    kept : ndarray of shape (n,)
+        The incumbent's duals.
+    held : ndarray of bool of shape (n,)
+        Whether a row is in the Gram matrix.
+    gram, factor : ndarray of shape (d + 1, d + 1)
+        The sum of weights_i (x_i, 1)(x_i, 1)^T over the rows held, lower triangle; and Cholesky's factor.
+    values : ndarray
+        See the places above.
+    """
+
+    w: np.ndarray
+    best_w: np.ndarray
+    active: ActiveSet
+    kept: np.ndarray
+    held: np.ndarray
+    gram: np.ndarray
+    factor: np.ndarray
+    values: np.ndarray
+
+
+@jit
+def newton_steps(X, loss, C, rho, state, tol, n_steps, n_outer):
+    """Run to a relative gap of ``tol``, at most for so many Newton steps in all and so many outer steps from now on.
+
+    ``rho`` is the intercept's penalty: zero leaves it free, infinity holds it at zero. Returns how the call ends.
+    """
+    values, w, last = state.values, state.w, state.w.size - 1
+    sums = DualSums(np.empty(N_TOTALS), np.empty(last), np.empty(last))
+    gradient, step = np.empty(last + 1), np.empty(last + 1)
+    last_outer, length = values[OUTER] + n_outer, 0.0
+    vectors = state.active
+    while True:
+        sigma = values[SIGMA]
+        active = ActiveSet(
+            vectors.rows, vectors.scores, vectors.changes, vectors.centers, vectors.duals, vectors.free, sigma
+        )
+        fill(sums.totals, 0.0)
+        fill(sums.positive, 0.0)
+        fill(sums.negative, 0.0)
+        evaluate(X, loss, active, length, sums)
+        length = 0.0
+        square = _update_incumbents(loss, C, rho, state, sums, gradient)
+        gap = (values[PRIMAL] - values[DUAL]) / values[PRIMAL] if values[PRIMAL] > 0.0 else 0.0
+        if gap <= tol:
+            return REACHED
+        if values[STEPS] >= n_steps:
+            return LIMIT
+        is_small = math.sqrt(square) <= GRADIENT_SHARE * math.sqrt(sums.totals[MOVED])
+        if values[INNER] >= INNER_STEPS or (values[INNER] > 0.0 and is_small):
+            for i in range(active.rows.size):
+                active.centers[i] = active.duals[i]
+            _end_outer_step(values, gap)
+            if values[IDLE] >= PATIENCE:
+                return STALLED
+            if values[OUTER] >= last_outer:
+                return LIMIT
+            continue
+        _update_gram(X, loss, state)
+        if not _solve(rho, sigma / (1.0 + sigma * loss.curvature), state, gradient, step):
+            return STALLED
+        at_one = derivative_at_full_step(X, loss, active, step[:last], step[last])
+        length = _line_search(loss, active, rho, w, step, gradient, at_one)
+        for j in range(w.size):
+            w[j] += length * step[j]
+        values[STEPS] += 1.0
+        values[INNER] += 1.0
+
+
+@inlined
+def fill(array, value):
+    """Set all entries: an assignment to a slice takes far longer to compile."""
+    for i in range(array.size):
+        array[i] = value
+
+
+@merged
+def _end_outer_step(values, gap):
+    """Count the outer step, and choose the next proximal step size."""
+    if gap < 0.9 * values[COUNTED_GAP] or values[DUAL] > 1.2 * max(0.0, values[COUNTED_DUAL]):
+        values[COUNTED_GAP] = min(gap, values[COUNTED_GAP])
+        values[COUNTED_DUAL] = values[DUAL]
+        values[IDLE] = 0.0
+    else:
+        values[IDLE] += 1.0
+    if values[INNER] < FEW_STEPS:
+        values[SIGMA] *= 4.0
+    elif values[INNER] >= INNER_STEPS:
+        values[SIGMA] *= 0.5
+    values[OUTER] += 1.0
+    values[INNER] = 0.0
+
+
+@merged
+def _update_incumbents(loss, C, rho, state, sums, gradient):
+    """Offer w, and the best multiple of the duals, made feasible; compute the gradient, return its squared length."""
+    totals, w, values, last = sums.totals, state.w, state.values, state.w.size - 1
+    above, below = totals[POSITIVE], totals[NEGATIVE]
+    up = below / above if rho == 0.0 and above > below else 1.0
+    down = above / below if rho == 0.0 and below > above else 1.0
+    linear = up * totals[LINEAR_POSITIVE] + down * totals[LINEAR_NEGATIVE]
+    square = up * up * totals[QUADRATIC_POSITIVE] + down * down * totals[QUADRATIC_NEGATIVE]
+    primal, length = C * totals[LOSS], 0.0
+    for j in range(last):
+        feasible = up * sums.positive[j] + down * sums.negative[j]
+        square += feasible * feasible
+        primal += 0.5 * w[j] * w[j]
+        gradient[j] = w[j] - (sums.positive[j] + sums.negative[j])
+        length += gradient[j] * gradient[j]
+    gradient[last] = 0.0 if math.isinf(rho) else rho * w[last] - (above - below)
+    length += gradient[last] * gradient[last]
+    if 0.0 < rho < math.inf:
+        square += (above - below) * (above - below) / rho
+        primal += 0.5 * rho * w[last] * w[last]
+    if primal <= values[PRIMAL]:
+        values[PRIMAL] = primal
+        for j in range(w.size):
+            state.best_w[j] = w[j]
+    multiple = max(0.0, linear / square) if square > 0.0 else 1.0
+    if loss.box_bound < math.inf:
+        multiple = min(1.0, multiple)
+    dual = multiple * linear - 0.5 * multiple * multiple * square
+    if dual > values[DUAL]:
+        values[DUAL] = dual
+        up, down = multiple * up, multiple * down
+        for i in range(state.kept.size):
+            beta = state.active.duals[i]
+            state.kept[i] = beta * (up if beta > 0.0 else down)
+    return length
+
+
+@merged
+def _update_gram(X, loss, state):
+    """Add the rows that became free to the Gram matrix, and take out those that ceased to be."""
+    free, held = state.active.free, state.held
+    n_free, n_changed = 0, 0
+    for i in range(held.size):
+        n_free += free[i]
+        n_changed += free[i] != held[i]
+    if 2 * n_changed > n_free:
+        fill(state.gram.ravel(), 0.0)
+        fill(held, False)
+    for i in range(held.size):
+        if free[i] != held[i]:
+            add_outer(X, i, loss.weights[i] if free[i] else -loss.weights[i], state.gram)
+            held[i] = free[i]
+
+
+@merged
+def _solve(rho, shrunk, state, gradient, step):
+    """Solve (diag(1, rho) + shrunk gram) step = -gradient by Cholesky's factorisation; return whether it succeeds."""
+    gram, factor, last = state.gram, state.factor, gradient.size - 1
+    size = last if math.isinf(rho) else last + 1
+    step[last] = 0.0
+    for i in range(size):
+        # Without free rows a free intercept has no curvature.
+        diagonal = shrunk * gram[i, i] + (1.0 if i < last else rho + 1e-10 * (1.0 + shrunk))
+        pivot, right = diagonal, -gradient[i]
+        for j in range(i):
+            entry = shrunk * gram[i, j]
+            for k in range(j):
+                entry -= factor[i, k] * factor[j, k]
+            entry /= factor[j, j]
+            factor[i, j] = entry
+            pivot -= entry * entry
+            right -= entry * step[j]
+        if not pivot > SMALLEST_PIVOT * diagonal:
+            return False
+        factor[i, i] = math.sqrt(pivot)
+        step[i] = right / factor[i, i]
+    for i in range(size - 1, -1, -1):
+        step[i] /= factor[i, i]
+        for k in range(i):
+            step[k] -= factor[i, k] * step[i]
+    return True
+
+
+@merged
+def _line_search(loss, active, rho, w, step, gradient, total_at_one):
+    """The length at which the derivative along the step, which increases, has nearly its root."""
+    last = w.size - 1
+    at_zero, linear, quadratic = gradient[last] * step[last], 0.0, 0.0
+    for j in range(last):
+        at_zero += gradient[j] * step[j]
+        linear += w[j] * step[j]
+        quadratic += step[j] * step[j]
+    if 0.0 < rho < math.inf:
+        linear += rho * w[last] * step[last]
+        quadratic += rho * step[last] * step[last]
+    at_one = linear + quadratic - total_at_one
+    if at_zero >= 0.0 or abs(at_one) <= 0.1 * abs(at_zero):
+        return 1.0
+    low, high, value_low, value_high = 0.0, 1.0, at_zero, at_one
+    t, n_evaluations = 1.0, 0
+    while n_evaluations < 80:
+        if value_high < 0.0 and high < 1e6:
+            low, value_low = high, value_high
+            high *= 2.0
+            t = high
+        elif not value_high > value_low:
+            return high
+        elif n_evaluations % 3 != 2:
+            t = low - value_low * (high - low) / (value_high - value_low)
+        else:
+            t = 0.5 * (low + high)
+        value = linear + t * quadratic - derivative_along_step(loss, active, t)
+        n_evaluations += 1
+        if abs(value) <= 0.05 * abs(at_zero):
+            break
+        if value > 0.0 or t == high:
+            high, value_high = t, value
+        else:
+            low, value_low = t, value
+    return t

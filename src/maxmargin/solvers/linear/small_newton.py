@@ -1,0 +1,95 @@
+"""The Newton solver on small data: whole runs in a few compiled calls.
+
+The calls are as long as the monitor allows: an outer step each where somebody listens, else twice as many as in the
+call before, up to a few milliseconds.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from maxmargin.data.rows import DenseRows
+from maxmargin.loops.newton import ActiveSet
+from maxmargin.loops.newton_run import (
+    DUAL,
+    LIMIT,
+    N_VALUES,
+    PRIMAL,
+    SIGMA,
+    STALLED,
+    STEPS,
+    NewtonState,
+    newton_steps,
+)
+from maxmargin.problems.linear_svm import LinearSVMProblem
+from maxmargin.solvers.core import Monitor, Options, Result
+from maxmargin.solvers.linear.initial_point import InitialPoint
+
+# Entries that the Newton steps of a call read, at most: a few milliseconds, after which limits are checked.
+ENTRIES_PER_CALL = 1 << 22
+# Outer steps of the first call: many a run ends with it.
+FIRST_OUTER_STEPS = 4.0
+
+
+def run(
+    problem: LinearSVMProblem,
+    rows: DenseRows,
+    options: Options,
+    monitor: Monitor,
+    first: InitialPoint,
+    best: Result[float],
+) -> InitialPoint | None:
+    """Run until the gap is small or a limit is reached: ``best`` then has its status.
+
+    Where there is no more progress, return the point that was reached: the general solver goes on from there.
+    """
+    state = _state_at(first, best)
+    steps_per_call = max(1, ENTRIES_PER_CALL // max(1, rows.values.size))
+    n_before, ended = best.n_iter, LIMIT
+    n_outer = FIRST_OUTER_STEPS if monitor.on_step is None and monitor.max_time is None else 1.0
+    while ended != STALLED:
+        n_steps = min(state.values[STEPS] + steps_per_call, options.max_iter - n_before)
+        ended = newton_steps(
+            rows,
+            problem.loss,
+            float(problem.C),
+            float(problem.intercept_penalty),
+            state,
+            float(options.tol),
+            float(n_steps),
+            n_outer,
+        )
+        best.w, best.intercept, best.beta = state.best_w[:-1].copy(), float(state.best_w[-1]), state.kept
+        best.primal, best.dual = float(state.values[PRIMAL]), float(state.values[DUAL])
+        best.n_iter = n_before + int(state.values[STEPS])
+        status = monitor.check_termination(best, options, "outer step")
+        if status is not None:
+            best.status = status
+            return None
+        n_outer = 1.0 if monitor.on_step is not None else 2.0 * n_outer
+    active, w = state.active, state.w
+    return replace(
+        first, beta=active.centers, w=w[:-1].copy(), b=float(w[-1]), scores=active.scores, sigma=state.values[SIGMA]
+    )
+
+
+def _state_at(first: InitialPoint, best: Result[float]) -> NewtonState:
+    n_rows, size = first.beta.size, first.w.size + 1
+    changes, duals, kept = np.empty((3, n_rows))
+    kept[:] = best.beta
+    free, held = np.zeros((2, n_rows), dtype=bool)
+    values = np.zeros(N_VALUES)
+    values[:4] = first.sigma, best.primal, best.dual, math.inf
+    return NewtonState(
+        np.append(first.w, first.b),
+        np.append(best.w, best.intercept),
+        ActiveSet(
+            np.arange(n_rows, dtype=np.uint32), first.scores, changes, first.beta.copy(), duals, free, first.sigma
+        ),
+        kept,
+        held,
+        np.zeros((size, size)),
+        np.empty((size, size)),
+        values,
+    )

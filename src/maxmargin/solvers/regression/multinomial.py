@@ -1,0 +1,304 @@
+"""Newton's method for multinomial logistic regression, with a line search.
+
+    minimise 1/2 ||W||² + C sum_i c_i (log sum_k exp(f_k(x_i)) - f_y(x_i))
+
+The Hessian has the blocks C sum_i c_i p_ik (1[k = l] - p_il) (x_i, 1)(x_i, 1)^T. Small systems are solved directly,
+others by conjugate gradients, whose products with the Hessian take two products with X (Lin, Weng, Keerthi, "Trust
+region Newton method for large-scale logistic regression", 2008).
+"""
+
+import math
+from itertools import count
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sl
+import scipy.sparse as sp
+
+from maxmargin.data import centred
+from maxmargin.data.blas import one_blas_thread
+from maxmargin.engine import Block, MemoryEngine, Threads
+from maxmargin.problems.logistic import certified_radius
+from maxmargin.problems.multinomial import MultinomialProblem, multinomial_losses, softmax
+from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver
+from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
+
+# Unknowns of the largest system that is solved directly: about as many as conjugate gradients take products.
+LARGEST_DIRECT = 320
+# Entries of the rows, times the classes, that are multiplied at a time.
+PIECE_ENTRIES = 1 << 18
+# The residual that conjugate gradients leave, as a share, is between these; and their largest number.
+COARSE_FORCING, FINE_FORCING, MAX_CONJUGATE_STEPS = 0.1, 1e-3, 300
+# A step is taken where the objective falls by this share of what its derivative promises (Armijo).
+SUFFICIENT_DECREASE, MAX_HALVINGS = 1e-4, 40
+# Added to the diagonal of a direct system, relative to it: without a penalty it may be singular.
+DAMPING = 1e-11
+# Steps without a smaller gap after which the run has stalled, and steps in which it must be halved.
+PATIENCE, HALVING_PATIENCE = 6, 100
+
+
+@solver()
+def solve(
+    problem: MultinomialProblem, options: Options, monitor: Monitor, start: Result[np.ndarray] | None = None
+) -> Result[np.ndarray]:
+    """Make Newton steps until the relative gap is at most ``tol``, or without a penalty all rows are separated."""
+    quiet = np.errstate(over="ignore", invalid="ignore", under="ignore")
+    with quiet, one_blas_thread(), Threads(options.n_threads) as threads:
+        return MultinomialRun(problem, options, monitor, threads, start).run()
+
+
+class MultinomialRun:
+    """The iterate (W, b) with its scores, probabilities, gradient and gap.
+
+    With the best intercepts for W the gap is half the squared norm of the gradient; what the intercepts lack is
+    estimated from their part of the gradient. Without a penalty the gap holds up to a norm of the coefficients.
+    """
+
+    def __init__(
+        self,
+        problem: MultinomialProblem,
+        options: Options,
+        monitor: Monitor,
+        threads: Threads,
+        start: Result[np.ndarray] | None,
+    ) -> None:
+        self.original, self.options, self.monitor = problem, options, monitor
+        self.centring = centred(problem.points, may_move=problem.fit_intercept, weights=problem.weights)
+        K, d = problem.n_classes, problem.points.n_columns
+        self.problem = MultinomialProblem(
+            self.centring.points, problem.codes, problem.weights, K, problem.C, problem.fit_intercept
+        )
+        self.W = np.zeros((K, d)) if start is None else start.w.astype(np.float64)
+        if start is None:
+            self.b = problem.initial_intercepts()
+        else:
+            self.b = start.intercept + self.W @ self.centring.centre
+        self.best: Result[np.ndarray] = Result(self.W.copy(), self.b.copy(), np.empty(0))
+        self.engine = MemoryEngine(self.problem, threads)
+        for name in ("scores", "changes", "probabilities", "derivatives"):
+            self.engine[name] = np.zeros((problem.codes.size, K))
+        self.engine["codes"], self.engine["weights"] = problem.codes, problem.weights
+        if self.W.any():
+            self.engine.map(_fill_scores, self.W, "scores")
+        self.factor = problem.loss_factor
+        self.stall = StallTest(
+            PATIENCE, gap_factor=0.99, dual_factor=math.inf, gap_share=1e-2, halving_patience=HALVING_PATIENCE
+        )
+
+    def run(self) -> Result[np.ndarray]:
+        """Make steps until there is a reason to stop."""
+        for step in count():
+            status = self.evaluate(step)
+            if status is not None:
+                self.best.status = status
+                return self.best
+            direction, direction_b = self.newton_direction()
+            self.search(direction, direction_b)
+            self.best.n_iter += 1
+        raise AssertionError
+
+    def evaluate(self, step: int) -> Status | None:
+        """Compute objective, gradient and gap; return why to stop, if there is a reason."""
+        problem = self.problem
+        parts = self.engine.map(_evaluate, self.b)
+        self.loss, smallest = math.fsum(part[0] for part in parts), min(part[1] for part in parts)
+        combined = self.engine.sum(_combine, "derivatives")
+        totals = self.engine["derivatives"].sum(axis=0)
+        self.gradient_b = -self.factor * totals if problem.fit_intercept else np.zeros_like(self.b)
+        if problem.is_penalised:
+            self.gradient = self.W - self.factor * combined
+            self.primal = 0.5 * float((self.W * self.W).sum()) + self.factor * self.loss
+            gap = 0.5 * float((self.gradient * self.gradient).sum())
+        else:
+            self.gradient, self.primal = -combined, self.loss
+            gap = self.gap_within_reach(combined)
+        dual = max(0.0, self.primal - gap - self.intercept_gap())
+        if self.primal - dual <= self.best.primal - self.best.dual or self.primal < self.best.primal:
+            intercept = self.b - self.W @ self.centring.centre
+            intercept = intercept - intercept.mean() if problem.fit_intercept else intercept
+            self.best.w, self.best.intercept = self.W.copy(), intercept
+            self.best.primal, self.best.dual = self.primal, dual
+        if not problem.is_penalised and smallest > 0.0:
+            self.monitor.record(self.best)
+            return Status.SEPARABLE
+        iterate: Result[np.ndarray] = Result(self.W, self.b, self.best.beta, self.primal, dual)
+        stalled = self.stall.update(iterate, step)
+        return self.monitor.check_termination(self.best, self.options, "Newton step", stalled=stalled)
+
+    def gap_within_reach(self, combined: np.ndarray) -> float:
+        """The gap among coefficients up to a norm, where they are not penalised."""
+        columns = self.problem.columns
+        varying = columns.deviations > 0.0
+        length = float(np.linalg.norm(combined[:, varying] / columns.deviations[varying]))
+        reach = certified_radius(self.W.ravel(), np.tile(columns.deviations, self.problem.n_classes))
+        return reach * length - float((self.W * combined).sum())
+
+    def intercept_gap(self) -> float:
+        """Estimate how much smaller the objective is at the best intercepts for W."""
+        if not self.problem.fit_intercept or not self.gradient_b.any():
+            return 0.0
+        hessian = self.intercept_hessian()
+        step = np.linalg.lstsq(hessian, self.gradient_b, rcond=1e-12)[0]
+        return max(0.0, float(step @ self.gradient_b))
+
+    def intercept_hessian(self) -> np.ndarray:
+        """C sum_i c_i (diag p_i - p_i p_i')."""
+        P, weights = self.engine["probabilities"], self.engine["weights"]
+        weighted = weights[:, None] * P
+        return self.factor * (np.diag(weighted.sum(axis=0)) - weighted.T @ P)
+
+    # Newton directions. The unknowns are an array (n_classes, d + 1), or (n_classes, d) without intercepts.
+
+    def newton_direction(self) -> tuple[np.ndarray, np.ndarray]:
+        """Solve H step = -gradient."""
+        K, d = self.W.shape
+        intercepts = self.problem.fit_intercept
+        gradient = np.hstack([self.gradient, self.gradient_b[:, None]]) if intercepts else self.gradient
+        is_small = gradient.size <= LARGEST_DIRECT
+        step = self.solve_directly(gradient) if is_small else self.solve_iteratively(gradient)
+        return (step[:, :d], step[:, d]) if intercepts else (step, np.zeros(K))
+
+    def solve_directly(self, gradient: np.ndarray) -> np.ndarray:
+        """Factorise the Hessian."""
+        K, size = gradient.shape
+        hessian = self.factor * self.engine.sum(_hessian, size, most=8)
+        diagonal = hessian.diagonal().copy()
+        penalised = np.zeros((K, size))
+        if self.problem.is_penalised:
+            penalised[:, : self.W.shape[1]] = 1.0
+        hessian[np.diag_indices_from(hessian)] += penalised.ravel() + DAMPING * (diagonal + diagonal.mean() + 1e-300)
+        # The same vector added to all w_k, or constant to all b_k, does not change the losses.
+        means = diagonal.reshape(K, size).mean(axis=0) / K
+        four = hessian.reshape(K, size, K, size)
+        for j in np.flatnonzero(penalised[0] == 0.0):
+            four[:, j, :, j] += means[j]
+        try:
+            factor = sl.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
+            step = -sl.cho_solve(factor, gradient.ravel(), check_finite=False)
+        except sl.LinAlgError:
+            step = np.full(gradient.size, np.nan)
+        if not np.isfinite(step).all():
+            step = -gradient.ravel() / (penalised.ravel() + diagonal + 1e-12 * diagonal.max() + 1e-300)
+        return step.reshape(gradient.shape)
+
+    def solve_iteratively(self, gradient: np.ndarray) -> np.ndarray:
+        """Conjugate gradients, with the diagonal as preconditioner."""
+        d = self.W.shape[1]
+        penalised = np.zeros(gradient.shape)
+        if self.problem.is_penalised:
+            penalised[:, :d] = 1.0
+        diagonal = self.factor * self.engine.sum(_diagonal, gradient.shape[1]) + penalised
+
+        def image(vector: np.ndarray) -> np.ndarray:
+            direction = vector.reshape(gradient.shape)
+            product = self.engine.sum(_hessian_product, direction, d)
+            return (self.factor * product + penalised * direction).ravel()
+
+        relative = self.best.relative_gap
+        forcing = min(COARSE_FORCING, max(FINE_FORCING, math.sqrt(relative))) if relative < 1.0 else COARSE_FORCING
+        inverse = 1.0 / np.maximum(diagonal, 1e-12 * diagonal.max() + 1e-300).ravel()
+        run = ConjugateGradients(image, -gradient.ravel(), inverse)
+        step = run.run(forcing, MAX_CONJUGATE_STEPS, lambda: self.monitor.check_limits() is not None)
+        return np.asarray(step).reshape(gradient.shape)
+
+    def search(self, direction: np.ndarray, direction_b: np.ndarray) -> None:
+        """Halve the step until the objective falls enough; then take it."""
+        self.engine.map(_fill_scores, direction, "changes")
+        slope = float((self.gradient * direction).sum() + self.gradient_b @ direction_b)
+        squares = (
+            float((self.W * self.W).sum()),
+            float((self.W * direction).sum()),
+            float((direction * direction).sum()),
+        )
+        t = 1.0
+        for _ in range(MAX_HALVINGS):
+            loss = math.fsum(self.engine.map(_loss_along, self.b + t * direction_b, t))
+            value = self.factor * loss
+            if self.problem.is_penalised:
+                value += 0.5 * (squares[0] + 2.0 * t * squares[1] + t * t * squares[2])
+            # Near the optimum the decrease is a rounding error.
+            if value <= self.primal + SUFFICIENT_DECREASE * t * slope + 1e-14 * abs(self.primal):
+                break
+            t *= 0.5
+        self.W += t * direction
+        self.b = self.b + t * direction_b
+        self.engine["scores"] += t * self.engine["changes"]
+
+
+# Tasks on a block of rows.
+
+
+def _rows(block: Block[MultinomialProblem]) -> Any:
+    """The rows of a block in double precision."""
+    rows = block.problem.points.matrix[block.rows]
+    return rows if rows.dtype == np.float64 else rows.astype(np.float64)
+
+
+def _fill_scores(block: Block[MultinomialProblem], W: np.ndarray, name: str) -> None:
+    block[name][:] = _rows(block) @ np.ascontiguousarray(W.T)
+
+
+def _evaluate(block: Block[MultinomialProblem], b: np.ndarray) -> tuple[float, float]:
+    """Compute probabilities and derivatives of the losses; return the loss and the smallest margin."""
+    scores, codes, weights = block["scores"] + b, block["codes"], block["weights"]
+    own = np.arange(codes.size), codes
+    losses = multinomial_losses(scores, own)
+    probabilities = softmax(scores)
+    block["probabilities"][:] = probabilities
+    derivatives = np.multiply(-weights[:, None], probabilities, out=block["derivatives"])
+    derivatives[own] += weights
+    counted = weights > 0.0
+    own_scores = scores[own]
+    scores[own] = -math.inf
+    margins = (own_scores - scores.max(axis=1))[counted]
+    return float(weights @ losses), float(margins.min(initial=math.inf))
+
+
+def _loss_along(block: Block[MultinomialProblem], b: np.ndarray, t: float) -> float:
+    scores = block["scores"] + t * block["changes"] + b
+    return float(block["weights"] @ multinomial_losses(scores, (np.arange(len(scores)), block["codes"])))
+
+
+def _combine(block: Block[MultinomialProblem], name: str) -> np.ndarray:
+    """D'X, of shape (n_classes, d)."""
+    return np.ascontiguousarray((_rows(block).T @ block[name]).T)
+
+
+def _hessian_product(block: Block[MultinomialProblem], direction: np.ndarray, d: int) -> np.ndarray:
+    rows, P, weights = _rows(block), block["probabilities"], block["weights"]
+    changes = rows @ np.ascontiguousarray(direction[:, :d].T)
+    if direction.shape[1] > d:
+        changes += direction[:, d]
+    inner = changes - (P * changes).sum(axis=1, keepdims=True)
+    inner *= P * weights[:, None]
+    product = (rows.T @ inner).T
+    return product if direction.shape[1] == d else np.hstack([product, inner.sum(axis=0)[:, None]])
+
+
+def _diagonal(block: Block[MultinomialProblem], size: int) -> np.ndarray:
+    rows, P = _rows(block), block["probabilities"]
+    curvatures = block["weights"][:, None] * P * (1.0 - P)
+    squares = rows.multiply(rows) if sp.issparse(rows) else rows * rows
+    diagonal = (squares.T @ curvatures).T
+    return diagonal if size == diagonal.shape[1] else np.hstack([diagonal, curvatures.sum(axis=0)[:, None]])
+
+
+def _hessian(block: Block[MultinomialProblem], size: int) -> np.ndarray:
+    """The Hessian of the losses, of shape (n_classes size, n_classes size)."""
+    P, weights, matrix = block["probabilities"], block["weights"], block.problem.points.matrix
+    K, first = P.shape[1], block.rows.start or 0
+    total = np.zeros((K, size, K, size))
+    step = max(1, PIECE_ENTRIES // (K * size))
+    for start in range(0, len(P), step):
+        part = slice(start, min(start + step, len(P)))
+        rows = matrix[first + part.start : first + part.stop]
+        dense = rows.toarray() if sp.issparse(rows) else rows
+        dense = dense.astype(np.float64, copy=False)
+        if size > dense.shape[1]:
+            dense = np.hstack([dense, np.ones((len(dense), 1))])
+        roots = np.sqrt(weights[part])[:, None] * P[part]
+        outer = (roots[:, :, None] * dense[:, None, :]).reshape(len(dense), K * size)
+        total -= (outer.T @ outer).reshape(total.shape)
+        for k in range(K):
+            total[k, :, k] += dense.T @ ((weights[part] * P[part, k])[:, None] * dense)
+    return total.reshape(K * size, K * size)

@@ -1,0 +1,120 @@
+"""``maxmargin train --scheduler``: the workers read the files, and the model is that of the rows in memory."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from command_runner import run, told
+from maxmargin import Ridge, certify
+from maxmargin import load as load_model
+from maxmargin.files import read_svmlight, store_text, write_svmlight
+from maxmargin.files.partitions import lines_between, merged_names, pieces_of, read_partitions
+from real_data import load
+
+
+@pytest.fixture
+def address(client):
+    return client.scheduler.address
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The rows of one set as text, as compressed text and as a store, one third each."""
+    X, y = load("mushrooms")
+    parts = [slice(0, 3000), slice(3000, 5000), slice(5000, X.shape[0])]
+    paths = [tmp_path / name for name in ("a.svm", "b.svm.gz", "c.svm")]
+    for path, part in zip(paths, parts, strict=True):
+        write_svmlight(path, X[part], y[part])
+    store_text(paths[2], tmp_path / "c.store")
+    return [*paths[:2], tmp_path / "c.store"], X, y
+
+
+def test_files_of_all_kinds_are_partitions(address, files, tmp_path):
+    paths, X, y = files
+    options = ["-m", "ridge", "--scheduler", address, "--test", paths[1]]
+    found = told("train", *paths, "-o", tmp_path / "model", *options)
+    assert found["rows"] == X.shape[0]
+    assert found["partitions"] == 3
+    assert found["status"] == "solved"
+    model = load_model(tmp_path / "model")
+    model.certificate_.check(certify(model, X, y))
+    np.testing.assert_allclose(model.coef_, Ridge().fit(X, y).coef_, rtol=1e-6, atol=1e-9)
+    assert found["r2_train"] == pytest.approx(model.score(X, y))
+
+
+def test_tables_with_different_texts_are_encoded_alike(address, tmp_path):
+    generator, paths, frames = np.random.default_rng(0), [], []
+    for k, texts in enumerate((["u", "v"], ["w", "u"])):
+        frame = pd.DataFrame(generator.standard_normal((300, 2)), columns=list("pq"))
+        frame["kind"] = generator.choice(texts, 300)
+        frame["t"] = frame.p + 2.0 * frame.q + (frame.kind == "u")
+        paths.append(tmp_path / f"{k}.{('csv', 'parquet')[k]}")
+        frame.to_csv(paths[0], index=False) if k == 0 else frame.to_parquet(paths[1])
+        frames.append(frame)
+    found = told(
+        "train",
+        *paths,
+        "-o",
+        tmp_path / "model",
+        "-m",
+        "ridge",
+        "--alpha",
+        "1e-6",
+        "--target",
+        "t",
+        "--scheduler",
+        address,
+    )
+    assert found["columns"] == 5
+    assert found["r2_train"] > 0.999
+    model = load_model(tmp_path / "model")
+    assert model.feature_names_in_.tolist() == ["p", "q", "kind=u", "kind=v", "kind=w"]
+    rows = pd.get_dummies(pd.concat(frames), columns=["kind"], prefix_sep="=")[model.feature_names_in_.tolist()]
+    model.certificate_.check(certify(model, rows.astype(float), pd.concat(frames).t))
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1000])
+def test_ranges_of_bytes_cover_every_line_once(size, tmp_path):
+    path = tmp_path / "rows.svm"
+    generator = np.random.default_rng(1)
+    lines = [f"{k % 2} 1:{k} {generator.integers(2, 99)}:0.5" + " " * (k % 5) for k in range(60)]
+    path.write_text("\n".join(lines))
+    pieces = pieces_of(str(path), size)
+    assert b"".join(lines_between(*piece) for piece in pieces).decode() == path.read_text()
+    assert all(lines_between(*piece).count(b"\n") <= len(lines) for piece in pieces)
+
+
+def test_ranges_of_text_give_the_rows_of_the_file(client, files):
+    paths, _, _ = files
+    found = read_partitions(client, [str(paths[0])], text_bytes=20_000)
+    X, y = read_svmlight(paths[0], zero_based=False)
+    assert len(found.X.chunks[0]) > 5
+    parts = client.compute(list(np.ravel(found.X.to_delayed())), sync=True)
+    assert {part.shape[1] for part in parts} == {X.shape[1]}
+    assert sum(part.shape[0] for part in parts) == X.shape[0]
+    assert sum(part.sum() for part in parts) == pytest.approx(X.sum())
+    assert found.y.compute().tolist() == y.tolist()
+
+
+def test_names_of_several_tables_are_merged():
+    assert merged_names([["a", "b=u", "c"], ["a", "b=t", "c"]]) == ["a", "b=t", "b=u", "c"]
+
+
+def test_what_a_cluster_does_not_do_is_refused(files, tmp_path, address):
+    paths, _, _ = files
+    text, output = paths[0], tmp_path / "model"
+    for arguments, words in (
+        (["-m", "svc", "--scheduler", address], "does not learn on a cluster"),
+        (["--cv", "3", "--scheduler", address], "--cv"),
+        (["--store", "--scheduler", address], "--store"),
+        (["--scheduler", "local:many"], "number of workers"),
+        ([tmp_path / "missing.svm", "--scheduler", address], "no such file"),
+        (["-", "--scheduler", address], "standard input"),
+        ([paths[1]], "with --scheduler"),
+    ):
+        assert words in str(run("train", text, *arguments, "-o", output, code=1).exception)
+    bad = tmp_path / "bad.svm"
+    bad.write_text("1 1:1\n-1 2:x\n")
+    failed = run("train", text, bad, "-o", output, "--scheduler", address, code=1)
+    assert "bad.svm, from byte 0: " in str(failed.exception)
+    assert not output.exists()

@@ -1,0 +1,68 @@
+"""What users of scikit-learn meet when they change the import only."""
+
+import numpy as np
+import pytest
+import sklearn.svm as rivals
+from joblib import Parallel, delayed, parallel_config
+from sklearn.base import clone, is_classifier
+from sklearn.callback import ScoringMonitor
+from sklearn.datasets import load_iris
+
+import maxmargin as mm
+
+X, Y = load_iris(return_X_y=True)
+
+
+def threads_of(model):
+    return model._n_threads()
+
+
+def test_class_weight_is_what_was_used_and_scikit_learns():
+    weights = np.where(Y == 0, 3.0, 1.0)
+    rows = np.r_[:30, 50:120]
+    ours = mm.SVC(class_weight="balanced", tol=1e-9).fit(X[rows], Y[rows], weights[rows])
+    theirs = rivals.SVC(class_weight="balanced", tol=1e-9).fit(X[rows], Y[rows], weights[rows])
+    np.testing.assert_allclose(ours.class_weight_, theirs.class_weight_)
+    np.testing.assert_allclose(
+        ours.set_params(decision_function_shape="ovo").decision_function(X),
+        theirs.set_params(decision_function_shape="ovo").decision_function(X),
+        atol=1e-5,
+    )
+
+
+def test_one_thread_inside_of_workers_and_where_the_configuration_says_so():
+    for model in (mm.LinearSVC(), mm.SVC(), mm.LogisticRegression()):
+        assert Parallel(2, prefer="threads")(delayed(threads_of)(model) for _ in range(2)) == [1, 1]
+        with parallel_config(n_jobs=1):
+            assert model._n_threads() == 1
+        with parallel_config(n_jobs=2):
+            assert model._n_threads() == 2
+
+
+def test_pairs_of_classes_go_into_files_of_skops():
+    skops = pytest.importorskip("skops.io")
+    model = mm.SVC().fit(X, Y)
+    data = skops.dumps(model)
+    again = skops.loads(data, trusted=skops.get_untrusted_types(data=data))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.certificate_[0, 1] == model.certificate_[0, 1]
+
+
+@pytest.mark.parametrize("model", [mm.SVC(), mm.LinearSVC(), mm.LogisticRegression(), mm.Ridge(), mm.Lasso()], ids=str)
+def test_callbacks_see_at_least_one_step_on_small_data(model):
+    monitor = ScoringMonitor(scoring="accuracy" if is_classifier(model) else "r2")
+    clone(model).set_callbacks(monitor).fit(X[:20], np.arange(20) % 2)
+    log = monitor.get_logs()
+    assert any(len(row["task_id_path"]) > 1 for row in log.data)
+
+
+def test_the_two_arguments_that_give_scikit_learns_linear_svc():
+    ours = mm.LinearSVC(loss="squared_hinge", penalize_intercept=True, tol=1e-9, dual=True).fit(X, Y)
+    theirs = rivals.LinearSVC(tol=1e-9, max_iter=10**6).fit(X, Y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
+
+
+def test_random_state_of_svc_changes_nothing():
+    one, other = mm.SVC(random_state=0).fit(X, Y), mm.SVC(random_state=1).fit(X, Y)
+    np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
