@@ -37,6 +37,8 @@ class Lasso(LinearRegression):
     sigma2, rate : float, optional
         The variance of the errors and the rate of the prior, in place of ``lam``. Two of ``alpha``, ``lam`` and these
         are refused.
+    positive : bool, default=False
+        Whether no coefficient may be negative.
     fit_intercept : bool, default=True
     tol : float, default=1e-4
         The relative duality gap at which to stop.
@@ -64,6 +66,10 @@ class Lasso(LinearRegression):
     certificate_ : LassoGap
         It also says how many columns are proven to have a coefficient of zero in every solution.
 
+    See Also
+    --------
+    ElasticNet : With a penalty on the squared norm, too.
+
     References
     ----------
     Tibshirani, "Regression shrinkage and selection via the lasso", 1996.
@@ -88,6 +94,7 @@ class Lasso(LinearRegression):
     lam: float | None = None
     sigma2: float | None = None
     rate: float | None = None
+    positive: bool = False
     tol: float = 1e-4
     warm_start: bool = False
 
@@ -100,6 +107,7 @@ class Lasso(LinearRegression):
         "lam": [Interval(Real, 0.0, None, closed="neither"), None],
         "sigma2": [Interval(Real, 0.0, None, closed="neither"), None],
         "rate": [Interval(Real, 0.0, None, closed="neither"), None],
+        "positive": ["boolean"],
         "warm_start": ["boolean"],
     }
 
@@ -129,7 +137,12 @@ class Lasso(LinearRegression):
         self._penalty()
 
     def _problem(self, data: TargetPoints) -> LassoProblem:
-        return LassoProblem(SquaredErrors.of(data, self.fit_intercept), self._penalty())
+        errors = SquaredErrors.of(data, self.fit_intercept)
+        return LassoProblem(errors, self._penalty(), self._squared_penalty(), self.positive)
+
+    def _squared_penalty(self) -> float:
+        """The penalty on half the squared norm."""
+        return 0.0
 
     def _starts(self, tasks: Any) -> Sequence[Result[float] | None]:
         if not (self.warm_start and hasattr(self, "coef_")):

@@ -31,6 +31,7 @@ from maxmargin.estimators import (
     SVC,
     SVR,
     BayesianRegression,
+    ElasticNet,
     KernelPerceptron,
     Lasso,
     LinearSVC,
@@ -197,6 +198,14 @@ def _end(*kinds: type, per_pair: bool = False, joint: type | None = None) -> dic
     }
 
 
+LASSO: Attributes = {
+    **LINEAR_REGRESSION,
+    "_total_weight": Numbers(finite=True, at_least=0.0, optional=True),
+    **OBJECTIVE,
+    **_end(LassoGap),
+}
+
+
 @dataclass(frozen=True)
 class Entry:
     """An estimator's class and attributes.
@@ -332,15 +341,8 @@ _ENTRIES = (
         },
     ),
     Entry(Ridge, {**LINEAR_REGRESSION, **OBJECTIVE, **_end(RidgeGap)}),
-    Entry(
-        Lasso,
-        {
-            **LINEAR_REGRESSION,
-            "_total_weight": Numbers(finite=True, at_least=0.0, optional=True),
-            **OBJECTIVE,
-            **_end(LassoGap),
-        },
-    ),
+    Entry(Lasso, LASSO),
+    Entry(ElasticNet, LASSO),
     Entry(
         BayesianRegression,
         {
