@@ -66,3 +66,19 @@ def test_the_two_arguments_that_give_scikit_learns_linear_svc():
 def test_random_state_of_svc_changes_nothing():
     one, other = mm.SVC(random_state=0).fit(X, Y), mm.SVC(random_state=1).fit(X, Y)
     np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_are_those_of_libsvm_but_for_the_folds(n_classes, tmp_path):
+    points, labels = X[n_classes > Y][:, :2], Y[n_classes > Y]
+    with pytest.warns(FutureWarning, match="CalibratedClassifierCV"):
+        ours = mm.SVC(probability=True, random_state=0).fit(points, labels)
+    with pytest.warns(FutureWarning):
+        theirs = rivals.SVC(probability=True, random_state=0).fit(points, labels)
+    chances = ours.predict_proba(points)
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    np.testing.assert_allclose(chances, theirs.predict_proba(points), atol=0.12)
+    np.testing.assert_allclose(ours.predict_log_proba(points), np.log(chances))
+    mm.save(ours, tmp_path / "model", points, labels)
+    np.testing.assert_array_equal(mm.load(tmp_path / "model").predict_proba(points), chances)
+    assert not hasattr(mm.SVC().fit(points, labels), "predict_proba")

@@ -326,6 +326,7 @@ _ENTRIES = (
             "_duals": Array(shape=("n_classes - 1", "n_support")),
             "_vote_order": Indices(shape=("n_classes",), below="n_classes", optional=True),
             "intercept_": Array(shape=("n_pairs",)),
+            "_sigmoids": Array(shape=(2, "n_pairs"), optional=True),
             "class_weight_": Array(shape=("n_classes",), optional=True),
             **_end(ClassificationGap, MarginBracket, per_pair=True),
         },
