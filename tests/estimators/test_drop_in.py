@@ -82,3 +82,23 @@ def test_probabilities_are_those_of_libsvm_but_for_the_folds(n_classes, tmp_path
     mm.save(ours, tmp_path / "model", points, labels)
     np.testing.assert_array_equal(mm.load(tmp_path / "model").predict_proba(points), chances)
     assert not hasattr(mm.SVC().fit(points, labels), "predict_proba")
+
+
+def test_sparse_coefficients_predict_and_are_certified_like_dense_ones():
+    model = mm.LinearSVC().fit(X, Y)
+    scores = model.decision_function(X)
+    model.sparsify()
+    np.testing.assert_array_equal(model.decision_function(X), scores)
+    mm.certify(model, X, Y)
+    np.testing.assert_array_equal(model.densify().coef_, mm.LinearSVC().fit(X, Y).coef_)
+
+
+def test_names_that_change_nothing_and_names_that_are_refused():
+    values = X @ [1.0, -2.0, 0.5, 3.0]
+    plain = mm.Ridge(alpha=2.0).fit(X, values).coef_
+    np.testing.assert_array_equal(mm.Ridge(alpha=2.0, solver="cholesky", random_state=1).fit(X, values).coef_, plain)
+    shuffled = mm.Lasso(alpha=0.1, selection="random", random_state=3, tol=1e-10).fit(X, values)
+    np.testing.assert_allclose(shuffled.coef_, mm.Lasso(alpha=0.1, tol=1e-10).fit(X, values).coef_, atol=1e-6)
+    for model in (mm.Ridge(positive=True), mm.Perceptron(penalty="l2")):
+        with pytest.raises(ValueError, match=r"not (solved|available)"):
+            model.fit(X, np.minimum(Y, 1))

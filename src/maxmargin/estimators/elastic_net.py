@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
-from maxmargin.estimators._linear_regression import LARGEST_PENALTY, SMALLEST_PENALTY, LinearRegression
+from maxmargin.estimators._linear_regression import LARGEST_PENALTY, SMALLEST_PENALTY
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators.lasso import Lasso
 
@@ -27,7 +27,7 @@ class ElasticNet(Lasso):
         The penalty for every row, as scikit-learn means it.
     l1_ratio : float, default=0.5
         The share of the 1-norm, above 0 and at most 1, which is the lasso; for 0 take :class:`Ridge`.
-    positive, fit_intercept, tol, max_iter, max_time, warm_start, verbose
+    positive, selection, random_state, precompute, copy_X, fit_intercept, tol, max_iter, max_time, warm_start, verbose
         As for :class:`Lasso`.
 
     Attributes
@@ -67,12 +67,13 @@ class ElasticNet(Lasso):
     rate: ClassVar[None] = None  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[dict] = {
-        **LinearRegression._parameter_constraints,
+        **Lasso._parameter_constraints,
         "alpha": [Interval(Real, 0.0, None, closed="neither")],
         "l1_ratio": [Interval(Real, 0.0, 1.0, closed="right")],
-        "positive": ["boolean"],
-        "warm_start": ["boolean"],
     }
+    for _name in ("lam", "sigma2", "rate"):
+        del _parameter_constraints[_name]
+    del _name
 
     def _check_parameters(self) -> None:
         self._penalty()

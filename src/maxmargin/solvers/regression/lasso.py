@@ -10,6 +10,7 @@ residuals computed from the coefficients.
 """
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -58,9 +59,22 @@ PATIENCE, SAME_SET = 30, 6
 GAP_FACTOR, GAP_SHARE = 0.999, 1e-3
 
 
+@dataclass(frozen=True)
+class LassoOptions(Options):
+    """Options of the lasso.
+
+    Attributes
+    ----------
+    shuffle_seed : int or None
+        The seed of the order of the coefficients in a working set; None for the order of the columns.
+    """
+
+    shuffle_seed: int | None = None
+
+
 @solver()
 def solve(
-    problem: LassoProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
+    problem: LassoProblem, options: LassoOptions, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
     """Make rounds until the relative gap is at most ``tol``, from the coefficients of ``start`` or by continuation."""
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
@@ -93,7 +107,7 @@ class LassoRun:
     """The state of a run: coefficients, their residuals, gradient and gap, and the columns not yet screened out."""
 
     def __init__(
-        self, problem: LassoProblem, options: Options, monitor: Monitor, start: np.ndarray | None = None
+        self, problem: LassoProblem, options: LassoOptions, monitor: Monitor, start: np.ndarray | None = None
     ) -> None:
         errors, self.problem, self.ridge = problem.errors, problem, problem.ridge
         self.centring, self.errors, self.options, self.monitor = errors.centring, errors.centred, options, monitor
@@ -104,6 +118,7 @@ class LassoRun:
         self.targets = self.errors.targets - self.errors.target_mean
         self.curvatures = self.errors.squared_deviations
         self.distinct = self.distinct_columns()
+        self.shuffler = None if options.shuffle_seed is None else np.random.default_rng(options.shuffle_seed)
         self.gram = GramMatrix(self.errors, self.stopped)
         self.largest_size = self.w.size if sp.issparse(self.errors.points.factor) else MAX_COLUMNS
         self.rounds_without_gram = ROUNDS_WITHOUT_GRAM if sp.issparse(self.errors.points.factor) else 0
@@ -146,6 +161,8 @@ class LassoRun:
             with_gram = self.best.n_iter >= self.rounds_without_gram and self.gram.affordable(chosen)
             n_rounds += SAME_SET if with_gram and np.array_equal(chosen, last_chosen) else 1
             last_gap, last_chosen = min(gap, last_gap), chosen
+            if self.shuffler is not None:
+                chosen = self.shuffler.permutation(chosen)
             if with_gram:
                 self.solve_with_gram(chosen)
             elif chosen.size:
