@@ -11,6 +11,7 @@ from maxmargin.cli.cluster import connected, fit_on_cluster, refuse_with_schedul
 from maxmargin.cli.console import Entry, proof_entry, report, working
 from maxmargin.cli.models import MODELS, is_regression, make_model, score, score_name
 from maxmargin.cli.options import (
+    CheckpointOptions,
     ClusterOptions,
     DataOptions,
     ModelOptions,
@@ -50,6 +51,7 @@ def train(
     given: DataOptions,
     stored: StoreOptions,
     cluster: ClusterOptions,
+    kept: CheckpointOptions,
     selection: SelectionOptions,
     reported: ReportOptions,
 ) -> None:
@@ -58,6 +60,7 @@ def train(
     Example: maxmargin train a9a.svm -o a9a.model -C 0.1 --test a9a.t.svm
     """
     _refuse_paths(data, output, selection.test, reported.plot)
+    kept.refuse(output, cluster.scheduler)
     if cluster.scheduler is None and len(data) > 1:
         raise ValueError(f"{len(data)} files are given: one is trained on, or several with --scheduler.")
     used_elsewhere = ("random_state",) if selection.search or selection.cv is not None else ()
@@ -71,7 +74,8 @@ def train(
     else:
         answer, rows = _read(machine, data[0], given, stored)
         clock = _select(machine, rows, parameters, selection, answer)
-        interrupted = _fit(machine, rows, clock, answer)
+        with kept.context():
+            interrupted = _fit(machine, rows, clock, answer)
         # Save first: what follows may fail.
         _write(machine, rows, output)
         answer["model"] = repr(machine)

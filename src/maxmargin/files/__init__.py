@@ -14,6 +14,7 @@ _HOME_OF = {
     "read_data": "data_file",
     "DataFile": "data_file",
     "ModelFileError": "errors",
+    "checkpoints": "checkpoint",
     "SvmlightError": "svmlight",
     "load": "model",
     "read_liblinear_model": "liblinear_model",
@@ -30,6 +31,7 @@ __all__ = sorted(_HOME_OF)
 
 if TYPE_CHECKING:
     from maxmargin.files.atomic import written_atomically
+    from maxmargin.files.checkpoint import checkpoints
     from maxmargin.files.data_file import DataFile, read_data
     from maxmargin.files.errors import ModelFileError
     from maxmargin.files.liblinear_model import read_liblinear_model, write_liblinear_model

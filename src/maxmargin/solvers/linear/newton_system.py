@@ -65,7 +65,7 @@ class NewtonSystem:
         self._engine = engine
         # Whether every product with the matrix costs a round.
         self.takes_rounds = engine.has_rounds and not self._by_columns
-        self._n_conjugate = EXPECTED_CONJUGATE_STEPS
+        self.n_conjugate = EXPECTED_CONJUGATE_STEPS
         self._systems = DeflatedSystems(self._points.n_columns + 1)
 
     def choose(self, engine: Engine[LinearSVMProblem]) -> None:
@@ -127,7 +127,7 @@ class NewtonSystem:
         if isinstance(free, MemoryEngine) and (few or self._rows_pay(n_free, factor)):
             return self._through_rows(free, factor, gradient, gradient_b)
         step, n_steps = self._hessian(free, factor).solve_iteratively(self._whole(gradient, gradient_b), FORCING)
-        self._n_conjugate = max(EXPECTED_CONJUGATE_STEPS, n_steps)
+        self.n_conjugate = max(EXPECTED_CONJUGATE_STEPS, n_steps)
         return self._split(step)
 
     def _solve_in_rounds(
@@ -172,7 +172,7 @@ class NewtonSystem:
         n_new, size = min(n_free, n_changed), self._points.n_columns + 1
         per_row = size if not self._points.is_sparse else self._points.entries_per_row * BLAS_SPEEDUP
         update = n_new * min(size, per_row) * self._points.entries_per_row / 2 + size**3 / 6
-        return update / BLAS_SPEEDUP <= 2 * n_free * self._points.entries_per_row * self._n_conjugate
+        return update / BLAS_SPEEDUP <= 2 * n_free * self._points.entries_per_row * self.n_conjugate
 
     def _whole(self, gradient: np.ndarray, gradient_b: float) -> np.ndarray:
         return np.append(gradient, gradient_b if self._problem.has_intercept else 0.0)

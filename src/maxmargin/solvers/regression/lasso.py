@@ -21,7 +21,17 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.rows import Rows, rows_of
 from maxmargin.loops.lasso import Descent, descend, descend_with_gram
 from maxmargin.problems.squared_errors import LassoProblem
-from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Options, Result, StallTest, Status, solver
+from maxmargin.solvers.core import (
+    ENTRIES_PER_CALL,
+    Monitor,
+    Options,
+    Positions,
+    Result,
+    StallTest,
+    Status,
+    solver,
+    stage,
+)
 from maxmargin.solvers.regression.duplicate_columns import duplicates_among
 from maxmargin.solvers.regression.gram_matrix import MAX_COLUMNS, GramMatrix
 
@@ -78,11 +88,10 @@ def solve(
 ) -> Result[float]:
     """Make rounds until the relative gap is at most ``tol``, from the coefficients of ``start`` or by continuation."""
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
-        run = LassoRun(problem, options, monitor, None if start is None else start.w)
-        for lam in continuation(problem) if start is None else []:
-            if run.run(lam, f"lambda = {lam:.3g}, round").status is not Status.SOLVED:
-                break
-        return run.run(problem.lam, "round")
+        penalties = [*(continuation(problem) if start is None else []), problem.lam]
+        run = LassoRun(problem, options, monitor, penalties, None if start is None else start.w)
+        run.best.status = run.run()
+        return run.best
 
 
 def continuation(problem: LassoProblem) -> list[float]:
@@ -104,10 +113,26 @@ def continuation(problem: LassoProblem) -> list[float]:
 
 
 class LassoRun:
-    """The state of a run: coefficients, their residuals, gradient and gap, and the columns not yet screened out."""
+    """The state of a run: coefficients, their residuals, gradient and gap, and the columns not yet screened out.
+
+    It solves for several penalties one after the other, each from the solution of the one before.
+    """
+
+    checkpointed = (
+        *("w", "best", "gram", "size", "last_gap", "n_rounds", "stall"),
+        Positions("n_solved", "last"),
+        Positions("alive", "w"),
+        Positions("last_chosen", "w"),
+    )
+    outcome = ("best",)
 
     def __init__(
-        self, problem: LassoProblem, options: LassoOptions, monitor: Monitor, start: np.ndarray | None = None
+        self,
+        problem: LassoProblem,
+        options: LassoOptions,
+        monitor: Monitor,
+        penalties: list[float],
+        start: np.ndarray | None = None,
     ) -> None:
         errors, self.problem, self.ridge = problem.errors, problem, problem.ridge
         self.centring, self.errors, self.options, self.monitor = errors.centring, errors.centred, options, monitor
@@ -118,10 +143,11 @@ class LassoRun:
         self.targets = self.errors.targets - self.errors.target_mean
         self.curvatures = self.errors.squared_deviations
         self.distinct = self.distinct_columns()
-        self.shuffler = None if options.shuffle_seed is None else np.random.default_rng(options.shuffle_seed)
         self.gram = GramMatrix(self.errors, self.stopped)
         self.largest_size = self.w.size if sp.issparse(self.errors.points.factor) else MAX_COLUMNS
         self.rounds_without_gram = ROUNDS_WITHOUT_GRAM if sp.issparse(self.errors.points.factor) else 0
+        self.penalties, self.n_solved, self.last = penalties, 0, len(penalties) - 1
+        self.begin_penalty()
 
     def stopped(self) -> bool:
         """Whether the run has to stop now."""
@@ -140,29 +166,49 @@ class LassoRun:
         self.w[~varying] = 0.0
         return np.flatnonzero(varying)
 
-    def run(self, lam: float, step: str) -> Result[float]:
-        """Make rounds at a penalty until there is a reason to stop."""
+    @property
+    def lam(self) -> float:
+        """The penalty that is solved for."""
+        return self.penalties[self.n_solved]
+
+    def begin_penalty(self) -> None:
+        """Begin with the next penalty."""
         self.best = Result(self.w.copy(), 0.0, np.zeros(0), n_iter=self.best.n_iter)
-        self.lam, self.alive, self.size = lam, self.distinct, FEW_COLUMNS
-        last_gap, last_chosen, n_rounds = math.inf, np.empty(0, dtype=np.intp), 0
-        stall = StallTest(PATIENCE, gap_factor=GAP_FACTOR, dual_factor=math.inf, gap_share=GAP_SHARE)
+        self.alive, self.size = self.distinct, FEW_COLUMNS
+        self.last_gap, self.last_chosen, self.n_rounds = math.inf, np.empty(0, dtype=np.intp), 0
+        self.stall = StallTest(PATIENCE, gap_factor=GAP_FACTOR, dual_factor=math.inf, gap_share=GAP_SHARE)
+
+    @stage
+    def run(self) -> Status:
+        """Solve for all penalties; where one is not solved, the last one comes next."""
         while True:
+            status = self.solve_penalty(f"lambda = {self.lam:.3g}, round" if self.n_solved < self.last else "round")
+            if self.n_solved == self.last:
+                return status
+            self.n_solved = self.n_solved + 1 if status is Status.SOLVED else self.last
+            self.begin_penalty()
+
+    def solve_penalty(self, step: str) -> Status:
+        """Make rounds at a penalty until there is a reason to stop."""
+        while True:
+            self.monitor.checkpoint(self)
             self.evaluate()
-            stalled = stall.update(self.best, n_rounds)
+            stalled = self.stall.update(self.best, self.n_rounds)
             status = self.monitor.check_termination(self.best, self.options, step, stalled=stalled)
             if status is not None:
-                self.best.status = status
-                return self.best
+                return status
             self.screen()
             gap = self.primal - self.dual
-            if gap > SLOW * last_gap:
+            if gap > SLOW * self.last_gap:
                 self.size = min(2 * self.size, self.largest_size)
             chosen = self.choose()
             with_gram = self.best.n_iter >= self.rounds_without_gram and self.gram.affordable(chosen)
-            n_rounds += SAME_SET if with_gram and np.array_equal(chosen, last_chosen) else 1
-            last_gap, last_chosen = min(gap, last_gap), chosen
-            if self.shuffler is not None:
-                chosen = self.shuffler.permutation(chosen)
+            self.n_rounds += SAME_SET if with_gram and np.array_equal(chosen, self.last_chosen) else 1
+            self.last_gap, self.last_chosen = min(gap, self.last_gap), chosen
+            if self.options.shuffle_seed is not None:
+                # The order depends on the round alone, so that a resumed run has the same one.
+                seeds = [self.options.shuffle_seed, self.best.n_iter]
+                chosen = np.random.default_rng(seeds).permutation(chosen)
             if with_gram:
                 self.solve_with_gram(chosen)
             elif chosen.size:
