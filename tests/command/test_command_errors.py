@@ -74,7 +74,7 @@ def test_errors_are_one_line_and_exit_codes(ended, cancer, tmp_path):
     bad.write_text("1 1:0.5\n-1 1:x\n")
     assert "line 2" in failing("train", bad, "-o", tmp_path / "m")
     assert not (tmp_path / "m").exists()
-    assert "No such file" in failing("predict", tmp_path / "none", bad)
+    assert "there is no such file" in failing("predict", tmp_path / "none", bad)
     assert "--kernel" in failing("train", cancer, "-o", tmp_path / "m", "--kernel", "rbf")
     assert "none of" in failing("train", cancer, "-o", tmp_path / "m", "--model", "forest")
     bad.write_bytes(b"\x00" * 40)

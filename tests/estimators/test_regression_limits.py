@@ -100,8 +100,7 @@ def test_a_stopped_gram_matrix_changes_no_coefficient(sparse):
     assert calls
     asked = threading.Event()
     asked.set()
-    run = lasso.LassoRun(errors, Options(), Monitor(stop_requested=asked))
-    run.lam = 1.0
+    run = lasso.LassoRun(errors, Options(), Monitor(stop_requested=asked), [1.0])
     run.evaluate()
     run.solve_with_gram(np.arange(5))
     assert not run.w.any()

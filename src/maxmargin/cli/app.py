@@ -9,8 +9,10 @@ from typing import Any
 import typer
 from rich.console import Console
 from rich.markup import escape
+from typer.core import TyperCommand
 
 from maxmargin import __version__
+from maxmargin.cli.completion import completion
 from maxmargin.cli.console import printable, warnings_reported
 from maxmargin.cli.convert import convert
 from maxmargin.cli.demo import demo
@@ -64,10 +66,21 @@ def _started_fast(subcommand: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+class Command(TyperCommand):
+    """A subcommand whose option --help has no type in the help, as all flags."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """The option --help."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.metavar = ""
+        return option
+
+
 for subcommand in (train, predict, evaluate, verify, separate, info, convert, plot):
-    app.command()(_started_fast(subcommand))
-for subcommand in (demo, lab):
-    app.command()(subcommand)
+    app.command(cls=Command)(_started_fast(subcommand))
+for subcommand in (demo, lab, completion):
+    app.command(cls=Command)(subcommand)
 
 
 def main() -> None:
@@ -79,7 +92,7 @@ def main() -> None:
     """
     collect_garbage_rarely()
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="maxmargin")
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except SystemExit as end:
@@ -120,7 +133,7 @@ def _explain_usage(error: Any) -> int:
 
 def _print_error(message: str) -> None:
     line = printable(" ".join(options_as_typed(message).split()))
-    console = Console(stderr=True)
+    console = Console(stderr=True, emoji=False)
     # Elsewhere than on a terminal an error is one line.
     console.print(f"[bold red]error:[/] {escape(line)}", highlight=False, soft_wrap=not console.is_terminal)
 

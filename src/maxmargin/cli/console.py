@@ -86,7 +86,7 @@ def _lines(description: str, steps: int | None) -> Iterator[Any]:
     began = last = time.perf_counter()
 
     def line(text: str) -> None:
-        typer.echo(f"{time_text(time.perf_counter() - began):>8}  {description}: {text}", err=True)
+        typer.echo(f"{time.perf_counter() - began:8.1f} s  {description}: {text}", err=True)
 
     def on_share(share: float | None, found: str) -> None:
         nonlocal last
@@ -108,33 +108,30 @@ LEAST_COMPILATION = 0.1
 @contextmanager
 def compilation(answer: dict[str, Any]) -> Iterator[None]:
     """Tell when loops are compiled, which happens at their first use only, and add the time to the report."""
-    from numba.core import event
+    from maxmargin.loops.jit import compilations_heard
 
-    class Listener(event.Listener):
-        total, depth, since = 0.0, 0, 0.0
+    total, since = 0.0, 0.0
 
-        def on_start(self, _event: Any) -> None:
-            self.depth += 1
-            if self.depth == 1:
-                self.since = time.perf_counter()
-                tell = _compiling.get()
-                if tell is not None:
-                    tell("compiling, first use only")
+    def tell(text: str) -> None:
+        listener = _compiling.get()
+        if listener is not None:
+            listener(text)
 
-        def on_end(self, _event: Any) -> None:
-            self.depth -= 1
-            if self.depth == 0:
-                self.total += time.perf_counter() - self.since
-                tell = _compiling.get()
-                if tell is not None:
-                    tell("")
+    def on_start() -> None:
+        nonlocal since
+        since = time.perf_counter()
+        tell("compiling, first use only")
 
-    listener = Listener()
-    with event.install_listener("numba:compile", listener):
+    def on_end() -> None:
+        nonlocal total
+        total += time.perf_counter() - since
+        tell("")
+
+    with compilations_heard(on_start, on_end):
         yield
-    if listener.total >= LEAST_COMPILATION:
-        text = f"{time_text(listener.total)}, first use only; it is part of the times above"
-        answer["compiling"] = Entry(text, {"compiling_seconds": listener.total})
+    if total >= LEAST_COMPILATION:
+        text = f"{time_text(total)}, first use only; it is part of the times above"
+        answer["compiling"] = Entry(text, {"compiling_seconds": total})
 
 
 # Warnings since the subcommand started.
@@ -259,7 +256,12 @@ def report(answer: dict[str, Any], as_json: bool, *, err: bool = False) -> None:
     for name, value in answer.items():
         lines = printable(_text(value)).splitlines() or ["-"]
         if console.is_terminal:
-            lines = [part for line in lines for part in _wrapped(line, max(20, console.width - width - 2))]
+            room = max(20, console.width - width - 2)
+            if any(len(line) > room and "   " in line for line in lines):
+                # A table that is too wide beside its name stands below it.
+                typer.echo("\n".join([name, *(f"  {line}" for line in lines)]), err=err)
+                continue
+            lines = [part for line in lines for part in _wrapped(line, room)]
         indent = "\n" + " " * (width + 2)
         typer.echo(f"{name:{width}}  {indent.join(lines)}", err=err)
 
@@ -299,9 +301,9 @@ def table_text(rows: list[list[Any]], *, left: bool = False) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def columns_entry(rows: Any, *, details: bool) -> Entry:
+def columns_entry(preparation: Any, *, details: bool) -> Entry:
     """The columns of a table as they were understood; of many the first ones, with ``details`` all."""
-    columns = rows.preparation.columns
+    columns = preparation.columns
     shown = columns if details or len(columns) <= MOST_COLUMNS else columns[: MOST_COLUMNS - 1]
     text = table_text(
         [["column", "understood as", "remarks"], *(list(column.describe()) for column in shown)], left=True

@@ -125,9 +125,9 @@ def _of_labels(machine: Any, rows: Any, found: Any, *, details: bool) -> dict[st
     if scores is None:
         return answer
     if scores.ndim == 1:
-        margins, name, edge = np.where(places == 1, scores, -scores), "margin y f(x)", 1.0
+        margins, name, edge = np.where(places == 1, scores, -scores), "margin", 1.0
     else:
-        margins, name, edge = _multiclass_margins(scores, places), "margin f(true) - f(other)", 0.0
+        margins, name, edge = _multiclass_margins(scores, places), "margin", 0.0
     answer[name] = _margins_entry(margins, edge)
     return answer
 
@@ -180,7 +180,8 @@ def _margins_entry(margins: Any, edge: float) -> Entry:
     }
     text = (
         f"smallest {values['smallest']:.4g}, 5 % quantile {values['quantile_05']:.4g}, "
-        f"median {values['median']:.4g}; {100 * values['share_above']:.4g} % above {edge:g}"
+        f"median {values['median']:.4g}; {100 * values['share_above']:.4g} % above {edge:g} "
+        f"({'y f(x)' if edge else 'f of the true class minus the largest other'})"
     )
     return Entry(text, {"margins": values})
 

@@ -17,16 +17,45 @@ def load_model(path: Path) -> Any:
     """Load a model; the first word identifies files of LIBLINEAR and LIBSVM."""
     from maxmargin.files import load, read_liblinear_model, read_libsvm_model
 
+    refuse_data_as_model(path)
     head = _head_of(path)
     if head.startswith(LIBLINEAR):
         return read_liblinear_model(path)
     return read_libsvm_model(path) if head.startswith(LIBSVM) else load(path)
 
 
+def refuse_data_as_model(path: Path) -> None:
+    """Refuse data in the place of a model: the arguments may be swapped."""
+    if not path.exists():
+        raise ValueError(f"{path}: there is no such file.")
+    if path.is_dir() or looks_like_data(path):
+        raise ValueError(f"{path} is data, not a model: is the model the first argument, and the data the second?")
+
+
+def looks_like_data(path: Path) -> bool:
+    """Whether a file is no model: a table by its name, or text that does not begin as a model does."""
+    from maxmargin.files.compression import kind_of
+    from maxmargin.files.data_file import table_format
+
+    if not path.is_file() or is_model_file(path):
+        return False
+    if table_format(path) is not None or kind_of(path):
+        return True
+    words = _head_of(path).split(None, 2)
+    return len(words) > 1 and words[1].partition(b":")[0].isdigit() and b":" in words[1]
+
+
+def refuse_model_as_data(data: str) -> None:
+    """Refuse a model in the place of data."""
+    if data != "-" and is_model_file(Path(data)):
+        raise ValueError(f"{data} is a model, not data: is the model the first argument, and the data the second?")
+
+
 def stored_model(path: Path) -> Any:
     """A model with what its file says of the data; files of LIBLINEAR and LIBSVM say nothing."""
     from maxmargin.files.model import StoredModel, read_model_file
 
+    refuse_data_as_model(path)
     if _head_of(path).startswith((LIBLINEAR, LIBSVM)):
         return StoredModel(load_model(path), None, {})
     return read_model_file(path)
@@ -55,6 +84,7 @@ def read_rows(machine: Any, data: str, given: DataOptions, new: NewRowsOptions, 
     """All rows of a file for a model; ``any_width`` is for models of other programs."""
     from maxmargin.files.data_file import is_regressor, read_data, reads_as_table
 
+    refuse_model_as_data(data)
     target = target_of(machine, data, given)
     if not any_width or reads_as_table(data, target, machine):
         return read_data(
@@ -104,6 +134,7 @@ def blocks_of(
     from maxmargin.files.data_file import columns_like, reads_as_table, refuse_other_formats
     from maxmargin.files.store import is_store
 
+    refuse_model_as_data(data)
     is_table = reads_as_table(data, given.target, machine)
     options = given.table(id=id_column)
     refuse_other_formats(data, is_table=is_table, target=given.target, table=options, zero_based=given.zero_based)
@@ -119,9 +150,13 @@ def blocks_of(
         return
     else:
         blocks = _text_blocks(machine, data, given.zero_based, unseen, any_width=any_width)
+    n_rows = 0
     for block in blocks:
+        n_rows += block.X.shape[0]
         scaling = None if preparation is None else preparation.scaling
         yield block if scaling is None else replace(block, X=scaling(block.X))
+    if n_rows == 0:
+        raise ValueError(f"{data}: there are no rows.")
     unseen.warn(data)
 
 

@@ -16,6 +16,7 @@ MODELS = {
     "logistic-regression": "LogisticRegression",
     "ridge": "Ridge",
     "lasso": "Lasso",
+    "elastic-net": "ElasticNet",
     "bayesian-regression": "BayesianRegression",
 }
 # Name of a kernel, and its options.
@@ -103,9 +104,11 @@ def options_as_typed(message: str) -> str:
         name, value = found[1], found[2].strip("'")
         if name == "header":
             return "--no-header"
+        if value == "False":
+            return f"without {flag_of(name)}"
         return flag_of(name) if value in ("True", "None") else f"{flag_of(name)} {value}"
 
-    message = re.sub(rf"\b({names})=('[^']*'|[\w.-]+)", typed, message)
+    message = re.sub(rf"\b({names})=('[^']*'|[\w-]+)", typed, message).replace("since n_features is", "the columns are")
     quoted = re.sub(r"(--[\w-]+ [\w-]+), '([\w-]+)' or '([\w-]+)'", r"\1, \2 or \3", message)
     start = "|".join((*DATA_PARAMETERS, "n_jobs", "class_weight", "sample_weight"))
     found = re.match(rf"({start})\b(?= (must|is about|names))", quoted)

@@ -4,7 +4,9 @@ A subcommand takes a group by a parameter of its type. ``PANEL`` is the heading 
 """
 
 import inspect
+import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from functools import wraps
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
+from maxmargin.cli.checks import refuse_unreadable
 from maxmargin.cli.models import KERNELS, number_or_name, weights_of_classes
 
 if TYPE_CHECKING:
@@ -50,8 +53,9 @@ class ModelOptions:
     epsilon: Annotated[float | None, typer.Option(help="linear-svr, svr: errors up to epsilon cost nothing.")] = None
     alpha: Annotated[
         float | None,
-        typer.Option(help="Regularisation strength of ridge and lasso, 1 by default; of lasso for every row."),
+        typer.Option(help="Penalty of ridge, lasso and elastic-net, 1 by default; of the last two for every row."),
     ] = None
+    l1_ratio: Annotated[float | None, typer.Option(help="elastic-net: the share of the 1-norm, 0.5 by default.")] = None
     lam: Annotated[float | None, typer.Option(help="The same for all rows together, as in the lecture.")] = None
     sigma2: Annotated[
         float | None, typer.Option(help="Variance of the noise; with --tau2 or --rate instead of --alpha.")
@@ -211,6 +215,72 @@ class StoreOptions:
 
 
 @dataclass(frozen=True)
+class CheckpointOptions:
+    """Options of training that can be killed and go on."""
+
+    PANEL: ClassVar[str] = "Checkpoints"
+
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Write checkpoints of the training to this file, to go on from with --resume."),
+    ] = None
+    every: Annotated[
+        str | None, typer.Option(help="Time between two checkpoints, such as 30s, 5m or 1h (default 60s).")
+    ] = None
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            help="Go on from this checkpoint, of the same data and parameters; the model is that of a run that was not "
+            "killed, bit for bit. With --checkpoint of the same name: begin, where there is none yet."
+        ),
+    ] = None
+
+    @property
+    def path(self) -> Path | None:
+        """The file of the checkpoints."""
+        return self.resume if self.checkpoint is None else self.checkpoint
+
+    def refuse(self, output: Path, scheduler: str | None) -> None:
+        """Refuse options that do not go together."""
+        if self.path is None:
+            if self.every is not None:
+                raise ValueError("--every needs --checkpoint or --resume: name the file of the checkpoints.")
+            return
+        if self.checkpoint is not None and self.resume is not None and self.checkpoint != self.resume:
+            raise ValueError("--checkpoint and --resume name two files: a run goes on in the one that it began with.")
+        if self.path == output:
+            raise ValueError(f"{self.path} is the model file of -o: name another file for the checkpoints.")
+        if scheduler is not None:
+            raise ValueError("--scheduler: training on a cluster writes no checkpoints; leave them out.")
+        if self.checkpoint is None:
+            refuse_unreadable(str(self.resume), "--resume")
+        self.seconds()
+
+    def seconds(self) -> float:
+        """The time between two checkpoints."""
+        text = "60s" if self.every is None else self.every
+        units = {"s": 1.0, "m": 60.0, "h": 3600.0}
+        number, unit = (text[:-1], text[-1]) if text[-1:] in units else (text, "s")
+        try:
+            seconds = float(number) * units[unit]
+        except ValueError:
+            seconds = math.nan
+        if not 0.0 <= seconds < math.inf:
+            raise ValueError(f"--every {text}: give a time such as 30s, 5m or 1h.")
+        return seconds
+
+    def context(self) -> AbstractContextManager[None]:
+        """Write checkpoints of the fit in this context, where they are asked for."""
+        if self.path is None:
+            return nullcontext()
+        from maxmargin.files import checkpoints
+
+        both = self.checkpoint is not None and self.resume is not None
+        resume = "auto" if both else self.resume is not None
+        return checkpoints(self.path, every=self.seconds(), resume=resume)
+
+
+@dataclass(frozen=True)
 class ClusterOptions:
     """Options of data on the workers of a cluster."""
 
@@ -277,7 +347,8 @@ def expand_options(command: Callable[..., None]) -> Callable[..., None]:
         if parameter.name in groups:
             expanded += _options_of(groups[parameter.name])
         else:
-            expanded.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            annotation = _without_type(parameter.annotation)
+            expanded.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotation))
 
     @wraps(command)
     def run(**values: Any) -> None:
@@ -299,5 +370,15 @@ def _options_of(group: Any) -> list[inspect.Parameter]:
         option.rich_help_panel = group.PANEL
         default = part.default if part.default_factory is MISSING else part.default_factory()
         kind = inspect.Parameter.KEYWORD_ONLY
-        found.append(inspect.Parameter(part.name, kind, default=default, annotation=Annotated[base, option]))
+        annotation = _without_type(Annotated[base, option])
+        found.append(inspect.Parameter(part.name, kind, default=default, annotation=annotation))
     return found
+
+
+def _without_type(annotation: Any) -> Any:
+    """A flag without a type in the help: it takes no value."""
+    if annotation.__origin__ is not bool:
+        return annotation
+    option = copy(annotation.__metadata__[0])
+    option.metavar = ""
+    return Annotated[bool, option]

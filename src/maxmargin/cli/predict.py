@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli.checks import refuse_unwritable
+from maxmargin.cli.checks import refuse_input_as_output, refuse_unwritable
 from maxmargin.cli.console import plain, working
 from maxmargin.cli.options import DataOptions, NewRowsOptions, expand_options
 
@@ -46,6 +46,7 @@ def predict(
     from maxmargin.files import written_atomically
 
     refuse_unwritable(output)
+    refuse_input_as_output(output, (model, data))
     machine = load_model(model)
     also = _also(machine, scores=scores, proba=proba, std=std, interval=interval)
     any_width = takes_any_width(model)

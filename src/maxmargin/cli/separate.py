@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli.checks import refuse_unwritable
+from maxmargin.cli.checks import refuse_input_as_output, refuse_unwritable
 from maxmargin.cli.console import Entry, proof_entry, report, working
 from maxmargin.cli.options import JSON, ColumnOptions, DataOptions, expand_options
 
@@ -38,6 +38,7 @@ def separate(
     from maxmargin.files import read_data
 
     refuse_unwritable(output)
+    refuse_input_as_output(output, (data,))
 
     with working(f"reading {data}"):
         rows = read_data(

@@ -29,6 +29,7 @@ from maxmargin.cli.console import (
     table_text,
     working,
 )
+from maxmargin.cli.files import refuse_model_as_data
 from maxmargin.cli.metrics import refuse_metric
 from maxmargin.cli.models import (
     MODELS,
@@ -41,6 +42,7 @@ from maxmargin.cli.models import (
     with_labels,
 )
 from maxmargin.cli.options import (
+    CheckpointOptions,
     ClusterOptions,
     ColumnOptions,
     DataOptions,
@@ -65,7 +67,7 @@ from maxmargin.cli.search import (
     scores_in_folds,
 )
 from maxmargin.cli.writing import INTERRUPTED_SUFFIX, STANDARD_OUTPUT, Signals, command_line, write_model
-from maxmargin.files.compression import STANDARD_INPUT
+from maxmargin.files.compression import STANDARD_INPUT, name_of
 
 if TYPE_CHECKING:
     from maxmargin.files import DataFile
@@ -93,10 +95,11 @@ def train(
     parameters: ModelOptions,
     given: DataOptions,
     stored: StoreOptions,
-    cluster: ClusterOptions,
     columns: ColumnOptions,
     prepared: PreparationOptions,
     new: NewRowsOptions,
+    cluster: ClusterOptions,
+    kept: CheckpointOptions,
     selection: SelectionOptions,
     reported: ReportOptions,
 ) -> None:
@@ -108,28 +111,38 @@ def train(
     Example: maxmargin train a9a.svm -o a9a.model -C 0.1 --test a9a.t.svm
     """
     _refuse_paths(data, output, selection.test, reported)
+    kept.refuse(output, cluster.scheduler)
     machine = make_model(model, parameters.parameters(), used_elsewhere=_used_by_folds(selection))
     _refuse_selection(machine, parameters, selection)
-    if cluster.scheduler is not None:
-        _train_with_scheduler(
-            machine, data, output, cluster.scheduler, parameters, given, new, stored, selection, reported
-        )
-        return
-    for path in data:
-        refuse_unreadable_pattern(path, "DATA")
+    if cluster.scheduler is None:
+        for path in data:
+            refuse_unreadable_pattern(path, "DATA")
+            refuse_model_as_data(path)
     answer: Answer = {}
-    signals = Signals()
+    signals, rows, weights = Signals(), None, None
     with progress_lines(reported.verbose), compilation(answer), signals.answered():
-        needs_arrays = prepared.scale is not None or selection.search or selection.cv is not None
-        rows, weights = _read(
-            machine, data, given, stored, columns, prepared, reported, output, answer, needs_arrays=needs_arrays
-        )
-        machine.set_params(**_class_weights(machine, rows))
-        clock = _select(machine, rows, weights, parameters, selection, answer)
-        interrupted = _fit(machine, rows, weights, clock, answer)
+        if cluster.scheduler is not None:
+            refuse_with_scheduler(
+                machine,
+                store=stored.store or stored.store_dir,
+                cv=selection.cv,
+                search=selection.search,
+                plot=reported.plot,
+            )
+            _refuse_on_cluster(output, given, columns, prepared, reported)
+            interrupted = _fit_on_cluster(machine, data, cluster.scheduler, given, parameters, answer)
+        else:
+            needs_arrays = prepared.scale is not None or selection.search or selection.cv is not None
+            rows, weights = _read(
+                machine, data, given, stored, columns, prepared, reported, output, answer, needs_arrays=needs_arrays
+            )
+            machine.set_params(**_class_weights(machine, rows))
+            clock = _select(machine, rows, weights, parameters, selection, answer)
+            with kept.context():
+                interrupted = _fit(machine, rows, weights, clock, answer)
         # Save first: what follows may fail.
         target = Path(f"{output}{INTERRUPTED_SUFFIX}") if interrupted and output != STANDARD_OUTPUT else output
-        about = _about(file_of(rows, data))
+        about = _about(data[0] if rows is None else file_of(rows, data))
         written, why = write_model(machine, rows, weights, target, strip=reported.strip, provenance=about)
         metrics = {} if interrupted else _score(machine, rows, given, new, selection, answer)
         if metrics and written != STANDARD_OUTPUT:
@@ -139,7 +152,7 @@ def train(
     answer["written"] = Entry(
         "standard output" if written == STANDARD_OUTPUT else str(written), {"written": str(written)}
     )
-    if reported.plot is not None:
+    if reported.plot is not None and rows is not None:
         drawn = draw_picture(machine, rows, reported.plot)
         answer |= {"plot": Entry(f"{drawn['picture']}: {drawn['shows']}", {"plot": drawn})}
     report(answer, reported.as_json, err=output == STANDARD_OUTPUT)
@@ -232,10 +245,11 @@ def _read(
                 n_features=columns.n_features,
             )
     n_rows, n_columns = rows.X.shape
-    text = f"{printable(source)}: {n_rows:,} rows of {n_columns:,} columns"
+    text = f"{printable(name_of(source))}: {n_rows:,} rows of {n_columns:,} columns"
+    text = "; ".join((text, *rows.notes))
     answer["data"] = Entry(text, {"data": source, "rows": n_rows, "columns": n_columns})
     if rows.preparation is not None and rows.preparation.columns is not None:
-        answer["columns"] = columns_entry(rows, details=reported.details)
+        answer["columns"] = columns_entry(rows.preparation, details=reported.details)
         if not reported.as_json:
             # Before training, which may take long: what is learned from.
             first = {name: answer.pop(name) for name in ("data", "columns")}
@@ -309,42 +323,28 @@ def search_entry(name: str, grid: list[Answer], scores: Any) -> Entry:
     return Entry(table_text([header, *rows]), {"search": numbers})
 
 
-def _train_with_scheduler(
-    machine: Any,
-    data: list[str],
-    output: Path,
-    scheduler: str,
-    parameters: ModelOptions,
-    given: DataOptions,
-    new: NewRowsOptions,
-    stored: StoreOptions,
-    selection: SelectionOptions,
-    reported: ReportOptions,
+def _refuse_on_cluster(
+    output: Path, given: DataOptions, columns: ColumnOptions, prepared: PreparationOptions, reported: ReportOptions
 ) -> None:
-    """Fit where the workers have read the files, write the model and report."""
-    from maxmargin.files import save
+    """Refuse options of the columns and of the model file that a fit on a cluster does not have."""
+    plain = DataOptions(target=given.target, zero_based=given.zero_based)
+    if given != plain or columns != ColumnOptions() or prepared != PreparationOptions():
+        raise ValueError("--scheduler reads the columns as they are: leave out the options of columns and of CSV.")
+    if reported.strip or output == STANDARD_OUTPUT:
+        raise ValueError("--scheduler writes one model file: leave out --strip, and name a file by -o.")
 
-    refuse_with_scheduler(
-        machine,
-        store=stored.store or stored.store_dir,
-        cv=selection.cv,
-        search=selection.search,
-        plot=reported.plot,
-        strip=reported.strip,
-    )
+
+def _fit_on_cluster(
+    machine: Any, data: list[str], scheduler: str, given: DataOptions, parameters: ModelOptions, answer: Answer
+) -> bool:
+    """Fit where the workers have read the files; whether Ctrl-C ended the fit early."""
     with connected(scheduler) as client:
         clock = Clock(parameters.max_time, n_fits=1)
-        answer, interrupted = fit_on_cluster(client, machine, data, given.target, given.zero_based, clock)
-        with working("writing"):
-            save(machine, output)
-    if selection.test is not None:
-        _test(machine, selection.test, given, new, answer)
-    answer["status"] = str(machine.status_)
-    answer |= proof_entry("certificate", machine.certificate_, "proof", details=reported.details)
-    answer["written"] = str(output)
-    report(answer, reported.as_json)
-    if interrupted:
-        raise typer.Exit(INTERRUPTED)
+        found, interrupted = fit_on_cluster(client, machine, data, given.target, given.zero_based, clock)
+        # The vectors of the model, from the workers.
+        vars(machine).update(vars(machine._in_memory()))
+    answer |= found
+    return interrupted
 
 
 def _folds_entry(name: str, scores: Any, *, nested: bool) -> Entry:
@@ -388,7 +388,7 @@ def _test(machine: Any, test: str, given: DataOptions, new: NewRowsOptions, answ
 
 def _score(
     machine: Any,
-    rows: "DataFile",
+    rows: "DataFile | None",
     given: DataOptions,
     new: NewRowsOptions,
     selection: SelectionOptions,
@@ -397,7 +397,7 @@ def _score(
     """Accuracy or R² on the rows of the fit and on test data; returns them by their keys."""
     name, metrics = score_name(machine), dict[str, float]()
     answer["model"] = repr(machine)
-    if not selection.no_score:
+    if not selection.no_score and rows is not None:
         some, n_rows = rows_to_score(machine, rows), rows.X.shape[0]
         with working("scoring"):
             metrics[f"{json_key(name)}_train"] = value = score(machine, some)

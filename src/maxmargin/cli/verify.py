@@ -42,12 +42,13 @@ def verify(
 
     Example: maxmargin verify a9a.model a9a.svm
     """
-    from maxmargin.cli.files import target_of
+    from maxmargin.cli.files import refuse_model_as_data, target_of
     from maxmargin.files import read_data
     from maxmargin.files.verification import verify_file
 
     stored, proof = with_proof(model)
     machine = stored.model
+    refuse_model_as_data(data)
     target, weight_column = target_of(machine, data, given), weight_column_of(weights, data)
     with working(f"reading {data}"):
         rows = read_data(

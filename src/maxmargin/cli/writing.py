@@ -58,20 +58,24 @@ class Signals:
 
 
 def write_model(
-    machine: Any, rows: "DataFile", sample_weight: Any, output: Path, *, strip: bool, provenance: dict[str, Any]
+    machine: Any, rows: "DataFile | None", sample_weight: Any, output: Path, *, strip: bool, provenance: dict[str, Any]
 ) -> tuple[Path, str | None]:
     """Write a model; returns where it lies, and why that is not ``output`` where the disk did not take it."""
     from maxmargin.files import save
     from maxmargin.files.proof_file import proof_path, stripped
 
-    whole = rows.quietly(save)
+    def whole(path: Path) -> None:
+        if rows is None:
+            save(machine, path, provenance=provenance)
+        else:
+            rows.quietly(save)(machine, path, rows.X, rows.y, sample_weight, provenance=provenance)
 
     def write(path: Path) -> None:
         if strip:
-            whole(machine, proof_path(path), rows.X, rows.y, sample_weight, provenance=provenance)
+            whole(proof_path(path))
             save(stripped(machine), path, provenance={**provenance, "stripped": True})
         else:
-            whole(machine, path, rows.X, rows.y, sample_weight, provenance=provenance)
+            whole(path)
 
     with working("writing"):
         if output == STANDARD_OUTPUT:

@@ -20,6 +20,7 @@ _HOME_OF = {
     "UnseenWarning": "columns",
     "Preparation": "preparation",
     "ModelFileError": "errors",
+    "checkpoints": "checkpoint",
     "SvmlightError": "svmlight",
     "load": "model",
     "read_liblinear_model": "liblinear_model",
@@ -36,6 +37,7 @@ __all__ = sorted(_HOME_OF)
 
 if TYPE_CHECKING:
     from maxmargin.files.atomic import written_atomically
+    from maxmargin.files.checkpoint import checkpoints
     from maxmargin.files.columns import TableOptions, UnseenWarning
     from maxmargin.files.data_file import DataFile, read_data
     from maxmargin.files.errors import ModelFileError

@@ -168,7 +168,7 @@ class Column:
         known = np.flatnonzero(is_known)
         if known.size < texts.size:
             new = texts[~is_known]
-            unseen.add(f"values of column {self.name!r}, such as {str(new[0])!r},", int(new.size), path)
+            unseen.add(f"value(s) of column {self.name!r}, such as {str(new[0])!r},", int(new.size), path)
         return sp.csr_matrix((np.ones(known.size), (known, places[known])), shape=(texts.size, values.size))
 
 
@@ -195,7 +195,7 @@ class Unseen:
     def warn(self, path: str | Path) -> None:
         """Warn of all that was ignored."""
         for what, count in self.counts.items():
-            message = f"{path}: {count:,} {what} did not occur in training and were ignored."
+            message = f"{path}: {count:,} {what} ignored, which did not occur in training."
             warnings.warn(message, UnseenWarning, stacklevel=3)
 
 
@@ -253,7 +253,7 @@ def _number(name: str, column: Any, options: TableOptions, n_other: int = 0, pat
     n_missing = column.null_count
     if n_missing and options.impute is None:
         raise ValueError(
-            f"{path}: column {name!r} has {n_other:,} value{'s' * (n_other != 1)} that are not numbers: give "
+            f"{path}: column {name!r} has {n_other:,} text{'s' * (n_other != 1)} among its numbers: give "
             f"{IMPUTE}, or drop={name!r}."
         )
     note = "counts the rows: an id?" if _counts_rows(column) else ""

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_regressor
 
-from maxmargin.files.compression import FIRST_BYTES, STANDARD_INPUT
+from maxmargin.files.compression import FIRST_BYTES, STANDARD_INPUT, name_of
 
 if TYPE_CHECKING:
     from maxmargin.files.columns import TableOptions, Unseen
@@ -35,6 +35,8 @@ class DataFile:
         The names of the rows, where a table has a column of them.
     weights : ndarray of shape (n,) or None
         Sample weights, where a table has a column of them.
+    notes : tuple of str
+        What was found out about the file and is not the usual thing: its delimiter, spaces around names.
     """
 
     X: Any
@@ -43,6 +45,7 @@ class DataFile:
     preparation: "Preparation | None" = None
     ids: list[str] | None = None
     weights: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
 
     def name_features(self, model: Any) -> None:
         """Set ``feature_names_in_`` and ``preparation_`` of a fitted model, which repeats it on new rows."""
@@ -138,6 +141,8 @@ def read_data(
     else:
         found = _read_text(path, like, zero_based, n_features, counted)
     counted.warn(path)
+    if found.X.shape[0] == 0:
+        raise ValueError(f"{name_of(path)}: there are no rows.")
     if preparation is not None and preparation.scaling is not None:
         found = replace(found, X=preparation.scaling(found.X), preparation=preparation)
     return replace(found, y=found.y if values else as_labels(found.y))
@@ -161,7 +166,7 @@ def with_columns(X: Any, n_features: int, path: str | Path, unseen: "Unseen") ->
     if X.shape[1] != n_features:
         X.resize((X.shape[0], n_features))
     if X.nnz < n_entries:
-        unseen.add(f"entries with an index above {n_features:,}", n_entries - X.nnz, path)
+        unseen.add(f"value(s) with an index above {n_features:,}", n_entries - X.nnz, path)
     return X
 
 

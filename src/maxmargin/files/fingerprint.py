@@ -7,7 +7,7 @@ with or without explicit zeros, in float32 or float64.
 import hashlib
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -100,8 +100,8 @@ def fingerprint_of(model: Any, data: Any, sample_weight: Any) -> Fingerprint:
         rows=n_rows,
         columns=n_columns,
         X=hash_of_rows(data.points.matrix),
-        y=_hash_of([targets]),
-        weights=None if given is None else _hash_of([given.astype("<f8") + 0.0]),
+        y=hash_of([targets]),
+        weights=None if given is None else hash_of([given.astype("<f8") + 0.0]),
         class_factors=factors,
         scores=score_sums(model, data.points),
     )
@@ -109,7 +109,7 @@ def fingerprint_of(model: Any, data: Any, sample_weight: Any) -> Fingerprint:
 
 def hash_of_rows(matrix: Any) -> str:
     """SHA-256 of n, d, the numbers of nonzero entries of all rows, their columns and their values."""
-    return _hash_of(_stream_of(matrix))
+    return hash_of(_stream_of(matrix))
 
 
 def _stream_of(matrix: Any) -> Iterator[np.ndarray]:
@@ -139,7 +139,8 @@ def _stream_of(matrix: Any) -> Iterator[np.ndarray]:
         yield (block.ravel() if is_full else block[block != 0.0]).astype("<f8")
 
 
-def _hash_of(arrays: Any) -> str:
+def hash_of(arrays: Iterable[np.ndarray]) -> str:
+    """SHA-256 of the bytes of arrays, one after the other."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array).data)

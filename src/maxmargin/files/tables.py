@@ -8,7 +8,7 @@ import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,8 @@ def read_table(
         if columns is None:
             skipped = {name for name in (target, options.id, options.weight, *options.drop) if name is not None}
             columns = understand(table, options, skipped, path)
-        return _rows_of(table, target, options, columns, path, unseen or Unseen(), 0)
+        found = _rows_of(table, target, options, columns, path, unseen or Unseen(), 0)
+        return replace(found, notes=tuple(source.notes))
 
 
 def read_table_blocks(
@@ -138,6 +139,15 @@ def columns_of_names(names: list[str], there: Sequence[str], path: str | Path) -
             )
         found.setdefault(sources[0], []).append(name[len(sources[0]) + 1 :])
     return [Column(name, NUMBER) if name in known else Column(name, CATEGORY, tuple(v)) for name, v in found.items()]
+
+
+def columns_of_file(path: str | Path, options: TableOptions) -> tuple[list[str], int, list[str]]:
+    """Names of a table's columns, its number of rows, and the types in the file."""
+    options.check()
+    with arrow_errors(path, options):
+        source = Source(path, options)
+        table = source.read(None)
+        return source.names, table.num_rows, [str(field.type) for field in table.schema]
 
 
 def write_table(path: str | Path, blocks: Iterable[DataFile], target: str) -> None:
@@ -430,6 +440,8 @@ class Source:
 
         absent = pa.array(["", *self.options.missing])
         for place, field in enumerate(table.schema):
+            if types.is_binary(field.type):
+                raise _not_encoded(self.path, self.options, f"column {field.name!r}")
             if types.is_string(field.type):
                 column = table.column(place)
                 filled = compute.if_else(compute.is_in(column, absent), pa.scalar(None, field.type), column)
