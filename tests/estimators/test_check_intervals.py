@@ -52,8 +52,8 @@ def test_limits_are_checked_often(name, stop, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            # Compiles the loops for these data.
-            clone(model).set_params(max_time=0.2).fit(X, y)
+            # Compiles the loops for these data, also those that a run reaches late.
+            clone(model).set_params(max_time=2.0).fit(X, y)
             monkeypatch.setattr(Monitor, "check_limits", check)
             clocks.append(time.process_time())
             model.set_params(max_time=0.3 if stop == "time limit" else 60.0).fit(X, y)
