@@ -4,6 +4,7 @@ Run it as ``python examples/lab_replays.py FOLDER``. The files in docs/replays a
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from maxmargin.lab.lessons import LESSONS
@@ -11,7 +12,7 @@ from maxmargin.lab.replay import recorded_html
 from maxmargin.lab.state import from_preset
 
 RUNS = {
-    "perceptron": LESSONS[0].state,
+    "perceptron": replace(LESSONS[0].state, lesson=0),
     "hulls": from_preset("separable", "hulls"),
     "smo": from_preset("outlier", "smo", C=1.0),
     "kernel": from_preset("circles", "kernel", gamma=1.0),

@@ -33,6 +33,15 @@ def test_no_input_breaks_a_promise(name, tmp_path, monkeypatch):
     assert 0 < figures.refused < figures.inputs == INPUTS[name]
 
 
+@pytest.mark.parametrize(("seed", "number"), [(102, 5224), (102, 9504), (401, 6073)])
+def test_inputs_of_former_faults(seed, number, tmp_path):
+    """Duals that unequal steps unbalance, a posterior's factor whose squares overflow, a polynomial that underflows."""
+    target, figures = TARGETS["estimators"](), Figures()
+    for answer in outcomes(target, "estimators", seed, [number], tmp_path):
+        count(figures, *answer)
+    assert (figures.faults, figures.refused) == ({}, 0)
+
+
 def test_the_same_seed_gives_the_same_inputs(tmp_path):
     tried = []
     for _ in range(2):

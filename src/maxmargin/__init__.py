@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 _HOME_OF = {
     "BayesianRegression": "estimators",
+    "ElasticNet": "estimators",
     "KernelPerceptron": "estimators",
     "Lasso": "estimators",
     "LinearSVC": "estimators",
@@ -44,8 +45,10 @@ _HOME_OF = {
     "RegressionGap": "certificates",
     "mistake_bound": "certificates",
     "ModelFileError": "files",
+    "checkpoints": "files",
     "load": "files",
     "save": "files",
+    "CheckpointError": "solvers",
     "LimitWarning": "solvers",
     "Status": "solvers",
     "HullDistance": "separability",
@@ -86,6 +89,7 @@ if TYPE_CHECKING:
         SVC,
         SVR,
         BayesianRegression,
+        ElasticNet,
         KernelPerceptron,
         Lasso,
         LinearSVC,
@@ -98,9 +102,9 @@ if TYPE_CHECKING:
         certify,
         svm_path,
     )
-    from maxmargin.files import ModelFileError, load, save
+    from maxmargin.files import ModelFileError, checkpoints, load, save
     from maxmargin.problems import C_from_lambda, Margins, incremental_search_bound, margin_perceptron_bound, margins
     from maxmargin.separability import HullDistance, Separation, hull_distance, separate
-    from maxmargin.solvers.core import LimitWarning, Status
+    from maxmargin.solvers.core import CheckpointError, LimitWarning, Status
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME_OF, submodules=("lectures",))

@@ -22,7 +22,7 @@ OTHER = {
     "class_weight": {0: 5.0, 1: 0.25, 2: 2.0}, "multi_class": "crammer_singer", "tol": 1e-9, "average": 2,
     "min_gamma": 0.2, "intercept_scaling": 7.0, "random_state": 5, "max_iter": 2, "n_jobs": 2, "step_size": 0.5,
     "max_time": 99.0, "selection": "cyclic", "init": "random", "validation_fraction": 0.4, "cache_size": 11,
-    "n_iter_no_change": 9, "verbose": 1,
+    "n_iter_no_change": 9, "verbose": 1, "alpha": 0.37, "l1_ratio": 0.8, "penalty": "l1", "dual": True,
 }  # fmt: skip
 
 

@@ -203,6 +203,36 @@ def test_a_dropped_file_is_read(page):
     assert page.locator(".mm-plane circle.point").count() == 1
 
 
+@pytest.mark.parametrize("place", ["body", ".mm-plane svg"])
+def test_rows_are_pasted_and_shown_by_columns_or_components(page, place):
+    page.opened()
+    page.evaluate(
+        """place => {
+          const clipboardData = new DataTransfer();
+          clipboardData.setData('text', 'a\tb\tc\tclass\\n1\t2\t7\tx\\n2\t1\t3\ty\\n0\t0\t1\ty\\n4\t1\t0\tx\\n');
+          document.querySelector(place).dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true }));
+        }""",
+        place,
+    )
+    wait_for_points(page, 4)
+    columns = page.get_by_role("group", name="columns").locator("select")
+    assert columns.nth(2).locator("option").all_text_contents() == ["a", "b", "c"]
+    page.wait_for_function("() => location.hash.includes('~')")
+    shown = lambda: decode(page.evaluate("location.hash").lstrip("#").split("~")[0]).points  # noqa: E731
+    change = lambda: page.wait_for_function("hash => location.hash !== hash", arg=page.evaluate("location.hash"))  # noqa: E731
+    columns.nth(2).select_option("2")
+    change()
+    assert shown() == ((1, 7), (2, 3), (0, 1), (4, 0))
+    columns.nth(0).select_option("components")
+    change()
+    assert sum(x for x, _ in shown()) == pytest.approx(0, abs=1e-4)
+    page.keyboard.press("Escape")
+    page.locator(".mm-trace .mm-scroll").focus()
+    page.keyboard.press("Control+z")
+    change()
+    assert shown() == ((1, 7), (2, 3), (0, 1), (4, 0))
+
+
 def test_a_replay_needs_no_server(page, tmp_path):
     replay = tmp_path / "replay.html"
     replay.write_text(recorded_html(from_preset("separable", "hulls")), encoding="utf-8")
@@ -337,6 +367,9 @@ def test_views_are_linked_by_pointing(page):
     assert page.locator(".mm-plane .point.hot").get_attribute("data-row") == "5"
     assert "point 6" in page.locator(".mm-duals h2").inner_text()
     assert page.locator(".mm-trace tr.hot").count() > 0
+    page.locator(".mm-duals svg").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".mm-plane .point.hot").get_attribute("data-row") == "1"
     page.locator(".mm-trace tr[data-step='14']").hover()
     point = int(page.locator(".mm-trace tr[data-step='14'] td").nth(2).inner_text()) - 1
     assert page.locator(".mm-plane .point.hot").get_attribute("data-row") == str(point)
@@ -358,6 +391,13 @@ def test_a_lesson_asks_first_and_answers_at_the_end(page):
     assert "1. How many updates" in box.inner_text()
     box.get_by_role("button", name="the next lesson").click()
     page.wait_for_function("() => document.querySelector('.mm-lesson').textContent.startsWith('2.')")
+    # Where the points are clicked, a run that waits for the next click has not ended.
+    box.get_by_role("button", name="the next lesson").click()
+    page.wait_for_function("() => document.querySelector('.mm-lesson').textContent.startsWith('3.')")
+    page.locator(".mm-plane .point").first.click(force=True)
+    wait_for_step(page, 1)
+    assert box.locator(".mm-answer").count() == 0
+    assert page.locator(".mm-say").inner_text().endswith("Click the next point.")
 
 
 def test_the_keyboard_alone(page):

@@ -46,7 +46,7 @@ def lower_bound(value: float) -> float:
 def exact_sum(values: np.ndarray) -> float:
     """The sum, rounded once; NaN where it, or a part of it, overflows."""
     try:
-        return math.fsum(values[values != 0.0])
+        return math.fsum(values[values != 0.0].tolist())
     except (OverflowError, ValueError):
         return math.nan
 

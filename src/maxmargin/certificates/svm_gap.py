@@ -243,16 +243,19 @@ def _classes(block: Block[LinearSVMProblem], factors: tuple[float, float]) -> _C
 def _classes_of(part: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray, factors: tuple[float, float]) -> _Classes:
     ends = _Ends(part, beta, *factors)
     classes = _rows_by_class(part, scores, ends)
-    n_zero, n_between, n_inside, wrong = (int(np.count_nonzero(classes == k)) for k in KKTClass)
+    # The first count is that of the rows of weight zero.
+    n_zero, n_between, n_inside, wrong = np.bincount(classes + 1, minlength=5)[1:].tolist()
     return _Classes(_kkt_violation(part, scores, ends), n_zero, n_between, n_inside + wrong, wrong)
 
 
 def _rows_by_class(part: LinearSVMProblem, scores: np.ndarray, ends: "_Ends") -> np.ndarray:
     """The KKT class of every row; -1 for rows of weight zero."""
     wrong = part.loss.targets * scores <= 0.0
-    bound = np.where(wrong, KKTClass.MISCLASSIFIED, KKTClass.INSIDE)
-    found = np.where(ends.at_bound, bound, np.where(ends.at_zero, KKTClass.OUTSIDE, KKTClass.ON_MARGIN))
-    return np.where(part.loss.weights > 0.0, found, -1).astype(np.int8)
+    classes = np.full(wrong.size, KKTClass.ON_MARGIN, dtype=np.int8)
+    classes[ends.at_zero] = KKTClass.OUTSIDE
+    np.add(wrong, np.int8(KKTClass.INSIDE), out=classes, where=ends.at_bound)
+    classes[part.loss.weights == 0.0] = -1
+    return classes
 
 
 def kkt_classes(problem: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray) -> np.ndarray:

@@ -16,9 +16,7 @@ GATHER_SHARE = 0.02
 DENSE_SHARE = 0.25
 # Number of columns above which empty columns are dropped, as in hashed features.
 WIDE = 1 << 18
-
-
-# Entries, rows and columns of data on which whole runs are one compiled call: beyond, BLAS, threads, working sets pay.
+# Entries, rows and columns of data on which a run is one compiled call; beyond, BLAS, threads and working sets pay.
 SMALL_ENTRIES, SMALL_ROWS, SMALL_COLUMNS = 3 << 17, 1 << 14, 100
 
 

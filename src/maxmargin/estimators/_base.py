@@ -9,18 +9,20 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import joblib
 import numpy as np
+import scipy.sparse as sp
 import sklearn
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 import maxmargin
@@ -29,6 +31,7 @@ from maxmargin.data import (
     LabelledPoints,
     Points,
     Tasks,
+    as_dense,
     validate_labels,
     validate_points,
     validate_targets,
@@ -38,16 +41,21 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.block_source import is_block_source
 from maxmargin.data.partitions import PartitionedData, is_collection
 from maxmargin.engine import Threads
+from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
 from maxmargin.estimators._progress import FitProgress, solve_in_time
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.reconciliation import Goal, reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, interrupt_handler
+from maxmargin.solvers.core.checkpoint import TaskRecord, active_record
 
 # Entries of a pass whose time is measured: about a millisecond.
 ENTRIES_TO_MEASURE = 1 << 18
-# What a certificate takes apart from passes over the rows.
-SECONDS_PER_TASK = 1e-3
+# What a certificate takes apart from passes over the rows, and one in the feature space of a kernel.
+SECONDS_PER_TASK, SECONDS_PER_KERNEL_TASK = 2e-4, 1e-3
+
+# Parameters of these types are compared by value: what was found valid once need not be checked again.
+PLAIN_TYPES = (bool, int, float, str, type(None))
 
 # A solver: problem, options, monitor and start to result.
 Solve = Callable[..., Any]
@@ -90,6 +98,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     # The time of a certificate, in passes over the rows (scores, and a combination), as measured.
     _certificate_passes = 12.0
 
+    # Entries from which on tasks run in threads.
+    _entries_worth_a_thread: ClassVar[int] = ENTRIES_PER_BLOCK
+
     # What to do where a status is a failure; None where it is not.
     _advice_when_stalled: str | None = None
     _advice_when_separable: str | None = None
@@ -108,14 +119,38 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    # Parameters, which scikit-learn inspects and checks anew at every fit: that takes as long as a small fit.
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return list(cls._names_of_parameters())
+
+    @classmethod
+    @cache
+    def _names_of_parameters(cls) -> tuple[str, ...]:
+        return tuple(super()._get_param_names())
+
+    def _validate_params(self) -> None:
+        parameters = [(name, getattr(self, name)) for name in self._names_of_parameters()]
+        if all(type(value) in PLAIN_TYPES for _, value in parameters):
+            kind: Any = type(self)
+            _validate_plain(kind, tuple((name, type(value).__name__, value) for name, value in parameters))
+        else:
+            super()._validate_params()
+
     # The template.
 
     def _fit(self, X: Any, y: Any, sample_weight: Any = None, **start: Any) -> Self:
         """Fit a copy, and take over its attributes; ``start`` are further arguments of ``_starts``."""
         self._check_parameters()
+        record = active_record.get()
         X, y = self._blocks_or_arrays(X, y)
         if is_collection(X) or is_collection(y):
             self._check_collections(X)
+            if record is not None:
+                raise ValueError(
+                    "Fits on Dask collections and stores write no checkpoints: their vectors stay with the blocks."
+                )
         model = self._without_fit()
         model._freeze_parameters()
         deadline = None if self.max_time is None else time.perf_counter() + self.max_time
@@ -128,10 +163,16 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             self._refuse_other_features(model)
             starts: Sequence[Any] = self._starts(tasks, **start)
             refuse_bad_starts(starts)
-            attempt: Attempt | None = (starts, model._options(tasks))
+            options = model._options(tasks)
+            if record is not None:
+                options = record.begin(model, data, starts, options)
+            attempt: Attempt | None = (starts, options)
+            n_attempts = 0
             while attempt is not None:
                 seconds = None if deadline is None else max(0.0, deadline - time.perf_counter())
-                results = self._solve_tasks_of(model, tasks, problems, attempt, seconds, stop_requested)
+                of_task = None if record is None else partial(record.task, n_attempts)
+                results = self._solve_tasks_of(model, tasks, problems, attempt, seconds, stop_requested, of_task)
+                n_attempts += 1
                 model._set_attributes(tasks, results)
                 checked = model._refuse_not_finite()
                 model._certify_results(tasks, problems, results)
@@ -143,6 +184,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
                 model._count_rounds(data)
             model._refuse_not_finite(checked)
             self._take_over(model)
+            if record is not None:
+                record.end(model.status_)
             model._report()
         return self
 
@@ -154,6 +197,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         attempt: Attempt,
         seconds: float | None,
         stop_requested: threading.Event,
+        record_of: Callable[[int], TaskRecord] | None = None,
     ) -> list[Any]:
         """Solve every task, several at once where there are several; the bits do not depend on how many."""
         starts, options = attempt
@@ -165,12 +209,15 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             # However long a certificate takes, half of the time is for the model.
             seconds = max(0.0, seconds - min(certificates, 0.5 * seconds) - (time.perf_counter() - before))
         with model._solving(problems, options) as (solve, at_once):
-            at_once = self._at_once(tasks.n_tasks) if at_once is None else min(tasks.n_tasks, at_once)
+            at_once = self._at_once(tasks) if at_once is None else min(tasks.n_tasks, at_once)
             began = time.perf_counter()
 
             def run(k: int, start: Any, share: float | None) -> Any:
                 limit = None if share is None else time.perf_counter() - began + share
                 monitor = Monitor(limit, progress.of_task(k), stop_requested, began, per_entry)
+                if record_of is not None and start is starts[k]:
+                    # The first run of the task, not one in the time that others left.
+                    monitor.record_of_task = record_of(k)
                 reserves[k] = 0.0
                 result = solve(problems[k], options, monitor, start)
                 reserves[k] = monitor.reserve
@@ -372,7 +419,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:
         """Compute the certificate from data and fitted attributes alone."""
         jobs = [partial(self._certify_task, k, problem) for k, problem in enumerate(problems)]
-        with Threads(self._at_once(len(jobs))) as threads:
+        with Threads(self._at_once(tasks)) as threads:
             proofs = threads.run(jobs, alike=False)
         return proof_or_per_class(getattr(tasks, "classes", ()), proofs)
 
@@ -390,8 +437,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         some, began = Points(points.matrix[:n_rows]), time.perf_counter()
         some.combination(some.scores(np.ones(points.n_columns)))
         of_pass = (time.perf_counter() - began) * points.n_rows / n_rows
-        at_once = min(tasks.n_tasks, self._n_threads())
-        return (SECONDS_PER_TASK + self._certificate_passes * of_pass) * tasks.n_tasks / at_once, 0.0
+        return (SECONDS_PER_TASK + self._certificate_passes * of_pass) * tasks.n_tasks / self._at_once(tasks), 0.0
 
     @abstractmethod
     def _certify_task(self, k: int, problem: Any) -> Certificate:
@@ -414,9 +460,11 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     def _n_threads(self) -> int:
         return effective_n_jobs(getattr(self, "n_jobs", None))
 
-    def _at_once(self, n_tasks: int) -> int:
-        """How many of so many tasks run at a time; one task asks for no threads, which costs a small fit much."""
-        return 1 if n_tasks == 1 else min(n_tasks, self._n_threads())
+    def _at_once(self, tasks: Tasks) -> int:
+        """How many tasks run at a time: one of a few rows is so short that threads would wait for the interpreter."""
+        points = tasks.points
+        is_small = points.n_rows * points.entries_per_row < self._entries_worth_a_thread
+        return 1 if is_small or tasks.n_tasks == 1 else min(tasks.n_tasks, self._n_threads())
 
     def _most_steps(self) -> int | None:
         """The largest number of iterations, if there is one."""
@@ -437,6 +485,12 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         if advice is not None:
             name = type(self).__name__
             warn_user(f"{name}: {advice}. The model is usable as it is. Proven: {self.certificate_}", LimitWarning)
+
+
+@lru_cache(maxsize=1024)
+def _validate_plain(kind: Any, parameters: tuple[tuple[str, str, Any], ...]) -> None:
+    values = {name: value for name, _, value in parameters}
+    validate_parameter_constraints(kind._parameter_constraints, values, caller_name=kind.__name__)
 
 
 def kind_of_rows(X: Any) -> str:
@@ -558,6 +612,24 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
 class LinearClassifier(CertifiedClassifier):
     """Classifiers with a hyperplane for each task."""
 
+    def sparsify(self) -> Self:
+        """Make ``coef_`` a sparse matrix, which is smaller where most coefficients are zero; return the model."""
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Make ``coef_`` a dense array again; return the model."""
+        check_is_fitted(self)
+        self.coef_ = as_dense(self.coef_)
+        return self
+
+    def _as_fitted(self) -> Self:
+        model = super()._as_fitted()
+        if sp.issparse(getattr(model, "coef_", None)):
+            model.coef_ = as_dense(model.coef_)
+        return model
+
     coef_: np.ndarray
     intercept_: np.ndarray
     dual_coef_: np.ndarray
@@ -578,7 +650,7 @@ class LinearClassifier(CertifiedClassifier):
         if lies_elsewhere(X):
             n_tasks = self.coef_.shape[0]
             return self._in_partitions("decision_function", X, None if n_tasks == 1 else n_tasks)
-        scores = validate_points(self, X).scores(self.coef_.T) + self.intercept_
+        scores = validate_points(self, X).scores(as_dense(self.coef_).T) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def _attributes_so_far(self, labelled: LabelledPoints, results: Sequence[Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.data import Points, Tasks, as_dense
 from maxmargin.data.points import only_columns
-from maxmargin.estimators._base import SECONDS_PER_TASK, Attempt, certificates_of, one_or_all
+from maxmargin.estimators._base import SECONDS_PER_KERNEL_TASK, Attempt, certificates_of, one_or_all
 from maxmargin.estimators._kernels import (
     KERNEL_CONSTRAINTS,
     KernelModel,
@@ -110,7 +110,9 @@ class KernelSVM(KernelModel, RegularizedModel):
         self._kernel = make_kernel(self, data.points)
 
     def _certificate_seconds(self, tasks: Tasks) -> tuple[float, float]:
-        return SECONDS_PER_TASK * tasks.n_tasks, seconds_per_entry(self._kernel, tasks.points.narrow, self._n_threads())
+        return SECONDS_PER_KERNEL_TASK * tasks.n_tasks, seconds_per_entry(
+            self._kernel, tasks.points.narrow, self._n_threads()
+        )
 
     def _most_steps(self) -> int | None:
         # Steps on pairs are counted, and callbacks are called after blocks of them.

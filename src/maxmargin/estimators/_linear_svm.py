@@ -14,7 +14,6 @@ from maxmargin.certificates import SVMGap, measure_partitioned_gap
 from maxmargin.data import TargetPoints, Tasks
 from maxmargin.data.block_source import is_block_source
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
-from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.estimators._base import Solve, distributed_vectors, kind_of_rows, one_or_all
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import RegularizedModel
@@ -128,12 +127,7 @@ class LinearSVM(RegularizedModel):
 
     @contextmanager
     def _solving(self, problems: Sequence[Any], options: Any) -> Iterator[tuple[Solve, int | None]]:  # noqa: ARG002
-        points = problems[0].points
-        # The steps on few rows are so short that several threads would wait for the interpreter.
-        is_small = (
-            isinstance(problems[0], PartitionedProblem) or points.n_rows * points.entries_per_row < ENTRIES_PER_BLOCK
-        )
-        yield self._solver(problems[0]), 1 if is_small else None
+        yield self._solver(problems[0]), 1 if isinstance(problems[0], PartitionedProblem) else None
 
     def _starts(self, tasks: Tasks) -> Sequence[Result[Any] | None]:
         if not (self.warm_start and hasattr(self, "dual_coef_")):

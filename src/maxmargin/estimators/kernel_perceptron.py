@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from maxmargin.certificates import Certificate, CertificateError, PerClass, UpdateRule, bound_mistakes
 from maxmargin.certificates.geometry import feature_space_scores, kernel_geometry
 from maxmargin.data import Dataset, LabelledPoints, Points, Tasks, validate_points
-from maxmargin.estimators._base import SECONDS_PER_TASK, Solve, one_or_all, proof_or_per_class, refuse_other_rows
+from maxmargin.estimators._base import SECONDS_PER_KERNEL_TASK, Solve, one_or_all, proof_or_per_class, refuse_other_rows
 from maxmargin.estimators._kernels import (
     KERNEL_CONSTRAINTS,
     KernelModel,
@@ -133,6 +133,9 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
     _advice_when_stalled = STALLED_ADVICE
     _private_attributes = ("_kernel", "_n_seen", "_one_run")
     _rule_of_model = ("kernel", "degree", "gamma", "coef0", "fit_intercept")
+
+    # The work is that of the kernel matrix.
+    _entries_worth_a_thread: ClassVar[int] = 0
 
     _parameter_constraints: ClassVar[dict] = {
         **KERNEL_CONSTRAINTS,
@@ -292,7 +295,9 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
         return proof_or_per_class(tasks.classes, proofs)
 
     def _certificate_seconds(self, tasks: Tasks) -> tuple[float, float]:
-        return SECONDS_PER_TASK * tasks.n_tasks, seconds_per_entry(self._kernel, tasks.points.narrow, self._n_threads())
+        return SECONDS_PER_KERNEL_TASK * tasks.n_tasks, seconds_per_entry(
+            self._kernel, tasks.points.narrow, self._n_threads()
+        )
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         return Goal(None)

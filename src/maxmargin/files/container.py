@@ -6,6 +6,7 @@ different ones.
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,11 +36,11 @@ class Tensor:
     shape: tuple[int, ...]
     data: bytes
 
-    def array(self) -> np.ndarray:
-        """The numbers; ValueError for a type that model files do not have."""
-        if self.dtype not in DTYPES:
+    def array(self, dtypes: Mapping[str, str] = DTYPES) -> np.ndarray:
+        """The numbers; ValueError for a type that such files do not have."""
+        if self.dtype not in dtypes:
             raise ValueError(f"a tensor has the type {self.dtype}")
-        return np.frombuffer(self.data, dtype=DTYPES[self.dtype]).reshape(self.shape)
+        return np.frombuffer(self.data, dtype=dtypes[self.dtype]).reshape(self.shape)
 
 
 def pack(tensors: dict[str, np.ndarray], content: dict[str, Any]) -> bytes:

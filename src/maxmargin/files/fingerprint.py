@@ -7,7 +7,7 @@ with or without explicit zeros, in float32 or float64.
 import hashlib
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from maxmargin.certificates.ridge_gap import NO_SPREAD
 from maxmargin.certificates.squared_errors import spreads_between
 from maxmargin.data import Points, centred_and_scaled
-from maxmargin.data.blocks import row_blocks
+from maxmargin.data.blocks import BLOCK_ENTRIES, row_blocks
 from maxmargin.problems.kernels import power
 
 # Rows over which the scores of a kernel model are summed: each takes a kernel value for every support vector.
@@ -100,8 +100,8 @@ def fingerprint_of(model: Any, data: Any, sample_weight: Any) -> Fingerprint:
         rows=n_rows,
         columns=n_columns,
         X=hash_of_rows(data.points.matrix),
-        y=_hash_of([targets]),
-        weights=None if given is None else _hash_of([given.astype("<f8") + 0.0]),
+        y=hash_of([targets]),
+        weights=None if given is None else hash_of([given.astype("<f8") + 0.0]),
         class_factors=factors,
         scores=score_sums(model, data.points),
     )
@@ -109,23 +109,22 @@ def fingerprint_of(model: Any, data: Any, sample_weight: Any) -> Fingerprint:
 
 def hash_of_rows(matrix: Any) -> str:
     """SHA-256 of n, d, the numbers of nonzero entries of all rows, their columns and their values."""
-    return _hash_of(_stream_of(matrix))
+    return hash_of(_stream_of(matrix))
 
 
 def _stream_of(matrix: Any) -> Iterator[np.ndarray]:
     n_rows, n_columns = matrix.shape
     yield np.array([n_rows, n_columns], dtype="<u8")
     if sp.issparse(matrix):
-        used = matrix.data != 0.0
-        if used.all():
-            yield np.diff(matrix.indptr).astype("<u8")
-            yield matrix.indices.astype("<u8")
-            yield matrix.data.astype("<f8")
-            return
-        offsets = np.concatenate([[0], np.cumsum(used)])[matrix.indptr]
-        yield np.diff(offsets).astype("<u8")
-        yield matrix.indices[used].astype("<u8")
-        yield matrix.data[used].astype("<f8")
+        # In pieces: the arrays may be mapped from a disk, and larger than memory.
+        for rows in row_blocks(n_rows, matrix.nnz / max(1, n_rows)):
+            offsets = np.asarray(matrix.indptr[rows.start : rows.stop + 1], dtype=np.int64)
+            used = np.append(0, np.cumsum(matrix.data[offsets[0] : offsets[-1]] != 0.0))
+            yield np.diff(used[offsets - offsets[0]]).astype("<u8")
+        for array, dtype in ((matrix.indices, "<u8"), (matrix.data, "<f8")):
+            for start in range(0, matrix.nnz, BLOCK_ENTRIES):
+                piece = slice(start, start + BLOCK_ENTRIES)
+                yield array[piece][matrix.data[piece] != 0.0].astype(dtype)
         return
     blocks = list(row_blocks(n_rows, n_columns))
     full = [bool(np.all(matrix[rows])) for rows in blocks]
@@ -140,7 +139,8 @@ def _stream_of(matrix: Any) -> Iterator[np.ndarray]:
         yield (block.ravel() if is_full else block[block != 0.0]).astype("<f8")
 
 
-def _hash_of(arrays: Any) -> str:
+def hash_of(arrays: Iterable[np.ndarray]) -> str:
+    """SHA-256 of the bytes of arrays, one after the other."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array).data)

@@ -49,7 +49,7 @@ class Lesson:
 LESSONS = (
     Lesson(
         "How many updates at most?",
-        "Each mistake turns w towards u by at least γ, but lengthens it by less than R: so mistakes run out.",
+        "Each mistake moves w by at least γ along u, but adds at most R² to ||w||²: so mistakes run out.",
         "Read R and γ in the proof panel. How many updates can the perceptron make at most?",
         ("24, one a point", "266, that is (R/γ)²", "there is no limit"), 1,
         "At most (R/γ)²: the two lines of the chart never cross. It usually needs far fewer.",

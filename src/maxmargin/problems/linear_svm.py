@@ -12,6 +12,7 @@ y r = 1 - y f.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -125,13 +126,13 @@ class LinearSVMProblem(PenalizedIntercept):
         """C"""
         return self.loss.box_bound if self.loss.curvature == 0.0 else 0.5 / self.loss.curvature
 
-    @property
+    @cached_property
     def counts_above(self) -> np.ndarray:
         """Rows whose loss grows as f falls: their duals may be positive."""
         counted = self.loss.weights > 0.0
         return counted & (self.loss.targets > 0.0) if self.loss.one_sided else counted
 
-    @property
+    @cached_property
     def counts_below(self) -> np.ndarray:
         """Rows whose loss grows as f rises: their duals may be negative."""
         counted = self.loss.weights > 0.0
@@ -145,13 +146,15 @@ class LinearSVMProblem(PenalizedIntercept):
 
     def lowers(self) -> np.ndarray:
         """The smallest value of each dual."""
-        return -np.multiply(
-            self.loss.box_bound, self.loss.weights, out=np.zeros_like(self.loss.weights), where=self.counts_below
+        return np.multiply(
+            -self.loss.box_bound, self.loss.weights, out=np.zeros_like(self.loss.weights), where=self.counts_below
         )
 
-    def curvatures(self) -> np.ndarray:
-        """The coefficient of beta_i²/2 in the dual terms."""
+    def curvatures(self) -> np.ndarray | float:
+        """The coefficient of beta_i²/2 in the dual terms; a number where it is zero for all."""
         weights = self.loss.weights
+        if self.loss.curvature == 0.0:
+            return 0.0
         return np.divide(self.loss.curvature, weights, out=np.zeros_like(weights), where=weights > 0.0)
 
     def scores(self, w: np.ndarray, b: float) -> np.ndarray:

@@ -37,7 +37,7 @@ const pretty = (text) =>
   [
     [/\|\|/g, "‖"], [/<=/g, "≤"], [/>=/g, "≥"], [/(gamma|γ)_opt/g, "γₒₚₜ"], [/gamma/g, "γ"], [/alpha/g, "α"], [/\beta\b/g, "η"],
     [/\bxi_/g, "ξ_"], [/\bmu_/g, "μ_"], [/\bsum(?=\b|_)/g, "Σ"], [/sqrt\(([^)]*)\)/g, "√($1)"], [/_k-1/g, "ₖ₋₁"], [/_ii/g, "ᵢᵢ"], [/_ij/g, "ᵢⱼ"], [/_jj/g, "ⱼⱼ"],
-    [/_i/g, "ᵢ"], [/_j/g, "ⱼ"], [/_k/g, "ₖ"], [/_0|(?<=w)0/g, "₀"], [/ - /g, " − "], [/‖gradient‖/g, "‖∇ℓ‖"],
+    [/_i/g, "ᵢ"], [/_j/g, "ⱼ"], [/_k/g, "ₖ"], [/_0|(?<=w)0/g, "₀"], [/ - /g, " − "], [/\bt γ/g, "t\u00a0γ"], [/‖gradient‖/g, "‖∇ℓ‖"],
   ].reduce((result, [from, to]) => result.replace(from, to), text);
 
 function make(tag, attributes = {}, ...children) {
@@ -167,8 +167,9 @@ function render({ model, el }) {
       .map(([value, title]) => make("option", { value }, title)));
   const card = (name, title, ...children) => make("section", { class: `mm-card mm-${name}`, "aria-label": name }, ...(title ? [title] : []), ...children);
   const heading = (title, ...more) => make("h2", {}, title, ...more);
-  const root = make("div", { class: "mm-lab" },
-    make("header", { class: "mm-top" }, make("h1", {}, "maxmargin ", make("span", {}, "lab")),
+  const recordedText = make("p", { class: "mm-recorded-text" });
+  const root = make("div", { class: model.recorded ? "mm-lab mm-recorded" : "mm-lab" },
+    make("header", { class: "mm-top" }, make("h1", {}, "maxmargin ", make("span", {}, "lab")), recordedText,
       make("label", {}, "lesson", lessonMenu), make("label", {}, "data", dataMenu), make("label", {}, "algorithm", algorithmMenu),
       make("div", { class: "mm-files" }, button("load rows…", "paste or open CSV or svmlight text", () => dialog.showModal(), { "data-name": "paste" }), exports)),
     errorBox, lessonBox,
@@ -230,6 +231,7 @@ function render({ model, el }) {
     lessonMenu.value = message.lesson ?? "";
     dataMenu.value = message.data;
     algorithmMenu.value = message.algorithm;
+    if (model.recorded) recordedText.textContent = `A recorded run: ${catalog.algorithms[state.algorithm].title}, ${catalog.presets[state.data] ?? "own points"}. With the command "maxmargin lab" everything in it can be changed.`;
     if (!sameRun || !listing.children.length) drawListing();
     drawControls(); drawLesson(); showTools();
     if (message.notice) speak(message.notice, true);
@@ -253,7 +255,6 @@ function render({ model, el }) {
   function go(to) {
     if (!frames.length) return;
     errorBox.hidden = errorBox.hidden || true;
-    if (to > cursor && answerShown === false && state.lesson !== null && ended && to >= frames.length - 1) { answerShown = true; drawLesson(); }
     cursor = Math.max(0, ended ? Math.min(to, frames.length - 1) : to);
     if (measured && measured.what === "alpha") measured = null;
     if (cursor + 20 >= frames.length) ask(cursor + 40);
@@ -263,7 +264,7 @@ function render({ model, el }) {
     toEnd = false;
     if (on && ended && cursor >= frames.length - 1) go(0);
     playing = on;
-    play.textContent = on ? "⏸ pause" : "▶ play";
+    play.textContent = on ? "‖ pause" : "▶ play";
     play.setAttribute("aria-pressed", String(on));
     if (on) { lastTick = performance.now(); debt = 0; requestAnimationFrame(tick); } else if (frames.length) show();
   }
@@ -295,7 +296,7 @@ function render({ model, el }) {
     const more = ended ? `of ${frames.length - 1}` : "…";
     positionText.textContent = `step ${Math.min(cursor, frames.length - 1)} ${more}`;
     const done = ended && cursor >= frames.length - 1;
-    const words = done && problem ? `${f.text} ${problem[0].toUpperCase()}${problem.slice(1)}` : state.waits && done ? `${f.text} Click the next ${state.picks === 2 ? "two points" : "point"}.` : f.text;
+    const words = done && problem ? `${f.text} ${problem[0].toUpperCase()}${problem.slice(1)}` : state.waits && done && (!cursor || f.rows.length || f.reason === "correct") ? `${cursor ? `${f.text} ` : "Start. "}Click the next ${state.picks === 2 ? "two points" : "point"}.` : f.text;
     if (fresh && cursor > 0) { fresh = false; drawLesson(); }
     say.textContent = words;
     speak(words);
@@ -306,7 +307,9 @@ function render({ model, el }) {
       clearTimeout(addressLater);
       addressLater = setTimeout(() => frames.length && model.address(state.code, Math.min(cursor, frames.length - 1)), playing ? 600 : 120);
     }
-    if (done && state.lesson !== null && !answerShown && cursor > 0) { answerShown = true; drawLesson(); }
+    // A run of clicked points is over where no point is left to click, not where it waits for the next one.
+    const over = done && cursor > 0 && (!state.waits || (!f.rows.length && f.reason !== "correct"));
+    if (over && state.lesson !== null && !answerShown) { answerShown = true; drawLesson(); }
   }
 
   // The plane.
@@ -647,7 +650,7 @@ function render({ model, el }) {
     const verdict = holds ? "good" : optimum ? "open" : "bad";
     const mark = holds ? "✓" : optimum ? "○" : "✗";
     const words = holds ? "holds" : optimum ? "does not hold yet" : "does not hold";
-    return `<tr class="${verdict}"><td title="${words}" aria-label="${words}">${mark}</td><td><span class="mm-name">${escaped(KKT[name] ? `${KKT[name]}, ${name}` : name)}</span><span class="mm-formula">${escaped(pretty(formula))}</span>${meter}</td><td>${fmt(l)} ${shown} ${fmt(r)}${within}</td></tr>`;
+    return `<tr class="${verdict}"><td title="${words}"><span aria-hidden="true">${mark}</span><span class="mm-hidden">${words}</span></td><td><span class="mm-name">${escaped(KKT[name] ? `${KKT[name]}, ${name}` : name)}</span><span class="mm-formula">${escaped(pretty(formula))}</span>${meter}</td><td>${fmt(l)} ${shown} ${fmt(r)}${within}</td></tr>`;
   }
   function measuredText() {
     const v = measured.values;
@@ -790,13 +793,13 @@ function render({ model, el }) {
   bars.addEventListener("pointerup", () => { if (drag?.kind === "alpha") drag = null; });
   bars.addEventListener("pointerleave", () => setHot(-1));
   bars.addEventListener("focus", () => frames.length && drawBars());
-  bars.addEventListener("blur", () => frames.length && drawBars());
+  bars.addEventListener("blur", () => { setHot(-1); if (frames.length) drawBars(); });
   bars.addEventListener("keydown", (event) => {
     const n = state?.points.length ?? 0, side = { ArrowLeft: -1, ArrowRight: 1 }[event.key], way = { ArrowUp: 1, ArrowDown: -1 }[event.key];
     if (!n || (!side && !way)) return;
     event.preventDefault();
     event.stopPropagation();
-    if (side) { barFocus = (barFocus + side + n) % n; drawBars(); speak(`Point ${barFocus + 1}: ${fmt(frame().alpha[barFocus])}.`); }
+    if (side) { barFocus = (barFocus + side + n) % n; setHot(barFocus); speak(`Point ${barFocus + 1}: ${fmt(frame().alpha[barFocus])}, y f = ${fmt(frame().margins[barFocus], 3)}.`); }
     else if (catalog.algorithms[state.algorithm].svm && !model.recorded) {
       const now = number((measured?.alpha ?? frame().alpha)[barFocus]);
       send({ type: "alpha", row: barFocus, value: Math.max(0, now + way * 0.05 * layers.most) });
@@ -983,13 +986,16 @@ function render({ model, el }) {
   }
   const dropped = (event) => { event.preventDefault(); root.classList.toggle("mm-drop", event.type === "dragover"); if (event.type === "drop" && !model.recorded) readFile(event.dataTransfer.files[0]); };
   for (const type of ["dragover", "dragleave", "drop"]) root.addEventListener(type, dropped);
-  root.addEventListener("paste", (event) => {
+  // The page's own events, or, where nothing has the focus, those of the body (a notebook's body is not the widget's).
+  const concerns = (event) => root.contains(event.target) || (event.target === document.body && Boolean(model.address || model.recorded));
+  const paste = (event) => {
     const pasted = event.clipboardData?.getData("text");
-    if (!dialog.open && !model.recorded && pasted && /[\n]/.test(pasted.trim())) send({ type: "paste", text: pasted });
-  });
+    if (concerns(event) && !dialog.open && !model.recorded && !event.target.matches?.("input, textarea") && pasted && /[\n]/.test(pasted.trim())) send({ type: "paste", text: pasted });
+  };
+  document.addEventListener("paste", paste);
   // Keys of the whole page (in a notebook: of the widget); a control that has the focus keeps its own.
   const keys = (event) => {
-    if (dialog.open || event.altKey || !(root.contains(event.target) || (event.target === document.body && (model.address || model.recorded)))) return;
+    if (dialog.open || event.altKey || !concerns(event)) return;
     const own = event.target.matches?.("input, select, textarea, button, [role=application]");
     if ((event.ctrlKey || event.metaKey) && event.key === "z" && !event.target.matches?.("input, textarea")) { event.preventDefault(); if (!model.recorded) send({ type: "undo" }); return; }
     if (event.ctrlKey || event.metaKey) return;
@@ -1016,6 +1022,7 @@ function render({ model, el }) {
   return () => {
     playing = false;
     document.removeEventListener("keydown", keys);
+    document.removeEventListener("paste", paste);
     observer.disconnect();
     model.off?.("msg:custom", receive);
   };

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from maxmargin.solvers.core.checkpoint import TaskRecord
 from maxmargin.solvers.core.result import Options, Result
 from maxmargin.solvers.core.status import Status
 
@@ -69,6 +70,8 @@ class Monitor:
         Called after every iteration; returns True to stop.
     stop_requested : threading.Event
         Set, by Ctrl-C's handler or another thread, to stop at the next safe point.
+    record_of_task : TaskRecord or None
+        What checkpoints keep of the run.
     """
 
     max_time: float | None = None
@@ -77,6 +80,7 @@ class Monitor:
     started: float = field(default_factory=time.perf_counter)
     seconds_per_entry: float = 0.0
     reserve: float = 0.0
+    record_of_task: TaskRecord | None = None
 
     @property
     def seconds(self) -> float:
@@ -168,9 +172,28 @@ class Monitor:
             ),
         )
 
-    def quiet(self) -> "Monitor":
-        """A monitor for an auxiliary run: the same limits, no callback."""
-        return Monitor(self.seconds_left, None, self.stop_requested, seconds_per_entry=self.seconds_per_entry)
+    def checkpoint(self, run: Any) -> None:
+        """A safe point of a run, from which a later process could go on.
+
+        A run that has to stop may have cut its last step short: another process would not come to this state.
+        """
+        if self.record_of_task is not None and self.check_limits() is None:
+            self.record_of_task.offer(run)
+
+    def quiet(self, *, is_stage: bool = False) -> "Monitor":
+        """A monitor for an auxiliary run: the same limits, no callback.
+
+        Checkpoints keep a run that is a stage of its task. One in the middle of another run's step they do not: it is
+        repeated with that step.
+        """
+        record = self.record_of_task if is_stage else None
+        return Monitor(
+            self.seconds_left,
+            None,
+            self.stop_requested,
+            seconds_per_entry=self.seconds_per_entry,
+            record_of_task=record,
+        )
 
 
 @contextmanager

@@ -35,6 +35,8 @@ class StallTest:
     halving_patience : float, default=inf
     """
 
+    checkpointed = ("_gap", "_dual", "_primal", "_work", "_halved_gap", "_halved_work", "idle")
+
     def __init__(
         self,
         patience: float,

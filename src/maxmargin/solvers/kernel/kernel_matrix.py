@@ -15,7 +15,7 @@ from maxmargin.loops.exponential import store_exponentials
 from maxmargin.loops.smo import add_kernel_rows, store_block
 from maxmargin.problems.kernel_expansion import Scratch, rows_at_once
 from maxmargin.problems.kernels import Kernel, RadialBasis, built_in, pays_dense
-from maxmargin.solvers.core import Monitor
+from maxmargin.solvers.core import Monitor, Positions
 
 # Columns per block: such a block of kernel values stays in a core's cache. Fewer where rows are long.
 COLUMNS_PER_BLOCK = 1024
@@ -26,12 +26,15 @@ COPY_BYTES = 96 << 20
 # written for each.
 WORK_PER_COLUMN = 64.0
 # Multiplications in the kernel values that are evaluated between two checks of the limits: some tenths of a second. An
-# exponential takes as long as this many.
+# exponential, and a product of sparse entries, take as long as this many.
 PRODUCTS_PER_CALL = 1 << 32
 PRODUCTS_PER_EXPONENTIAL = 32
+PRODUCTS_PER_SPARSE = 16
 # Megabytes: a smaller cache is enlarged to this size, which the matrix of a working set takes anyway. With only two
 # rows every step would evaluate its kernel rows anew.
 SMALLEST_CACHE = 16.0
+# Calls that evaluated kernel rows are looked through once there are so many more of them.
+CALLS_TO_PRUNE = 256
 
 
 class KernelMatrix:
@@ -63,7 +66,7 @@ class KernelMatrix:
         self._kernel, self._matrix, self._rows = kernel, points.matrix, rows
         self._dense = pays_dense(self._matrix)
         self._rows_at_once = rows_at_once(self._matrix)
-        length = self._matrix.shape[1] if self._dense else points.entries_per_row
+        length = self._matrix.shape[1] if self._dense else PRODUCTS_PER_SPARSE * points.entries_per_row
         products = (length + PRODUCTS_PER_EXPONENTIAL) * max(1, self.n_rows)
         # Rows of the matrix that are evaluated between two checks of the limits.
         self.rows_per_call = max(1, int(PRODUCTS_PER_CALL / products))
@@ -168,6 +171,15 @@ class KernelCache:
     stored : ndarray of shape (capacity, n)
     """
 
+    # The values take too much space for a checkpoint. BLAS rounds differently for different sets of rows, so that the
+    # same bits come back only where rows are evaluated again together that were so before: these calls are kept.
+    checkpointed = (
+        *("_clock", "_last_use"),
+        Positions("evaluated_rows", "_slot_of", may_repeat=True),
+        Positions("evaluated_slots", "_last_use", may_repeat=True),
+        "calls",
+    )
+
     def __init__(self, matrix: KernelMatrix, megabytes: float, at_least: int = 2) -> None:
         self.matrix = matrix
         n_columns = max(1, matrix.n_rows)
@@ -178,12 +190,19 @@ class KernelCache:
         self._row_in = np.full(self.capacity, -1, dtype=np.int64)
         self._last_use = np.zeros(self.capacity, dtype=np.int64)
         self._clock = 0
+        # The calls that evaluated stored rows, in their order; their rows and slots, and the call of each slot.
+        self._calls: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._call_of = np.full(self.capacity, -1, dtype=np.int64)
+        self._n_calls, self._calls_to_prune = 0, CALLS_TO_PRUNE
+        self._to_evaluate_again: tuple[np.ndarray, np.ndarray] | None = None
 
     def slots(self, rows: np.ndarray, monitor: Monitor | None = None) -> np.ndarray:
         """Positions of different rows, no more than the capacity, in ``stored``; missing rows are evaluated.
 
         Where the monitor has to stop, the rows that are still missing have position -1.
         """
+        if self._to_evaluate_again is not None:
+            self._evaluate_again()
         self._clock += 1
         known = self._slot_of[rows]
         self._last_use[known[known >= 0]] = self._clock
@@ -197,10 +216,72 @@ class KernelCache:
                 few = slice(first, first + self.matrix.rows_per_call)
                 if first and monitor is not None and monitor.check_limits() is not None:
                     break
-                self.matrix.whole_rows(missing[few], free[few], self.stored)
-                self._row_in[free[few]], self._slot_of[missing[few]] = missing[few], free[few]
+                self._evaluate(missing[few], free[few])
+                self._slot_of[missing[few]] = free[few]
                 self._last_use[free[few]] = self._clock
         return self._slot_of[rows]
+
+    def _evaluate(self, rows: np.ndarray, slots: np.ndarray) -> None:
+        """Evaluate rows together."""
+        self.matrix.whole_rows(rows, slots, self.stored)
+        self._row_in[slots], self._call_of[slots], self._calls[self._n_calls] = rows, self._n_calls, (rows, slots)
+        self._n_calls += 1
+        if len(self._calls) >= self._calls_to_prune:
+            self._prune()
+
+    def _prune(self) -> None:
+        """Forget calls of which no row is stored any more."""
+        self._calls = {call: self._calls[call] for call in np.unique(self._call_of).tolist() if call >= 0}
+        self._calls_to_prune = 2 * len(self._calls) + CALLS_TO_PRUNE
+
+    # What checkpoints keep: rows and slots of all calls, one after the other, and the lengths of the calls.
+
+    @property
+    def evaluated_rows(self) -> np.ndarray:
+        """The rows of all calls of which something is stored."""
+        self._prune()
+        return np.concatenate([np.empty(0, dtype=np.int64), *(rows for rows, _ in self._calls.values())])
+
+    @evaluated_rows.setter
+    def evaluated_rows(self, rows: np.ndarray) -> None:
+        self._to_evaluate_again = rows, np.empty(0, dtype=np.int64)
+
+    @property
+    def evaluated_slots(self) -> np.ndarray:
+        """Where they were stored."""
+        return np.concatenate([np.empty(0, dtype=np.int64), *(slots for _, slots in self._calls.values())])
+
+    @evaluated_slots.setter
+    def evaluated_slots(self, slots: np.ndarray) -> None:
+        assert self._to_evaluate_again is not None
+        self._to_evaluate_again = self._to_evaluate_again[0], slots
+
+    @property
+    def calls(self) -> list[tuple[float]]:
+        """The number of rows of each call."""
+        return [(float(rows.size),) for rows, _ in self._calls.values()]
+
+    @calls.setter
+    def calls(self, sizes: list[tuple[float]]) -> None:
+        assert self._to_evaluate_again is not None
+        rows, slots = self._to_evaluate_again
+        ends = np.cumsum([int(size) for (size,) in sizes], dtype=np.int64)
+        total = int(ends[-1]) if ends.size else 0
+        if not rows.size == slots.size == total or (np.diff(ends, prepend=0) <= 0).any():
+            raise ValueError("the calls that evaluated kernel rows are contradictory")
+        self._calls = dict(enumerate(zip(np.split(rows, ends[:-1]), np.split(slots, ends[:-1]), strict=True)))
+        if not total:
+            self._calls = {}
+
+    def _evaluate_again(self) -> None:
+        """Restore the stored rows."""
+        calls, self._calls, self._to_evaluate_again = list(self._calls.values()), {}, None
+        self._row_in[:], self._slot_of[:], self._call_of[:], self._n_calls = -1, -1, -1, 0
+        # Slots that were used again are overwritten in the same order.
+        for rows, slots in calls:
+            self._evaluate(rows, slots)
+        held = np.flatnonzero(self._row_in >= 0)
+        self._slot_of[self._row_in[held]] = held
 
     def add_rows(self, slots: np.ndarray, coefficients: np.ndarray, scores: np.ndarray) -> None:
         """Add stored rows, times coefficients, to the scores of all points, in float64 and in threads."""

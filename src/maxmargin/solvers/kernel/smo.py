@@ -20,7 +20,7 @@ from maxmargin.loops.exponential import exponentiate
 from maxmargin.loops.smo import Duals, ascend_pairs
 from maxmargin.problems.kernel_expansion import Scratch
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.solvers.core import Monitor, Result, solver
+from maxmargin.solvers.core import Monitor, Positions, Result, Status, solver, stage
 from maxmargin.solvers.kernel import smo_full_matrix
 from maxmargin.solvers.kernel.base import VIOLATION_SHARE, SMOBase, SMOOptions, initial_result, stall_test
 from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelCache, KernelMatrix
@@ -63,7 +63,8 @@ def solve(
     best = initial_result(problem, start)
     engine = RangeThreads(WORK_PER_COLUMN, options.n_threads)
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), engine:
-        SMORun(problem, options, monitor, best, engine).run(None if start is None else start.beta)
+        run = SMORun(problem, options, monitor, best, engine, None if start is None else start.beta)
+        best.status = run.run()
     return best
 
 
@@ -75,7 +76,15 @@ class SMORun(SMOBase):
     problem, options, monitor, best :
         As for :class:`SMOBase`.
     engine : RangeThreads
+    start : ndarray of shape (n,), optional
+        Feasible duals to begin with, instead of those of a subsample.
     """
+
+    checkpointed = (
+        *("beta", "scores", "cache", "best", "stall", "n_sets"),
+        Positions("working_set", "beta"),
+    )
+    outcome = ("best",)
 
     def __init__(
         self,
@@ -84,35 +93,39 @@ class SMORun(SMOBase):
         monitor: Monitor,
         best: Result[float],
         engine: RangeThreads,
+        start: np.ndarray | None = None,
     ) -> None:
         super().__init__(problem, options, monitor, best)
+        self.start = start
         self.engine = engine
         self.cache = self._empty_cache()
         self.cache_rows_per_call = self.cache.matrix.rows_per_call
         self.size = max(2, min(WORKING_SET, self.cache.capacity // 2))
         self.working_set = np.empty(0, dtype=np.int64)
         self.violation = math.inf
+        self.stall = stall_test(problem, max(PATIENCE, EPOCHS_OF_PATIENCE * self.beta.size / self.size))
+        self.n_sets = 0
         self._scratch = Scratch()
 
-    def run(self, start: np.ndarray | None = None) -> None:
+    @stage
+    def run(self) -> Status:
         """Optimise working sets until the termination test ends the run."""
-        stall = stall_test(self.problem, max(PATIENCE, EPOCHS_OF_PATIENCE * self.beta.size / self.size))
-        if start is None:
-            self.start_from_sample()
-        else:
-            self.start_from(start)
-        n_sets = 0
+        if self.n_sets == 0:
+            if self.start is None:
+                self.start_from_sample()
+            else:
+                self.start_from(self.start)
         while True:
             up, down = self._measured_gradients()
-            status = self.check(stall, n_sets, can_move=self.violation > self.rounding)
+            status = self.check(self.stall, self.n_sets, can_move=self.violation > self.rounding)
             if status is not None:
-                self.best.status = status
-                return
-            n_sets += 1
-            if self.options.shrinking and n_sets % SETS_TO_SHRINK == 0 and self.shrink(up, down):
-                continue
-            self.select_working_set(up, down)
-            self.optimise_working_set()
+                return status
+            self.n_sets += 1
+            shrinking_is_due = self.options.shrinking and self.n_sets % SETS_TO_SHRINK == 0
+            if not (shrinking_is_due and self.shrink(up, down)):
+                self.select_working_set(up, down)
+                self.optimise_working_set()
+            self.monitor.checkpoint(self)
 
     def run_to_violation(self, goal: float) -> None:
         """Optimise working sets until the KKT violation is at most ``goal`` or a limit is reached; no gap is known."""

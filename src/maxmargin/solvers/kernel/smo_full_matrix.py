@@ -8,7 +8,7 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine.threads import RangeThreads
 from maxmargin.loops.smo import Duals, WorkingSets, ascend_working_sets
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.solvers.core import Monitor, Result, StallTest, Status, solver
+from maxmargin.solvers.core import Monitor, Result, Status, solver, stage
 from maxmargin.solvers.kernel.base import VIOLATION_SHARE, SMOBase, SMOOptions, initial_result, stall_test
 from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelMatrix
 
@@ -52,7 +52,9 @@ def solve(
     """
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         gram = _evaluated(problem, options, monitor) if options.gram is None else options.gram(problem)
-        return FullMatrixRun(problem, options, monitor, start).run(gram)
+        run = FullMatrixRun(problem, options, monitor, start, gram)
+        run.best.status = run.run()
+        return run.best
 
 
 def _evaluated(problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor) -> np.ndarray | None:
@@ -72,31 +74,38 @@ def _evaluated(problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor)
 class FullMatrixRun(SMOBase):
     """A run on a stored kernel matrix, from zero or from the duals of an earlier attempt."""
 
+    checkpointed = ("beta", "scores", "residuals", "violation", "best", "stall")
+    outcome = ("best",)
+
     def __init__(
-        self, problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor, start: Result[float] | None
+        self,
+        problem: KernelSVMProblem,
+        options: SMOOptions,
+        monitor: Monitor,
+        start: Result[float] | None,
+        gram: np.ndarray | None,
     ) -> None:
         super().__init__(problem, options, monitor, initial_result(problem, start))
-        self.start = start
+        self.gram, self.violation = gram, math.inf
+        if start is not None and gram is not None:
+            self.beta[:], self.scores[:] = start.beta, gram @ start.beta
+        self.residuals = problem.loss.targets - self.scores
+        self.stall = stall_test(problem, PATIENCE_PER_DUAL * self.beta.size + PATIENCE)
 
-    def run(self, gram: np.ndarray | None) -> Result[float]:
+    @stage
+    def run(self) -> Status:
         """Make steps until the termination test ends the run; without a matrix there is no time for any."""
-        if self.start is not None and gram is not None:
-            self.beta[:], self.scores[:] = self.start.beta, gram @ self.start.beta
-        stall = stall_test(self.problem, PATIENCE_PER_DUAL * self.beta.size + PATIENCE)
-        if gram is None:
-            status = self.check(stall, 0, can_move=False)
-            self.best.status = self.monitor.check_limits() or status or Status.STALLED
-        else:
-            self._make_steps(gram, stall)
-        return self.best
+        if self.gram is None:
+            status = self.check(self.stall, 0, can_move=False)
+            return self.monitor.check_limits() or status or Status.STALLED
+        return self._make_steps(self.gram)
 
-    def _make_steps(self, gram: np.ndarray, stall: StallTest) -> None:
+    def _make_steps(self, gram: np.ndarray) -> Status:
         problem, options, best, targets = self.problem, self.options, self.best, self.problem.loss.targets
-        residuals = targets - self.scores
-        duals = Duals(self.beta, residuals, self.lower, self.upper, problem.loss.epsilon)
-        violation, status = math.inf, None
-        while status is None:
-            goal = VIOLATION_FACTOR * min(violation, 2.0 * float(np.abs(targets).max())) if problem.hard else 0.0
+        # Not before: a checkpoint replaces the arrays.
+        duals = Duals(self.beta, self.residuals, self.lower, self.upper, problem.loss.epsilon)
+        while True:
+            goal = VIOLATION_FACTOR * min(self.violation, 2.0 * float(np.abs(targets).max())) if problem.hard else 0.0
             sets = WorkingSets(
                 size=WORKING_SET,
                 kept=KEPT,
@@ -106,8 +115,10 @@ class FullMatrixRun(SMOBase):
                 violation=max(self.rounding, goal),
                 gap=-1.0 if problem.hard else SAFETY * options.tol,
             )
-            n_steps, violation = ascend_working_sets(gram, duals, targets, sets)
+            n_steps, self.violation = ascend_working_sets(gram, duals, targets, sets)
             best.n_iter += n_steps
-            self.scores = targets - residuals
-            status = self.check(stall, best.n_iter, can_move=n_steps > 0)
-        best.status = status
+            self.scores = targets - self.residuals
+            status = self.check(self.stall, best.n_iter, can_move=n_steps > 0)
+            if status is not None:
+                return status
+            self.monitor.checkpoint(self)

@@ -44,11 +44,13 @@ def suited_solver(problem: LinearSVMProblem, options: LinearOptions) -> str:
     n_rows, n_columns = problem.points.n_rows, problem.points.n_columns
     if options.selection != "random":
         return "coordinate"
+    few = problem.points.entries_per_row * n_rows < FEW_ENTRIES
+    if few and problem.points.small_rows is not None:
+        return "newton"
     if problem.has_free_intercept and _nearly_parallel(problem.points):
         return "newton"
     if min(n_rows, n_columns) > LARGEST_DIRECT:
         return "both" if problem.points.entries_per_row > DENSE_SHARE * n_columns else "coordinate"
-    few = problem.points.entries_per_row * n_rows < FEW_ENTRIES
     return "newton" if few or n_rows >= ROWS_FOR_A_SAMPLE * n_columns else "both"
 
 

@@ -27,7 +27,7 @@ from maxmargin.loops.coordinate import (
 )
 from maxmargin.problems.best_intercept import best_intercept
 from maxmargin.problems.linear_svm import LinearSVMProblem
-from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest, Status, solver
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Positions, Result, StallTest, Status, solver, stage
 from maxmargin.solvers.core.hessian import fill_scores
 from maxmargin.solvers.linear.initial_point import initial_point
 from maxmargin.solvers.linear.options import LinearOptions
@@ -76,12 +76,20 @@ def solve(
     if start is not None:
         best.n_iter, best.history = start.n_iter, list(start.history)
     with np.errstate(over="ignore", invalid="ignore"), Threads(options.n_threads) as threads:
-        CoordinateRun(problem, options, monitor, best, MemoryEngine(problem, threads)).run()
+        best.status = CoordinateRun(problem, options, monitor, best, MemoryEngine(problem, threads)).run()
     return best
 
 
 class CoordinateRun:
     """The state of a run: per-row state, w and b, and the active rows."""
+
+    checkpointed = (
+        *("duals", "ascent.w", "ascent.b", "random", "shrinking_threshold", "summed_anew", "best", "stall", "pace"),
+        *("work", "checked_at", "epochs_since_centre", "n_epochs"),
+        Positions("order", "duals"),
+        Positions("n_active", "order"),
+    )
+    outcome = ("best",)
 
     def __init__(
         self,
@@ -112,52 +120,64 @@ class CoordinateRun:
         self.random = np.uint64(np.random.SeedSequence(options.seed).generate_state(1, np.uint64)[0] | np.uint64(1))
         self.shrinking_threshold = math.inf
         self.summed_anew = 0
-        engine.allocate("scores")
-
-    def run(self) -> None:
-        """Epochs until the gap is small, the run has stalled or is too slow, or a limit is reached."""
-        points, best = self.problem.points, self.best
-        entries = points.entries_per_row * points.n_rows + 1.0
-        work, checked_at, epochs_since_centre, n_epochs = 0.0, 0.0, 0, 0.0
+        # Entries read so far, and at the last measurement of the gap.
+        self.work, self.checked_at = 0.0, 0.0
+        self.epochs_since_centre, self.n_epochs = 0, 0.0
         # The gap is finite from the first epoch on: a larger dual value alone is no progress.
-        stall = StallTest(
+        self.stall = StallTest(
             PATIENCE,
             gap_factor=GAP_FACTOR,
             dual_factor=math.inf,
             gap_share=GAP_SHARE,
             halving_patience=HALVING_PATIENCE,
         )
-        pace = Pace(self.options.tol)
-        if not self.problem.loss.one_sided:
+        self.pace = Pace(options.tol)
+        engine.allocate("scores")
+
+    @property
+    def duals(self) -> np.ndarray:
+        """The signed duals of all rows."""
+        return self.ascent.state[:, DUAL]
+
+    @duals.setter
+    def duals(self, values: np.ndarray) -> None:
+        self.ascent.state[:, DUAL] = values
+
+    @stage
+    def run(self) -> Status:
+        """Epochs until the gap is small, the run has stalled or is too slow, or a limit is reached."""
+        points, best = self.problem.points, self.best
+        entries = points.entries_per_row * points.n_rows + 1.0
+        if not self.problem.loss.one_sided and self.work == 0.0:
             # w = 0 may have no loss at all, and would never be met again.
             self._update_incumbents()
             if self.monitor.check_termination(best, self.options, "epoch") is Status.SOLVED:
-                best.status = Status.SOLVED
-                return
+                return Status.SOLVED
         while True:
-            work += self.n_active * points.entries_per_row + 1.0
-            n_epochs += max(LEAST_SHARE, self.n_active / max(1, self.order.size))
+            self.work += self.n_active * points.entries_per_row + 1.0
+            self.n_epochs += max(LEAST_SHARE, self.n_active / max(1, self.order.size))
             limit, largest = self._epoch()
             best.n_iter += 1
-            epochs_since_centre += 1
-            interval = min(EPOCHS_PER_CHECK * entries, max(entries, SHARE_PER_CHECK * work))
+            self.epochs_since_centre += 1
+            interval = min(EPOCHS_PER_CHECK * entries, max(entries, SHARE_PER_CHECK * self.work))
             at_end = limit is not None or best.n_iter >= self.options.max_iter
-            if at_end or largest == 0.0 or work >= checked_at + interval:
-                checked_at = work
+            if at_end or largest == 0.0 or self.work >= self.checked_at + interval:
+                self.checked_at = self.work
                 self._update_incumbents()
-                stalled = stall.update(best, n_epochs)
-                stalled |= self.options.switch_on_slow_progress and pace.is_slow(work / entries, best.relative_gap)
+                stalled = self.stall.update(best, self.n_epochs)
+                if self.options.switch_on_slow_progress:
+                    stalled |= self.pace.is_slow(self.work / entries, best.relative_gap)
                 ended = self.monitor.check_termination(best, self.options, "epoch", stalled=stalled)
                 status = ended if ended is Status.SOLVED else limit or ended
                 if status is not None:
-                    best.status = status
-                    return
+                    return status
                 self.n_active = unshrink(
                     self.ascent, self.engine["scores"] + self.ascent.b[0], self.shrinking_threshold, self.order
                 )
-            if self.problem.has_free_intercept and (epochs_since_centre >= EPOCHS_PER_CENTRE or largest == 0.0):
-                epochs_since_centre = 0
+            if self.problem.has_free_intercept and (self.epochs_since_centre >= EPOCHS_PER_CENTRE or largest == 0.0):
+                self.epochs_since_centre = 0
                 self._move_centre(stuck=largest == 0.0)
+            self.monitor.checkpoint(self)
 
     def _move_centre(self, *, stuck: bool) -> None:
         """Proximal-point step on a free intercept; where no dual moves, take the intercept of the smallest loss."""
@@ -229,6 +249,8 @@ class CoordinateRun:
 
 class Pace:
     """Whether the gap shrinks fast enough for coordinate ascent to reach the goal before Newton steps would."""
+
+    checkpointed = ("_epochs", "_decades")
 
     def __init__(self, goal: float) -> None:
         self._goal = goal

@@ -15,7 +15,7 @@ import numpy as np
 
 from maxmargin.loops.crammer_singer import ClassCoefficients, ClassRows, Schedule, ascend, combine, row_work, total_loss
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
-from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest, Status, solver
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Result, StallTest, Status, solver, stage
 from maxmargin.solvers.core.result import SMALLEST_GAP
 from maxmargin.solvers.linear import crammer_singer_newton
 from maxmargin.solvers.linear.options import LinearOptions
@@ -96,12 +96,14 @@ def _ascend(
     run = _DualAscent(problem, options, monitor, start)
     if may_switch and options.solver == "auto" and crammer_singer_newton.is_possible(problem):
         run.most_work = STEPS_TO_SWITCH * crammer_singer_newton.work_of_step(problem)
-    run.run()
+    run.best.status = run.run()
     return run.best
 
 
 class _MeanCoefficients:
     """The mean of the coefficients at the ends of epochs, since it was last taken."""
+
+    checkpointed = ("_W", "_totals", "_intercepts", "count")
 
     def __init__(self, W: np.ndarray, centre: np.ndarray | None) -> None:
         self._W, self._centre = np.empty_like(W), centre
@@ -135,6 +137,12 @@ class _MeanCoefficients:
 class _DualAscent:
     """The state of a run: duals, their coefficients, means of the coefficients, and the incumbents."""
 
+    checkpointed = (
+        *("duals", "coefficients.W", "coefficients.totals", "coefficients.intercepts", "_means"),
+        *("_schedule.due", "_schedule.epochs", "_row_steps", "_steps_before", "_generator", "best", "stall"),
+    )
+    outcome = ("best",)
+
     def __init__(
         self, problem: CrammerSingerProblem, options: LinearOptions, monitor: Monitor, start: Result[np.ndarray] | None
     ) -> None:
@@ -166,26 +174,29 @@ class _DualAscent:
             self.best, self.best.status = start, Status.RUNNING
         else:
             self.best = Result(W.T, self.coefficients.intercepts.copy(), self.duals)
-
-    def run(self) -> None:
-        """Epochs, and measurements of the gap in between."""
-        self._update_incumbents()
         # The gap is finite from the start: a larger dual value alone is no progress.
         n_rows = self.examples.codes.size
-        stall = StallTest(
+        self.stall = StallTest(
             PATIENCE * n_rows,
             gap_factor=GAP_FACTOR,
             dual_factor=math.inf,
             gap_share=GAP_SHARE,
             halving_patience=HALVING_PATIENCE * n_rows,
         )
+
+    @stage
+    def run(self) -> Status:
+        """Epochs, and measurements of the gap in between; RUNNING where Newton steps are to go on."""
+        if self._means.count:
+            self._update_incumbents()
         while True:
-            stalled = stall.update(self.best, self._row_steps)
+            self.monitor.checkpoint(self)
+            stalled = self.stall.update(self.best, self._row_steps)
             status = self.monitor.check_termination(self.best, self.options, "epoch", stalled=stalled)
             if status is not None:
-                self.best.status = status
-            if status is not None or self._operations() >= self.most_work:
-                return
+                return status
+            if self._operations() >= self.most_work:
+                return Status.RUNNING
             finished = True
             while finished and not self._check_is_due():
                 finished = self._make_epoch()

@@ -24,7 +24,7 @@ from scipy.linalg import LinAlgError
 from maxmargin.data.blocks import row_blocks
 from maxmargin.engine import Threads
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
-from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver
+from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver, stage
 from maxmargin.solvers.core.cholesky import positive_inverse
 from maxmargin.solvers.core.hessian import BLAS_SPEEDUP, LARGEST_DIRECT
 from maxmargin.solvers.linear.newton import root_along
@@ -61,12 +61,15 @@ def solve(
     """Run from the incumbents of ``start``, which is continued, until the relative gap is at most ``tol``."""
     with Threads(1) as threads:
         run = _NewtonRun(problem, options, monitor, start, threads)
-        run.run()
+        run.best.status = run.run()
     return run.best
 
 
 class _NewtonRun:
     """The state of a run: the coefficients V of shape (d + 1, n_classes), scores z, proximal centres A and duals P."""
+
+    checkpointed = ("V", "z", "centers", "sigma", "best", "stall", "n_outer", "stalled")
+    outcome = ("best",)
 
     def __init__(
         self,
@@ -94,29 +97,28 @@ class _NewtonRun:
         self.z[problem.own] -= 1.0
         # A unit of scores then moves duals by their typical bound.
         self.sigma = float(np.median(self._bounds[self._counted]))
+        self.stall, self.n_outer, self.stalled = StallTest(PATIENCE, dual_factor=math.inf), 0, False
 
-    def run(self) -> None:
+    @stage
+    def run(self) -> Status:
         """Outer steps until the gap is small, the run has stalled, or a limit is reached."""
-        stall = StallTest(PATIENCE, dual_factor=math.inf)
-        n_outer, stalled = 0, False
         while True:
-            status = self.monitor.check_termination(self.best, self.options, "outer step", stalled=stalled)
+            self.monitor.checkpoint(self)
+            status = self.monitor.check_termination(self.best, self.options, "outer step", stalled=self.stalled)
             if status is not None:
-                break
+                return status
             try:
                 inner, P = self._minimise()
             except LinAlgError:
                 # The squares of the rows differ by more than float64 holds.
-                status = Status.STALLED
-                break
+                return Status.STALLED
             self.centers = P
-            n_outer += 1
+            self.n_outer += 1
             if inner < FEW_STEPS:
                 self.sigma *= GROWTH
             elif inner >= INNER_STEPS:
                 self.sigma *= 0.5
-            stalled = stall.update(self.best, n_outer)
-        self.best.status = status
+            self.stalled = self.stall.update(self.best, self.n_outer)
 
     def _minimise(self) -> tuple[int, np.ndarray]:
         """Newton steps on Phi; return their number, and the duals."""

@@ -10,6 +10,7 @@ Where the classes are not separable, the duals grow without bound, and their hul
 
 import math
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import qr
@@ -18,7 +19,7 @@ from maxmargin.data import Dataset, Points, as_dense, centred_and_scaled
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Threads
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
+from maxmargin.solvers.core import Monitor, Options, Result, Status, solver, stage
 from maxmargin.solvers.linear.initial_point import InitialPoint
 from maxmargin.solvers.linear.newton import NewtonRun, engine_at
 
@@ -62,7 +63,10 @@ def solve(
         best.n_iter = start.n_iter
         best.history = [(seconds, primal / square, dual / square) for seconds, primal, dual in start.history]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"), one_blas_thread():
-        beta = _solve_growing_parts(own, options, monitor, best) if start is None else start.beta / square
+        beta = None if start is None else start.beta / square
+        if start is None and WorkingSetRun.pays(own):
+            parts = WorkingSetRun(own, options, monitor, best)
+            best.status, beta = parts.run(), parts.beta
         if best.status is Status.RUNNING:
             _solve_whole(own, options, monitor, best, beta)
         # f(x) = w·(scale (x - centre)) + b
@@ -99,69 +103,92 @@ def _solve_whole(
     first = _initial_point(problem, start, 1.0 / (points.largest_norm or 1.0) ** 2)
     with Threads(options.n_threads) as threads:
         run = HardMarginRun(problem, options, monitor, first, best, threads)
-        run.run()
+        best.status = run.run()
         if best.status is Status.STALLED:
             run.polish()
     if np.isinf(best.primal):
         best.w, best.intercept = run.w, problem.best_margin(run.engine["scores"] - run.b)[1]
 
 
-def _solve_growing_parts(
-    problem: HardMarginProblem, options: Options, monitor: Monitor, best: Result[float]
-) -> np.ndarray | None:
+class WorkingSetRun:
     """Solve on a working set of rows, add the rows that violate y f >= 1, and so on.
 
-    Hulls of some rows that meet are proof enough, and hull points of some rows bound the margin of all. Returns duals
-    to start from where the working set becomes too large to pay: ``best`` is then as it was, and stalled.
+    Hulls of some rows that meet are proof enough, and hull points of some rows bound the margin of all.
+
+    Attributes
+    ----------
+    beta : ndarray of shape (n,) or None
+        The duals of the last working set.
     """
-    points, signs = problem.dataset.points, problem.dataset.signs
-    counted = np.flatnonzero(problem.counted)
-    size = FIRST_ROWS_PER_COLUMN * (points.n_columns + 1)
-    if counted.size < PARTS_TO_PAY * size:
-        return None
-    in_part = np.zeros(points.n_rows, dtype=bool)
-    for side in (1.0, -1.0):
-        own = counted[signs[counted] == side]
-        in_part[own[:: max(1, own.size * 2 // size)]] = True
-    beta: np.ndarray | None = None
-    inner = replace(options, tol=min(options.tol, ROUGH_GAP))
-    while np.count_nonzero(in_part) <= counted.size / 2:
-        rows = np.flatnonzero(in_part)
-        part = HardMarginProblem(Dataset(Points(points.matrix[rows]), signs[rows]), problem.fit_intercept)
-        found = _empty_point(part)
-        found.infeasibility_bound, found.n_iter = best.infeasibility_bound, best.n_iter
-        _solve_whole(part, inner, monitor.quiet(), found, None if beta is None else beta[rows])
-        beta = np.zeros(points.n_rows)
-        beta[rows] = found.beta
-        best.n_iter = found.n_iter
-        if found.dual > best.dual:
-            best.dual, best.beta = found.dual, beta
-        scores = points.scores(found.w)
-        margin, b = problem.best_margin(scores)
-        if margin > rounding_of_scores(points, found.w, b):
-            best.update_incumbent(value_of(found.w, margin), found.w / margin, b / margin)
-        elif math.isinf(best.primal):
-            best.w, best.intercept = found.w, b
-        reached = monitor.check_termination(best, options, "working set")
-        if reached is not None:
-            best.status = reached
-            return beta
-        if found.status not in (Status.SOLVED, Status.STALLED):
-            best.status = found.status
-            return beta
-        outside = signs * (scores + found.intercept) < 1.0 - VIOLATION
-        outside &= ~in_part & (problem.counted > 0.0)
-        if not outside.any():
-            if inner.tol <= FINEST_GAP:
-                break
-            # No row violates the solution of the working set: it only has to become more exact.
-            inner = replace(inner, tol=max(FINEST_GAP, min(options.tol, 0.1 * inner.tol)))
-        missing = np.flatnonzero(outside)
-        if missing.size > 2 * rows.size:
-            worst = np.argsort(signs[missing] * scores[missing], kind="stable")
-            missing = missing[worst[: 2 * rows.size]]
-        in_part[missing] = True
-    return beta
+
+    checkpointed = ("best", "in_part", "beta", "tol")
+    outcome = ("best", "beta")
+
+    def __init__(self, problem: HardMarginProblem, options: Options, monitor: Monitor, best: Result[float]) -> None:
+        self.problem, self.options, self.monitor, self.best = problem, options, monitor, best
+        points, signs = problem.dataset.points, problem.dataset.signs
+        counted = np.flatnonzero(problem.counted)
+        self.most_rows = counted.size / 2
+        self.in_part = np.zeros(points.n_rows, dtype=bool)
+        for side in (1.0, -1.0):
+            own = counted[signs[counted] == side]
+            self.in_part[own[:: max(1, own.size * 2 // self.first_size(problem))]] = True
+        self.beta: np.ndarray | None = None
+        # The gap to which the next working set is solved.
+        self.tol = min(options.tol, ROUGH_GAP)
+
+    @staticmethod
+    def first_size(problem: HardMarginProblem) -> int:
+        """Rows of the first working set."""
+        return FIRST_ROWS_PER_COLUMN * (problem.dataset.points.n_columns + 1)
+
+    @classmethod
+    def pays(cls, problem: HardMarginProblem) -> bool:
+        """Whether there are many more rows than in the first working set."""
+        return int(np.count_nonzero(problem.counted)) >= PARTS_TO_PAY * cls.first_size(problem)
+
+    @stage
+    def run(self) -> Status:
+        """Solve working sets until the goal or a limit is reached; RUNNING where they become too large to pay."""
+        problem, options, best = self.problem, self.options, self.best
+        points, signs = problem.dataset.points, problem.dataset.signs
+        while np.count_nonzero(self.in_part) <= self.most_rows:
+            self.monitor.checkpoint(self)
+            rows = np.flatnonzero(self.in_part)
+            part = HardMarginProblem(Dataset(Points(points.matrix[rows]), signs[rows]), problem.fit_intercept)
+            found = _empty_point(part)
+            found.infeasibility_bound, found.n_iter = best.infeasibility_bound, best.n_iter
+            start = None if self.beta is None else self.beta[rows]
+            _solve_whole(part, replace(options, tol=self.tol), self.monitor.quiet(), found, start)
+            self.beta = np.zeros(points.n_rows)
+            self.beta[rows] = found.beta
+            best.n_iter = found.n_iter
+            if found.dual > best.dual:
+                best.dual, best.beta = found.dual, self.beta
+            scores = points.scores(found.w)
+            margin, b = problem.best_margin(scores)
+            if margin > rounding_of_scores(points, found.w, b):
+                best.update_incumbent(value_of(found.w, margin), found.w / margin, b / margin)
+            elif math.isinf(best.primal):
+                best.w, best.intercept = found.w, b
+            reached = self.monitor.check_termination(best, options, "working set")
+            if reached is not None:
+                return reached
+            if found.status not in (Status.SOLVED, Status.STALLED):
+                return found.status
+            outside = signs * (scores + found.intercept) < 1.0 - VIOLATION
+            outside &= ~self.in_part & (problem.counted > 0.0)
+            if not outside.any():
+                if self.tol <= FINEST_GAP:
+                    break
+                # No row violates the solution of the working set: it only has to become more exact.
+                self.tol = max(FINEST_GAP, min(options.tol, 0.1 * self.tol))
+            missing = np.flatnonzero(outside)
+            if missing.size > 2 * rows.size:
+                worst = np.argsort(signs[missing] * scores[missing], kind="stable")
+                missing = missing[worst[: 2 * rows.size]]
+            self.in_part[missing] = True
+        return Status.RUNNING
 
 
 def _initial_point(problem: HardMarginProblem, start: np.ndarray | None, sigma: float) -> InitialPoint:
@@ -177,6 +204,8 @@ def _initial_point(problem: HardMarginProblem, start: np.ndarray | None, sigma: 
 
 class HardMarginRun(NewtonRun):
     """Newton steps at C = inf. The primal value is that of the margin at the best intercept."""
+
+    outcome: ClassVar[tuple[str, ...]] = ("best", "w", "b", "engine.scores")
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ vector machines", 2019; Yan, Li, "An efficient augmented Lagrangian method for s
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,7 +40,7 @@ from maxmargin.loops.newton import (
     mark_active,
 )
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
-from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver
+from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver, stage
 from maxmargin.solvers.core.hessian import fill_scores
 from maxmargin.solvers.linear import small_newton
 from maxmargin.solvers.linear.initial_point import InitialPoint, StartingPoint, initial_point
@@ -92,7 +93,7 @@ def solve(
                 first = replace(first, sigma=NEAR * first.sigma)
         else:
             coarse = replace(options, tol=max(options.tol, GAP_OF_SAMPLE))
-            found, width = solve_sample(sample, coarse, monitor.quiet())
+            found, width = solve_sample(sample, coarse, monitor.quiet(is_stage=True))
             first = initial_point_from_subsample(problem, found.w, found.intercept, width)
             best = Result(first.w, first.b, first.beta, n_iter=found.n_iter)
         if rows is not None:
@@ -124,7 +125,7 @@ def _run(
     with Threads(options.n_threads) as threads:
         engine = engine_at(problem, first, threads)
         run = NewtonRun(engine, options, monitor, first, best or Result(first.w, first.b, first.beta))
-        run.run()
+        run.best.status = run.run()
     return run
 
 
@@ -153,6 +154,12 @@ class NewtonRun:
         The incumbent.
     """
 
+    checkpointed: ClassVar[tuple[str, ...]] = (
+        *("w", "b", "sigma", "radius", "engine.scores", "engine.centers", "system.n_conjugate"),
+        *("best", "stall", "n_outer", "stalled"),
+    )
+    outcome: ClassVar[tuple[str, ...]] = ("best", "sigma")
+
     def __init__(
         self,
         engine: Engine[LinearSVMProblem],
@@ -169,6 +176,7 @@ class NewtonRun:
         self.w, self.b, self.sigma = first.w, first.b, max(first.sigma, SMALLEST_SIGMA)
         # The predicted range of the scores' changes in the next outer step.
         self.radius = math.inf
+        self.stall, self.n_outer, self.stalled = StallTest(PATIENCE, dual_factor=1.2), 0, False
         self.rho = problem.intercept_penalty if problem.has_intercept else 0.0
 
     @property
@@ -176,26 +184,29 @@ class NewtonRun:
         """About the distance from the margin, or from a residual of epsilon, up to which duals are free."""
         return self.problem.C / self.sigma
 
-    def run(self) -> None:
+    @stage
+    def run(self) -> Status:
         """Outer steps until the gap is small, the run has stalled, or a limit is reached."""
-        stall = StallTest(PATIENCE, dual_factor=1.2)
-        n_outer, stalled = 0, False
         while True:
-            inner, status = self._proximal_step(stalled=stalled)
+            inner, status = self._proximal_step(stalled=self.stalled)
             if status is not None:
-                self.best.status = status
-                return
-            n_outer += 1
-            stalled = stall.update(self.best, n_outer)
-            if inner is None:
-                continue
-            if stall.idle and stall.idle % STEPS_TO_REDUCE == 0:
-                self.sigma /= REDUCTION
-            elif inner < 15:
-                self.sigma *= self.growth(inner)
-            elif inner >= INNER_STEPS:
-                self.sigma *= 0.5
-            self.sigma = min(max(self.sigma, SMALLEST_SIGMA), 1.0 / SMALLEST_SIGMA)
+                return status
+            self.n_outer += 1
+            self.stalled = self.stall.update(self.best, self.n_outer)
+            self._adapt_sigma(inner)
+            self.monitor.checkpoint(self)
+
+    def _adapt_sigma(self, inner: int | None) -> None:
+        """Choose sigma after an outer step of so many Newton steps; None where it is to be repeated."""
+        if inner is None:
+            return
+        if self.stall.idle and self.stall.idle % STEPS_TO_REDUCE == 0:
+            self.sigma /= REDUCTION
+        elif inner < 15:
+            self.sigma *= self.growth(inner)
+        elif inner >= INNER_STEPS:
+            self.sigma *= 0.5
+        self.sigma = min(max(self.sigma, SMALLEST_SIGMA), 1.0 / SMALLEST_SIGMA)
 
     def growth(self, inner: int) -> float:  # noqa: ARG002
         """The factor on sigma after an outer step that took so few Newton steps."""

@@ -48,8 +48,8 @@ def solve(
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         first = _from_subsample(engine, task, options, monitor) if start is None else _continue(engine, start)
         run = NewtonRun(engine, options, monitor, first, start or Result(first.w, first.b, np.empty(0)))
-        run.run()
         best = run.best
+        best.status = run.run()
         engine.keep("kept")
         best.beta = engine["kept"]  # type: ignore[assignment]
         if not math.isfinite(best.primal):

@@ -28,6 +28,8 @@ from maxmargin.solvers.linear.initial_point import InitialPoint
 
 # Entries that the Newton steps of a call read, at most: a few milliseconds, after which limits are checked.
 ENTRIES_PER_CALL = 1 << 22
+# Outer steps of the first call: many a run ends with it.
+FIRST_OUTER_STEPS = 4.0
 
 
 def run(
@@ -44,7 +46,8 @@ def run(
     """
     state = _state_at(first, best)
     steps_per_call = max(1, ENTRIES_PER_CALL // max(1, rows.values.size))
-    n_before, n_outer, ended = best.n_iter, 1.0, LIMIT
+    n_before, ended = best.n_iter, LIMIT
+    n_outer = FIRST_OUTER_STEPS if monitor.on_step is None and monitor.max_time is None else 1.0
     while ended != STALLED:
         n_steps = min(state.values[STEPS] + steps_per_call, options.max_iter - n_before)
         ended = newton_steps(

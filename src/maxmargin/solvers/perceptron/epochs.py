@@ -3,14 +3,14 @@
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from maxmargin.data import Dataset, Points
 from maxmargin.loops.perceptron import Coefficients, Examples, criterion_sum
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, StallTest, Status, StepReport
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Positions, StallTest, Status, StepReport, stage
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
 from maxmargin.solvers.separability.separability_test import SeparabilityTest
 
@@ -69,6 +69,11 @@ class EpochRun:
 class LinearRun(EpochRun):
     """A run that changes coefficients in the space of the rows."""
 
+    checkpointed: ClassVar[Any] = (
+        *("coefficients.w", "coefficients.intercept", "coefficients.alpha", "_shuffler"),
+        Positions("order", "coefficients.alpha"),
+    )
+
     def __init__(self, problem: PerceptronProblem, options: EpochOptions, start: Start) -> None:
         super().__init__(problem.dataset, options, start)
         points = problem.dataset.points
@@ -97,15 +102,38 @@ class LinearRun(EpochRun):
         return Start(self.coefficients.w, float(self.coefficients.intercept[0]))
 
 
-class EpochHistory:
+class EpochRecord:
+    """The record of all epochs."""
+
+    epochs: list[Epoch]
+
+    @property
+    def table(self) -> list[tuple[float, ...]]:
+        """The record as numbers, as checkpoints keep it."""
+        return [
+            (one.updates, one.online_loss, one.rows_evaluated, math.nan if one.criterion is None else one.criterion)
+            for one in self.epochs
+        ]
+
+    @table.setter
+    def table(self, rows: list[tuple[float, ...]]) -> None:
+        self.epochs = [
+            Epoch(int(updates), loss, int(evaluated), None if math.isnan(criterion) else criterion)
+            for updates, loss, evaluated, criterion in rows
+        ]
+
+
+class EpochHistory(EpochRecord):
     """The record of all epochs, and the termination test after each of them.
 
     Without held-out rows a run has stalled once the online loss of ``n_iter_no_change`` epochs in a row was not smaller
     by ``tol`` a row than the best before; with them, once their accuracy was not greater by ``tol``.
     """
 
+    checkpointed = ("table", "_best", "_stall")
+
     def __init__(self, options: EpochOptions, monitor: Monitor, run: EpochRun) -> None:
-        self.epochs: list[Epoch] = []
+        self.epochs = []
         self._options = options
         self._monitor = monitor
         self._run = run
@@ -166,19 +194,40 @@ def run_epochs(
     run: EpochRun, options: EpochOptions, monitor: Monitor, test: SeparabilityTest | None = None
 ) -> PerceptronResult:
     """Run epochs until one has no update, or until the options, the monitor or the separability test end the run."""
-    history = EpochHistory(options, monitor, run)
-    held_out = None if options.held_out is None else HeldOutRows(run.dataset, options.held_out)
-    status = monitor.check_limits()
-    while status is None:
-        at_most = history.epochs_until_check()
-        if test is not None:
-            at_most = max(1, min(at_most, test.next_epoch - len(history.epochs)))
-        for epoch in run.epochs(monitor, at_most):
-            error = None if held_out is None else held_out.error(*run.result()[:2])
-            status = history.add(epoch, error)
-        if status is None and test is not None:
-            status = test.check(len(history.epochs), monitor)
-    return result_of(run, status, history.epochs, None if test is None else test.witness)
+    loop = EpochLoop(run, options, monitor, test)
+    status = loop.run()
+    return result_of(run, status, loop.history.epochs, None if test is None else test.witness)
+
+
+class EpochLoop:
+    """Epochs of a run, with the tests after each of them."""
+
+    checkpointed = ("epoch_run", "history", "test")
+    outcome = checkpointed
+
+    def __init__(
+        self, run: EpochRun, options: EpochOptions, monitor: Monitor, test: SeparabilityTest | None = None
+    ) -> None:
+        self.epoch_run, self.monitor, self.test = run, monitor, test
+        self.history = EpochHistory(options, monitor, run)
+        self.held_out = None if options.held_out is None else HeldOutRows(run.dataset, options.held_out)
+
+    @stage
+    def run(self) -> Status:
+        """Run epochs until there is a reason to stop."""
+        run, history, test = self.epoch_run, self.history, self.test
+        status = self.monitor.check_limits()
+        while status is None:
+            self.monitor.checkpoint(self)
+            at_most = history.epochs_until_check()
+            if test is not None:
+                at_most = max(1, min(at_most, test.next_epoch - len(history.epochs)))
+            for epoch in run.epochs(self.monitor, at_most):
+                error = None if self.held_out is None else self.held_out.error(*run.result()[:2])
+                status = history.add(epoch, error)
+            if status is None and test is not None:
+                status = test.check(len(history.epochs), self.monitor)
+        return status
 
 
 def result_of(

@@ -16,7 +16,7 @@ import numpy as np
 from maxmargin.loops.perceptron import kernel_block_epoch
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import refuse_unless_finite
-from maxmargin.solvers.core import Monitor, Result, solver
+from maxmargin.solvers.core import Monitor, Positions, Result, solver
 from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix
 from maxmargin.solvers.perceptron.epochs import Epoch, EpochRun, run_epochs
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start, start_of
@@ -70,6 +70,8 @@ def solve(
 
 class KernelRun(EpochRun):
     """A run that keeps the duals and the scores of all rows."""
+
+    checkpointed = ("alpha", "scores", "intercept_change", "_columns", "_shuffler", Positions("order", "alpha"))
 
     def __init__(self, problem: KernelPerceptronProblem, options: KernelOptions, start: Start) -> None:
         super().__init__(problem.dataset, options, start)

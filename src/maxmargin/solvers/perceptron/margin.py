@@ -22,7 +22,7 @@ import numpy as np
 
 from maxmargin.loops.perceptron import MarginViolations
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core import Monitor, Options, Status, solver
+from maxmargin.solvers.core import Monitor, Options, Positions, Status, solver, stage
 from maxmargin.solvers.perceptron.epochs import Epoch, EpochHistory, result_of
 from maxmargin.solvers.perceptron.online import OnlineRun
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
@@ -71,10 +71,11 @@ def solve(
     updates_per_round: list[int] = []
     while True:
         epochs_left = options.max_iter - len(epochs)
-        run = MarginRun(problem, replace(epoch_options, max_iter=epochs_left), guess, radius)
-        status, made = run.until_no_violation(monitor, smallest_guess if searching else 0.0)
-        epochs += made
-        updates_per_round.append(sum(epoch.updates for epoch in made))
+        run = MarginRun(problem, replace(epoch_options, max_iter=epochs_left), monitor, guess, radius)
+        ended = run.until_no_violation(smallest_guess if searching else 0.0)
+        status: Status | None = None if ended is Status.RUNNING else ended
+        epochs += run.history.epochs
+        updates_per_round.append(sum(epoch.updates for epoch in run.history.epochs))
         if status is None and (not searching or guess <= smallest_guess):
             status = Status.NOT_SEPARABLE
         status = status or monitor.check_work(len(epochs), options)
@@ -91,9 +92,11 @@ def solve(
 class MarginRun(OnlineRun):
     """One round: the margin perceptron from zero with one guess."""
 
-    def __init__(self, problem: PerceptronProblem, options: EpochOptions, guess: float, radius: float) -> None:
+    def __init__(
+        self, problem: PerceptronProblem, options: EpochOptions, monitor: Monitor, guess: float, radius: float
+    ) -> None:
         super().__init__(problem, options, Start())
-        self._options = options
+        self.monitor, self.history = monitor, EpochHistory(options, monitor, self)
         ratio = radius / guess if guess > 0.0 else 0.0
         # A product overflows to infinity, a power of Python's floats to an error.
         update_limit = math.ceil(min(12.0 * ratio * ratio, 2.0**62))
@@ -106,21 +109,32 @@ class MarginRun(OnlineRun):
         )
         self.rule = self.margin_rule
 
-    def until_no_violation(self, monitor: Monitor, smallest_guess: float) -> tuple[Status | None, list[Epoch]]:
-        """Run epochs until one has no violation; the status is None where the update limit was reached first."""
-        history = EpochHistory(self._options, monitor, self)
-        status = monitor.check_limits()
+    @property
+    def checkpointed(self) -> tuple[str | Positions, ...]:
+        """What the next epochs depend on."""
+        return (*super().checkpointed, "margin_rule.squared_length", "margin_rule.updates_left", "history")
+
+    @property
+    def outcome(self) -> tuple[str | Positions, ...]:
+        """What the next round, or the result, depends on."""
+        return self.checkpointed
+
+    @stage
+    def until_no_violation(self, smallest_guess: float) -> Status:
+        """Run epochs until one has no violation; RUNNING where the update limit was reached first."""
+        history = self.history
+        status = self.monitor.check_limits()
         while status is None:
-            for epoch in self.epochs(monitor, history.epochs_until_check()):
+            self.monitor.checkpoint(self)
+            for epoch in self.epochs(self.monitor, history.epochs_until_check()):
                 status = history.add(epoch)
             w, b = self.coefficients.w, self.coefficients.intercept[0]
             self.margin_rule.squared_length[0] = np.square(w).sum() + b**2
             if self.margin_rule.updates_left[0] < 0:
-                status = None
-                break
+                return Status.RUNNING
             if status is not Status.SOLVED and self.upper_bound() < smallest_guess:
                 status = Status.NOT_SEPARABLE
-        return status, history.epochs
+        return status
 
     def upper_bound(self) -> float:
         """||w||/(eta M): no hyperplane has a larger margin."""

@@ -15,7 +15,7 @@ import numpy as np
 from maxmargin.loops.perceptron import MarginViolations, Mistakes, NoAverage, RunningAverage, online_epochs
 from maxmargin.loops.screening import NoScreening, SafeScreening, start_safe_screening
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core import Monitor, Result, solver
+from maxmargin.solvers.core import Monitor, Positions, Result, solver
 from maxmargin.solvers.perceptron.epochs import Epoch, LinearRun, run_epochs, separability_test
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start, start_of
 
@@ -68,6 +68,32 @@ class OnlineRun(LinearRun):
         self._screening_gain = relative_length * min(1.0, relative_length)
         self._mean_excess = 0.0
 
+    @property
+    def checkpointed(self) -> tuple[str | Positions, ...]:
+        """What the next epochs depend on."""
+        averages = isinstance(self.average, RunningAverage)
+        sums = ("average.w", "average.intercept", "average.alpha", "average.seen") if averages else ()
+        return (*LinearRun.checkpointed, "seen", "_epochs_ahead", "_mean_excess", "screened", *sums)
+
+    @property
+    def screened(self) -> tuple[np.ndarray, ...] | None:
+        """What is known of the rows, where they are screened."""
+        screening = self.screening
+        if isinstance(screening, NoScreening):
+            return None
+        return screening.safe_until, screening.path, screening.length
+
+    @screened.setter
+    def screened(self, known: tuple[np.ndarray, ...] | None) -> None:
+        if known is None:
+            self.screening = NoScreening()
+            return
+        fresh = self._start_safe_screening()
+        arrays = fresh.safe_until, fresh.path, fresh.length
+        if len(known) != len(arrays) or any(np.shape(new) != old.shape for new, old in zip(known, arrays, strict=True)):
+            raise ValueError("the bounds of the rows have another length")
+        self.screening = fresh._replace(safe_until=known[0], path=known[1], length=known[2])
+
     def epoch(self, monitor: Monitor) -> Epoch:
         """Run through the rows once, updating at each violation."""
         updates, loss, evaluated, n_rows, cut_short = 0, 0.0, 0, 0, None
@@ -90,14 +116,14 @@ class OnlineRun(LinearRun):
         count = int(min(rows_in_a_call // max(1, self.order.size), self._epochs_ahead, at_most))
         if monitor.on_step is not None or self._record_criterion or count <= 1:
             self.shuffle()
-            self._epochs_ahead *= 2
+            self._epochs_ahead = min(2 * self._epochs_ahead, ROWS_PER_CALL_OVERHEAD)
             return [self.epoch(monitor)]
         orders = np.empty((count, self.order.size), dtype=self.order.dtype)
         for order in orders:
             self.shuffle()
             order[:] = self.order
         epochs = self._run_loop(orders)
-        self._epochs_ahead *= 2
+        self._epochs_ahead = min(2 * self._epochs_ahead, ROWS_PER_CALL_OVERHEAD)
         self._choose_screening(epochs[-1].updates, epochs[-1].rows_evaluated)
         return epochs
 

@@ -16,8 +16,8 @@ import math
 import numpy as np
 
 from maxmargin.problems import PerceptronProblem
-from maxmargin.solvers.core import Monitor, Status, StepReport, solver
-from maxmargin.solvers.perceptron.epochs import Epoch, counts_of
+from maxmargin.solvers.core import Monitor, Status, StepReport, solver, stage
+from maxmargin.solvers.perceptron.epochs import Epoch, EpochRecord, counts_of
 from maxmargin.solvers.perceptron.margin import MarginOptions, MarginResult
 from maxmargin.solvers.perceptron.result import Start
 
@@ -37,22 +37,10 @@ def solve(
 
     The run starts at the mean of the points, where the theorem holds.
     """
-    run = SmoothRun(problem)
-    guess = options.gamma
-    smallest = options.min_gamma * run.radius if guess is None else guess
-    epochs: list[Epoch] = []
-    status = monitor.check_limits()
-    while status is None:
-        epochs.append(run.epoch())
-        lower, upper = run.bracket()
-        ended = None
-        if lower >= MARGIN_SHARE * (upper if guess is None else guess) and lower > 0.0:
-            ended = Status.SOLVED
-        elif upper < smallest:
-            ended = Status.NOT_SEPARABLE
-        status = monitor.check(ended, len(epochs), options, run.report)
+    run = SmoothRun(problem, monitor)
+    status = run.run(options)
     w, intercept, alpha = run.result()
-    counts = counts_of(epochs) | {"n_updates": len(epochs)}
+    counts = counts_of(run.epochs) | {"n_updates": len(run.epochs)}
     return MarginResult(
         w=w,
         intercept=intercept,
@@ -60,17 +48,20 @@ def solve(
         status=status,
         criterion_per_pass=counts["online_loss_per_pass"],
         end=Start(w, intercept),
-        gamma_guess=run.bracket()[1] if guess is None else guess,
-        updates_per_round=(len(epochs),),
+        gamma_guess=run.bracket()[1] if options.gamma is None else options.gamma,
+        updates_per_round=(len(run.epochs),),
         **counts,
     )
 
 
-class SmoothRun:
+class SmoothRun(EpochRecord):
     """The vector v, the hull weights c, and the temperature."""
 
-    def __init__(self, problem: PerceptronProblem) -> None:
-        self.problem = problem
+    checkpointed = ("v", "weights", "mean", "scores", "temperature", "n_epochs", "table")
+    outcome = checkpointed
+
+    def __init__(self, problem: PerceptronProblem, monitor: Monitor) -> None:
+        self.problem, self.monitor, self.epochs = problem, monitor, []
         dataset = problem.dataset
         self.counted = np.ones(dataset.signs.size, dtype=bool)
         if dataset.weights is not None:
@@ -86,6 +77,24 @@ class SmoothRun:
         self.scores = self._scores(self.v)
         self.weights = self._answer()
         self.mean = self._combined(self.weights)
+
+    @stage
+    def run(self, options: MarginOptions) -> Status:
+        """Run epochs until the margin is reached, or no hyperplane can have it."""
+        guess = options.gamma
+        smallest = options.min_gamma * self.radius if guess is None else guess
+        status = self.monitor.check_limits()
+        while status is None:
+            self.monitor.checkpoint(self)
+            self.epochs.append(self.epoch())
+            lower, upper = self.bracket()
+            ended = None
+            if lower >= MARGIN_SHARE * (upper if guess is None else guess) and lower > 0.0:
+                ended = Status.SOLVED
+            elif upper < smallest:
+                ended = Status.NOT_SEPARABLE
+            status = self.monitor.check(ended, len(self.epochs), options, self.report)
+        return status
 
     def epoch(self) -> Epoch:
         """Move both sides once; the loss is that of the new v."""

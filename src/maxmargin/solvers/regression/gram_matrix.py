@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from maxmargin.data.blocks import BLOCK_ENTRIES, row_blocks
 from maxmargin.engine import Block, MemoryEngine
 from maxmargin.problems.squared_errors import SquaredErrors
+from maxmargin.solvers.core import Positions
 from maxmargin.solvers.core.cholesky import symmetric_product
 from maxmargin.solvers.core.hessian import combination, gram_matrix
 
@@ -102,6 +103,8 @@ class GramMatrix:
         Where it becomes true on the way, the products are undefined.
     """
 
+    checkpointed = (Positions("_members", "_position"), "values")
+
     def __init__(self, errors: SquaredErrors, stopped: Callable[[], bool]) -> None:
         self.errors, self.stopped = errors, stopped
         self._matrix = errors.points.factor
@@ -109,6 +112,18 @@ class GramMatrix:
         self._position = np.full(errors.points.n_columns, -1)
         self._members = np.empty(0, dtype=np.intp)
         self._values = np.empty((0, 0))
+
+    @property
+    def values(self) -> np.ndarray:
+        """The matrix of all columns that were asked for."""
+        return self._values
+
+    @values.setter
+    def values(self, values: np.ndarray) -> None:
+        if values.shape != (self._members.size,) * 2:
+            raise ValueError("the Gram matrix has another size than its columns")
+        self._values = values
+        self._position[self._members] = np.arange(self._members.size)
 
     def affordable(self, chosen: np.ndarray) -> bool:
         """Whether the Gram matrix of these columns costs less than it saves."""

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -70,6 +71,9 @@ class LogisticRun:
         The intercept of this problem.
     offset : ndarray of shape (d,), or None where it is zero
     """
+
+    checkpointed: ClassVar[tuple[str, ...]] = ("w", "b", "engine.scores", "best", "stall_tests")
+    outcome: ClassVar[tuple[str, ...]] = ("best",)
 
     # Steps in a row whose gap or objective is no smaller, after which the run has stalled.
     patience = 4

@@ -20,7 +20,7 @@ from maxmargin.data.blocks import row_blocks
 from maxmargin.data.points import squared_norms
 from maxmargin.engine import Threads
 from maxmargin.problems.logistic import LogisticProblem
-from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
+from maxmargin.solvers.core import Monitor, Options, Result, Status, solver, stage
 from maxmargin.solvers.core.hessian import fill_scores
 from maxmargin.solvers.regression import logistic_newton
 from maxmargin.solvers.regression.logistic import LogisticResult, LogisticRun, initial_result
@@ -78,6 +78,9 @@ def solve(
 class GradientRun(LogisticRun):
     """Steps along the negative gradient, all of the same size."""
 
+    checkpointed = (*LogisticRun.checkpointed, "separating_value")
+    outcome = ("best", "separating_value")
+
     # With a given step size the objective may rise for some steps before it falls again.
     patience = 20
     # On ill-conditioned data every step gains little: about the inverse of the condition number, as a share of the gap.
@@ -89,9 +92,11 @@ class GradientRun(LogisticRun):
     # The lowest objective of a separating iterate.
     separating_value = math.inf
 
+    @stage
     def run(self) -> Status:
         """Make steps until there is a reason to stop."""
         while True:
+            self.monitor.checkpoint(self)
             if self.minimises_intercept:
                 self.minimise_intercept()
             status = self.evaluate("step")

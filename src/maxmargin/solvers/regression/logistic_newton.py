@@ -8,7 +8,6 @@ initial point is the solution of a subsample.
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import count
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +17,7 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Block, Threads
 from maxmargin.loops.logistic import derivatives_along
 from maxmargin.problems.logistic import LogisticProblem
-from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
+from maxmargin.solvers.core import Monitor, Options, Result, Status, solver, stage
 from maxmargin.solvers.core.hessian import BLAS_SPEEDUP, LARGEST_DIRECT, HessianOperator, fill_scores
 from maxmargin.solvers.core.subsample import subsample_rows
 from maxmargin.solvers.regression.logistic import LogisticResult, LogisticRun, initial_result
@@ -60,7 +59,7 @@ def solve(
         sample = subsample(problem) if start is None else None
         if sample is not None:
             coarse = replace(options, tol=max(options.tol, SUBSAMPLE_TOL))
-            part = _run(sample, coarse, monitor.quiet(), initial_result(sample, None))
+            part = _run(sample, coarse, monitor.quiet(is_stage=True), initial_result(sample, None))
             n_steps = part.n_iter
             if part.status is not Status.SEPARABLE:
                 start = part
@@ -90,34 +89,38 @@ def _run(problem: LogisticProblem, options: Options, monitor: Monitor, best: Log
 class NewtonRun(LogisticRun):
     """Newton steps, each with a line search."""
 
-    # The largest change of a score in the last step.
-    largest_change = 0.0
+    checkpointed = (*LogisticRun.checkpointed, "n_steps", "step", "step_b", "largest_change")
 
+    # The last step, and the largest change of a score in it.
+    n_steps, step, step_b, largest_change = 0, np.empty(0), 0.0, 0.0
+
+    @stage
     def run(self) -> Status:
         """Make steps until there is a reason to stop."""
-        step, step_b = np.empty(0), 0.0
-        for n_steps in count():
+        while True:
+            self.monitor.checkpoint(self)
             self.minimise_intercept()
             status = self.evaluate("step")
-            if self._may_diverge(n_steps, status):
+            if self._may_diverge(status):
                 # Numbers as they were given are more often multiples of each other than centred ones.
-                step_b = self.centring.intercept_there(step, step_b)
-                self.best.separating = quasi_separation_near(self.original, step, step_b)
+                step_b = self.centring.intercept_there(self.step, self.step_b)
+                self.best.separating = quasi_separation_near(self.original, self.step, step_b)
                 if self.best.separating is None and status is not None and self.monitor.check_limits() is None:
                     self.best.separating = quasi_separation_by_linear_program(self.original)
                 status = status if self.best.separating is None else Status.SEPARABLE
             if status is not None:
                 return status
-            step, step_b = self._newton_step()
-            self._move(step, step_b)
+            self.step, self.step_b = self._newton_step()
+            self._move(self.step, self.step_b)
+            self.n_steps += 1
             self.best.n_iter += 1
-        raise AssertionError
 
-    def _may_diverge(self, n_steps: int, status: Status | None) -> bool:
+    def _may_diverge(self, status: Status | None) -> bool:
         """Whether iterates may diverge along a separating direction: the last step was large, or there were many."""
-        if self.problem.is_penalised or status is Status.SEPARABLE or n_steps == 0:
+        if self.problem.is_penalised or status is Status.SEPARABLE or self.n_steps == 0:
             return False
-        return (status is not None and self.largest_change > LARGE_CHANGE) or n_steps % STEPS_PER_SEPARATION_TEST == 0
+        at_end = status is not None and self.largest_change > LARGE_CHANGE
+        return at_end or self.n_steps % STEPS_PER_SEPARATION_TEST == 0
 
     def _newton_step(self) -> tuple[np.ndarray, float]:
         problem = self.problem

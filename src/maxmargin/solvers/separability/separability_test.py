@@ -44,6 +44,8 @@ class SeparabilityTest:
         Hull weights of the rows for which the hulls meet, once that was found.
     """
 
+    checkpointed = ("next_epoch", "witness")
+
     def __init__(self, dataset: Dataset, fit_intercept: bool) -> None:
         self._problem = HardMarginProblem(dataset, fit_intercept)
         points = dataset.points
