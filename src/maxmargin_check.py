@@ -29,7 +29,8 @@ ERROR = Fraction(1 << 6, 1 << BITS)  # of exp and log, whose size is below 800: 
 KERNEL_LIMIT = 4_000_000  # kernel values: about a minute
 CONTENT = {"sha256", "format", "version", "class", "parameters", "problem", "data", "attributes", "column_major"}
 OPTIONAL = {"preparation", "provenance"}
-UNKNOWN = {"multinomial", "logistic_penalized_intercept", "elastic_net"}  # problems that this program does not know
+# Problems that this program does not know.
+UNKNOWN = "multinomial logistic_penalized_intercept elastic_net positive_elastic_net positive_absolute_penalty".split()
 CHECKS = {"crammer_singer": "multiclass", "logistic": "logistic", "squared_error": "squared_errors"}
 CHECKS |= {"absolute_penalty": "squared_errors", "hard_margin": "margins", "margin": "margins", "perceptron": "margins"}
 COUNTS = "outside", "on_margin", "inside", "misclassified", "within_epsilon", "on_boundary", "beyond_epsilon"

@@ -9,6 +9,7 @@ from sklearn.datasets import load_iris
 from maxmargin import (
     SVR,
     BayesianRegression,
+    ElasticNet,
     Lasso,
     LinearSVR,
     Ridge,
@@ -28,6 +29,8 @@ REGRESSIONS = [
     Ridge(lam=0.3),
     Ridge(sigma2=2.0, tau2=3.0, fit_intercept=False),
     Lasso(lam=0.3),
+    Lasso(alpha=0.01, positive=True),
+    ElasticNet(alpha=0.01, l1_ratio=0.3),
     BayesianRegression(),
     BayesianRegression(fit_intercept=False),
 ]

@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 _HOME_OF = {
     "BayesianRegression": "estimators",
+    "ElasticNet": "estimators",
     "KernelPerceptron": "estimators",
     "Lasso": "estimators",
     "LinearSVC": "estimators",
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
         SVC,
         SVR,
         BayesianRegression,
+        ElasticNet,
         KernelPerceptron,
         Lasso,
         LinearSVC,

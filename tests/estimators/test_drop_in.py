@@ -66,3 +66,39 @@ def test_the_two_arguments_that_give_scikit_learns_linear_svc():
 def test_random_state_of_svc_changes_nothing():
     one, other = mm.SVC(random_state=0).fit(X, Y), mm.SVC(random_state=1).fit(X, Y)
     np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_are_those_of_libsvm_but_for_the_folds(n_classes, tmp_path):
+    points, labels = X[n_classes > Y][:, :2], Y[n_classes > Y]
+    with pytest.warns(FutureWarning, match="CalibratedClassifierCV"):
+        ours = mm.SVC(probability=True, random_state=0).fit(points, labels)
+    with pytest.warns(FutureWarning):
+        theirs = rivals.SVC(probability=True, random_state=0).fit(points, labels)
+    chances = ours.predict_proba(points)
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    np.testing.assert_allclose(chances, theirs.predict_proba(points), atol=0.12)
+    np.testing.assert_allclose(ours.predict_log_proba(points), np.log(chances))
+    mm.save(ours, tmp_path / "model", points, labels)
+    np.testing.assert_array_equal(mm.load(tmp_path / "model").predict_proba(points), chances)
+    assert not hasattr(mm.SVC().fit(points, labels), "predict_proba")
+
+
+def test_sparse_coefficients_predict_and_are_certified_like_dense_ones():
+    model = mm.LinearSVC().fit(X, Y)
+    scores = model.decision_function(X)
+    model.sparsify()
+    np.testing.assert_array_equal(model.decision_function(X), scores)
+    mm.certify(model, X, Y)
+    np.testing.assert_array_equal(model.densify().coef_, mm.LinearSVC().fit(X, Y).coef_)
+
+
+def test_names_that_change_nothing_and_names_that_are_refused():
+    values = X @ [1.0, -2.0, 0.5, 3.0]
+    plain = mm.Ridge(alpha=2.0).fit(X, values).coef_
+    np.testing.assert_array_equal(mm.Ridge(alpha=2.0, solver="cholesky", random_state=1).fit(X, values).coef_, plain)
+    shuffled = mm.Lasso(alpha=0.1, selection="random", random_state=3, tol=1e-10).fit(X, values)
+    np.testing.assert_allclose(shuffled.coef_, mm.Lasso(alpha=0.1, tol=1e-10).fit(X, values).coef_, atol=1e-6)
+    for model in (mm.Ridge(positive=True), mm.Perceptron(penalty="l2")):
+        with pytest.raises(ValueError, match=r"not (solved|available)"):
+            model.fit(X, np.minimum(Y, 1))

@@ -33,6 +33,7 @@ def test_agrees_with_scikit_learn_within_the_gap(C, fit_intercept):
     ours = LogisticRegression(C=C, fit_intercept=fit_intercept, tol=1e-9).fit(points, Y)
     theirs = Rival(C=C, fit_intercept=fit_intercept, tol=1e-10, max_iter=10**4).fit(points, Y)
     assert ours.status_ is Status.SOLVED
+    np.testing.assert_allclose(ours.coef_.sum(axis=0), 0.0, atol=1e-12)
     proof = ours.certificate_
     assert proof.dual <= objective(theirs, points, Y, C) * (1 + 1e-12)
     assert objective(ours, points, Y, C) <= proof.primal
@@ -119,3 +120,12 @@ def test_a_penalised_intercept_is_that_of_liblinear():
         LogisticRegression(solver="liblinear").fit(X, Y)
     with pytest.raises(ValueError, match="penalize_intercept=True"):
         LogisticRegression(intercept_scaling=2.0).fit(X, Y)
+
+
+def test_other_penalties_are_refused_by_what_to_write():
+    with pytest.raises(ValueError, match=r"write C=float\('inf'\)"):
+        LogisticRegression(penalty=None).fit(X, Y)
+    for parameters in ({"penalty": "l1"}, {"l1_ratio": 0.5}):
+        with pytest.raises(ValueError, match="Lasso or ElasticNet"):
+            LogisticRegression(**parameters).fit(X, Y)
+    assert LogisticRegression(penalty="l2", l1_ratio=0.0, dual=True).fit(X, Y).status_ is Status.SOLVED

@@ -20,7 +20,7 @@ X, y = load_diabetes(return_X_y=True)
         (lambda: mm.LinearSVC(max_itr=10), "did you mean 'max_iter'"),
         (lambda: mm.SVC(gama=1.0), "did you mean 'gamma'"),
         (lambda: mm.Ridge(lambda_=1.0), "did you mean 'lam'"),
-        (lambda: mm.Perceptron(wholly_unknown=1), "it has fit_intercept, rule"),
+        (lambda: mm.Perceptron(wholly_unknown=1), "it has penalty, alpha, l1_ratio"),
     ],
 )
 def test_unknown_and_unnamed_parameters(call, sentence):

@@ -16,6 +16,7 @@ MODELS = {
     "logistic-regression": "LogisticRegression",
     "ridge": "Ridge",
     "lasso": "Lasso",
+    "elastic-net": "ElasticNet",
     "bayesian-regression": "BayesianRegression",
 }
 # Name of a kernel, and its options.

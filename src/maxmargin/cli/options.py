@@ -53,8 +53,9 @@ class ModelOptions:
     epsilon: Annotated[float | None, typer.Option(help="linear-svr, svr: errors up to epsilon cost nothing.")] = None
     alpha: Annotated[
         float | None,
-        typer.Option(help="Regularisation strength of ridge and lasso, 1 by default; of lasso for every row."),
+        typer.Option(help="Penalty of ridge, lasso and elastic-net, 1 by default; of the last two for every row."),
     ] = None
+    l1_ratio: Annotated[float | None, typer.Option(help="elastic-net: the share of the 1-norm, 0.5 by default.")] = None
     lam: Annotated[float | None, typer.Option(help="The same for all rows together, as in the lecture.")] = None
     sigma2: Annotated[
         float | None, typer.Option(help="Variance of the noise; with --tau2 or --rate instead of --alpha.")

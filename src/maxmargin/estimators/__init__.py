@@ -2,6 +2,7 @@
 
 from maxmargin.estimators.bayesian_regression import BayesianRegression, PosteriorSample
 from maxmargin.estimators.certification import certify
+from maxmargin.estimators.elastic_net import ElasticNet
 from maxmargin.estimators.kernel_perceptron import KernelPerceptron
 from maxmargin.estimators.lasso import Lasso
 from maxmargin.estimators.linear_svc import LinearSVC
@@ -18,6 +19,7 @@ __all__ = [
     "SVC",
     "SVR",
     "BayesianRegression",
+    "ElasticNet",
     "KernelPerceptron",
     "Lasso",
     "LinearSVC",

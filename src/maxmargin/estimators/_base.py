@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 
 import joblib
 import numpy as np
+import scipy.sparse as sp
 import sklearn
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -30,6 +31,7 @@ from maxmargin.data import (
     LabelledPoints,
     Points,
     Tasks,
+    as_dense,
     validate_labels,
     validate_points,
     validate_targets,
@@ -610,6 +612,24 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
 class LinearClassifier(CertifiedClassifier):
     """Classifiers with a hyperplane for each task."""
 
+    def sparsify(self) -> Self:
+        """Make ``coef_`` a sparse matrix, which is smaller where most coefficients are zero; return the model."""
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Make ``coef_`` a dense array again; return the model."""
+        check_is_fitted(self)
+        self.coef_ = as_dense(self.coef_)
+        return self
+
+    def _as_fitted(self) -> Self:
+        model = super()._as_fitted()
+        if sp.issparse(getattr(model, "coef_", None)):
+            model.coef_ = as_dense(model.coef_)
+        return model
+
     coef_: np.ndarray
     intercept_: np.ndarray
     dual_coef_: np.ndarray
@@ -630,7 +650,7 @@ class LinearClassifier(CertifiedClassifier):
         if lies_elsewhere(X):
             n_tasks = self.coef_.shape[0]
             return self._in_partitions("decision_function", X, None if n_tasks == 1 else n_tasks)
-        scores = validate_points(self, X).scores(self.coef_.T) + self.intercept_
+        scores = validate_points(self, X).scores(as_dense(self.coef_).T) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def _attributes_so_far(self, labelled: LabelledPoints, results: Sequence[Any]) -> dict[str, Any]:

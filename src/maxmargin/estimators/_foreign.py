@@ -320,13 +320,17 @@ def _certify_lasso(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificat
     # scikit-learn divides the squared errors by twice the number, or total weight, of the rows.
     total = data.points.n_rows if data.weights is None else float(data.weights.sum())
     lam = float(getattr(model, "alpha_", getattr(model, "alpha", 0.0))) * total
+    ratio = float(getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 1.0)))
+    if ratio == 0.0:
+        _refuse(model, "l1_ratio=0 is the problem of Ridge with another alpha")
     coef, intercept = _hyperplanes(model)
     errors = SquaredErrors.of(data, bool(model.fit_intercept))
-    return measure_lasso_gap(LassoProblem(errors, lam), coef[0], float(intercept[0]))
+    problem = LassoProblem(errors, ratio * lam, (1.0 - ratio) * lam, bool(getattr(model, "positive", False)))
+    return measure_lasso_gap(problem, coef[0], float(intercept[0]))
 
 
 def _single_target(model: Any, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
-    if getattr(model, "positive", False):
+    if getattr(model, "positive", False) and hasattr(model, "solver"):
         _refuse(model, "positive=True is another problem")
     if np.ndim(model.coef_) == 2 and np.shape(model.coef_)[0] > 1:
         _refuse(model, "it has several targets; certify one model for each")
@@ -360,11 +364,12 @@ _CERTIFIERS: dict[str, Callable[[Any, Any, Any, Any], Certificate | PerClass]] =
     "RidgeCV": _certify_ridge,
     "LinearRegression": _certify_ridge,
     "Lasso": _certify_lasso,
+    "ElasticNet": _certify_lasso,
+    "ElasticNetCV": _certify_lasso,
     "LassoCV": _certify_lasso,
 }
 _NOT_COVERED = {
     "NuSVC": "its problem has nu in place of C; SVC is covered",
     "NuSVR": "its problem has nu in place of epsilon; SVR is covered",
     "OneClassSVM": "its problem has no labels",
-    "ElasticNet": "its penalty is neither that of Ridge nor that of Lasso",
 }

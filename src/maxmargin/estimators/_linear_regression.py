@@ -34,6 +34,7 @@ class LinearRegression(LinearRegressor):
     """Validation, prediction, attributes and reconciliation of linear regressions with squared errors."""
 
     fit_intercept: bool = True
+    copy_X: bool = True  # noqa: N815
     max_iter: int | None = None
     max_time: float | None = None
     verbose: int = 0
@@ -43,7 +44,7 @@ class LinearRegression(LinearRegressor):
     coef_: np.ndarray = field(init=False)
     intercept_: float = field(init=False)
 
-    # Nothing is random.
+    # Where it is no parameter, nothing is random.
     random_state = 0
 
     # The dual point, of which the certificate states the value.
@@ -51,6 +52,7 @@ class LinearRegression(LinearRegressor):
 
     _parameter_constraints: ClassVar[dict] = {
         "fit_intercept": ["boolean"],
+        "copy_X": ["boolean"],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "max_time": [Interval(Real, 0.0, None, closed="neither"), None],

@@ -5,7 +5,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.certificates.lasso_gap import LassoGap, measure_lasso_gap
 from maxmargin.data import TargetPoints
@@ -15,6 +15,7 @@ from maxmargin.estimators._parameters import estimator
 from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
 from maxmargin.solvers.core import Result
 from maxmargin.solvers.regression import lasso
+from maxmargin.solvers.regression.lasso import LassoOptions
 
 
 @estimator
@@ -37,6 +38,16 @@ class Lasso(LinearRegression):
     sigma2, rate : float, optional
         The variance of the errors and the rate of the prior, in place of ``lam``. Two of ``alpha``, ``lam`` and these
         are refused.
+    positive : bool, default=False
+        Whether no coefficient may be negative.
+    selection : {"cyclic", "random"}, default="cyclic"
+        The order of the coefficients in coordinate descent: in turn, or shuffled for every working set.
+    random_state : int, RandomState or None, default=None
+        The seed of the random order.
+    precompute : bool, default=False
+        Accepted as scikit-learn's: a Gram matrix is computed where it saves time.
+    copy_X : bool, default=True
+        Accepted as scikit-learn's: X is never changed.
     fit_intercept : bool, default=True
     tol : float, default=1e-4
         The relative duality gap at which to stop.
@@ -64,6 +75,10 @@ class Lasso(LinearRegression):
     certificate_ : LassoGap
         It also says how many columns are proven to have a coefficient of zero in every solution.
 
+    See Also
+    --------
+    ElasticNet : With a penalty on the squared norm, too.
+
     References
     ----------
     Tibshirani, "Regression shrinkage and selection via the lasso", 1996.
@@ -88,6 +103,10 @@ class Lasso(LinearRegression):
     lam: float | None = None
     sigma2: float | None = None
     rate: float | None = None
+    positive: bool = False
+    selection: str = "cyclic"
+    random_state: Any = None
+    precompute: bool = False
     tol: float = 1e-4
     warm_start: bool = False
 
@@ -100,6 +119,10 @@ class Lasso(LinearRegression):
         "lam": [Interval(Real, 0.0, None, closed="neither"), None],
         "sigma2": [Interval(Real, 0.0, None, closed="neither"), None],
         "rate": [Interval(Real, 0.0, None, closed="neither"), None],
+        "positive": ["boolean"],
+        "selection": [StrOptions({"cyclic", "random"})],
+        "random_state": ["random_state"],
+        "precompute": ["boolean"],
         "warm_start": ["boolean"],
     }
 
@@ -129,7 +152,17 @@ class Lasso(LinearRegression):
         self._penalty()
 
     def _problem(self, data: TargetPoints) -> LassoProblem:
-        return LassoProblem(SquaredErrors.of(data, self.fit_intercept), self._penalty())
+        errors = SquaredErrors.of(data, self.fit_intercept)
+        return LassoProblem(errors, self._penalty(), self._squared_penalty(), self.positive)
+
+    def _squared_penalty(self) -> float:
+        """The penalty on half the squared norm."""
+        return 0.0
+
+    def _options(self, tasks: Any) -> LassoOptions:
+        options = super()._options(tasks)
+        seed = options.seed if self.selection == "random" else None
+        return LassoOptions(options.tol, options.max_iter, options.seed, options.n_threads, shuffle_seed=seed)
 
     def _starts(self, tasks: Any) -> Sequence[Result[float] | None]:
         if not (self.warm_start and hasattr(self, "coef_")):

@@ -67,6 +67,12 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     ----------
     C : float, default=1.0
         The inverse regularisation strength, the factor on the losses. ``inf`` is the lecture's: no penalty.
+    penalty : {"l2"}, default="l2"
+        scikit-learn's others are refused by a sentence that says what to write: for None that is ``C=inf``.
+    l1_ratio : float, default=0.0
+        Accepted as scikit-learn's: 0 is the penalty above; another one is refused.
+    dual : bool, default=False
+        Accepted as scikit-learn's: every fit gives a primal and a dual solution.
     fit_intercept : bool, default=True
     penalize_intercept : bool, default=False
         Whether b has a penalty, too: (b/intercept_scaling)²/2, as LIBLINEAR's.
@@ -149,6 +155,9 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     """
 
     C: float = 1.0
+    penalty: str | None = "l2"
+    l1_ratio: float | None = 0.0
+    dual: bool = False
     fit_intercept: bool = True
     tol: float = 1e-4
     penalize_intercept: bool = False
@@ -166,6 +175,9 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
 
     _parameter_constraints: ClassVar[dict] = {
         "C": [Interval(Real, 0.0, None, closed="right")],
+        "penalty": [StrOptions({"l1", "l2", "elasticnet", "deprecated"}), None],
+        "l1_ratio": [Interval(Real, 0.0, 1.0, closed="both"), None],
+        "dual": ["boolean"],
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "penalize_intercept": ["boolean"],
@@ -259,6 +271,13 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if self.penalty is None:
+            raise ValueError("penalty=None is no penalty: write C=float('inf').")
+        if self.penalty in ("l1", "elasticnet") or (self.l1_ratio or 0.0) > 0.0:
+            raise ValueError(
+                f"penalty={self.penalty!r} with l1_ratio={self.l1_ratio!r} is not solved here: take penalty='l2' with "
+                "l1_ratio=0, or Lasso or ElasticNet on numbers."
+            )
         if self.step_size is not None and self.solver != "gradient":
             raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
         if self.intercept_scaling != 1.0 and not self._penalizes_intercept:

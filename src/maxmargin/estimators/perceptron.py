@@ -72,6 +72,10 @@ class Perceptron(LinearClassifier, OnlineClassifier):
 
     Parameters
     ----------
+    penalty : None
+        scikit-learn's other penalties are refused: no mistake bound holds with them.
+    alpha, l1_ratio : float
+        The numbers of these penalties, accepted as scikit-learn's.
     fit_intercept : bool, default=True
         Learn b, as the weight of a feature that is always 1.
     rule : {"online", "batch"}, default="online"
@@ -171,6 +175,9 @@ class Perceptron(LinearClassifier, OnlineClassifier):
     True
     """
 
+    penalty: None = None
+    alpha: float = 0.0001
+    l1_ratio: float = 0.15
     fit_intercept: bool = True
     rule: str = "online"
     eta0: float = 1.0
@@ -201,6 +208,9 @@ class Perceptron(LinearClassifier, OnlineClassifier):
         return UNCONFIRMED_ADVICE if self.tol is None else STALLED_ADVICE
 
     _parameter_constraints: ClassVar[dict] = {
+        "penalty": [StrOptions({"l1", "l2", "elasticnet"}), None],
+        "alpha": [Interval(Real, 0.0, None, closed="left")],
+        "l1_ratio": [Interval(Real, 0.0, 1.0, closed="both")],
         "fit_intercept": ["boolean"],
         "rule": [StrOptions(set(RULES))],
         "eta0": [Interval(Real, 1e-100, 1e100, closed="both")],
@@ -275,6 +285,11 @@ class Perceptron(LinearClassifier, OnlineClassifier):
         return self._partial_fit(X, y, classes, sample_weight)
 
     def _check_parameters(self) -> None:
+        if self.penalty is not None:
+            raise ValueError(
+                f"penalty={self.penalty!r} is not available: the mistake bounds are those of the perceptron without "
+                "one; take LinearSVC, or LogisticRegression."
+            )
         if self._average_since() is not None and self.rule != "online":
             raise ValueError(f"average={self.average!r} needs rule='online', got rule={self.rule!r}.")
 

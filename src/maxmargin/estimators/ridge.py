@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.data import TargetPoints
@@ -38,6 +38,14 @@ class Ridge(LinearRegression):
     sigma2, tau2 : float, optional
         The two variances, in place of ``alpha``. Two of ``alpha``, ``lam`` and these are refused.
     fit_intercept : bool, default=True
+    copy_X : bool, default=True
+        Accepted as scikit-learn's: X is never changed.
+    solver : {"auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}, default="auto"
+        scikit-learn's names are taken as "auto": the problem, its solution and the certificate are the same.
+    positive : bool, default=False
+        True is refused: ``ElasticNet(positive=True)`` with a small ``l1_ratio`` has coefficients that are not negative.
+    random_state : int, RandomState or None, default=None
+        Accepted for the sake of scikit-learn's solvers; nothing is random here.
     tol : float, default=1e-6
         The relative duality gap at which to stop. Only large sparse data are solved by iterations, for which this
         matters; all others are solved directly.
@@ -82,6 +90,9 @@ class Ridge(LinearRegression):
     lam: float | None = None
     sigma2: float | None = None
     tau2: float | None = None
+    solver: str = "auto"
+    positive: bool = False
+    random_state: Any = None
     tol: float = 1e-6
 
     _parameter_constraints: ClassVar[dict] = {
@@ -90,10 +101,18 @@ class Ridge(LinearRegression):
         "lam": [Interval(Real, 0.0, None, closed="left"), None],
         "sigma2": [Interval(Real, 0.0, None, closed="neither"), None],
         "tau2": [Interval(Real, 0.0, None, closed="neither"), None],
+        "solver": [StrOptions({"auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"})],
+        "positive": ["boolean"],
+        "random_state": ["random_state"],
     }
 
     def _check_parameters(self) -> None:
         self._penalty()
+        if self.positive:
+            raise ValueError(
+                "positive=True is not solved here: ElasticNet(positive=True), with a small l1_ratio, has coefficients "
+                "that are not negative."
+            )
 
     def _penalty(self) -> float:
         return penalty_given(self, "sigma2", "tau2", lambda sigma2, tau2: sigma2 / tau2)

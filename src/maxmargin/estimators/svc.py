@@ -8,17 +8,29 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, MarginBracket, PerClass, PerPair, measure_pair_gaps
 from maxmargin.data import ClassPairs, LabelledPoints, validate_points, validate_training_data
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.estimators._base import CertifiedClassifier, Solve, one_or_array, plain, refuse_other_rows
+from maxmargin.estimators._base import (
+    CertifiedClassifier,
+    Solve,
+    one_or_array,
+    plain,
+    refuse_other_rows,
+    seed_of,
+    warn_user,
+)
 from maxmargin.estimators._kernel_svm import KernelSVM
 from maxmargin.estimators._parameters import estimator
+from maxmargin.estimators._probabilities import couple, fit_sigmoid, pair_probabilities, scores_on_folds
 from maxmargin.problems.kernel_svm import NO_MARGIN
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.reconciliation import Goal
@@ -31,6 +43,12 @@ from maxmargin.solvers.kernel.one_vs_one import PairSolver
 SMALLEST_MARGIN = 2.0 * NO_MARGIN
 # The same where all phi(x) are zero.
 SMALLEST_POSITIVE = 1e-300
+
+
+def _has_probabilities(model: Any) -> bool:
+    if model.probability is True:
+        return True
+    raise AttributeError("predict_proba is not available when probability=False: set probability=True.")
 
 
 @estimator
@@ -87,8 +105,12 @@ class SVC(KernelSVM, CertifiedClassifier):
         it.
     verbose : int, default=0
         Whether a line is printed for every block of steps.
+    probability : bool, default=False
+        Whether ``predict_proba`` is there: Platt's sigmoids, fitted to the scores of models of five folds, coupled over
+        the pairs of classes, as LIBSVM's. It takes five more fits, and its argmax may differ from ``predict``.
+        scikit-learn has deprecated it: ``CalibratedClassifierCV(SVC(), ensemble=False)`` is the better way.
     random_state : int, RandomState or None, default=None
-        Accepted as scikit-learn's; nothing is random here.
+        The seed of these folds; nothing else is random.
 
     Attributes
     ----------
@@ -103,6 +125,8 @@ class SVC(KernelSVM, CertifiedClassifier):
     intercept_ : ndarray of shape (n_pairs,)
     classes_ : ndarray of shape (n_classes,)
     class_weight_ : ndarray of shape (n_classes,)
+    probA_, probB_ : ndarray of shape (n_pairs,), with ``probability=True``
+        P(first class of a pair | f) = 1/(1 + exp(probA f + probB)); of two classes, f is that of the second.
     margin_ : float, or ndarray of shape (n_pairs,)
         1/||w|| in feature space, from the certificate's dual value sum_i alpha_i - ||w||²/2; for C = inf, the margin
         that is proven. Not defined, an AttributeError, where the kernel may be indefinite.
@@ -148,6 +172,7 @@ class SVC(KernelSVM, CertifiedClassifier):
     class_weight: Any = None
     decision_function_shape: str = "ovr"
     break_ties: bool = False
+    probability: Any = False
     random_state: Any = None
 
     _balances_rows = True
@@ -157,13 +182,19 @@ class SVC(KernelSVM, CertifiedClassifier):
         "points apart, for example a larger gamma."
     )
     _prediction_parameters = ("decision_function_shape", "break_ties")
-    _private_attributes: ClassVar[tuple[str, ...]] = (*KernelSVM._private_attributes, "_n_support", "_vote_order")
+    _private_attributes: ClassVar[tuple[str, ...]] = (
+        *KernelSVM._private_attributes,
+        "_n_support",
+        "_vote_order",
+        "_sigmoids",
+    )
 
     _parameter_constraints: ClassVar[dict] = {
         **KernelSVM._parameter_constraints,
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
+        "probability": ["boolean", StrOptions({"deprecated"})],
         "random_state": ["random_state"],
     }
 
@@ -171,6 +202,53 @@ class SVC(KernelSVM, CertifiedClassifier):
         super()._check_parameters()
         if math.isinf(self.C) and self.kernel == "sigmoid":
             raise ValueError("C=inf, the hard margin, needs a feature space; kernel='sigmoid' has none: use C < inf.")
+
+    @property
+    def probA_(self) -> np.ndarray:  # noqa: N802
+        """The slopes of the sigmoids."""
+        check_is_fitted(self, "_sigmoids")
+        return self._sigmoids[0]
+
+    @property
+    def probB_(self) -> np.ndarray:  # noqa: N802
+        """The offsets of the sigmoids."""
+        check_is_fitted(self, "_sigmoids")
+        return self._sigmoids[1]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Compute the probabilities of the classes by Platt's sigmoids.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_sigmoids"):
+            raise NotFittedError("predict_proba needs a fit with probability=True; this model was fitted without.")
+        pairs = pair_probabilities(self._pair_scores(X), *self._sigmoids)
+        if len(self.classes_) == 2:
+            # Of only two classes, the second is the positive one.
+            return np.column_stack([1.0 - pairs[:, 0], pairs[:, 0]])
+        return couple(pairs, len(self.classes_))
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Compute the logarithms of the probabilities.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+        """
+        return np.log(self.predict_proba(X))
 
     @property
     def n_support_(self) -> np.ndarray:
@@ -307,6 +385,45 @@ class SVC(KernelSVM, CertifiedClassifier):
         per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
         self.class_weight_ = np.asarray(per_class, dtype=np.float64)
         self.n_iter_ = np.array([result.n_iter for result in results], dtype=np.int32)
+
+    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Result[Any]]) -> None:
+        super()._finish(tasks, problems, results)
+        if self.probability is True:
+            self._fit_sigmoids(tasks)
+
+    def _fit_sigmoids(self, tasks: Any) -> None:
+        """Fit a sigmoid for every pair of classes to the scores of models that did not see the rows."""
+        warn_user(
+            "SVC: probability=True is deprecated in scikit-learn: CalibratedClassifierCV(SVC(), ensemble=False) is the "
+            "better way.",
+            FutureWarning,
+        )
+        labels, matrix, weights = tasks.labels(), tasks.points.matrix, tasks.weights
+        fold = clone(self).set_params(probability=False, class_weight=None)
+        gram = self._kernel is None
+
+        def rows_of(rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
+            chosen = matrix[rows]
+            return chosen if columns is None else np.ascontiguousarray(chosen[:, columns])
+
+        used: dict[str, np.ndarray] = {}
+
+        def fit(rows: np.ndarray) -> Any:
+            used["columns"] = rows
+            part = rows_of(rows, rows if gram else None)
+            return fold.fit(part, labels[rows], None if weights is None else weights[rows])
+
+        def to_score(rows: np.ndarray) -> Any:
+            return rows_of(rows, used["columns"] if gram else None)
+
+        scores = scores_on_folds(fit, labels, to_score, seed_of(self.random_state))
+        counts, codes = np.ones(labels.size) if weights is None else weights, tasks.labelled.codes
+        found = []
+        for k, (first, second) in enumerate(tasks.pairs):
+            rows = np.flatnonzero((codes == first) | (codes == second))
+            positive = codes[rows] == (second if tasks.n_tasks == 1 else first)
+            found.append(fit_sigmoid(scores[rows, k], positive, counts[rows]))
+        self._sigmoids = np.array(found).T.copy()
 
     def _set_duals(self, pairs: ClassPairs, betas: Sequence[np.ndarray]) -> None:
         """Arrange the duals of all pairs by class, as scikit-learn does."""

@@ -35,6 +35,8 @@ def problem_of(model: Any) -> dict[str, Any]:
     numbers = {"loss": loss or model.loss, **{name: NUMBERS[name](model) for name in names}}
     if numbers.get("C") == math.inf and loss != "logistic":
         numbers["loss"] = "hard_margin"
+    elif getattr(model, "positive", False):
+        numbers["loss"] = f"positive_{loss}"
     elif loss == "logistic" and model._is_joint() and len(model.classes_) > 2:
         numbers["loss"] = "multinomial"
     elif loss == "logistic" and model._penalizes_intercept:
@@ -54,6 +56,7 @@ NUMBERS: dict[str, Callable[[Any], Any]] = {
     "intercept_penalty": lambda model: model._intercept_penalty,
     "kernel": lambda model: kernel_numbers(model._kernel),
     "lam": lambda model: model._penalty() if hasattr(model, "_penalty") else 0.0,
+    "squared_penalty": lambda model: model._squared_penalty(),
     "normalize": lambda model: bool(model.normalize),
     "rule": lambda model: getattr(model, "rule", "online"),
     "step": lambda model: float(model.eta0),
@@ -68,6 +71,7 @@ PROBLEMS: dict[str, tuple[str | None, *tuple[str, ...]]] = {
     "Ridge": ("squared_error", "lam", "intercept"),
     "BayesianRegression": ("squared_error", "lam", "intercept"),
     "Lasso": ("absolute_penalty", "lam", "intercept"),
+    "ElasticNet": ("elastic_net", "lam", "squared_penalty", "intercept"),
     "Perceptron": ("perceptron", "rule", "step", "normalize", "intercept"),
     "MarginPerceptron": ("margin", "normalize", "intercept"),
     "KernelPerceptron": ("perceptron", "rule", "step", "intercept", "kernel"),

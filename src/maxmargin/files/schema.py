@@ -31,6 +31,7 @@ from maxmargin.estimators import (
     SVC,
     SVR,
     BayesianRegression,
+    ElasticNet,
     KernelPerceptron,
     Lasso,
     LinearSVC,
@@ -197,6 +198,14 @@ def _end(*kinds: type, per_pair: bool = False, joint: type | None = None) -> dic
     }
 
 
+LASSO: Attributes = {
+    **LINEAR_REGRESSION,
+    "_total_weight": Numbers(finite=True, at_least=0.0, optional=True),
+    **OBJECTIVE,
+    **_end(LassoGap),
+}
+
+
 @dataclass(frozen=True)
 class Entry:
     """An estimator's class and attributes.
@@ -317,6 +326,7 @@ _ENTRIES = (
             "_duals": Array(shape=("n_classes - 1", "n_support")),
             "_vote_order": Indices(shape=("n_classes",), below="n_classes", optional=True),
             "intercept_": Array(shape=("n_pairs",)),
+            "_sigmoids": Array(shape=(2, "n_pairs"), optional=True),
             "class_weight_": Array(shape=("n_classes",), optional=True),
             **_end(ClassificationGap, MarginBracket, per_pair=True),
         },
@@ -332,15 +342,8 @@ _ENTRIES = (
         },
     ),
     Entry(Ridge, {**LINEAR_REGRESSION, **OBJECTIVE, **_end(RidgeGap)}),
-    Entry(
-        Lasso,
-        {
-            **LINEAR_REGRESSION,
-            "_total_weight": Numbers(finite=True, at_least=0.0, optional=True),
-            **OBJECTIVE,
-            **_end(LassoGap),
-        },
-    ),
+    Entry(Lasso, LASSO),
+    Entry(ElasticNet, LASSO),
     Entry(
         BayesianRegression,
         {

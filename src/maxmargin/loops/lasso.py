@@ -26,6 +26,8 @@ class Descent(NamedTuple):
     curvatures : sum_i m_i (x_ij - mean)² of every column
     means, totals : the mean of every column, and sum_i m_i x_ij; zeros where the columns are centred
     lam : the penalty on the 1-norm
+    ridge : that on half the squared norm, which the curvatures contain
+    positive : whether no coefficient may be negative
     """
 
     beta: np.ndarray
@@ -35,14 +37,16 @@ class Descent(NamedTuple):
     means: np.ndarray
     totals: np.ndarray
     lam: float
+    ridge: float
+    positive: bool
 
 
 @inlined
-def best_coefficient(derivative, curvature, lam):
-    """The minimiser of curvature/2 b² - derivative b + lam |b|."""
+def best_coefficient(derivative, curvature, lam, positive):
+    """The minimiser of curvature/2 b² - derivative b + lam |b|, among b >= 0 where ``positive``."""
     if derivative > lam:
         return (derivative - lam) / curvature
-    if derivative < -lam:
+    if derivative < -lam and not positive:
         return (derivative + lam) / curvature
     return 0.0
 
@@ -57,8 +61,8 @@ def descend(columns, descent, order, first, last):
         curvature = descent.curvatures[j]
         if curvature <= 0.0:
             continue
-        derivative = dot(columns, j, residuals) + drift[0] * descent.totals[j]
-        best = best_coefficient(derivative + curvature * beta[j], curvature, descent.lam)
+        derivative = dot(columns, j, residuals) + drift[0] * descent.totals[j] - descent.ridge * beta[j]
+        best = best_coefficient(derivative + curvature * beta[j], curvature, descent.lam, descent.positive)
         change = best - beta[j]
         if change != 0.0:
             add_scaled(columns, j, -change, residuals)
@@ -69,7 +73,7 @@ def descend(columns, descent, order, first, last):
 
 
 @jit
-def descend_with_gram(gram, gradient, beta, lam, n_epochs):
+def descend_with_gram(gram, gradient, beta, lam, positive, n_epochs):
     """Make epochs over all columns, given x_j·x_k of all pairs and x_j·r of every column, which is updated."""
     for _ in range(n_epochs):
         changed = False
@@ -77,7 +81,7 @@ def descend_with_gram(gram, gradient, beta, lam, n_epochs):
             curvature = gram[j, j]
             if curvature <= 0.0:
                 continue
-            best = best_coefficient(gradient[j] + curvature * beta[j], curvature, lam)
+            best = best_coefficient(gradient[j] + curvature * beta[j], curvature, lam, positive)
             change = best - beta[j]
             if change != 0.0:
                 changed = True

@@ -125,15 +125,25 @@ class RidgeProblem:
 
 @dataclass(frozen=True)
 class LassoProblem:
-    r"""The lasso: half the squared errors, with the penalty lambda on the 1-norm of w.
+    r"""The lasso and the elastic net: half the squared errors, with penalties on the 1-norm and the squared norm of w.
 
-    .. math:: \min_{w, b} \tfrac12 \sum_i m_i (y_i - w \cdot x_i - b)^2 + \lambda \lVert w \rVert_1
+    .. math:: \min_{w, b} \tfrac12 \sum_i m_i (y_i - w \cdot x_i - b)^2
+              + \lambda \lVert w \rVert_1 + \tfrac{\rho}{2} \lVert w \rVert^2
 
     with its dual, over alpha with sum alpha_i = 0 where there is an intercept,
 
     .. math:: \max_\alpha \alpha \cdot y - \tfrac12 \sum_i \alpha_i^2 / m_i
-              \quad\text{where}\quad \lvert (X^T \alpha)_j \rvert \le \lambda
+              - \frac{1}{2 \rho} \sum_j \max(0, \lvert (X^T \alpha)_j \rvert - \lambda)^2
+
+    where for rho = 0, the lasso, the last sum is the constraint that every one of its terms is zero. With ``positive``
+    no coefficient is negative, and the absolute value of the product is the product itself.
     """
 
     errors: SquaredErrors
     lam: float
+    ridge: float = 0.0
+    positive: bool = False
+
+    def sizes(self, products: np.ndarray) -> np.ndarray:
+        """What of the products may not exceed lambda: their absolute values, or themselves with ``positive``."""
+        return products if self.positive else np.abs(products)

@@ -1,6 +1,6 @@
-"""The lasso by coordinate descent on working sets.
+"""The lasso and the elastic net by coordinate descent on working sets.
 
-    minimise 1/2 sum_i m_i (y_i - w·x_i - b)² + lam ||w||_1
+    minimise 1/2 sum_i m_i (y_i - w·x_i - b)² + lam ||w||_1 + ridge/2 ||w||²
 
 A round computes the gap, screens out columns whose coefficients are zero in every solution (Ndiaye, Fercoq, Gramfort,
 Salmon, "Gap safe screening rules for sparsity enforcing penalties", 2017), and solves the problem of a working set of
@@ -10,6 +10,7 @@ residuals computed from the coefficients.
 """
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +20,7 @@ import scipy.sparse as sp
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.rows import Rows, rows_of
 from maxmargin.loops.lasso import Descent, descend, descend_with_gram
-from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
+from maxmargin.problems.squared_errors import LassoProblem
 from maxmargin.solvers.core import (
     ENTRIES_PER_CALL,
     Monitor,
@@ -59,6 +60,8 @@ EPOCHS_OF_NONZEROS = 10
 CONTINUATION_BELOW, CONTINUATION_FACTOR = 0.05, 2.0
 # The precision of a working set's solution, as a share of the gap that is required.
 WORKING_SET_PRECISION = 0.1
+# Newton steps for the factor of the dual point: every one settles which columns count.
+MAX_SHARE_STEPS = 50
 # Rounds without progress after which the run has stalled; one that solves the problem of the last working set again
 # counts for so many.
 PATIENCE, SAME_SET = 30, 6
@@ -66,14 +69,27 @@ PATIENCE, SAME_SET = 30, 6
 GAP_FACTOR, GAP_SHARE = 0.999, 1e-3
 
 
+@dataclass(frozen=True)
+class LassoOptions(Options):
+    """Options of the lasso.
+
+    Attributes
+    ----------
+    shuffle_seed : int or None
+        The seed of the order of the coefficients in a working set; None for the order of the columns.
+    """
+
+    shuffle_seed: int | None = None
+
+
 @solver()
 def solve(
-    problem: LassoProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
+    problem: LassoProblem, options: LassoOptions, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
     """Make rounds until the relative gap is at most ``tol``, from the coefficients of ``start`` or by continuation."""
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         penalties = [*(continuation(problem) if start is None else []), problem.lam]
-        run = LassoRun(problem.errors, options, monitor, penalties, None if start is None else start.w)
+        run = LassoRun(problem, options, monitor, penalties, None if start is None else start.w)
         run.best.status = run.run()
         return run.best
 
@@ -103,7 +119,7 @@ class LassoRun:
     """
 
     checkpointed = (
-        *("w", "best", "gram", "size", "last_gap", "n_rounds", "stall"),
+        *("w", "best", "gram", "size", "last_gap", "n_rounds", "stall", "shuffler"),
         Positions("n_solved", "last"),
         Positions("alive", "w"),
         Positions("last_chosen", "w"),
@@ -112,14 +128,17 @@ class LassoRun:
 
     def __init__(
         self,
-        errors: SquaredErrors,
-        options: Options,
+        problem: LassoProblem,
+        options: LassoOptions,
         monitor: Monitor,
         penalties: list[float],
         start: np.ndarray | None = None,
     ) -> None:
+        errors, self.problem, self.ridge = problem.errors, problem, problem.ridge
         self.centring, self.errors, self.options, self.monitor = errors.centring, errors.centred, options, monitor
         self.w = np.zeros(errors.points.n_columns) if start is None else start.astype(np.float64)
+        if problem.positive:
+            np.maximum(self.w, 0.0, out=self.w)
         self.best = Result(self.w, 0.0, np.zeros(0))
         self.targets = self.errors.targets - self.errors.target_mean
         self.curvatures = self.errors.squared_deviations
@@ -137,6 +156,10 @@ class LassoRun:
     def distinct_columns(self) -> np.ndarray:
         """The columns that vary, without duplicates, whose coefficients are added to those of the originals."""
         varying = self.curvatures > NO_DEVIATION * self.errors.squares_of_columns
+        if self.ridge > 0.0 or self.problem.positive:
+            # The squared norm is smaller where duplicates share a coefficient, and signs may not be turned.
+            self.w[~varying] = 0.0
+            return np.flatnonzero(varying)
         copies = duplicates_among(self.errors, np.flatnonzero(varying))
         np.add.at(self.w, copies.originals, copies.signs * self.w[copies.columns])
         varying[copies.columns] = False
@@ -182,6 +205,10 @@ class LassoRun:
             with_gram = self.best.n_iter >= self.rounds_without_gram and self.gram.affordable(chosen)
             self.n_rounds += SAME_SET if with_gram and np.array_equal(chosen, self.last_chosen) else 1
             self.last_gap, self.last_chosen = min(gap, self.last_gap), chosen
+            if self.options.shuffle_seed is not None:
+                # The order depends on the round alone, so that a resumed run has the same one.
+                seeds = [self.options.shuffle_seed, self.best.n_iter]
+                chosen = np.random.default_rng(seeds).permutation(chosen)
             if with_gram:
                 self.solve_with_gram(chosen)
             elif chosen.size:
@@ -195,14 +222,17 @@ class LassoRun:
         b = errors.mean(residuals)
         self.residuals = residuals - b
         duals = errors.weighted(self.residuals)
-        self.gradient = errors.points.combination(duals)
+        self.products = errors.points.combination(duals)
+        self.gradient = self.products - self.ridge * self.w
         squares = float(duals @ self.residuals)
         self.primal = 0.5 * squares + self.lam * float(np.abs(self.w).sum())
-        gain, largest = float(duals @ self.targets), float(np.abs(self.gradient).max(initial=0.0))
-        # Squares may underflow where the products do not.
-        share = gain / squares if gain > 0.0 and squares > 0.0 else 0.0
-        self.share = min(share, self.lam / largest) if largest > 0.0 else share
+        self.primal += 0.5 * self.ridge * float(self.w @ self.w)
+        gain = float(duals @ self.targets)
+        self.share = best_share(gain, squares, self.problem.sizes(self.products), self.lam, self.ridge)
         self.dual = max(0.0, self.share * gain - 0.5 * self.share * self.share * squares)
+        if self.ridge > 0.0:
+            excess = np.maximum(0.0, self.share * self.problem.sizes(self.products) - self.lam)
+            self.dual = max(0.0, self.dual - 0.5 * float(excess @ excess) / self.ridge)
         # The certificate is computed from the same residuals, so that the dual value has to be theirs, too.
         if self.primal <= best.primal or self.primal - self.dual < best.primal - best.dual:
             best.w, best.beta = self.w.copy(), self.share * duals
@@ -212,7 +242,8 @@ class LassoRun:
     def screen(self) -> None:
         """Screen out columns whose coefficients are zero in every solution: no dual in the gap's ball reaches lam."""
         radius = math.sqrt(2.0 * max(0.0, self.primal - self.dual))
-        largest = self.share * np.abs(self.gradient[self.alive]) + radius * np.sqrt(self.curvatures[self.alive])
+        sizes = self.problem.sizes(self.products[self.alive])
+        largest = self.share * sizes + radius * np.sqrt(self.curvatures[self.alive])
         kept = ~(largest < self.lam * (1.0 - 1e-9))
         self.w[self.alive[~kept]] = 0.0
         self.alive = self.alive[kept]
@@ -224,7 +255,8 @@ class LassoRun:
         self.size = max(self.size, 2 * int(np.count_nonzero(used)))
         if alive.size <= self.size:
             return alive
-        distance = (self.lam - self.share * np.abs(self.gradient[alive])) / np.sqrt(self.curvatures[alive])
+        sizes = self.problem.sizes(self.products[alive])
+        distance = (self.lam - self.share * sizes) / np.sqrt(self.curvatures[alive])
         distance[used] = -math.inf
         return np.sort(alive[np.argpartition(distance, self.size)[: self.size]])
 
@@ -235,6 +267,8 @@ class LassoRun:
         gram, gradient, beta = self.gram.among(chosen), self.gradient[chosen], self.w[chosen]
         if self.stopped():
             return
+        if self.ridge > 0.0:
+            gram[np.diag_indices_from(gram)] += self.ridge
         self._solve_given_gram(gram, gradient, beta)
         self.w[chosen] = beta
 
@@ -243,11 +277,12 @@ class LassoRun:
         least, idle, n_singular = math.inf, 0, 0
         for _ in range(MAX_ATTEMPTS):
             signs = np.sign(beta)
-            descend_with_gram(gram, gradient, beta, self.lam, EPOCHS_PER_ATTEMPT)
+            descend_with_gram(gram, gradient, beta, self.lam, self.problem.positive, EPOCHS_PER_ATTEMPT)
             cheap = np.count_nonzero(beta) <= CHEAP_SYSTEM or (signs == np.sign(beta)).all()
             if cheap and n_singular <= MAX_SINGULAR:
                 n_singular += solve_for_signs(gram, gradient, beta, self.lam)
-            violations = np.where(beta != 0.0, np.abs(gradient - self.lam * np.sign(beta)), np.abs(gradient) - self.lam)
+            at_zero = self.problem.sizes(gradient) - self.lam
+            violations = np.where(beta != 0.0, np.abs(gradient - self.lam * np.sign(beta)), at_zero)
             violation = float(violations.max())
             least, idle = (violation, 0) if violation < PROGRESS * least else (least, idle + 1)
             stalled = idle >= ATTEMPTS_WITHOUT_PROGRESS
@@ -259,7 +294,9 @@ class LassoRun:
         roots = None if self.errors.weights is None else np.sqrt(self.errors.weights)
         residuals = self.residuals.copy() if roots is None else self.residuals * roots
         totals = self.errors.total_weight * self.remaining_means
-        descent = Descent(self.w, residuals, np.zeros(1), self.curvatures, self.remaining_means, totals, self.lam)
+        curvatures = self.curvatures + self.ridge if self.ridge > 0.0 else self.curvatures
+        penalties = self.lam, self.ridge, self.problem.positive
+        descent = Descent(self.w, residuals, np.zeros(1), curvatures, self.remaining_means, totals, *penalties)
         # The gap is about the root of the remaining decrease of the objective.
         goal = (WORKING_SET_PRECISION * self.options.tol) ** 2 * self.primal
         for _ in range(EPOCHS):
@@ -305,6 +342,27 @@ class LassoRun:
         if roots is not None:
             dense *= roots
         return rows_of(dense)
+
+
+def best_share(gain: float, squares: float, sizes: np.ndarray, lam: float, ridge: float) -> float:
+    """The s that maximises the dual value of s times the dual point of the residuals.
+
+    That is s gain - s² squares/2 - sum_j max(0, s sizes_j - lam)²/(2 ridge): its derivative falls, in straight pieces.
+    """
+    # Squares may underflow where the products do not.
+    share = gain / squares if gain > 0.0 and squares > 0.0 else 0.0
+    largest = float(sizes.max(initial=0.0))
+    feasible = min(share, lam / largest) if largest > 0.0 else share
+    if ridge == 0.0 or share == feasible:
+        return feasible
+    share = max(feasible, min(1.0, share))
+    for _ in range(MAX_SHARE_STEPS):
+        used = sizes[share * sizes > lam]
+        new = (gain + lam * float(used.sum()) / ridge) / (squares + float(used @ used) / ridge)
+        if not abs(new - share) > 1e-15 * share:
+            break
+        share = max(feasible, new)
+    return share
 
 
 def solve_for_signs(gram: np.ndarray, gradient: np.ndarray, beta: np.ndarray, lam: float) -> int:

@@ -116,7 +116,8 @@ class MultinomialRun:
         if self.primal - dual <= self.best.primal - self.best.dual or self.primal < self.best.primal:
             intercept = self.b - self.W @ self.centring.centre
             intercept = intercept - intercept.mean() if problem.fit_intercept else intercept
-            self.best.w, self.best.intercept = self.W.copy(), intercept
+            # The same vector added to all w_k changes no probability: their mean is zero in the solution.
+            self.best.w, self.best.intercept = self.W - self.W.mean(axis=0), intercept
             self.best.primal, self.best.dual = self.primal, dual
         if not problem.is_penalised and smallest > 0.0:
             self.monitor.record(self.best)
