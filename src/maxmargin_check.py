@@ -28,13 +28,9 @@ BITS, TINY = 112, Fraction(1, 2**1000)  # fraction bits of square roots, exp and
 ERROR = Fraction(1 << 6, 1 << BITS)  # of exp and log, whose size is below 800: rounded thrice
 KERNEL_LIMIT = 4_000_000  # kernel values: about a minute
 CONTENT = {"sha256", "format", "version", "class", "parameters", "problem", "data", "attributes", "column_major"}
-UNKNOWN = {
-    "multinomial",
-    "logistic_penalized_intercept",
-    "elastic_net",
-    "positive_elastic_net",
-    "positive_absolute_penalty",
-}  # problems that this program does not know
+OPTIONAL = {"preparation", "provenance"}
+# Problems that this program does not know.
+UNKNOWN = "multinomial logistic_penalized_intercept elastic_net positive_elastic_net positive_absolute_penalty".split()
 CHECKS = {"crammer_singer": "multiclass", "logistic": "logistic", "squared_error": "squared_errors"}
 CHECKS |= {"absolute_penalty": "squared_errors", "hard_margin": "margins", "margin": "margins", "perceptron": "margins"}
 COUNTS = "outside", "on_margin", "inside", "misclassified", "within_epsilon", "on_boundary", "beyond_epsilon"
@@ -60,7 +56,10 @@ def read_model(file):  # section 1: the content and the tensors of a model file,
     start, tensors, end = 8 + int.from_bytes(file[:8], "little"), {}, 0
     header = json.loads(file[8:start].decode(), **strict)
     model = json.loads(header.pop("__metadata__")["maxmargin"], **strict)
-    need(set(model) == CONTENT and model["format"] == "maxmargin model" and model["version"] == 2, "not of version 2")
+    need(
+        CONTENT <= {*model} <= CONTENT | OPTIONAL and model["format"] == "maxmargin model" and model["version"] == 2,
+        "not of version 2",
+    )
     digits = model["sha256"].encode()
     found = hashlib.sha256(file.replace(digits, b"0" * 64, 1)).hexdigest().encode()
     need(file[:start].count(digits) == 1 and found == digits, "the checksum is not that of the file")

@@ -33,6 +33,15 @@ def test_no_input_breaks_a_promise(name, tmp_path, monkeypatch):
     assert 0 < figures.refused < figures.inputs == INPUTS[name]
 
 
+@pytest.mark.parametrize(("seed", "number"), [(102, 5224), (102, 9504)])
+def test_inputs_of_former_faults(seed, number, tmp_path):
+    """Duals that steps of very unequal lengths unbalance; a factor of a posterior whose squares overflow."""
+    target, figures = TARGETS["estimators"](), Figures()
+    for answer in outcomes(target, "estimators", seed, [number], tmp_path):
+        count(figures, *answer)
+    assert (figures.faults, figures.refused) == ({}, 0)
+
+
 def test_the_same_seed_gives_the_same_inputs(tmp_path):
     tried = []
     for _ in range(2):

@@ -74,7 +74,7 @@ def test_errors_are_one_line_and_exit_codes(ended, cancer, tmp_path):
     bad.write_text("1 1:0.5\n-1 1:x\n")
     assert "line 2" in failing("train", bad, "-o", tmp_path / "m")
     assert not (tmp_path / "m").exists()
-    assert "No such file" in failing("predict", tmp_path / "none", bad)
+    assert "there is no such file" in failing("predict", tmp_path / "none", bad)
     assert "--kernel" in failing("train", cancer, "-o", tmp_path / "m", "--kernel", "rbf")
     assert "none of" in failing("train", cancer, "-o", tmp_path / "m", "--model", "forest")
     bad.write_bytes(b"\x00" * 40)
@@ -189,7 +189,9 @@ def test_labels_have_to_be_named(ended, tmp_path):
     # What was learned is not lost.
     assert load(model).n_features_in_ == 2
     for name in ("verify", "evaluate"):
-        code, _, error = ended(name, model, table)
+        # The model knows the column.
+        assert ended(name, model, table)[0] == 0
+        code, _, error = ended(name, model, bare)
         assert (code, error.count("\n")) == (2, 1)
         assert "name the column that holds the labels with --target" in error
 

@@ -247,8 +247,8 @@ def test_the_independent_checker_runs_too(cancer, tmp_path, model):
     run("train", cancer, "-o", path, "--model", model)
     answer = told("verify", path, cancer)
     assert answer["true"] is True
-    assert " TRUE" in answer["maxmargin-check"]
-    assert "FALSE" not in answer["maxmargin-check"]
+    assert " TRUE" in answer["maxmargin_check"]
+    assert "FALSE" not in answer["maxmargin_check"]
 
 
 def test_what_the_independent_checker_finds_false_is_refused(cancer, tmp_path, monkeypatch):
@@ -264,7 +264,7 @@ def test_large_data_are_not_checked_in_exact_arithmetic(cancer, tmp_path, monkey
     monkeypatch.setattr("maxmargin.cli.verify.CHECKED_ENTRIES", 10)
     answer = told("verify", path, cancer)
     assert answer["true"] is True
-    assert answer["maxmargin-check"].startswith("not run: ")
+    assert answer["maxmargin_check"].startswith("not run: ")
 
 
 @pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")

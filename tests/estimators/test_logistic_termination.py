@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_iris
 
 from maxmargin import LimitWarning, LogisticRegression, Status
 from maxmargin.data import Points
@@ -114,6 +115,27 @@ def test_columns_far_from_zero_cost_no_steps(offset, C):
     assert far.status_ is near.status_ is Status.SOLVED
     assert far.n_iter_ <= near.n_iter_ + 3
     np.testing.assert_allclose(far.coef_, near.coef_, rtol=1e-2)
+
+
+@pytest.mark.parametrize("C", [1.0, 1e10, 1e100, np.inf])
+def test_bootstraps_and_few_points_take_few_steps_and_warn_truly(C):
+    """Quasi-separable samples: no run goes on without progress, and none warns of a gap above tol that is below it."""
+    flowers, species = load_iris(return_X_y=True)
+    flowers = (flowers - flowers.mean(axis=0)) / flowers.std(axis=0)
+    rng = np.random.default_rng(0)
+    samples = []
+    for k in range(60):
+        rows, columns = rng.integers(0, 150, 56), rng.permutation(4)[:2]
+        samples.append((flowers[rows][:, columns], species[rows] == k % 3))
+    samples += [(rng.integers(-2, 3, (4, 2)).astype(np.float64), np.array([0, 1, 0, 1])) for _ in range(60)]
+    for X, y in samples:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            model = LogisticRegression(C=C).fit(X, y)
+        assert np.max(model.n_iter_) < 300
+        above = model.certificate_.gap > model.tol * model.certificate_.primal
+        assert model.status_ is not Status.STALLED or above
+        assert not warned or above or model.status_ is Status.SEPARABLE
 
 
 def test_the_incumbent_is_one_iterate():

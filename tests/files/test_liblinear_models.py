@@ -150,7 +150,7 @@ w
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("L2R_L1LOSS_SVC_DUAL", "L2R_LR", "line 1: solver_type 'L2R_LR' is not supported"),
+        ("L2R_L1LOSS_SVC_DUAL", "ONECLASS_SVM", "line 1: solver_type 'ONECLASS_SVM' is not supported"),
         ("nr_class 2", "nr_class 3", "line 3: label has 2 values instead of 3"),
         ("label 1 -1\n", "", "no label"),
         ("label 1 -1", "label 1 1", "line 3: a label occurs twice"),

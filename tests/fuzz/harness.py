@@ -21,6 +21,8 @@ import numpy as np
 
 # Seconds of processor time that one input may take; a worker that is silent for ten times as long is ended.
 CPU_LIMIT = 20.0
+# More for every claim that the checker decides: a model of thousands of pairs of classes has tens of thousands.
+SECONDS_PER_CLAIM = 2e-3
 # Bytes of address space that a worker may take beside what it starts with.
 MEMORY_LIMIT = 4 << 30
 # Modules whose errors are checks of arguments; an error raised anywhere else was not thought of.
@@ -159,7 +161,8 @@ def outcomes(
         except Exception as error:
             fault = cause_of(error), "".join(traceback.format_exception(error)), target.last
         seconds = time.process_time() - began
-        if seconds > CPU_LIMIT and fault is None:
+        claims = outcome.true + outcome.not_checked + outcome.false if outcome is not None else 0
+        if seconds > CPU_LIMIT + SECONDS_PER_CLAIM * claims and fault is None:
             fault = "Fault: beyond the time limit", f"{seconds:.1f} s", target.last
         yield number, outcome, fault, seconds
 

@@ -9,14 +9,17 @@ from typing import Any
 import typer
 from rich.console import Console
 from rich.markup import escape
+from typer.core import TyperCommand
 
 from maxmargin import __version__
-from maxmargin.cli.console import warnings_reported
+from maxmargin.cli.completion import completion
+from maxmargin.cli.console import printable, warnings_reported
 from maxmargin.cli.convert import convert
 from maxmargin.cli.demo import demo
 from maxmargin.cli.evaluate import evaluate
 from maxmargin.cli.info import info
 from maxmargin.cli.lab import lab
+from maxmargin.cli.models import options_as_typed
 from maxmargin.cli.plot import plot
 from maxmargin.cli.predict import predict
 from maxmargin.cli.quick_start import collect_garbage_rarely, import_scikit_learn
@@ -63,10 +66,21 @@ def _started_fast(subcommand: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+class Command(TyperCommand):
+    """A subcommand whose option --help has no type in the help, as all flags."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """The option --help."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.metavar = ""
+        return option
+
+
 for subcommand in (train, predict, evaluate, verify, separate, info, convert, plot):
-    app.command()(_started_fast(subcommand))
-for subcommand in (demo, lab):
-    app.command()(subcommand)
+    app.command(cls=Command)(_started_fast(subcommand))
+for subcommand in (demo, lab, completion):
+    app.command(cls=Command)(subcommand)
 
 
 def main() -> None:
@@ -78,7 +92,7 @@ def main() -> None:
     """
     collect_garbage_rarely()
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="maxmargin")
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except SystemExit as end:
@@ -115,8 +129,10 @@ def _explain_usage(error: Any) -> int:
 
 
 def _print_error(message: str) -> None:
-    line = " ".join(message.split())
-    Console(stderr=True).print(f"[bold red]error:[/] {escape(line)}", highlight=False, soft_wrap=True)
+    line = printable(" ".join(options_as_typed(message).split()))
+    console = Console(stderr=True, emoji=False)
+    # Elsewhere than on a terminal an error is one line.
+    console.print(f"[bold red]error:[/] {escape(line)}", highlight=False, soft_wrap=not console.is_terminal)
 
 
 if __name__ == "__main__":

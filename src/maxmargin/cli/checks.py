@@ -34,6 +34,42 @@ def refuse_unwritable(output: Path | None, option: str = "-o") -> None:
         raise ValueError(f"{option} {output} cannot be written: the permissions of {written} forbid it.")
 
 
+def refuse_input_as_output(output: Path | None, inputs: tuple[str | Path | None, ...], option: str = "-o") -> None:
+    """Refuse to write over a file that is read."""
+    for path in inputs:
+        if output is None or path is None or str(path) == STANDARD_INPUT or not os.path.exists(output):
+            continue
+        if os.path.exists(path) and os.path.samefile(output, path):
+            raise ValueError(f"{option} {output} is a file that is read: name another one.")
+
+
+def weight_column_of(given: str | None, data: str) -> str | None:
+    """The column of a table that --sample-weight names; None where it names a file."""
+    from maxmargin.files.data_file import table_format
+
+    is_table = data == STANDARD_INPUT or table_format(data) is not None
+    return given if given is not None and is_table and not os.path.exists(given) else None
+
+
+def sample_weights(rows: Any, given: str | None) -> Any:
+    """The sample weights of rows: from the table's column, or from a text file; None where none are given."""
+    if given is None:
+        return None
+    if rows.weights is not None:
+        return rows.weights
+    import numpy as np
+
+    refuse_unreadable(given, "--sample-weight")
+    try:
+        values = np.array([float(line) for line in Path(given).read_text().split()])
+    except ValueError as error:
+        raise ValueError(f"--sample-weight {given}: {error}: give one number a line.") from error
+    n_rows = rows.X.shape[0]
+    if values.size != n_rows:
+        raise ValueError(f"--sample-weight {given} has {values.size:,} numbers for {n_rows:,} rows: give one a line.")
+    return values
+
+
 def labelled(machine: Any, rows: Any, data: str, target: str | None) -> Any:
     """Rows whose labels can be compared with a model's predictions; without such labels they are refused."""
     if rows.y is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from maxmargin.cli.console import Entry, working
+from maxmargin.cli.console import Entry, json_key, seconds, working
 from maxmargin.cli.models import is_regression, score_name
 
 # Seconds in which a scheduler has to answer, and workers to join it.
@@ -84,7 +84,7 @@ def fit_on_cluster(
             f"{n_partitions} partitions",
             {"data": list(paths), "rows": int(n_rows), "columns": int(n_columns), "partitions": n_partitions},
         ),
-        "reading": time.perf_counter() - began,
+        "reading": seconds("reading", time.perf_counter() - began),
     }
     began, interrupted = time.perf_counter(), False
     with working("training"):
@@ -95,10 +95,11 @@ def fit_on_cluster(
             if not hasattr(machine, "certificate_"):
                 raise
             interrupted = True
-    answer["training"] = time.perf_counter() - began
+    answer["training"] = seconds("training", time.perf_counter() - began)
     answer["model"] = repr(machine)
     answer["rounds"] = machine.rounds_
-    answer[score_name(machine)] = float(machine.score(rows.X, rows.y).compute())
+    name, value = score_name(machine), float(machine.score(rows.X, rows.y).compute())
+    answer[name] = Entry(f"{value:.6g} on the {n_rows:,} training rows", {f"{json_key(name)}_train": value})
     # After the score: the partitions themselves have no names.
     DataFile(None, None, rows.names).name_features(machine)
     return answer, interrupted

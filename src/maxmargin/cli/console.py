@@ -3,56 +3,143 @@
 import json
 import math
 import textwrap
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import typer
 from rich.console import Console
 
+# Whether lines of progress are printed where there is no terminal.
+_lines_wanted: ContextVar[bool] = ContextVar("_lines_wanted", default=False)
+# Seconds between two lines of progress.
+LINE_INTERVAL = 2.0
+
+
+@contextmanager
+def progress_lines(wanted: bool) -> Iterator[None]:
+    """Within the block, and where standard error is no terminal, ``working`` prints lines."""
+    before = _lines_wanted.set(wanted)
+    try:
+        yield
+    finally:
+        _lines_wanted.reset(before)
+
 
 @contextmanager
 def working(description: str, steps: int | None = None) -> Iterator[Callable[[], None]]:
-    """Show a progress bar on standard error, if that is a terminal.
+    """Show a progress bar on standard error, with an estimate of the time left, if that is a terminal.
 
     Reading files and fitting models inside the block move the bar. With a number of ``steps``, each call of the yielded
     function moves it instead.
     """
+    description = printable(description)
     errors = Console(stderr=True)
-    if not errors.is_terminal:
-        yield lambda: None
-        return
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    text = (TextColumn(f"{{task.{name}}}") for name in ("description", "fields[found]"))
-    columns = SpinnerColumn(), next(text), BarColumn(), TimeElapsedColumn(), next(text)
-    with Progress(*columns, console=errors, transient=True) as progress:
-        task = progress.add_task(description, total=steps, found="")
+    if errors.is_terminal:
+        shown: Any = _bar(errors, description, steps)
+    else:
+        shown = _lines(description, steps) if _lines_wanted.get() else nullcontext((lambda *_: None, lambda *_: None))
+    with shown as (on_share, on_description):
         if steps is not None:
-            yield lambda: progress.advance(task)
+            done = count(1)
+            yield lambda: on_share(next(done) / steps, "")
             return
         from maxmargin.files.compression import bytes_listener
         from maxmargin.solvers.core import step_listener
 
         def on_bytes(read: int, size: int | None) -> None:
-            progress.update(task, completed=read, total=size, found=f"{read / 1e6:.0f} MB")
+            on_share(None if size is None else read / size, f"{read / 1e6:.0f} MB")
 
-        def on_step(share: float, found: str) -> None:
-            progress.update(task, completed=share, total=1.0, found=found)
-
-        heard = bytes_listener.set(on_bytes), step_listener.set(on_step)
+        heard = bytes_listener.set(on_bytes), step_listener.set(on_share), _compiling.set(on_description)
         try:
             yield lambda: None
         finally:
             bytes_listener.reset(heard[0])
             step_listener.reset(heard[1])
+            _compiling.reset(heard[2])
+
+
+@contextmanager
+def _bar(errors: Console, description: str, steps: int | None) -> Iterator[Any]:
+    """A bar with the time since the start and an estimate of the time left."""
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    text = (TextColumn(f"{{task.{name}}}") for name in ("description", "fields[found]"))
+    columns = SpinnerColumn(), next(text), BarColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()
+    with Progress(*columns, next(text), console=errors, transient=True) as progress:
+        task = progress.add_task(description, total=None if steps is None else 1.0, found="")
+
+        def on_share(share: float | None, found: str) -> None:
+            progress.update(task, completed=share or 0.0, total=None if share is None else 1.0, found=found)
+
+        yield on_share, lambda other: progress.update(task, description=other or description)
+
+
+@contextmanager
+def _lines(description: str, steps: int | None) -> Iterator[Any]:
+    """Lines on standard error: the start, the share that is done every few seconds, and the end."""
+    began = last = time.perf_counter()
+
+    def line(text: str) -> None:
+        typer.echo(f"{time.perf_counter() - began:8.1f} s  {description}: {text}", err=True)
+
+    def on_share(share: float | None, found: str) -> None:
+        nonlocal last
+        if time.perf_counter() - last >= LINE_INTERVAL:
+            last = time.perf_counter()
+            line(" ".join(filter(None, ("" if share is None else f"{share:.0%}", found))))
+
+    line("start" if steps is None else f"start, {steps} steps")
+    yield on_share, lambda other: line(other) if other else None
+    line("end")
+
+
+# What is told that a loop is being compiled, and that it is done.
+_compiling: ContextVar[Callable[[str], None] | None] = ContextVar("_compiling", default=None)
+# Seconds of compilation that are worth a line.
+LEAST_COMPILATION = 0.1
+
+
+@contextmanager
+def compilation(answer: dict[str, Any]) -> Iterator[None]:
+    """Tell when loops are compiled, which happens at their first use only, and add the time to the report."""
+    from maxmargin.loops.jit import compilations_heard
+
+    total, since = 0.0, 0.0
+
+    def tell(text: str) -> None:
+        listener = _compiling.get()
+        if listener is not None:
+            listener(text)
+
+    def on_start() -> None:
+        nonlocal since
+        since = time.perf_counter()
+        tell("compiling, first use only")
+
+    def on_end() -> None:
+        nonlocal total
+        total += time.perf_counter() - since
+        tell("")
+
+    with compilations_heard(on_start, on_end):
+        yield
+    if total >= LEAST_COMPILATION:
+        text = f"{time_text(total)}, first use only; it is part of the times above"
+        answer["compiling"] = Entry(text, {"compiling_seconds": total})
 
 
 # Warnings since the subcommand started.
 _warned: ContextVar[Sequence[Any]] = ContextVar("_warned", default=())
+# Columns of a table that are printed one by one.
+MOST_COLUMNS = 30
+# Certificates that are printed one by one; of more classes the worst and the median.
+MOST_CERTIFICATES = 6
 # Characters of a printed warning, which may contain one certificate per class.
 LONGEST_WARNING = 300
 
@@ -93,9 +180,32 @@ class Entry:
     entries: dict[str, Any]
 
 
-def proof_entry(name: str, proof: Any, numbers: str) -> dict[str, Entry]:
-    """A certificate as text; in JSON also its fields, under the name ``numbers``."""
-    return {name: Entry(str(proof), {name: str(proof), numbers: numbers_of(proof)})}
+def proof_entry(name: str, proof: Any, numbers: str, *, details: bool = False) -> dict[str, Entry]:
+    """A certificate as text; in JSON also its fields, under the name ``numbers``.
+
+    Of many classes the text has the worst one and the median, with ``details`` all of them.
+    """
+    several = isinstance(proof, Mapping) and len(proof) > MOST_CERTIFICATES
+    text = _summary_of(proof) if several and not details else str(proof)
+    return {name: Entry(text, {name: text, numbers: numbers_of(proof)})}
+
+
+def _summary_of(proofs: Mapping[Any, Any]) -> str:
+    """The worst and the median of many certificates."""
+    pairs = isinstance(next(iter(proofs)), tuple)
+    what = f"{len(proofs)} {'pairs of classes' if pairs else 'classes, each against the rest'}"
+    lines = str(proofs).splitlines()
+    measures = (("relative", "relative duality gap", 1), ("share", "share of the largest margin", -1))
+    for attribute, words, sign in measures:
+        if all(hasattr(one, attribute) for one in proofs.values()):
+            values = [float(getattr(one, attribute)) for one in proofs.values()]
+            order = sorted(range(len(values)), key=lambda k: sign * values[k])
+            worst, median = order[-1], order[len(order) // 2]
+            return (
+                f"{what}; {words}: worst {values[worst]:.2g}, median {values[median]:.2g}\n"
+                f"worst: {lines[worst]}\nall with --details"
+            )
+    return f"{what}; the first: {lines[0]}\nall with --details"
 
 
 def numbers_of(proof: Any) -> dict[str, Any]:
@@ -110,20 +220,62 @@ def _name_of(label: Any) -> str:
     return " against ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
-def report(answer: dict[str, Any], as_json: bool) -> None:
-    """Print a report: one line for each entry, or one JSON object with the warnings so far."""
+def seconds(name: str, value: float) -> Entry:
+    """A time with its unit; in JSON ``NAME_seconds``."""
+    return Entry(time_text(value), {f"{name}_seconds": value})
+
+
+def time_text(value: float) -> str:
+    """Seconds with the unit that suits them."""
+    if value < 1.0:
+        return f"{1e3 * value:.3g} ms"
+    if value < 600.0:
+        return f"{value:.3g} s"
+    return f"{value / 60.0:.3g} min" if value < 36_000.0 else f"{value / 3600.0:.3g} h"
+
+
+def printable(text: str) -> str:
+    """A text from a file without control characters, which could be escape sequences of a terminal."""
+    return "".join(sign if sign.isprintable() or sign in "\n\t" else f"\\x{ord(sign):02x}" for sign in text)
+
+
+def report(answer: dict[str, Any], as_json: bool, *, err: bool = False) -> None:
+    """Print a report: one line for each entry, or one JSON object with the warnings so far.
+
+    On a terminal lines are wrapped at words; elsewhere an entry's line stays whole, for other programs.
+    """
     if as_json:
         entries: dict[str, Any] = {}
         for name, value in answer.items():
-            entries |= value.entries if isinstance(value, Entry) else {name: value}
+            entries |= value.entries if isinstance(value, Entry) else {json_key(name): value}
         entries["warnings"] = [message for message, _ in _kinds_of_warnings(_warned.get())]
-        typer.echo(json.dumps(plain(entries), allow_nan=False))
+        typer.echo(json.dumps(plain(entries), allow_nan=False), err=err)
         return
+    console = Console(stderr=err)
     width = max(len(name) for name in answer)
     for name, value in answer.items():
-        text = _text(value)
+        lines = printable(_text(value)).splitlines() or ["-"]
+        if console.is_terminal:
+            room = max(20, console.width - width - 2)
+            if any(len(line) > room and "   " in line for line in lines):
+                # A table that is too wide beside its name stands below it.
+                typer.echo("\n".join([name, *(f"  {line}" for line in lines)]), err=err)
+                continue
+            lines = [part for line in lines for part in _wrapped(line, room)]
         indent = "\n" + " " * (width + 2)
-        typer.echo(f"{name:{width}}  {indent.join(text.splitlines()) or '-'}")
+        typer.echo(f"{name:{width}}  {indent.join(lines)}", err=err)
+
+
+def json_key(name: str) -> str:
+    """A plain key of JSON for the name of an entry."""
+    return name.replace("²", "2").replace("-", "_").replace(" ", "_").lower()
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """A line in pieces of a width, broken at words; tables, whose spaces mean something, are cut by the terminal."""
+    if len(line) <= width or line.startswith(" ") or "   " in line:
+        return [line]
+    return textwrap.wrap(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _text(value: Any) -> str:
@@ -136,9 +288,29 @@ def _text(value: Any) -> str:
     if isinstance(value, dict):
         return "\n".join(f"{name}: {_text(entry)}" for name, entry in value.items())
     if isinstance(value, list) and value and isinstance(value[0], list):
-        widths = [max(len(_text(row[k])) for row in value) for k in range(len(value[0]))]
-        return "\n".join("  ".join(f"{_text(cell):>{w}}" for cell, w in zip(row, widths, strict=True)) for row in value)
+        return table_text(value)
     return str(value)
+
+
+def table_text(rows: list[list[Any]], *, left: bool = False) -> str:
+    """Rows of cells as columns of text, flush right or left."""
+    texts = [[printable(_text(cell)) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    side = "<" if left else ">"
+    lines = ("   ".join(f"{cell:{side}{w}}" for cell, w in zip(row, widths, strict=True)) for row in texts)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def columns_entry(preparation: Any, *, details: bool) -> Entry:
+    """The columns of a table as they were understood; of many the first ones, with ``details`` all."""
+    columns = preparation.columns
+    shown = columns if details or len(columns) <= MOST_COLUMNS else columns[: MOST_COLUMNS - 1]
+    text = table_text(
+        [["column", "understood as", "remarks"], *(list(column.describe()) for column in shown)], left=True
+    )
+    if len(shown) < len(columns):
+        text += f"\n... and {len(columns) - len(shown):,} more, all with --details"
+    return Entry(text, {"table": [dict(zip(("name", "kind", "remarks"), c.describe(), strict=True)) for c in columns]})
 
 
 def plain(value: Any) -> Any:

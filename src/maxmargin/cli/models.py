@@ -53,12 +53,14 @@ def make_model(name: str, options: dict[str, Any], used_elsewhere: tuple[str, ..
         _refuse_unused(given.get("kernel", known["kernel"].default), given)
     if "n_jobs" in known:
         given.setdefault("n_jobs", ALL_CORES)
+    if given.get("n_jobs") == 0:
+        raise ValueError("--jobs must be a number of threads, or -1 for all cores; it is 0.")
     model = maker(**given)
-    _refuse_values(model)
+    refuse_values(model)
     return model
 
 
-def _refuse_values(model: Any) -> None:
+def refuse_values(model: Any) -> None:
     """Refuse values that ``fit`` would refuse, before any file is read, by their names in the shell."""
     try:
         model._validate_params()
@@ -83,7 +85,34 @@ def _refuse_unused(kernel: str, given: dict[str, Any]) -> None:
 def flag_of(option: str) -> str:
     """The option as it is written in the shell."""
     shell_names = {"C": "-C", "fit_intercept": "--no-intercept", "n_jobs": "--jobs", "random_state": "--seed"}
+    shell_names |= {"header": "--no-header", "weight": "--sample-weight"}
     return shell_names.get(option, "--" + option.replace("_", "-"))
+
+
+# Parameters of the library that errors name, besides those of the models.
+DATA_PARAMETERS = (
+    "target", "drop", "categorical", "numeric", "id", "impute", "max_categories", "dates", "encoding", "delimiter",
+    "decimal", "zero_based", "n_features", "unseen", "scale", "weight", "header",
+)  # fmt: skip
+
+
+def options_as_typed(message: str) -> str:
+    """An error of the library with options as they are typed: ``drop='a'`` is ``--drop a``, ``n_jobs`` ``--jobs``."""
+    names = "|".join((*DATA_PARAMETERS, "n_jobs", "random_state", "max_iter", "max_time"))
+
+    def typed(found: re.Match[str]) -> str:
+        name, value = found[1], found[2].strip("'")
+        if name == "header":
+            return "--no-header"
+        if value == "False":
+            return f"without {flag_of(name)}"
+        return flag_of(name) if value in ("True", "None") else f"{flag_of(name)} {value}"
+
+    message = re.sub(rf"\b({names})=('[^']*'|[\w-]+)", typed, message).replace("since n_features is", "the columns are")
+    quoted = re.sub(r"(--[\w-]+ [\w-]+), '([\w-]+)' or '([\w-]+)'", r"\1, \2 or \3", message)
+    start = "|".join((*DATA_PARAMETERS, "n_jobs", "class_weight", "sample_weight"))
+    found = re.match(rf"({start})\b(?= (must|is about|names))", quoted)
+    return quoted if found is None else flag_of(found[1]) + quoted[found.end() :]
 
 
 def is_regression(model: Any) -> bool:
@@ -103,6 +132,24 @@ def score(model: Any, rows: Any) -> float:
     return score_of(model, rows.quietly(model.predict)(rows.X), rows.y)
 
 
+# Kernel values that the accuracy on training rows may take: some seconds.
+SCORED_KERNEL_VALUES = 200_000_000
+
+
+def rows_to_score(model: Any, rows: Any) -> Any:
+    """The training rows whose score is printed: all of them, or a random sample where a kernel makes that slow."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    n_rows, n_support = rows.X.shape[0], len(model.support_) if hasattr(model, "support_vectors_") else 0
+    n_scored = max(1000, SCORED_KERNEL_VALUES // max(1, n_support))
+    if n_scored >= n_rows:
+        return rows
+    places = np.sort(np.random.default_rng(0).choice(n_rows, n_scored, replace=False))
+    return replace(rows, X=rows.X[places], y=rows.y[places], ids=None, weights=None)
+
+
 def score_of(model: Any, predicted: Any, y: Any) -> float:
     """Accuracy or R² of predictions.
 
@@ -115,6 +162,35 @@ def score_of(model: Any, predicted: Any, y: Any) -> float:
     total = float(np.square(y - y.mean()).sum())
     residual = float(np.square(y - predicted).sum())
     return 1.0 - residual / total if total > 0.0 else float(residual == 0.0)
+
+
+def weights_of_classes(text: str | None) -> Any:
+    """--class-weight: balanced, or a weight for each label."""
+    if text is None or text == "balanced":
+        return text
+    weights: dict[str, float] = {}
+    for part in text.split(","):
+        label, sign, number = part.rpartition("=")
+        try:
+            weights[label.strip()] = float(number)
+        except ValueError:
+            sign = ""
+        if not sign or not label:
+            raise ValueError(f"--class-weight {text}: write balanced, or LABEL=WEIGHT with commas between them.")
+    return weights
+
+
+def with_labels(weights: Any, y: Any) -> Any:
+    """Weights by the labels of the data, which may be numbers; a label that does not occur is refused."""
+    import numpy as np
+
+    if not isinstance(weights, dict):
+        return weights
+    labels = {str(label): label for label in np.unique(y).tolist()}
+    for label in weights:
+        if label not in labels:
+            raise ValueError(f"--class-weight {label}=...: there is no such label; there are {', '.join(labels)}.")
+    return {labels[label]: weight for label, weight in weights.items()}
 
 
 def number_or_name(text: str | None) -> Any:

@@ -8,17 +8,21 @@ import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
 from maxmargin.cli.checks import refuse_unreadable
-from maxmargin.cli.models import KERNELS, number_or_name
+from maxmargin.cli.models import KERNELS, number_or_name, weights_of_classes
+
+if TYPE_CHECKING:
+    from maxmargin.files import TableOptions
 
 JSON = typer.Option("--json", help="Print one JSON object.")
+DETAILS = typer.Option("--details", help="Print the certificates of all classes, and all columns.")
 ZERO_BASED = typer.Option("--zero-based", help="Columns of svmlight text are counted from zero.")
 
 
@@ -68,7 +72,9 @@ class ModelOptions:
         float | None,
         typer.Option(help="Relative duality gap to stop at; perceptrons: least progress per epoch."),
     ] = None
-    class_weight: Annotated[str | None, typer.Option(help="balanced.")] = None
+    class_weight: Annotated[
+        str | None, typer.Option(help="balanced, or LABEL=WEIGHT with commas between them: weights of the classes.")
+    ] = None
     cache_size: Annotated[float | None, typer.Option(help="Size of the kernel cache in megabytes.")] = None
     max_iter: Annotated[int | None, typer.Option(help="Most epochs or iterations.")] = None
     max_time: Annotated[
@@ -86,6 +92,7 @@ class ModelOptions:
     def parameters(self) -> dict[str, Any]:
         """The parameters by their names in the library."""
         values = asdict(self)
+        values["class_weight"] = weights_of_classes(self.class_weight)
         values["gamma"] = number_or_name(self.gamma)
         values["fit_intercept"] = False if values.pop("no_intercept") else None
         values["n_jobs"], values["random_state"] = values.pop("jobs"), values.pop("seed")
@@ -98,8 +105,101 @@ class DataOptions:
 
     PANEL: ClassVar[str] = "Data"
 
-    target: Annotated[str | None, typer.Option(help="Column of a table that holds the labels or values.")] = None
+    target: Annotated[
+        str | None,
+        typer.Option(help="Column of a table that holds the labels or values; by default the one of the training."),
+    ] = None
+    delimiter: Annotated[
+        str | None, typer.Option(help="Character between the columns of CSV; by default found in the first line.")
+    ] = None
+    no_header: Annotated[
+        bool, typer.Option("--no-header", help="The first line of CSV holds values; columns are called 1, 2, ...")
+    ] = False
+    decimal: Annotated[str, typer.Option(help="Decimal point of CSV.")] = "."
+    encoding: Annotated[str, typer.Option(help="Encoding of CSV, such as latin-1.")] = "utf-8"
+    missing: Annotated[
+        str | None, typer.Option(help="Texts that are missing values, with commas between them, such as '?'.")
+    ] = None
     zero_based: Annotated[bool, ZERO_BASED] = False
+
+    def table(self, **more: Any) -> "TableOptions":
+        """The options of tables, by their names in the library."""
+        from maxmargin.files import TableOptions
+
+        delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter)
+        return TableOptions(
+            delimiter=delimiter,
+            header=not self.no_header,
+            decimal=self.decimal,
+            encoding=self.encoding,
+            missing=_listed(self.missing),
+            **more,
+        )
+
+
+@dataclass(frozen=True)
+class NewRowsOptions:
+    """Options of rows for a model that is trained."""
+
+    PANEL: ClassVar[str] = "Data"
+
+    unseen: Annotated[
+        str, typer.Option(help="Categories and indices that did not occur in training: ignore (and count) or error.")
+    ] = "ignore"
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """Options of what the columns of new tables are."""
+
+    PANEL: ClassVar[str] = "Columns"
+
+    categorical: Annotated[
+        str | None, typer.Option(help="Columns that are categories, with commas between the names.")
+    ] = None
+    numeric: Annotated[str | None, typer.Option(help="Columns of numbers, in which other texts are missing.")] = None
+    drop: Annotated[str | None, typer.Option(help="Columns to leave out.")] = None
+    id: Annotated[str | None, typer.Option(help="Column that names the rows; it is not learned from.")] = None
+    impute: Annotated[
+        str | None, typer.Option(help="Fill missing values by the mean, the median or the most-frequent value.")
+    ] = None
+    max_categories: Annotated[int, typer.Option(help="Most values of a categorical column.")] = 1000
+    dates: Annotated[str, typer.Option(help="Dates as days (since 1970) or as parts (year, month, ...).")] = "days"
+    n_features: Annotated[
+        int | None, typer.Option(min=1, help="Columns of svmlight text, by default the largest index.")
+    ] = None
+
+    def table(self, given: DataOptions, weight: str | None = None) -> "TableOptions":
+        """The options of tables, by their names in the library."""
+        return given.table(
+            id=self.id,
+            categorical=_listed(self.categorical),
+            numeric=_listed(self.numeric),
+            drop=_listed(self.drop),
+            impute=self.impute,
+            max_categories=self.max_categories,
+            dates=self.dates,
+            weight=weight,
+        )
+
+
+def _listed(names: str | None) -> tuple[str, ...]:
+    """Names with commas between them."""
+    return () if names is None else tuple(name.strip() for name in names.split(",") if name.strip())
+
+
+@dataclass(frozen=True)
+class PreparationOptions:
+    """Options of what is done to the rows before training."""
+
+    PANEL: ClassVar[str] = "Columns"
+
+    scale: Annotated[
+        str | None, typer.Option(help="Scale the columns: standard, minmax or maxabs; the model does it to new rows.")
+    ] = None
+    sample_weight: Annotated[
+        str | None, typer.Option(help="Sample weights: a column of the table, or a text file with one number a line.")
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -199,7 +299,18 @@ class SelectionOptions:
 
     test: Annotated[str | None, typer.Option(help="Test data, in any format that is read.")] = None
     cv: Annotated[int | None, typer.Option(min=2, help="Cross-validate with this number of folds first.")] = None
-    search: Annotated[bool, typer.Option("--search", help="Choose C (and gamma), or lam, by cross-validation.")] = False
+    search: Annotated[
+        bool,
+        typer.Option("--search", help="Choose C (and gamma), or lam, by cross-validation; with --cv in nested folds."),
+    ] = False
+    grid: Annotated[
+        list[str],
+        typer.Option(help="Values for --search, such as C=0.01:100:log5 or gamma=0.1,1; once for each parameter."),
+    ] = field(default_factory=list)
+    metric: Annotated[
+        str | None, typer.Option(help="What --search and --cv compare; by default accuracy or R². See evaluate.")
+    ] = None
+    no_score: Annotated[bool, typer.Option("--no-score", help="Skip the accuracy on the training rows.")] = False
 
 
 @dataclass(frozen=True)
@@ -211,7 +322,14 @@ class ReportOptions:
     plot: Annotated[
         Path | None, typer.Option(help="Draw the model into this file, .png, .svg or .pdf; see maxmargin plot.")
     ] = None
+    strip: Annotated[
+        bool, typer.Option("--strip", help="Write what predictions need; the proof goes to NAME.proof beside it.")
+    ] = False
     as_json: Annotated[bool, JSON] = False
+    details: Annotated[bool, DETAILS] = False
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Off a terminal, print lines of progress on standard error.")
+    ] = False
 
 
 def expand_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -228,12 +346,13 @@ def expand_options(command: Callable[..., None]) -> Callable[..., None]:
         if parameter.name in groups:
             expanded += _options_of(groups[parameter.name])
         else:
-            expanded.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            annotation = _without_type(parameter.annotation)
+            expanded.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotation))
 
     @wraps(command)
     def run(**values: Any) -> None:
         for name, group in groups.items():
-            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+            values[name] = group(**{part.name: values.pop(part.name) for part in fields(group)})
         command(**values)
 
     run.__signature__ = inspect.Signature(expanded)  # type: ignore[attr-defined]
@@ -245,15 +364,20 @@ def _options_of(group: Any) -> list[inspect.Parameter]:
     """One parameter for each field of a group, with the group's heading in the help."""
     types = get_type_hints(group, include_extras=True)
     found = []
-    for field in fields(group):
-        base, option = types[field.name].__origin__, copy(types[field.name].__metadata__[0])
+    for part in fields(group):
+        base, option = types[part.name].__origin__, copy(types[part.name].__metadata__[0])
         option.rich_help_panel = group.PANEL
-        found.append(
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=field.default,
-                annotation=Annotated[base, option],
-            )
-        )
+        default = part.default if part.default_factory is MISSING else part.default_factory()
+        kind = inspect.Parameter.KEYWORD_ONLY
+        annotation = _without_type(Annotated[base, option])
+        found.append(inspect.Parameter(part.name, kind, default=default, annotation=annotation))
     return found
+
+
+def _without_type(annotation: Any) -> Any:
+    """A flag without a type in the help: it takes no value."""
+    if annotation.__origin__ is not bool:
+        return annotation
+    option = copy(annotation.__metadata__[0])
+    option.metavar = ""
+    return Annotated[bool, option]

@@ -7,7 +7,7 @@ import typer
 
 from maxmargin.cli.checks import labelled, refuse_unwritable
 from maxmargin.cli.console import report, working
-from maxmargin.cli.options import JSON, DataOptions, expand_options
+from maxmargin.cli.options import JSON, DataOptions, NewRowsOptions, expand_options
 
 # The kinds of pictures, as in maxmargin.plots.drawing, which is not imported before it is needed. The gap along the
 # fit is not among them: model files do not contain it.
@@ -35,6 +35,7 @@ def plot(
         ),
     ] = None,
     given: DataOptions,
+    new: NewRowsOptions,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Draw a model and its data into a file; needs matplotlib, the extra plot.
@@ -44,13 +45,13 @@ def plot(
     refuse_picture(output, "-o")
     if kind is not None and kind not in KINDS:
         raise ValueError(f"--kind {kind} is none of {', '.join(KINDS)}.")
-    from maxmargin.cli.files import load_model, read_rows, takes_any_width
+    from maxmargin.cli.files import load_model, read_rows, takes_any_width, target_of
 
     machine = load_model(model)
     with working(f"reading {data}"):
         any_width = takes_any_width(model)
-        rows = read_rows(machine, data, target=given.target, zero_based=given.zero_based, any_width=any_width)
-        rows = labelled(machine, rows, data, given.target)
+        rows = read_rows(machine, data, given, new, any_width=any_width)
+        rows = labelled(machine, rows, data, target_of(machine, data, given))
     answer = draw_picture(machine, rows, output, kind=kind, columns=columns)
     report(answer, as_json)
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli.checks import refuse_unwritable
+from maxmargin.cli.checks import refuse_input_as_output, refuse_unwritable
 from maxmargin.cli.console import plain, working
-from maxmargin.cli.options import DataOptions, expand_options
+from maxmargin.cli.options import DataOptions, NewRowsOptions, expand_options
 
 
 @expand_options
@@ -31,7 +31,11 @@ def predict(
         float | None,
         typer.Option(help="Also print bayesian-regression's predictive interval of this probability."),
     ] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="Column of a table that names the rows; printed first.")
+    ] = None,
     given: DataOptions,
+    new: NewRowsOptions,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line, for machines.")] = False,
 ) -> None:
     """Print a label (or a value) for every row; rows are read in blocks, so that memory stays bounded.
@@ -42,10 +46,11 @@ def predict(
     from maxmargin.files import written_atomically
 
     refuse_unwritable(output)
+    refuse_input_as_output(output, (model, data))
     machine = load_model(model)
     also = _also(machine, scores=scores, proba=proba, std=std, interval=interval)
     any_width = takes_any_width(model)
-    blocks = blocks_of(machine, data, target=given.target, zero_based=given.zero_based, any_width=any_width)
+    blocks = blocks_of(machine, data, given, new, any_width=any_width, id_column=id_column)
     with working(f"predicting {data}"), nullcontext() if output is None else written_atomically(output) as file:
         for lines in _lines(machine, blocks, also, _json_line if as_json else _plain_line):
             if file is None:
@@ -89,8 +94,9 @@ def _lines(
     """Yield the lines of each block as one string."""
     columns = {"label": machine.predict, **also}
     for block in blocks:
-        found = (block.quietly(values)(block.X).tolist() for values in columns.values())
-        yield "".join(map(partial(line, tuple(columns)), *found))
+        found = [block.quietly(values)(block.X).tolist() for values in columns.values()]
+        names = tuple(columns) if block.ids is None else ("id", *columns)
+        yield "".join(map(partial(line, names), *(found if block.ids is None else [block.ids, *found])))
 
 
 def _plain_line(_names: tuple[str, ...], label: Any, *others: Any) -> str:

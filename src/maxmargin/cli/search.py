@@ -1,12 +1,14 @@
 """Cross-validation of one model or of a grid of parameters, within the command's time limit."""
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from maxmargin.cli.console import working
-from maxmargin.cli.models import flag_of, is_regression, score
+from maxmargin.cli.metrics import is_better, metric_of
+from maxmargin.cli.models import flag_of, is_regression, number_or_name, refuse_values, score
 
 if TYPE_CHECKING:
     from maxmargin.files import DataFile
@@ -26,8 +28,10 @@ LASSO_SHARES = tuple(10.0 ** (-0.5 * k) for k in range(9))
 GAMMA_SHARES = tuple(4.0**k for k in range(-2, 3))
 
 
-def refuse_empty_search(machine: Any, *, given_c: float | None, given_gamma: str | None) -> None:
+def refuse_empty_search(machine: Any, *, given_c: float | None, given_gamma: str | None, given_grid: bool) -> None:
     """Refuse a search without a parameter to choose."""
+    if given_grid:
+        return
     parameters = machine.get_params()
     if "lam" in parameters:
         fixed = [
@@ -39,6 +43,61 @@ def refuse_empty_search(machine: Any, *, given_c: float | None, given_gamma: str
         raise ValueError("--search chooses C (and gamma) or lam, and this model has none of them: leave it out.")
     elif given_c is not None and (given_gamma is not None or not _has_gamma(machine)):
         raise ValueError("--search has nothing to choose: leave out -C or --gamma.")
+
+
+def given_grid(machine: Any, texts: list[str]) -> list[dict[str, Any]]:
+    """The grid of --grid: ``C=0.01:100:log5`` (five values in equal ratios), ``C=1:5:lin3`` or ``C=0.1,1,10``.
+
+    Several parameters stand in several options, or with spaces between them.
+    """
+    from itertools import product
+
+    axes: dict[str, list[Any]] = {}
+    for text in (part for given in texts for part in given.split()):
+        name, sign, values = text.partition("=")
+        name = name.lstrip("-").replace("-", "_")
+        if not sign or not values:
+            raise ValueError(f"--grid {text}: write NAME=VALUES, such as C=0.01:100:log5 or gamma=0.1,1.")
+        if name not in machine.get_params():
+            raise ValueError(f"--grid {text}: this model has no option {flag_of(name)}.")
+        if name in axes:
+            raise ValueError(f"--grid {text}: {name} is given twice.")
+        axes[name] = _grid_values(text, values)
+    grid = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+    for entry in grid:
+        refuse_values(clone_of(machine).set_params(**entry))
+    return grid
+
+
+def _grid_values(text: str, values: str) -> list[Any]:
+    """Values with commas between them, or START:END:logN or START:END:linN."""
+    import numpy as np
+
+    range_of = re.fullmatch(r"([^:]+):([^:]+):(log|lin)(\d+)", values)
+    if range_of is None:
+        if ":" in values:
+            raise ValueError(f"--grid {text}: write START:END:log5 or START:END:lin5.")
+        return [_typed(value) for value in values.split(",")]
+    try:
+        start, end, count = float(range_of[1]), float(range_of[2]), int(range_of[4])
+    except ValueError as error:
+        raise ValueError(f"--grid {text}: {error}.") from error
+    if count < 1 or (range_of[3] == "log" and not (start > 0.0 and end > 0.0)):
+        raise ValueError(f"--grid {text}: a logarithmic range needs positive ends, and at least one value.")
+    spread = np.geomspace if range_of[3] == "log" else np.linspace
+    return [float(f"{value:.12g}") for value in spread(start, end, count)]
+
+
+def _typed(text: str) -> Any:
+    value = number_or_name(text)
+    return int(value) if isinstance(value, float) and value.is_integer() and re.fullmatch(r"-?\d+", text) else value
+
+
+def clone_of(machine: Any) -> Any:
+    """An unfitted copy."""
+    from sklearn.base import clone
+
+    return clone(machine)
 
 
 def grid_of(machine: Any, rows: "DataFile", *, given_c: float | None, given_gamma: str | None) -> list[dict[str, Any]]:
@@ -118,34 +177,89 @@ class Clock:
             machine._freeze_parameters()
 
 
-def scores_in_folds(
-    machine: Any,
-    rows: "DataFile",
-    n_folds: int,
-    grid: list[dict[str, Any]],
-    description: str,
-    clock: Clock,
-    seed: int,
-) -> Any:
+@dataclass(frozen=True)
+class Trial:
+    """What cross-validation compares, and how.
+
+    Attributes
+    ----------
+    rows : DataFile
+    sample_weight : ndarray of shape (n,) or None
+    metric : str or None
+        A metric of ``metrics.py``; None is the accuracy or R².
+    clock : Clock
+    seed : int
+        Of the folds.
+    """
+
+    rows: "DataFile"
+    sample_weight: Any
+    metric: str | None
+    clock: Clock
+    seed: int
+
+    def of_rows(self, places: Any) -> "Trial":
+        """The same for some of the rows."""
+        weights = None if self.sample_weight is None else self.sample_weight[places]
+        return replace(self, rows=_taken(self.rows, places), sample_weight=weights)
+
+    def fit(self, model: Any, places: Any) -> None:
+        """Fit to some of the rows, within the time limit."""
+        weights = {} if self.sample_weight is None else {"sample_weight": self.sample_weight[places]}
+        with self.clock.limit(model):
+            model.fit(self.rows.X[places], self.rows.y[places], **weights)
+
+    def score(self, model: Any, places: Any) -> float:
+        """The metric on some of the rows."""
+        held_out = _taken(self.rows, places)
+        return score(model, held_out) if self.metric is None else metric_of(self.metric, model, held_out)
+
+    def best(self, scores: Any) -> int:
+        """The place of the best mean score in a grid."""
+        sign = 1 if self.metric is None else is_better(self.metric)
+        return int((sign * scores.mean(axis=0)).argmax())
+
+
+def _taken(rows: "DataFile", places: Any) -> "DataFile":
+    return replace(rows, X=rows.X[places], y=rows.y[places], ids=None, weights=None)
+
+
+def scores_in_folds(machine: Any, trial: Trial, n_folds: int, grid: list[dict[str, Any]], advance: Any) -> Any:
     """The score of every fold (rows) and every entry of the grid (columns); warm starts run along the grid."""
     import numpy as np
-    from sklearn.base import clone
 
-    from maxmargin.files import DataFile
-
-    X, y = rows.X, rows.y
     warm = {"warm_start": True} if "warm_start" in machine.get_params() and len(grid) > 1 else {}
     scores = np.zeros((n_folds, len(grid)))
-    with working(description, steps=scores.size) as advance:
-        for fold, (train, test) in enumerate(_folds(y, n_folds, seed, is_stratified=not is_regression(machine))):
-            model, held_out = clone(machine).set_params(**warm), DataFile(X[test], y[test])
-            for k, parameters in enumerate(grid):
-                model.set_params(**parameters)
-                with clock.limit(model):
-                    model.fit(X[train], y[train])
-                scores[fold, k] = score(model, held_out)
-                advance()
+    folds = _folds(trial.rows.y, n_folds, trial.seed, is_stratified=not is_regression(machine))
+    for fold, (train, test) in enumerate(folds):
+        model = clone_of(machine).set_params(**warm)
+        for k, parameters in enumerate(grid):
+            model.set_params(**parameters)
+            trial.fit(model, train)
+            scores[fold, k] = trial.score(model, test)
+            advance()
     return scores
+
+
+def nested_scores(machine: Any, trial: Trial, n_folds: int, grid: list[dict[str, Any]], advance: Any) -> Any:
+    """The score of every fold, with the parameters that a search within the other folds chooses.
+
+    Without the inner search, the score of the chosen parameters would be that of the best of many: too good.
+    """
+    import numpy as np
+
+    found = []
+    folds = _folds(trial.rows.y, n_folds, trial.seed, is_stratified=not is_regression(machine))
+    for train, test in folds:
+        model = clone_of(machine)
+        if len(grid) > 1:
+            inner = trial.of_rows(train)
+            chosen = inner.best(scores_in_folds(machine, inner, SEARCH_FOLDS, grid, advance))
+            model.set_params(**grid[chosen])
+        trial.fit(model, train)
+        found.append(trial.score(model, test))
+        advance()
+    return np.array(found)
 
 
 def _folds(y: Any, n_folds: int, seed: int, *, is_stratified: bool) -> Iterator[Any]:
@@ -158,10 +272,3 @@ def _folds(y: Any, n_folds: int, seed: int, *, is_stratified: bool) -> Iterator[
     kind = StratifiedKFold if is_stratified else KFold
     codes = np.unique(y, return_inverse=True)[1] if is_stratified else y
     return kind(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), codes)
-
-
-def best_of(grid: list[dict[str, Any]], scores: Any) -> tuple[dict[str, Any], float]:
-    """The parameters of the highest mean score, and that score."""
-    means = scores.mean(axis=0)
-    best = int(means.argmax())
-    return grid[best], float(means[best])

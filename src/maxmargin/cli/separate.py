@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli.checks import refuse_unwritable
+from maxmargin.cli.checks import refuse_input_as_output, refuse_unwritable
 from maxmargin.cli.console import Entry, proof_entry, report, working
-from maxmargin.cli.options import JSON, DataOptions, expand_options
+from maxmargin.cli.options import JSON, ColumnOptions, DataOptions, expand_options
 
 # Exit code of a run without a decision: --max-time ended it, or the precision of the numbers did not suffice.
 UNDECIDED = 3
@@ -22,6 +22,7 @@ def separate(
     max_time: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Decide in rational arithmetic (small data).")] = False,
     given: DataOptions,
+    columns: ColumnOptions,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Decide whether a hyperplane separates two classes.
@@ -37,9 +38,16 @@ def separate(
     from maxmargin.files import read_data
 
     refuse_unwritable(output)
+    refuse_input_as_output(output, (data,))
 
     with working(f"reading {data}"):
-        rows = read_data(data, target=given.target, zero_based=given.zero_based)
+        rows = read_data(
+            data,
+            target=given.target,
+            zero_based=given.zero_based,
+            table=columns.table(given),
+            n_features=columns.n_features,
+        )
     with working("deciding"):
         found = maxmargin.separate(rows.X, rows.y, tol=tol, max_time=max_time, exact=exact)
     decided = found.separable is not None

@@ -6,23 +6,66 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.cli.checks import labelled, refuse_unreadable, refuse_unwritable
+from maxmargin.cli.checks import (
+    labelled,
+    refuse_input_as_output,
+    refuse_unreadable,
+    refuse_unwritable,
+    sample_weights,
+    weight_column_of,
+)
 from maxmargin.cli.cluster import connected, fit_on_cluster, refuse_with_scheduler
-from maxmargin.cli.console import Entry, proof_entry, report, working
-from maxmargin.cli.models import MODELS, is_regression, make_model, score, score_name
+from maxmargin.cli.console import (
+    Entry,
+    columns_entry,
+    compilation,
+    json_key,
+    printable,
+    progress_lines,
+    proof_entry,
+    report,
+    seconds,
+    table_text,
+    working,
+)
+from maxmargin.cli.files import refuse_model_as_data
+from maxmargin.cli.metrics import refuse_metric
+from maxmargin.cli.models import (
+    MODELS,
+    flag_of,
+    is_regression,
+    make_model,
+    rows_to_score,
+    score,
+    score_name,
+    with_labels,
+)
 from maxmargin.cli.options import (
     CheckpointOptions,
     ClusterOptions,
+    ColumnOptions,
     DataOptions,
     ModelOptions,
+    NewRowsOptions,
+    PreparationOptions,
     ReportOptions,
     SelectionOptions,
     StoreOptions,
     expand_options,
 )
 from maxmargin.cli.plot import draw_picture, refuse_picture
-from maxmargin.cli.search import SEARCH_FOLDS, Clock, best_of, grid_of, refuse_empty_search, scores_in_folds
-from maxmargin.files.compression import STANDARD_INPUT
+from maxmargin.cli.search import (
+    SEARCH_FOLDS,
+    Clock,
+    Trial,
+    given_grid,
+    grid_of,
+    nested_scores,
+    refuse_empty_search,
+    scores_in_folds,
+)
+from maxmargin.cli.writing import INTERRUPTED_SUFFIX, STANDARD_OUTPUT, Signals, command_line, write_model
+from maxmargin.files.compression import STANDARD_INPUT, name_of
 
 if TYPE_CHECKING:
     from maxmargin.files import DataFile
@@ -40,16 +83,19 @@ def train(
     data: Annotated[
         list[str],
         typer.Argument(
-            help="svmlight text (also .gz .bz2 .xz .zst), .csv, .parquet; - for stdin. Several with --scheduler."
+            help="svmlight text (also .gz .bz2 .xz .zst), .csv, .tsv, .parquet; - for stdin. Several with --scheduler."
         ),
     ],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write; - for standard output.")],
     model: Annotated[
         str, typer.Option("-m", "--model", help=" | ".join(MODELS), autocompletion=lambda: list(MODELS))
     ] = "linear-svc",
     parameters: ModelOptions,
     given: DataOptions,
     stored: StoreOptions,
+    columns: ColumnOptions,
+    prepared: PreparationOptions,
+    new: NewRowsOptions,
     cluster: ClusterOptions,
     kept: CheckpointOptions,
     selection: SelectionOptions,
@@ -57,46 +103,69 @@ def train(
 ) -> None:
     """Train a model on a file, print its accuracy (or R²) and its certificate, and write it.
 
+    Ctrl-C, SIGTERM and SIGHUP end the training early: the model found so far goes to NAME.interrupted, with its
+    certificate, and the exit code is 130, 143 or 129.
+
     Example: maxmargin train a9a.svm -o a9a.model -C 0.1 --test a9a.t.svm
     """
-    _refuse_paths(data, output, selection.test, reported.plot)
+    _refuse_paths(data, output, selection.test, reported)
     kept.refuse(output, cluster.scheduler)
-    if cluster.scheduler is None and len(data) > 1:
-        raise ValueError(f"{len(data)} files are given: one is trained on, or several with --scheduler.")
-    used_elsewhere = ("random_state",) if selection.search or selection.cv is not None else ()
-    machine = make_model(model, parameters.parameters(), used_elsewhere=used_elsewhere)
-    if selection.search:
-        refuse_empty_search(machine, given_c=parameters.C, given_gamma=parameters.gamma)
-    rows = None
-    if cluster.scheduler is not None:
-        refuse_with_scheduler(machine, store=stored.store, cv=selection.cv, search=selection.search, plot=reported.plot)
-        answer, interrupted = _train_on_cluster(machine, data, output, cluster.scheduler, given, parameters)
-    else:
-        answer, rows = _read(machine, data[0], given, stored)
-        clock = _select(machine, rows, parameters, selection, answer)
-        with kept.context():
-            interrupted = _fit(machine, rows, clock, answer)
+    machine = make_model(model, parameters.parameters(), used_elsewhere=_used_by_folds(selection))
+    _refuse_selection(machine, parameters, selection)
+    if cluster.scheduler is None:
+        if len(data) > 1:
+            raise ValueError(f"{len(data)} files are given: one is trained on, or several with --scheduler.")
+        refuse_unreadable(data[0], "DATA")
+        refuse_model_as_data(data[0])
+    answer: Answer = {}
+    signals, rows, weights = Signals(), None, None
+    with progress_lines(reported.verbose), compilation(answer), signals.answered():
+        if cluster.scheduler is not None:
+            refuse_with_scheduler(
+                machine, store=stored.store, cv=selection.cv, search=selection.search, plot=reported.plot
+            )
+            _refuse_on_cluster(output, given, columns, prepared, reported)
+            interrupted = _fit_on_cluster(machine, data, cluster.scheduler, given, parameters, answer)
+        else:
+            rows, weights = _read(machine, data[0], given, stored, columns, prepared, reported, output, answer)
+            machine.set_params(**_class_weights(machine, rows))
+            clock = _select(machine, rows, weights, parameters, selection, answer)
+            with kept.context():
+                interrupted = _fit(machine, rows, weights, clock, answer)
         # Save first: what follows may fail.
-        _write(machine, rows, output)
-        answer["model"] = repr(machine)
-        answer[score_name(machine)] = score(machine, rows)
-    _test(machine, selection.test, given, answer)
+        target = Path(f"{output}{INTERRUPTED_SUFFIX}") if interrupted and output != STANDARD_OUTPUT else output
+        about = _about(data)
+        written, why = write_model(machine, rows, weights, target, strip=reported.strip, provenance=about)
+        metrics = {} if interrupted else _score(machine, rows, given, new, selection, answer)
+        if metrics and written != STANDARD_OUTPUT:
+            _note_metrics(written, about, metrics, strip=reported.strip)
     answer["status"] = str(machine.status_)
-    answer |= proof_entry("certificate", machine.certificate_, "proof")
-    answer["written"] = str(output)
+    answer |= proof_entry("certificate", machine.certificate_, "proof", details=reported.details)
+    answer["written"] = Entry(
+        "standard output" if written == STANDARD_OUTPUT else str(written), {"written": str(written)}
+    )
     if reported.plot is not None and rows is not None:
         drawn = draw_picture(machine, rows, reported.plot)
         answer |= {"plot": Entry(f"{drawn['picture']}: {drawn['shows']}", {"plot": drawn})}
-    report(answer, reported.as_json)
+    report(answer, reported.as_json, err=output == STANDARD_OUTPUT)
+    if why is not None:
+        raise OSError(f"{why}; the model was written to {written} instead.")
     if interrupted:
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(signals.exit_code)
 
 
-def _refuse_paths(data: list[str], output: Path, test: str | None, plot: Path | None) -> None:
+def _refuse_paths(data: list[str], output: Path, test: str | None, reported: ReportOptions) -> None:
     """Refuse paths that could not be read or written at the end."""
-    refuse_unwritable(output)
+    plot = reported.plot
+    if output == STANDARD_OUTPUT:
+        if reported.strip:
+            raise ValueError("--strip writes two files: name one by -o.")
+    else:
+        refuse_unwritable(output)
+        refuse_input_as_output(output, (*data, test))
     if plot is not None:
         refuse_picture(plot, "--plot")
+        refuse_input_as_output(plot, (*data, test), "--plot")
         if plot == output:
             raise ValueError(f"--plot {plot} is the model file of -o: name another file.")
     if test is not None:
@@ -105,102 +174,223 @@ def _refuse_paths(data: list[str], output: Path, test: str | None, plot: Path | 
             raise ValueError("--test -: standard input holds the rows to train on; name a file.")
 
 
-def _read(machine: Any, data: str, given: DataOptions, stored: StoreOptions) -> "tuple[Answer, DataFile]":
-    """The rows, and the first entries of the report."""
+def _used_by_folds(selection: SelectionOptions) -> tuple[str, ...]:
+    """Options that a model may not have, and the folds use."""
+    return ("random_state",) if selection.search or selection.cv is not None else ()
+
+
+def _refuse_selection(machine: Any, parameters: ModelOptions, selection: SelectionOptions) -> None:
+    if selection.metric is not None:
+        refuse_metric(selection.metric, machine)
+        if not selection.search and selection.cv is None:
+            raise ValueError("--metric is what --search and --cv compare: give one of them.")
+    if selection.grid and not selection.search:
+        raise ValueError("--grid holds the values for --search: give it, too.")
+    if selection.search:
+        given_grid(machine, selection.grid)
+        refuse_empty_search(
+            machine, given_c=parameters.C, given_gamma=parameters.gamma, given_grid=bool(selection.grid)
+        )
+
+
+def _read(
+    machine: Any,
+    data: str,
+    given: DataOptions,
+    stored: StoreOptions,
+    columns: ColumnOptions,
+    prepared: PreparationOptions,
+    reported: ReportOptions,
+    output: Path,
+    answer: Answer,
+) -> "tuple[DataFile, Any]":
+    """The rows and their weights, and the first entries of the report."""
     from maxmargin.files import read_data
 
     began = time.perf_counter()
     with working(f"reading {data}"):
         source = _stored(data, given.zero_based) if stored.store else data
-        zero_based = given.zero_based and not stored.store
-        rows = read_data(source, target=given.target, values=is_regression(machine), zero_based=zero_based)
+        rows = read_data(
+            source,
+            target=given.target,
+            values=is_regression(machine),
+            zero_based=given.zero_based and not stored.store,
+            table=columns.table(given, weight_column_of(prepared.sample_weight, data)),
+            n_features=columns.n_features,
+        )
     n_rows, n_columns = rows.X.shape
-    answer = {
-        "data": Entry(
-            f"{source}: {n_rows:,} rows of {n_columns:,} columns",
-            {"data": source, "rows": n_rows, "columns": n_columns},
-        ),
-        "reading": time.perf_counter() - began,
-    }
-    return answer, rows
+    text = f"{printable(name_of(source))}: {n_rows:,} rows of {n_columns:,} columns"
+    text = "; ".join((text, *rows.notes))
+    answer["data"] = Entry(text, {"data": source, "rows": n_rows, "columns": n_columns})
+    if rows.preparation is not None and rows.preparation.columns is not None:
+        answer["columns"] = columns_entry(rows.preparation, details=reported.details)
+        if not reported.as_json:
+            # Before training, which may take long: what is learned from.
+            first = {name: answer.pop(name) for name in ("data", "columns")}
+            report(first, as_json=False, err=output == STANDARD_OUTPUT)
+    answer["reading"] = seconds("reading", time.perf_counter() - began)
+    if prepared.scale is not None:
+        rows = rows.scaled(prepared.scale)
+        answer["scaled"] = prepared.scale
+    weights = sample_weights(rows, prepared.sample_weight)
+    return rows, weights
+
+
+def _class_weights(machine: Any, rows: "DataFile") -> Answer:
+    """The weights of the classes by their labels in the data."""
+    given = machine.get_params().get("class_weight")
+    return {"class_weight": with_labels(given, rows.y)} if isinstance(given, dict) else {}
 
 
 def _select(
-    machine: Any, rows: "DataFile", parameters: ModelOptions, selection: SelectionOptions, answer: Answer
+    machine: Any,
+    rows: "DataFile",
+    weights: Any,
+    parameters: ModelOptions,
+    selection: SelectionOptions,
+    answer: Answer,
 ) -> Clock:
     """Choose parameters by cross-validation and estimate the score by it, as far as asked; returns the clock."""
-    grid = grid_of(machine, rows, given_c=parameters.C, given_gamma=parameters.gamma) if selection.search else []
-    clock = Clock(parameters.max_time, n_fits=SEARCH_FOLDS * len(grid) + (selection.cv or 0) + 1)
-    seed = parameters.seed or 0
+    grid: list[Answer] = []
     if selection.search:
-        chosen, best = best_of(grid, scores_in_folds(machine, rows, SEARCH_FOLDS, grid, "searching", clock, seed))
-        machine.set_params(**chosen)
-        answer["chosen"] = {**chosen, "score": best}
-    if selection.cv is not None:
-        scores = scores_in_folds(machine, rows, selection.cv, [{}], "cross-validation", clock, seed)
-        answer |= _mean_entry(f"{score_name(machine)} in {selection.cv} folds", scores)
+        grid = given_grid(machine, selection.grid) if selection.grid else []
+        grid = grid or grid_of(machine, rows, given_c=parameters.C, given_gamma=parameters.gamma)
+    n_inner, n_outer = SEARCH_FOLDS * len(grid), selection.cv or 0
+    n_nested = n_outer * (1 + (n_inner if len(grid) > 1 else 0))
+    clock = Clock(parameters.max_time, n_fits=n_inner + n_nested + 1)
+    trial = Trial(rows, weights, selection.metric, clock, parameters.seed or 0)
+    name = selection.metric or score_name(machine)
+    if n_outer:
+        with working("cross-validation", steps=n_nested) as advance:
+            scores = nested_scores(machine, trial, n_outer, grid, advance)
+        answer["cross-validation"] = _folds_entry(name, scores, nested=len(grid) > 1)
+    if grid:
+        with working("searching", steps=n_inner) as advance:
+            scores = scores_in_folds(machine, trial, SEARCH_FOLDS, grid, advance)
+        best = trial.best(scores)
+        machine.set_params(**grid[best])
+        answer["search"] = search_entry(name, grid, scores)
+        value = float(scores[:, best].mean())
+        text = ", ".join(f"{flag_of(key)} {_short(number)}" for key, number in grid[best].items())
+        answer["chosen"] = Entry(
+            f"{text} ({name} {value:.6g} in {SEARCH_FOLDS} folds)", {"chosen": grid[best] | {"score": value}}
+        )
     return clock
 
 
-def _fit(machine: Any, rows: "DataFile", clock: Clock, answer: Answer) -> bool:
-    """Fit; returns whether Ctrl-C ended the fit early."""
-    began = time.perf_counter()
-    with working("training"):
-        interrupted = _fit_or_stop(machine, rows, clock)
-    answer["training"] = time.perf_counter() - began
-    return interrupted
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _write(machine: Any, rows: "DataFile", output: Path) -> None:
-    from maxmargin.files import save
+def search_entry(name: str, grid: list[Answer], scores: Any) -> Entry:
+    """The whole table of a search: every entry of the grid with mean and standard deviation of its score."""
+    means, deviations = scores.mean(axis=0), scores.std(axis=0)
+    header = [*grid[0], name, "±"]
+    rows = [
+        [*map(_short, entry.values()), f"{mean:.6g}", f"{deviation:.2g}"]
+        for entry, mean, deviation in zip(grid, means, deviations, strict=True)
+    ]
+    numbers = [
+        {"parameters": entry, "mean": float(mean), "std": float(deviation), "folds": scores[:, k].tolist()}
+        for k, (entry, mean, deviation) in enumerate(zip(grid, means, deviations, strict=True))
+    ]
+    return Entry(table_text([header, *rows]), {"search": numbers})
 
-    with working("writing"):
-        rows.quietly(save)(machine, output, rows.X, rows.y)
+
+def _refuse_on_cluster(
+    output: Path, given: DataOptions, columns: ColumnOptions, prepared: PreparationOptions, reported: ReportOptions
+) -> None:
+    """Refuse options of the columns and of the model file that a fit on a cluster does not have."""
+    plain = DataOptions(target=given.target, zero_based=given.zero_based)
+    if given != plain or columns != ColumnOptions() or prepared != PreparationOptions():
+        raise ValueError("--scheduler reads the columns as they are: leave out the options of columns and of CSV.")
+    if reported.strip or output == STANDARD_OUTPUT:
+        raise ValueError("--scheduler writes one model file: leave out --strip, and name a file by -o.")
 
 
-def _train_on_cluster(
-    machine: Any, data: list[str], output: Path, scheduler: str, given: DataOptions, parameters: ModelOptions
-) -> tuple[Answer, bool]:
-    """Fit where the workers have read the files, and write the model; also whether Ctrl-C ended the fit early."""
-    from maxmargin.files import save
-
+def _fit_on_cluster(
+    machine: Any, data: list[str], scheduler: str, given: DataOptions, parameters: ModelOptions, answer: Answer
+) -> bool:
+    """Fit where the workers have read the files; whether Ctrl-C ended the fit early."""
     with connected(scheduler) as client:
         clock = Clock(parameters.max_time, n_fits=1)
-        answer, interrupted = fit_on_cluster(client, machine, data, given.target, given.zero_based, clock)
-        with working("writing"):
-            save(machine, output)
-    return answer, interrupted
-
-
-def _test(machine: Any, test: str | None, given: DataOptions, answer: Answer) -> None:
-    """Accuracy or R² on test data."""
-    if test is None:
-        return
-    from maxmargin.files import read_data
-
-    with working(f"testing on {test}"):
-        new = read_data(test, target=given.target, like=machine, zero_based=given.zero_based)
-        new = labelled(machine, new, test, given.target)
-        answer[f"{score_name(machine)} on {test}"] = score(machine, new)
-
-
-def _mean_entry(name: str, scores: Any) -> dict[str, Entry]:
-    mean, deviation = float(scores.mean()), float(scores.std())
-    return {name: Entry(f"{mean:.6g} ± {deviation:.2g}", {name: {"mean": mean, "std": deviation}})}
-
-
-def _fit_or_stop(machine: Any, rows: "DataFile", clock: Clock) -> bool:
-    """Fit; returns whether Ctrl-C ended the fit early, with a model and its certificate all the same."""
-    interrupted = False
-    try:
-        with clock.limit(machine):
-            machine.fit(rows.X, rows.y)
-    except KeyboardInterrupt:
-        if not hasattr(machine, "certificate_"):
-            raise
-        interrupted = True
-    rows.name_features(machine)
+        found, interrupted = fit_on_cluster(client, machine, data, given.target, given.zero_based, clock)
+        # The vectors of the model, from the workers.
+        vars(machine).update(vars(machine._in_memory()))
+    answer |= found
     return interrupted
+
+
+def _folds_entry(name: str, scores: Any, *, nested: bool) -> Entry:
+    mean, deviation = float(scores.mean()), float(scores.std())
+    of = f"{len(scores)} {'outer folds' if nested else 'folds'}"
+    values = {"mean": mean, "std": deviation, "folds": scores.tolist()}
+    return Entry(f"{name} {mean:.6g} ± {deviation:.2g} in {of}", {f"{json_key(name)}_cv": values})
+
+
+def _fit(machine: Any, rows: "DataFile", weights: Any, clock: Clock, answer: Answer) -> bool:
+    """Fit; returns whether Ctrl-C or another signal ended the fit early, with a model and its certificate."""
+    began = time.perf_counter()
+    interrupted = False
+    with working("training"):
+        try:
+            with clock.limit(machine):
+                machine.fit(rows.X, rows.y, **({} if weights is None else {"sample_weight": weights}))
+        except KeyboardInterrupt:
+            if not hasattr(machine, "certificate_"):
+                raise
+            interrupted = True
+    rows.name_features(machine)
+    answer["training"] = seconds("training", time.perf_counter() - began)
+    return interrupted
+
+
+def _score(
+    machine: Any,
+    rows: "DataFile | None",
+    given: DataOptions,
+    new: NewRowsOptions,
+    selection: SelectionOptions,
+    answer: Answer,
+) -> dict[str, float]:
+    """Accuracy or R² on the rows of the fit and on test data; returns them by their keys."""
+    from maxmargin.cli.files import read_rows, target_of
+
+    name, metrics = score_name(machine), dict[str, float]()
+    answer["model"] = repr(machine)
+    if not selection.no_score and rows is not None:
+        some, n_rows = rows_to_score(machine, rows), rows.X.shape[0]
+        with working("scoring"):
+            metrics[f"{json_key(name)}_train"] = value = score(machine, some)
+        share = f"{some.X.shape[0]:,} of " if some.X.shape[0] < n_rows else ""
+        answer[name] = Entry(f"{value:.6g} on {share}the {n_rows:,} training rows", dict(metrics))
+    if selection.test is not None:
+        with working(f"testing on {selection.test}"):
+            tested = read_rows(machine, selection.test, given, new)
+            tested = labelled(machine, tested, selection.test, target_of(machine, selection.test, given))
+            value = score(machine, tested)
+        metrics[f"{json_key(name)}_test"] = value
+        text = f"{value:.6g} on the {tested.X.shape[0]:,} rows of {printable(selection.test)}"
+        answer[f"test {name}"] = Entry(text, {f"{json_key(name)}_test": value})
+    return metrics
+
+
+def _about(data: list[str]) -> Answer:
+    from maxmargin.files.provenance import provenance_of
+
+    return provenance_of(data[0], command=command_line())
+
+
+def _note_metrics(path: Path, about: Answer, metrics: Answer, *, strip: bool) -> None:
+    """Write the metrics into the model file."""
+    from maxmargin.files.model import add_provenance
+
+    about = {**about, "metrics": metrics}
+    try:
+        add_provenance(path, {**about, "stripped": True} if strip else about)
+    except OSError:
+        # The model itself is written.
+        return
 
 
 def _stored(data: str, zero_based: bool) -> str:

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli.checks import labelled
+from maxmargin.cli.checks import labelled, sample_weights, weight_column_of
 from maxmargin.cli.console import proof_entry, report, working
-from maxmargin.cli.options import JSON, DataOptions, expand_options
+from maxmargin.cli.options import DETAILS, JSON, DataOptions, expand_options
 
 # Exit code where the certificate does not hold; errors have another one.
 FALSE_CLAIM = 1
@@ -23,8 +23,14 @@ def verify(
     data: Annotated[str, typer.Argument(help="The rows it was trained on.")],
     given: DataOptions,
     weights: Annotated[
-        Path | None, typer.Option(help="Sample weights of the fit, if there were any: a text file, one number a line.")
+        str | None,
+        typer.Option(
+            "--sample-weight",
+            "--weights",
+            help="Sample weights of the fit: a column of the table, or a text file with one number a line.",
+        ),
     ] = None,
+    details: Annotated[bool, DETAILS] = False,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Recompute a model's certificate from the data and the file; exit code 1 if the file claims more.
@@ -36,39 +42,80 @@ def verify(
 
     Example: maxmargin verify a9a.model a9a.svm
     """
-    from maxmargin.cli.files import stored_model
+    from maxmargin.cli.files import refuse_model_as_data, target_of
     from maxmargin.files import read_data
     from maxmargin.files.verification import verify_file
 
-    stored = stored_model(model)
+    stored, proof = with_proof(model)
     machine = stored.model
-    if not hasattr(machine, "certificate_"):
-        raise ValueError(f"{model} holds no certificate: only models that maxmargin trained do.")
+    refuse_model_as_data(data)
+    target, weight_column = target_of(machine, data, given), weight_column_of(weights, data)
     with working(f"reading {data}"):
-        rows = read_data(data, target=given.target, like=machine, zero_based=given.zero_based)
-        rows = labelled(machine, rows, data, given.target)
-        sample_weight = None if weights is None else read_weights(weights, len(rows.y))
+        rows = read_data(
+            data,
+            target=target,
+            like=machine,
+            zero_based=given.zero_based,
+            table=given.table(weight=weight_column),
+            unseen="error",
+        )
+        rows = labelled(machine, rows, data, target)
+        sample_weight = sample_weights(rows, weights)
     identified = "by its hashes" if stored.fingerprint is not None else "not identified by the file"
-    answer: dict[str, Any] = {**proof_entry("claimed", machine.certificate_, "claim"), "data": identified}
+    answer: dict[str, Any] = {
+        **({} if proof == model else {"proof": str(proof)}),
+        **proof_entry("claimed", machine.certificate_, "claim", details=details),
+        "data": identified,
+    }
     with working("certifying"):
         verdict = rows.quietly(verify_file)(stored, rows.X, rows.y, sample_weight)
     if verdict.proof is not None:
-        answer |= proof_entry("proven", verdict.proof, "proof")
+        answer |= proof_entry("proven", verdict.proof, "proof", details=details)
     if not verdict.true:
         report({**answer, "true": False, "why": verdict.why}, as_json)
         raise typer.Exit(FALSE_CLAIM)
     with working("checking in exact arithmetic"):
-        too_large = size_refused(machine, rows) if stored.fingerprint is not None else "the file has no hashes"
-        found = [] if too_large else exact_answers(model, data, weights, given.target, given.zero_based)
+        not_run = unchecked(stored, rows, given, weight_column)
+        found = [] if not_run else exact_answers(proof, data, weights, target, given.zero_based)
     false = [f"{claim}: {detail}" for claim, verdict, detail in found if verdict == "FALSE"]
     number = {kind: sum(verdict == kind for _, verdict, _ in found) for kind in ("TRUE", "FALSE", "NOT CHECKED")}
     counts = ", ".join(f"{count} {kind}" for kind, count in number.items() if count)
     reasons = "; ".join(f"{claim}: {detail}" for claim, verdict, detail in found if verdict == "NOT CHECKED")
-    answer["maxmargin-check"] = (counts + (f" ({reasons})" if reasons else "")) or f"not run: {too_large}"
+    answer["maxmargin-check"] = (counts + (f" ({reasons})" if reasons else "")) or f"not run: {not_run}"
     if false:
         report({**answer, "true": False, "why": f"in exact arithmetic: {false[0]}"}, as_json)
         raise typer.Exit(FALSE_CLAIM)
     report({**answer, "true": True}, as_json)
+
+
+def with_proof(path: Path) -> tuple[Any, Path]:
+    """A stored model with its certificate, and its file: for a stripped model the proof beside it."""
+    from maxmargin.cli.files import stored_model
+    from maxmargin.files.proof_file import proof_path, same_predictions
+
+    stored = stored_model(path)
+    if hasattr(stored.model, "certificate_"):
+        return stored, path
+    beside = proof_path(path)
+    if not beside.is_file():
+        proof = " and there is no proof beside it" if stored.provenance.get("stripped") else ""
+        raise ValueError(f"{path} holds no certificate{proof}: only models that maxmargin trained do ({beside.name}).")
+    proof = stored_model(beside)
+    if not same_predictions(stored.model, proof.model):
+        raise ValueError(f"{beside} is the proof of another model than {path}.")
+    return proof, beside
+
+
+def unchecked(stored: Any, rows: Any, given: DataOptions, weight_column: str | None) -> str:
+    """Why the independent checker does not run; empty if it does."""
+    preparation = getattr(stored.model, "preparation_", None)
+    if stored.fingerprint is None:
+        return "the file has no hashes"
+    if preparation is not None and not preparation.is_plain:
+        return "the columns were scaled, or filled in, before the fit"
+    if weight_column is not None or given != DataOptions(target=given.target, zero_based=given.zero_based):
+        return "it reads CSV with commas, and sample weights from a file"
+    return size_refused(stored.model, rows)
 
 
 def size_refused(machine: Any, rows: Any) -> str:
@@ -91,16 +138,3 @@ def exact_answers(model: Path, data: str, *options: Any) -> list[tuple[str, str,
         return list(maxmargin_check.check_model(model, data, *options))
     except maxmargin_check.Unreadable as error:
         return [("data", "NOT CHECKED", str(error))]
-
-
-def read_weights(path: Path, n_rows: int) -> Any:
-    """Sample weights from a text file."""
-    import numpy as np
-
-    try:
-        values = np.array([float(line) for line in path.read_text().split()])
-    except ValueError as error:
-        raise ValueError(f"--weights {path}: {error}: give one number a line.") from error
-    if values.size != n_rows:
-        raise ValueError(f"--weights {path} has {values.size:,} numbers for {n_rows:,} rows: give one a line.")
-    return values

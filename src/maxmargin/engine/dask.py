@@ -558,7 +558,10 @@ class _Rows:
         executor.rounds += 1
         executor.bytes_sent += len(partitions) * size_of(operations)
         if answers:
-            executor.bytes_received += len(partitions) * size_of(totals)
+            asked = [operation for operation in operations if isinstance(operation, Call) and operation.answers]
+            for operation, total in zip(asked, totals, strict=True):
+                # A list has one entry for every partition, a sum came from each of them.
+                executor.bytes_received += size_of(total) * (len(partitions) if operation.answers == "sum" else 1)
             for answer, total in zip(answers, totals, strict=True):
                 answer.fill(total)
 
@@ -704,6 +707,8 @@ def size_of(value: Any) -> int:
     """About the bytes of numbers in a message."""
     if hasattr(value, "nbytes"):
         return int(value.nbytes)
+    if hasattr(value, "indptr"):
+        return size_of([value.data, value.indices, value.indptr])
     if isinstance(value, (list, tuple)):
         return sum(map(size_of, value))
     return 0 if isinstance(value, str) or callable(value) else 8

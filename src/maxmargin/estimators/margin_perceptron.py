@@ -66,7 +66,9 @@ class MarginPerceptron(LinearClassifier):
         points, instead of O(R²/gamma_opt²) updates. Without a guess it ends with half of the largest
         margin. ``n_updates_`` counts passes, ``mistakes_per_pass_`` the points on the wrong side.
     max_iter : int or None, default=None
-        The largest number of passes, over all rounds; the theorem bounds them where this does not.
+        The largest number of passes, over all rounds; the theorem bounds them where this does not. With a tiny
+        ``min_gamma`` that bound is more than anybody waits for: set ``max_iter`` or ``max_time``, or press Ctrl-C. All
+        of them leave a model and a true certificate.
     max_time : float or None, default=None
         The largest number of seconds to train.
     random_state : int, RandomState instance or None, default=0

@@ -13,6 +13,9 @@ _HOME_OF = {
     "StoreError": "store",
     "read_data": "data_file",
     "DataFile": "data_file",
+    "TableOptions": "columns",
+    "UnseenWarning": "columns",
+    "Preparation": "preparation",
     "ModelFileError": "errors",
     "checkpoints": "checkpoint",
     "SvmlightError": "svmlight",
@@ -32,12 +35,14 @@ __all__ = sorted(_HOME_OF)
 if TYPE_CHECKING:
     from maxmargin.files.atomic import written_atomically
     from maxmargin.files.checkpoint import checkpoints
+    from maxmargin.files.columns import TableOptions, UnseenWarning
     from maxmargin.files.data_file import DataFile, read_data
     from maxmargin.files.errors import ModelFileError
     from maxmargin.files.liblinear_model import read_liblinear_model, write_liblinear_model
     from maxmargin.files.libsvm_model import read_libsvm_model, write_libsvm_model
     from maxmargin.files.model import load, save
     from maxmargin.files.onnx_model import write_onnx
+    from maxmargin.files.preparation import Preparation
     from maxmargin.files.store import StoreError, open_store, store_text, write_store
     from maxmargin.files.svmlight import SvmlightError, read_svmlight, read_svmlight_blocks, write_svmlight
 

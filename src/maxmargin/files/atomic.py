@@ -2,14 +2,24 @@
 
 import ctypes
 import errno
+import glob
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+try:
+    import fcntl
+except ImportError:
+    # Windows has no such locks.
+    fcntl = None  # type: ignore[assignment]
+
+# Seconds since the last write after which a temporary file may be of a dead run: a new one is locked at once.
+YOUNGEST_PART = 60.0
 # Constants of Linux's renameat2: paths are relative to the working folder; exchange two paths.
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
@@ -37,9 +47,11 @@ def written_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    _remove_parts_of_dead_runs(target)
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
     try:
         with errors_name(path, temporary), temporary.open("xb") as file:
+            _lock(file.fileno())
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -107,6 +119,33 @@ def _exchanged(one: Path, other: Path) -> bool:
     except (OSError, AttributeError, TypeError):
         return False
     return exchange(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE) == 0
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock an open file, by which others know that its process lives; False where another process has it."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        # A file system without locks: nothing is known.
+        return False
+    return True
+
+
+def _remove_parts_of_dead_runs(target: Path) -> None:
+    """Remove temporary files of the same name that no process holds any more, as a killed one leaves them."""
+    if fcntl is None:
+        return
+    with suppress(OSError):
+        for part in target.parent.glob(f".{glob.escape(target.name[:100])}.*.part"):
+            if not part.is_file() or time.time() - part.stat().st_mtime < YOUNGEST_PART:
+                continue
+            with suppress(OSError), part.open("rb") as file:
+                if _lock(file.fileno()):
+                    part.unlink()
 
 
 @contextmanager

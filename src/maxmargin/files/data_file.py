@@ -2,18 +2,22 @@
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_regressor
 
-from maxmargin.files.compression import FIRST_BYTES
+from maxmargin.files.compression import FIRST_BYTES, STANDARD_INPUT, name_of
 
-TABLES = (".csv", ".parquet")
+if TYPE_CHECKING:
+    from maxmargin.files.columns import TableOptions, Unseen
+    from maxmargin.files.preparation import Preparation
+
+TABLES = (".csv", ".tsv", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -25,16 +29,38 @@ class DataFile:
     X : array or sparse matrix of shape (n, d)
     y : ndarray of labels or values of shape (n,); None where a table does not have the target's column
     names : names of the columns of X, for tables; those of a categorical column are ``column=value``
+    preparation : Preparation or None
+        How the columns were understood and scaled.
+    ids : list of str or None
+        The names of the rows, where a table has a column of them.
+    weights : ndarray of shape (n,) or None
+        Sample weights, where a table has a column of them.
+    notes : tuple of str
+        What was found out about the file and is not the usual thing: its delimiter, spaces around names.
     """
 
     X: Any
     y: Any
     names: list[str] | None = None
+    preparation: "Preparation | None" = None
+    ids: list[str] | None = None
+    weights: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
 
     def name_features(self, model: Any) -> None:
-        """Set ``feature_names_in_`` of a fitted model; names of categorical columns contain their values."""
+        """Set ``feature_names_in_`` and ``preparation_`` of a fitted model, which repeats it on new rows."""
         if self.names is not None:
             model.feature_names_in_ = np.array(self.names, dtype=object)
+        if self.preparation is not None:
+            model.preparation_ = self.preparation
+
+    def scaled(self, kind: str) -> "DataFile":
+        """The rows with scaled columns: "standard", "minmax" or "maxabs"."""
+        from maxmargin.files.preparation import Preparation, Scaling
+
+        scaling = Scaling.of(self.X, kind)
+        preparation = replace(self.preparation or Preparation(), scaling=scaling)
+        return replace(self, X=scaling(self.X), preparation=preparation)
 
     def blocks(self) -> Iterator["DataFile"]:
         """Yield the rows in blocks of bounded size."""
@@ -43,16 +69,16 @@ class DataFile:
         n_rows = self.X.shape[0]
         n_entries = self.X.nnz if sp.issparse(self.X) else self.X.size
         for rows in row_blocks(n_rows, n_entries / max(1, n_rows)):
-            yield DataFile(self.X[rows], self.y[rows], self.names)
+            yield replace(self, X=self.X[rows], y=self.y[rows], ids=self.ids and self.ids[rows], weights=None)
 
     def quietly(self, method: Callable[..., Any]) -> Callable[..., Any]:
         """A model's method without the warning that arrays have no column names: the columns were checked."""
 
         @wraps(method)
-        def call(*arguments: Any) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="X does not have valid feature names")
-                return method(*arguments)
+                return method(*arguments, **options)
 
         return call
 
@@ -64,50 +90,116 @@ def read_data(
     values: bool = False,
     like: Any = None,
     zero_based: bool = False,
+    table: "TableOptions | None" = None,
+    n_features: int | None = None,
+    unseen: str = "ignore",
 ) -> DataFile:
-    """Read svmlight text (plain or compressed), CSV, Parquet or a store, by the file's name.
+    """Read svmlight text (plain or compressed), CSV, TSV, Parquet or a store, by the file's name.
 
     A store is read once to compare its checksums; :func:`open_store` can omit that.
 
     Parameters
     ----------
     path : str or Path
-        "-" is standard input, as svmlight text.
+        "-" is standard input: CSV where a target is given or the model was trained on a table, else svmlight text.
     target : str, optional
         The column of a table that is to be predicted. Lines of svmlight text start with the target.
     values : bool, default=False
         Keep targets as floats, for a regression; otherwise whole numbers become integers.
     like : fitted estimator, optional
-        Arrange the columns in the order of this model's training data.
+        Prepare the rows as this model's training data: the order of the columns, categories, missing values, scaling.
     zero_based : bool, default=False
         Whether svmlight text counts columns from zero. It is not inferred: otherwise an index 0 is an error.
+    table : TableOptions, optional
+        How a table is read and understood.
+    n_features : int, optional
+        The number of columns of svmlight text, by default the largest index.
+    unseen : {"ignore", "error"}, default="ignore"
+        What happens to categories and indices that did not occur in the training of ``like``: they are ignored, with an
+        :class:`UnseenWarning`, or refused.
 
     Returns
     -------
     DataFile
     """
-    if like is not None:
-        values = is_regressor(like)
+    from maxmargin.files.columns import Unseen
     from maxmargin.files.store import is_store, open_store
 
-    table = table_format(path) is not None
-    if target is not None and not table:
-        raise ValueError(f"target={target!r} names a column of a table, and {path} is none.")
-    if zero_based and (table or is_store(path)):
-        raise ValueError(f"zero_based is about svmlight text, and {path} is none.")
-    if table:
+    counted, preparation = Unseen(unseen), getattr(like, "preparation_", None)
+    if like is not None:
+        values = is_regressor(like)
+    is_table = reads_as_table(path, target, like)
+    refuse_other_formats(path, is_table=is_table, target=target, table=table, zero_based=zero_based)
+    if is_table:
         from maxmargin.files.tables import read_table
 
-        found = read_table(path, target=target, names=None if like is None else names_of(like, path))
+        known = {} if like is None else columns_like(like, path)
+        found = read_table(path, target=target, options=table, unseen=counted, **known)
     elif is_store(path):
         found = open_store(path, check=True)
         _refuse_other_columns(found, like, path)
     else:
-        from maxmargin.files.svmlight import read_svmlight
+        found = _read_text(path, like, zero_based, n_features, counted)
+    counted.warn(path)
+    if found.X.shape[0] == 0:
+        raise ValueError(f"{name_of(path)}: there are no rows.")
+    if preparation is not None and preparation.scaling is not None:
+        found = replace(found, X=preparation.scaling(found.X), preparation=preparation)
+    return replace(found, y=found.y if values else as_labels(found.y))
 
-        n_features = None if like is None else like.n_features_in_
-        found = DataFile(*read_svmlight(path, n_features=n_features, zero_based=zero_based))
-    return DataFile(found.X, found.y if values else as_labels(found.y), found.names)
+
+def _read_text(path: str | Path, like: Any, zero_based: bool, n_features: int | None, unseen: "Unseen") -> DataFile:
+    """Rows of svmlight text; entries in columns that a model does not have are ignored or refused."""
+    from maxmargin.files.svmlight import read_svmlight
+
+    if like is None:
+        return DataFile(*read_svmlight(path, n_features=n_features, zero_based=zero_based))
+    if unseen.mode == "error":
+        return DataFile(*read_svmlight(path, n_features=like.n_features_in_, zero_based=zero_based))
+    X, y = read_svmlight(path, zero_based=zero_based)
+    return DataFile(with_columns(X, like.n_features_in_, path, unseen), y)
+
+
+def with_columns(X: Any, n_features: int, path: str | Path, unseen: "Unseen") -> Any:
+    """Sparse rows with a model's number of columns; entries beyond are ignored and counted."""
+    n_entries = X.nnz
+    if X.shape[1] != n_features:
+        X.resize((X.shape[0], n_features))
+    if X.nnz < n_entries:
+        unseen.add(f"value(s) with an index above {n_features:,}", n_entries - X.nnz, path)
+    return X
+
+
+def reads_as_table(path: str | Path, target: str | None, like: Any) -> bool:
+    """Whether a file is a table, by its name; standard input is one where a column is named."""
+    if path != STANDARD_INPUT:
+        return table_format(path) is not None
+    preparation = getattr(like, "preparation_", None)
+    return target is not None or (preparation is not None and preparation.columns is not None)
+
+
+def refuse_other_formats(
+    path: str | Path, *, is_table: bool, target: str | None, table: "TableOptions | None", zero_based: bool
+) -> None:
+    """Refuse options of tables for other files, and the other way round."""
+    from maxmargin.files.columns import TableOptions
+    from maxmargin.files.store import is_store
+
+    if not is_table and target is not None:
+        raise ValueError(f"target={target!r} names a column of a table, and {path} is none.")
+    if not is_table and table is not None and table != TableOptions():
+        given = next(field.name for field in fields(table) if getattr(table, field.name) != field.default)
+        raise ValueError(f"{given} is about tables, and {path} is none.")
+    if zero_based and (is_table or is_store(path)):
+        raise ValueError(f"zero_based is about svmlight text, and {path} is none.")
+
+
+def columns_like(model: Any, path: str | Path) -> dict[str, Any]:
+    """The columns that a model was trained with, or else their names, as arguments of ``read_table``."""
+    preparation = getattr(model, "preparation_", None)
+    if preparation is not None and preparation.columns is not None:
+        return {"columns": preparation.columns}
+    return {"names": names_of(model, path)}
 
 
 def table_format(path: str | Path) -> str | None:

@@ -11,20 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.estimators import LinearSVC, LinearSVR, MarginPerceptron, Perceptron
+from maxmargin.estimators import LinearSVC, LinearSVR, LogisticRegression, MarginPerceptron, Perceptron
 from maxmargin.files.atomic import written_atomically
 from maxmargin.files.errors import ModelFileError
 from maxmargin.files.model_text import Head, ModelText, exactly, whole_labels
 
-CLASSIFIERS = (LinearSVC, Perceptron, MarginPerceptron)
+CLASSIFIERS = (LinearSVC, Perceptron, MarginPerceptron, LogisticRegression)
 CRAMMER_SINGER = "MCSVM_CS"
+LOGISTIC = "L2R_LR"
 HINGE, SQUARED_HINGE = "L2R_L1LOSS_SVC_DUAL", "L2R_L2LOSS_SVC_DUAL"
 EPSILON, SQUARED_EPSILON = "L2R_L1LOSS_SVR_DUAL", "L2R_L2LOSS_SVR_DUAL"
-# LIBLINEAR's problems that this package solves: the estimator and its parameters. The others differ in penalty or loss.
+# LIBLINEAR's problems, -s 0 to 7 and 11 to 13: the estimator and its parameters. Models with the absolute values as
+# penalty (L1R) are read for predicting: their estimators here have the squares.
 SOLVERS: dict[str, tuple[Any, dict[str, Any]]] = {
     HINGE: (LinearSVC, {"loss": "hinge"}),
     SQUARED_HINGE: (LinearSVC, {"loss": "squared_hinge"}),
     "L2R_L2LOSS_SVC": (LinearSVC, {"loss": "squared_hinge"}),
+    "L1R_L2LOSS_SVC": (LinearSVC, {"loss": "squared_hinge"}),
+    LOGISTIC: (LogisticRegression, {}),
+    "L2R_LR_DUAL": (LogisticRegression, {}),
+    "L1R_LR": (LogisticRegression, {}),
     CRAMMER_SINGER: (LinearSVC, {"multi_class": "crammer_singer"}),
     EPSILON: (LinearSVR, {"loss": "epsilon_insensitive"}),
     SQUARED_EPSILON: (LinearSVR, {"loss": "squared_epsilon_insensitive"}),
@@ -34,7 +40,7 @@ ENTRIES = ("solver_type", "nr_class", "label", "nr_feature", "bias", "rho")
 
 
 def write_liblinear_model(
-    model: LinearSVC | LinearSVR | Perceptron | MarginPerceptron, path: str | os.PathLike[str]
+    model: LinearSVC | LinearSVR | Perceptron | MarginPerceptron | LogisticRegression, path: str | os.PathLike[str]
 ) -> None:
     """Write a fitted linear model as a model file of LIBLINEAR, for its ``predict``.
 
@@ -43,8 +49,9 @@ def write_liblinear_model(
 
     Parameters
     ----------
-    model : LinearSVC, LinearSVR, Perceptron or MarginPerceptron
-        The labels of a classifier have to be whole numbers.
+    model : LinearSVC, LinearSVR, LogisticRegression, Perceptron or MarginPerceptron
+        The labels of a classifier have to be whole numbers. Columns that were scaled in training are taken as they are:
+        the scaling goes into the coefficients.
     path : str or path
 
     Raises
@@ -53,12 +60,14 @@ def write_liblinear_model(
         Where the format cannot hold the model.
     """
     if type(model) not in (*CLASSIFIERS, LinearSVR):
-        raise ModelFileError(path, f"{type(model).__name__} is not LinearSVC, LinearSVR or a linear perceptron")
+        raise ModelFileError(
+            path, f"{type(model).__name__} is not LinearSVC, LinearSVR, LogisticRegression or a linear perceptron"
+        )
     model = model._as_fitted()
-    has_intercept = bool(model.fit_intercept or model.intercept_.any())
-    coefficients = np.atleast_2d(model.coef_)
+    coefficients, intercepts = _unscaled(model)
+    has_intercept = bool(model.fit_intercept or intercepts.any())
     if has_intercept:
-        coefficients = np.column_stack([coefficients, model.intercept_])
+        coefficients = np.column_stack([coefficients, intercepts])
     head = [f"solver_type {_solver_of(model)}"]
     if isinstance(model, LinearSVR):
         head.append("nr_class 2")
@@ -73,7 +82,19 @@ def write_liblinear_model(
             file.write((" ".join(exactly(weight) for weight in weights) + " \n").encode("ascii"))
 
 
+def _unscaled(model: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients and intercepts for columns that are not scaled."""
+    coefficients, intercepts = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+    preparation = getattr(model, "preparation_", None)
+    if preparation is None or preparation.scaling is None:
+        return coefficients, intercepts
+    coefficients = coefficients / preparation.scaling.width
+    return coefficients, intercepts - coefficients @ preparation.scaling.shift
+
+
 def _solver_of(model: Any) -> str:
+    if isinstance(model, LogisticRegression):
+        return LOGISTIC
     if isinstance(model, LinearSVR):
         return EPSILON if model.loss == "epsilon_insensitive" else SQUARED_EPSILON
     if isinstance(model, LinearSVC):
@@ -84,7 +105,7 @@ def _solver_of(model: Any) -> str:
     return HINGE
 
 
-def read_liblinear_model(path: str | os.PathLike[str]) -> LinearSVC | LinearSVR:
+def read_liblinear_model(path: str | os.PathLike[str]) -> LinearSVC | LinearSVR | LogisticRegression:
     """Read a model file of LIBLINEAR's ``train`` as a fitted estimator.
 
     The file contains neither C nor epsilon: these parameters have their defaults. An intercept is taken as penalised,
@@ -94,11 +115,11 @@ def read_liblinear_model(path: str | os.PathLike[str]) -> LinearSVC | LinearSVR:
     Parameters
     ----------
     path : str or path
-        A support vector machine with the squared norm as penalty, or its regression.
+        A support vector machine, its regression, or logistic regression.
 
     Returns
     -------
-    LinearSVC or LinearSVR
+    LinearSVC, LinearSVR or LogisticRegression
 
     Raises
     ------
@@ -110,7 +131,7 @@ def read_liblinear_model(path: str | os.PathLike[str]) -> LinearSVC | LinearSVR:
     head = Head(text, lines, ENTRIES, last="w")
     kind, parameters = head.choice("solver_type", SOLVERS)
     joint = parameters.get("multi_class") == "crammer_singer"
-    labels = head.labels() if kind is LinearSVC else None
+    labels = None if kind is LinearSVR else head.labels()
     n_features, bias = head.wholes("nr_feature", 1, least=1)[0], head.reals("bias", 1)[0]
     k = 1 if labels is None or (len(labels) == 2 and not joint) else len(labels)
     coefficients = _weights(text, lines, n_features + (bias >= 0.0), k)
@@ -119,9 +140,11 @@ def read_liblinear_model(path: str | os.PathLike[str]) -> LinearSVC | LinearSVR:
     intercept_parameters = (
         {"penalize_intercept": True, "intercept_scaling": bias} if bias > 0.0 else {"fit_intercept": False}
     )
+    if kind is LogisticRegression:
+        parameters, intercept_parameters = _of_logistic(has_intercept=bias > 0.0)
     model = kind(**parameters, **intercept_parameters)
     try:
-        model._check_parameters()
+        getattr(model, "_check_parameters", model._validate_params)()
     except ValueError as error:
         text.refuse(f"bias {bias!r} is out of range: {error}", head.line("bias"))
     if labels is None:
@@ -130,10 +153,17 @@ def read_liblinear_model(path: str | os.PathLike[str]) -> LinearSVC | LinearSVR:
         model.classes_, model.coef_, model.intercept_ = _arranged(labels, coefficients, intercepts)
     model.n_features_in_ = n_features
     # The training data are not known.
-    model.dual_coef_ = np.zeros((len(model.intercept_), 0))
-    model.support_ = np.zeros(0, dtype=np.intp)
+    if kind is not LogisticRegression:
+        model.dual_coef_ = np.zeros((len(model.intercept_), 0))
+        model.support_ = np.zeros(0, dtype=np.intp)
     model._freeze_parameters()
     return model
+
+
+def _of_logistic(*, has_intercept: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters of logistic regression, one class against the rest as LIBLINEAR has it."""
+    known = LogisticRegression._get_param_names()
+    return {"multi_class": "ovr"} if "multi_class" in known else {}, {"fit_intercept": has_intercept}
 
 
 def _weights(text: ModelText, lines: Any, n_lines: int, k: int) -> np.ndarray:

@@ -54,6 +54,9 @@ def write_libsvm_model(model: SVC | SVR, path: str | os.PathLike[str]) -> None:
     if type(model) not in MACHINES.values():
         raise ModelFileError(path, f"{type(model).__name__} is not SVC or SVR")
     check_is_fitted(model)
+    preparation = getattr(model, "preparation_", None)
+    if preparation is not None and preparation.scaling is not None:
+        raise ModelFileError(path, "the columns were scaled in training, which the format cannot hold: write ONNX")
     coefficients, intercepts, order = model._duals, model.intercept_, np.arange(model.support_.size)
     head = [f"svm_type {'c_svc' if isinstance(model, SVC) else 'epsilon_svr'}", *_kernel_lines(model, path)]
     if isinstance(model, SVC):

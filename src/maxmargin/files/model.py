@@ -19,6 +19,7 @@ from maxmargin.files.atomic import written_atomically
 from maxmargin.files.container import CHECKSUM, check_sum, content_of, pack, tensors_of
 from maxmargin.files.errors import ModelFileError
 from maxmargin.files.fingerprint import Fingerprint, fingerprint_of, proof_tensors, read_fingerprint
+from maxmargin.files.preparation import read_preparation
 from maxmargin.files.problem import kernel_name, kernel_numbers, problem_of
 from maxmargin.files.reader import StoredParts, longest_label, read_attributes, read_proof_tensors
 from maxmargin.files.schema import (
@@ -40,10 +41,18 @@ from maxmargin.files.values import decode, encode, plain_certificate
 
 FORMAT, VERSION = "maxmargin model", 2
 CONTENT = (CHECKSUM, "format", "version", "class", "parameters", "problem", "data", "attributes", "column_major")
+# Entries that a file may have: what was done to the rows of a file before the fit, and where the model comes from.
+OPTIONAL = ("preparation", "provenance")
 
 
 def save(
-    model: CertifiedModel, path: str | os.PathLike[str], X: Any = None, y: Any = None, sample_weight: Any = None
+    model: CertifiedModel,
+    path: str | os.PathLike[str],
+    X: Any = None,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    provenance: dict[str, Any] | None = None,
 ) -> None:
     """Write a fitted model, with its certificate, to a file.
 
@@ -58,6 +67,8 @@ def save(
     X, y, sample_weight : the data of the fit, optional
         The file then identifies them by hashes, and holds what a stranger needs to check every claim. ``fit`` does
         not compute the hashes itself: they would take more than 2 % of the time of an ordinary fit.
+    provenance : dict of plain values, optional
+        Where the model comes from, such as version, time, command and data. Nothing is computed from it.
 
     Raises
     ------
@@ -89,7 +100,7 @@ def save(
         raise ValueError("X and y identify the data of the fit only together: give both, or neither.")
     data = None if X is None else fitted._data_to_certify(X, y, sample_weight)
     try:
-        content = _to_bytes(fitted, entry, data, sample_weight)
+        content = _to_bytes(fitted, entry, data, sample_weight, provenance)
     except (TypeError, ValueError) as error:
         raise ModelFileError(path, f"the {type(model).__name__} cannot be saved: {error}") from error
     with written_atomically(path) as file:
@@ -136,11 +147,14 @@ class StoredModel:
         What identifies the data; None where the model was saved without them.
     proof_tensors : dict of ndarray
         The vectors that a claim depends on, beside the attributes.
+    provenance : dict
+        Where the model comes from, as far as the file says.
     """
 
     model: Any
     fingerprint: Fingerprint | None
     proof_tensors: dict[str, np.ndarray]
+    provenance: dict[str, Any] = field(default_factory=dict)
 
 
 def read_model_file(path: str | os.PathLike[str]) -> StoredModel:
@@ -158,7 +172,9 @@ class _Parts:
     tensors: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def _to_bytes(model: CertifiedModel, entry: Entry, data: Any, sample_weight: Any) -> bytes:
+def _to_bytes(
+    model: CertifiedModel, entry: Entry, data: Any, sample_weight: Any, provenance: dict[str, Any] | None
+) -> bytes:
     parameters = {name: _parameter(name, value) for name, value in model.get_params(deep=False).items()}
     parts = _Parts()
     for name, attribute in entry.attributes.items():
@@ -180,6 +196,11 @@ def _to_bytes(model: CertifiedModel, entry: Entry, data: Any, sample_weight: Any
         "attributes": _object(parts.values),
         "column_major": sorted(name for name, array in parts.tensors.items() if _is_column_major(array)),
     }
+    preparation = getattr(model, "preparation_", None)
+    if preparation is not None:
+        content["preparation"] = encode(preparation.plain())
+    if provenance:
+        content["provenance"] = encode(provenance)
     return pack(parts.tensors, content)
 
 
@@ -288,7 +309,7 @@ def _from_bytes(data: bytes) -> StoredModel:
         raise ValueError(
             f"its version is {content.get('version')!r}; this maxmargin reads version {VERSION}: train the model anew"
         )
-    if set(content) != set(CONTENT):
+    if not set(CONTENT) <= set(content) <= {*CONTENT, *OPTIONAL}:
         raise ValueError(f"it has the entries {sorted(content)}")
     check_sum(data, content[CHECKSUM])
     name = content["class"]
@@ -312,7 +333,13 @@ def _from_bytes(data: bytes) -> StoredModel:
     identified = content["data"]
     if identified is not None and not isinstance(identified, dict):
         raise ValueError("its data are not an object")
-    return StoredModel(model, read_fingerprint(None if identified is None else _decoded(identified)), vectors)
+    if "preparation" in content:
+        model.preparation_ = read_preparation(decode(content["preparation"]), model.n_features_in_)
+    provenance = decode(content.get("provenance", {"pairs": []}))
+    if not isinstance(provenance, dict) or not all(isinstance(key, str) for key in provenance):
+        raise ValueError("its provenance is not an object")
+    fingerprint = read_fingerprint(None if identified is None else _decoded(identified))
+    return StoredModel(model, fingerprint, vectors, provenance)
 
 
 def _decoded(values: dict[str, Any]) -> dict[str, Any]:
@@ -342,3 +369,21 @@ def _refuse_other_kernel(model: Any) -> None:
         fitted = kernel_name(model._kernel) or "precomputed"
         if model.kernel != fitted:
             raise ValueError(f"kernel is {model.kernel!r}, but the model was fitted with {fitted!r}")
+
+
+def add_provenance(path: str | os.PathLike[str], provenance: dict[str, Any]) -> None:
+    """Write where a model comes from into its file, in place of what it said before; all else stays as it is.
+
+    Parameters
+    ----------
+    path : str or path
+        A file that :func:`save` wrote.
+    provenance : dict of plain values
+    """
+    with open(path, "rb") as file:
+        data = file.read()
+    content = {**content_of(data), "provenance": encode(provenance)}
+    check_sum(data, content.pop(CHECKSUM))
+    tensors = {name: tensor.array() for name, tensor in tensors_of(data).items()}
+    with written_atomically(path) as file:
+        file.write(pack(tensors, content))

@@ -26,7 +26,9 @@ def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
 
     Its input is ``X``, rows of float64. Its outputs are ``label`` and ``scores``, which are those of ``predict`` and
     ``decision_function`` up to rounding; or ``value`` for a regression. For two classes ``scores`` has the shape
-    (n, 1), where ``decision_function`` has (n,).
+    (n, 1), where ``decision_function`` has (n,). Logistic regression also has the output ``probabilities``, those of
+    ``predict_proba``. Columns that were scaled in training (``preparation_``) are scaled by the graph; categories of a
+    table come as the columns ``feature_names_in_``.
 
     Parameters
     ----------
@@ -36,6 +38,7 @@ def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     """
     check_is_fitted(model)
     graph = _Graph()
+    _scale(graph, model)
     scores = (
         _linear_scores(graph, model)
         if hasattr(model, "coef_") and not _has_kernel(model)
@@ -46,8 +49,31 @@ def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
         outputs = {"value": _kinds()["value"]}
     else:
         outputs = _label(graph, model, scores)
+        if hasattr(model, "predict_proba"):
+            _probabilities(graph, model, scores)
+            outputs["probabilities"] = _kinds()["scores"]
     with written_atomically(path) as file:
         file.write(graph.finished(int(model.n_features_in_), outputs).SerializeToString())
+
+
+def _scale(graph: "_Graph", model: Any) -> None:
+    """Scale the input as the rows of the training were."""
+    preparation = getattr(model, "preparation_", None)
+    if preparation is not None and preparation.scaling is not None:
+        scaling = preparation.scaling
+        shifted = graph.node("Sub", ["X", graph.constant(scaling.shift)])
+        graph.rows = graph.node("Div", [shifted, graph.constant(scaling.width)])
+
+
+def _probabilities(graph: "_Graph", model: Any, scores: str) -> None:
+    """The probabilities of logistic regression, as ``predict_proba`` computes them."""
+    if len(model.classes_) == 2:
+        both = graph.node("Concat", [graph.node("Neg", [scores]), scores], axis=1)
+        graph.node("Sigmoid", [both], "probabilities")
+        return
+    is_joint = getattr(model, "_is_joint", lambda: False)()
+    logarithms = scores if is_joint else graph.node("Log", [graph.node("Sigmoid", [scores])])
+    graph.node("Softmax", [logarithms], "probabilities", axis=1)
 
 
 def _has_kernel(model: Any) -> bool:
@@ -65,6 +91,8 @@ class _Graph:
         self._onnx = _import_onnx()
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
+        # What the model sees: the input, or the input with scaled columns.
+        self.rows = "X"
 
     def constant(self, values: np.ndarray) -> str:
         """Add an array, and return its name."""
@@ -115,7 +143,7 @@ def _kinds() -> dict[str, tuple[str, list[Any]]]:
 def _linear_scores(graph: _Graph, model: Any) -> str:
     coef = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
     intercept = np.broadcast_to(np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64)), (coef.shape[0],))
-    products = graph.node("MatMul", ["X", graph.constant(coef.T)])
+    products = graph.node("MatMul", [graph.rows, graph.constant(coef.T)])
     return graph.node("Add", [products, graph.constant(np.array(intercept))])
 
 
@@ -133,16 +161,16 @@ def _kernel_values(graph: _Graph, model: Any) -> str:
         raise ValueError("kernel must be one of those with a name: functions and Gram matrices cannot be written.")
     vectors = np.asarray(as_dense(vectors), dtype=np.float64)
     if isinstance(kernel, Linear):
-        return graph.node("MatMul", ["X", graph.constant(vectors.T)])
+        return graph.node("MatMul", [graph.rows, graph.constant(vectors.T)])
     if isinstance(kernel, RadialBasis):
         # -gamma ||x - z||² = 2 gamma x·z - gamma ||x||² - gamma ||z||²
-        products = graph.node("MatMul", ["X", graph.constant(2.0 * kernel.gamma * vectors.T)])
-        squares = graph.node("ReduceSumSquare", ["X"], axes=[1], keepdims=1)
+        products = graph.node("MatMul", [graph.rows, graph.constant(2.0 * kernel.gamma * vectors.T)])
+        squares = graph.node("ReduceSumSquare", [graph.rows], axes=[1], keepdims=1)
         own = graph.node("Mul", [squares, graph.constant(np.array(-kernel.gamma))])
         others = graph.constant(-kernel.gamma * np.vecdot(vectors, vectors))
         exponents = graph.node("Add", [graph.node("Add", [products, own]), others])
         return graph.node("Exp", [graph.node("Min", [exponents, graph.constant(np.array(0.0))])])
-    inner = graph.node("MatMul", ["X", graph.constant(kernel.gamma * vectors.T)])
+    inner = graph.node("MatMul", [graph.rows, graph.constant(kernel.gamma * vectors.T)])
     shifted = graph.node("Add", [inner, graph.constant(np.array(float(kernel.coef0)))])
     if isinstance(kernel, Sigmoid):
         return graph.node("Tanh", [shifted])

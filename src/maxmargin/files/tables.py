@@ -1,13 +1,13 @@
-"""CSV and Parquet by pyarrow: columns of numbers as they are, columns of text one-hot encoded.
+"""CSV, TSV and Parquet by pyarrow: columns of numbers as they are, texts one-hot encoded, dates as numbers.
 
 In CSV an empty field is a missing value. ``NA`` and similar spellings are missing values in columns of numbers, and
-ordinary texts in columns of text.
+ordinary texts in columns of text. ``columns.py`` says what a column is.
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,69 +15,135 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.files.atomic import written_atomically
-from maxmargin.files.compression import compressed, kind_of, open_bytes
+from maxmargin.files.columns import (
+    CATEGORY,
+    NUMBER,
+    Column,
+    TableOptions,
+    Unseen,
+    as_texts,
+    is_number,
+    is_text,
+    understand,
+)
+from maxmargin.files.compression import STANDARD_INPUT, compressed, kind_of, name_of, open_bytes
 from maxmargin.files.data_file import DataFile, table_format
+from maxmargin.files.preparation import Preparation
 
-# Distinct values of a text column above which it is refused: they are hardly categories.
-MOST_VALUES = 10_000
 # Columns above which data are not written as a table.
 MOST_COLUMNS = 10_000
 # Rows of a block, and cells of it where rows are long: 32 MB in float64.
 ROWS_PER_BLOCK = 1 << 14
 CELLS_PER_BLOCK = 1 << 22
+# Delimiters that are recognised, the most frequent one of the first line.
+DELIMITERS = ",;\t|"
+# Bytes in which the first line is looked for.
+LONGEST_HEADER = 1 << 20
 
 
-def read_table(path: str | Path, *, target: str | None, names: list[str] | None = None) -> DataFile:
+def read_table(
+    path: str | Path,
+    *,
+    target: str | None,
+    options: TableOptions | None = None,
+    columns: Sequence[Column] | None = None,
+    names: list[str] | None = None,
+    unseen: Unseen | None = None,
+) -> DataFile:
     """Read a table.
 
     Parameters
     ----------
     path : str or Path
+        "-" is CSV on standard input.
     target : str or None
-        The column to be predicted; it may be missing where ``names`` are given.
+        The column to be predicted; it may be missing where a model's columns are given.
+    options : TableOptions, optional
+    columns : sequence of Column, optional
+        The columns that a model was trained with.
     names : list of str, optional
-        The columns that a model was trained with. Those of a categorical column are named ``column=value``; all are
-        zero for a value that did not occur in training.
+        The names of a model's columns, in place of ``columns`` where it knows no more.
+    unseen : Unseen, optional
+        Counts or refuses the categories that did not occur in training.
 
     Returns
     -------
     DataFile
         X is an array, or sparse rows where there are categorical columns.
     """
-    with _arrow_errors(path):
-        table = _open(path, names)
-        columns = table.column_names
-        _refuse_repeated(columns, path)
-        if target is None and names is None:
-            raise ValueError(f"{path}: name the column to be predicted by target; there are {', '.join(columns)}.")
-        if target is not None and target not in columns and names is None:
-            raise ValueError(f"{path}: there is no column {target!r}; there are {', '.join(columns)}.")
+    options = options or TableOptions()
+    options.check()
+    is_new = columns is None and names is None
+    with _arrow_errors(path, options):
+        source = Source(path, options)
+        if columns is None and names is not None:
+            columns = columns_of_names(names, source.names, path)
+        if is_new:
+            _refuse_options(source.names, target, options, path)
+        table = source.read(columns)
         if table.num_rows == 0:
-            raise ValueError(f"{path}: the table has no rows.")
-        return _rows_of(table, target, names, path)
+            raise ValueError(f"{name_of(path)}: there are no rows.")
+        if columns is None:
+            skipped = {name for name in (target, options.id, options.weight, *options.drop) if name is not None}
+            columns = understand(table, options, skipped, path)
+        found = _rows_of(table, target, options, columns, path, unseen or Unseen(), 0)
+        return replace(found, notes=tuple(source.notes))
 
 
-def read_table_blocks(path: str | Path, names: list[str]) -> Iterator[DataFile]:
+def read_table_blocks(
+    path: str | Path,
+    *,
+    options: TableOptions | None = None,
+    columns: Sequence[Column] | None = None,
+    names: list[str] | None = None,
+    unseen: Unseen | None = None,
+) -> Iterator[DataFile]:
     """Read a table for a model in blocks of rows, as :func:`read_table` does, without targets.
-
-    Parameters
-    ----------
-    path : str or Path
-    names : list of str
-        The columns that the model was trained with.
 
     Yields
     ------
     DataFile
     """
-    with _arrow_errors(path), _opened_blocks(path, names) as blocks:
+    options, unseen = options or TableOptions(), unseen or Unseen()
+    options.check()
+    with _arrow_errors(path, options):
+        source = Source(path, options)
+        if columns is None:
+            columns = columns_of_names(names or [], source.names, path)
         n_rows = 0
-        for block in blocks:
+        for block in source.blocks(columns):
             if block.num_rows:
+                yield _rows_of(block, None, options, columns, path, unseen, n_rows)
                 n_rows += block.num_rows
-                yield _rows_of(block, None, names, path)
         if n_rows == 0:
-            raise ValueError(f"{path}: the table has no rows.")
+            raise ValueError(f"{name_of(path)}: there are no rows.")
+
+
+def columns_of_names(names: list[str], there: Sequence[str], path: str | Path) -> list[Column]:
+    """A model's columns from the names of the columns of X: ``column=value`` is a category of a column of the file."""
+    known, found = set(names), dict[str, list[str]]()
+    for name in names:
+        parts = name.split("=")
+        fronts = ["=".join(parts[:k]) for k in range(1, len(parts))]
+        sources = [front for front in fronts if front in there and front not in known]
+        sources += [name] if name in there else []
+        if not sources:
+            raise ValueError(f"{path}: the model was trained with a column {name!r}, which is not there.")
+        if len(sources) > 1:
+            raise ValueError(
+                f"{path}: the model's column {name!r} may be of {' or of '.join(map(repr, sources))}: leave one out."
+            )
+        found.setdefault(sources[0], []).append(name[len(sources[0]) + 1 :])
+    return [Column(name, NUMBER) if name in known else Column(name, CATEGORY, tuple(v)) for name, v in found.items()]
+
+
+def columns_of_file(path: str | Path, options: TableOptions) -> tuple[list[str], int, list[str]]:
+    """Names of a table's columns, its number of rows, and the types in the file."""
+    options.check()
+    with _arrow_errors(path, options):
+        source = Source(path, options)
+        table = source.read(None)
+        return source.names, table.num_rows, [str(field.type) for field in table.schema]
 
 
 def write_table(path: str | Path, data: DataFile, target: str) -> None:
@@ -97,11 +163,14 @@ def write_table(path: str | Path, data: DataFile, target: str) -> None:
         from pyarrow import csv, parquet
 
         schema = _schema_of(data, target, path)
-        is_parquet = table_format(path) == ".parquet"
+        kind = table_format(path)
+        delimiter = csv.WriteOptions(delimiter="\t" if kind == ".tsv" else ",")
         with (
             written_atomically(path) as file,
             compressed(file, kind_of(path)) as stream,
-            (parquet.ParquetWriter if is_parquet else csv.CSVWriter)(stream, schema) as writer,
+            parquet.ParquetWriter(stream, schema)
+            if kind == ".parquet"
+            else csv.CSVWriter(stream, schema, write_options=delimiter) as writer,
         ):
             for columns in _column_blocks(data):
                 writer.write_table(pa.table(columns, schema=schema))
@@ -137,26 +206,52 @@ def _rows_per_block(n_columns: int) -> int:
     return min(ROWS_PER_BLOCK, CELLS_PER_BLOCK // max(1, n_columns) + 1)
 
 
-def _rows_of(table: Any, target: str | None, names: list[str] | None, path: str | Path) -> DataFile:
-    y = None
-    if target is not None and target in table.column_names:
-        y = _target(table[target], target, path)
-    rest = {name: table[name] for name in table.column_names if name != target}
-    if not rest and names is None:
+def _rows_of(
+    table: Any,
+    target: str | None,
+    options: TableOptions,
+    columns: Sequence[Column],
+    path: str | Path,
+    unseen: Unseen,
+    first_row: int,
+) -> DataFile:
+    there = set(table.column_names)
+    y = _target(table[target], target, path) if target is not None and target in there else None
+    if not columns:
         raise ValueError(f"{path}: there is no column besides {target!r} to predict from.")
-    found, blocks = _encode(rest, path) if names is None else _encode_like(rest, names, path)
-    if any(sp.issparse(block) for block in blocks):
-        return DataFile(sp.csr_matrix(sp.hstack([sp.csr_matrix(block) for block in blocks])), y, found)
-    return DataFile(np.ascontiguousarray(np.hstack(blocks)), y, found)
+    for column in columns:
+        if column.name not in there:
+            raise ValueError(f"{path}: the model was trained with a column {column.name!r}, which is not there.")
+    weight = options.weight
+    encoded = [column.encode(table[column.name], path, unseen, first_row, options.decimal) for column in columns]
+    if any(sp.issparse(block) for block in encoded):
+        X: Any = sp.csr_matrix(sp.hstack([sp.csr_matrix(block) for block in encoded]))
+    else:
+        X = np.ascontiguousarray(np.hstack(encoded))
+    return DataFile(
+        X,
+        y,
+        [feature for column in columns for feature in column.features],
+        Preparation(tuple(columns), target),
+        as_texts(table[options.id]).to_pylist() if options.id in there else None,
+        None if weight is None or weight not in there else _weights(table[weight], weight, path),
+    )
 
 
-def _refuse_repeated(columns: list[str], path: str | Path) -> None:
-    if len(set(columns)) < len(columns):
-        raise ValueError(f"{path}: two columns have the same name.")
+def _refuse_options(there: Sequence[str], target: str | None, options: TableOptions, path: str | Path) -> None:
+    """Refuse names of columns that the table does not have, and a target that is not given."""
+    listed = ", ".join(there) if len(there) <= 20 else f"{', '.join(there[:20])} and {len(there) - 20:,} more"
+    if target is None:
+        raise ValueError(f"{path} is a table: name the column to be predicted as target; there are {listed}.")
+    for name, option in {target: "target", **options.named()}.items():
+        if name not in there:
+            raise ValueError(f"{path}: there is no column {name!r} for {option}; there are {listed}.")
+    if target in options.named():
+        raise ValueError(f"column {target!r} is the target, and cannot be for {options.named()[target]}, too.")
 
 
 @contextmanager
-def _arrow_errors(path: str | Path) -> Iterator[None]:
+def _arrow_errors(path: str | Path, options: TableOptions | None = None) -> Iterator[None]:
     """Errors of pyarrow as ValueError with the file's name."""
     try:
         import pyarrow as pa
@@ -165,9 +260,16 @@ def _arrow_errors(path: str | Path) -> Iterator[None]:
     try:
         yield
     except pa.ArrowException as error:
+        message = str(error)
+        if message.startswith("Empty CSV file"):
+            raise ValueError(f"{name_of(path)}: there are no rows.") from error
+        if "UTF8" in message or "utf-8" in message.lower():
+            raise _not_encoded(path, options, message) from error
         raise ValueError(f"{path}: {error}") from error
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: names and texts must be UTF-8: {error}") from error
+    except UnicodeError as error:
+        raise _not_encoded(path, options, str(error)) from error
+    except LookupError as error:
+        raise ValueError(f"encoding: {error}") from error
     except OSError as error:
         # Errors of the system have a number or a class of their own, those of damaged files have neither.
         if error.errno is not None or type(error) is not OSError:
@@ -175,36 +277,209 @@ def _arrow_errors(path: str | Path) -> Iterator[None]:
         raise ValueError(f"{path}: {error}") from error
 
 
-def _open(path: str | Path, names: list[str] | None) -> Any:
-    from pyarrow import csv, parquet
-
-    if table_format(path) == ".parquet":
-        _refuse_compressed_parquet(path)
-        return parquet.read_table(path)
-    types = None if names is None else _known_types(_csv_schema(path), names, path)
-    with _csv_source(path) as source:
-        table = csv.read_csv(source, convert_options=csv.ConvertOptions(column_types=types))
-    return _without_empty_texts(table)
+def _not_encoded(path: str | Path, options: TableOptions | None, why: str) -> ValueError:
+    encoding = "utf-8" if options is None else options.encoding
+    return ValueError(
+        f"{path}: names and texts are not in the encoding {encoding}: give theirs, such as encoding='latin-1' ({why})."
+    )
 
 
-@contextmanager
-def _opened_blocks(path: str | Path, names: list[str]) -> Iterator[Iterator[Any]]:
-    """Blocks of rows, with the columns that a model uses."""
-    import pyarrow as pa
-    from pyarrow import csv, parquet
+@dataclass
+class Source:
+    """A table that can be opened more than once; standard input is kept in memory.
 
-    if table_format(path) == ".parquet":
-        _refuse_compressed_parquet(path)
-        with parquet.ParquetFile(path) as file:
-            _refuse_repeated(file.schema_arrow.names, path)
-            columns = list(_known_types(file.schema_arrow, names, path))
-            batches = file.iter_batches(_rows_per_block(len(columns)), columns=columns)
-            yield (pa.Table.from_batches([batch]) for batch in batches)
-        return
-    types = _known_types(_csv_schema(path), names, path)
-    options = csv.ConvertOptions(column_types=types, include_columns=list(types))
-    with _csv_source(path) as source, csv.open_csv(source, convert_options=options) as reader:
-        yield (_without_empty_texts(pa.Table.from_batches([batch])) for batch in reader)
+    Attributes
+    ----------
+    path : str or Path
+    options : TableOptions
+    """
+
+    path: str | Path
+    options: TableOptions
+
+    def __post_init__(self) -> None:
+        self.is_parquet = table_format(self.path) == ".parquet"
+        self._kept: bytes | None = None
+        if self.is_parquet:
+            _refuse_compressed_parquet(self.path)
+        elif self.path == STANDARD_INPUT:
+            with open_bytes(self.path) as stream:
+                self._kept = io.BufferedReader(stream).read()
+        self.delimiter = self.options.delimiter or self._sniffed()
+        self.schema = self._read_schema()
+        # Names of the file, and names without the spaces around them.
+        self.names = [
+            str(k) if not self.options.header and not self.is_parquet else name.strip()
+            for k, name in enumerate(self.schema.names, 1)
+        ]
+        self._refuse_names()
+
+    @property
+    def notes(self) -> list[str]:
+        """What was found out about the file, where it is not the usual thing."""
+        found = [f"delimiter {self.delimiter!r}"] if not self.is_parquet and self.delimiter != "," else []
+        spaced = sum(name != raw for name, raw in zip(self.names, self.schema.names, strict=True))
+        if spaced and (self.options.header or self.is_parquet):
+            found.append(f"{spaced} name{'s' * (spaced != 1)} with spaces around, taken without")
+        return found
+
+    def _refuse_names(self) -> None:
+        if not self.is_parquet and self.options.header and self.names and all(map(_is_numeric_text, self.names)):
+            raise ValueError(
+                f"{self.path}: the first line holds numbers ({', '.join(self.names[:4])} ...), not names of columns: "
+                "give header=False."
+            )
+        if len(set(self.names)) < len(self.names):
+            raise ValueError(f"{self.path}: two columns have the same name.")
+
+    def read(self, columns: Sequence[Column] | None) -> Any:
+        """The whole table, under the names without spaces; a model's columns in their types."""
+        from pyarrow import csv, parquet
+
+        if self.is_parquet:
+            return parquet.read_table(self.path).rename_columns(self.names)
+        convert = self._convert_options(None if columns is None else self._types(columns), include=False)
+        with self._opened() as stream:
+            table = csv.read_csv(stream, self._read_options(), self._parse_options(), convert)
+        return self._with_nulls(table.rename_columns(self.names))
+
+    def blocks(self, columns: Sequence[Column]) -> Iterator[Any]:
+        """Blocks of rows, with a model's columns (and the id) only."""
+        import pyarrow as pa
+        from pyarrow import csv, parquet
+
+        types = self._types(columns)
+        raw = dict(zip(self.names, self.schema.names, strict=True))
+        if self.options.id is not None and self.options.id in raw:
+            types.setdefault(raw[self.options.id], pa.string())
+        back = {raw_name: name for name, raw_name in raw.items()}
+        if self.is_parquet:
+            with parquet.ParquetFile(self.path) as file:
+                for batch in file.iter_batches(_rows_per_block(len(types)), columns=list(types)):
+                    table = pa.Table.from_batches([batch])
+                    yield table.rename_columns([back[name] for name in table.column_names])
+            return
+        convert = self._convert_options(types, include=True)
+        with (
+            self._opened() as stream,
+            csv.open_csv(stream, self._read_options(), self._parse_options(), convert) as found,
+        ):
+            for batch in found:
+                table = pa.Table.from_batches([batch])
+                yield self._with_nulls(table.rename_columns([back[name] for name in table.column_names]))
+
+    def _types(self, columns: Sequence[Column]) -> dict[str, Any]:
+        """The columns of the file that a model uses, by their names there, with the types to read them in.
+
+        Types inferred from the first rows may be wrong: integers may be followed by floats, and digits may be
+        categories.
+        """
+        import pyarrow as pa
+        from pyarrow import types
+
+        known = {column.name: column for column in columns}
+        found: dict[str, Any] = {}
+        for name, field in zip(self.names, self.schema, strict=True):
+            column = known.get(name)
+            if column is None:
+                continue
+            if column.kind == CATEGORY:
+                found[field.name] = pa.string()
+            elif column.kind != NUMBER:
+                found[field.name] = field.type if types.is_temporal(field.type) else pa.timestamp("s")
+            elif types.is_boolean(field.type):
+                found[field.name] = field.type
+            elif column.fill is not None:
+                # Texts among the numbers are missing values.
+                found[field.name] = pa.string()
+            else:
+                found[field.name] = pa.float64()
+                if not (is_number(field.type) or types.is_null(field.type)):
+                    raise ValueError(f"{self.path}: column {name!r} is not of numbers, as it was in training.")
+        return found
+
+    def _with_nulls(self, table: Any) -> Any:
+        """Missing values in place of empty texts, and of those that the options name."""
+        import pyarrow as pa
+        from pyarrow import compute, types
+
+        absent = pa.array(["", *self.options.missing])
+        for place, field in enumerate(table.schema):
+            if types.is_binary(field.type):
+                raise _not_encoded(self.path, self.options, f"column {field.name!r}")
+            if types.is_string(field.type):
+                column = table.column(place)
+                filled = compute.if_else(compute.is_in(column, absent), pa.scalar(None, field.type), column)
+                table = table.set_column(place, field, filled)
+        return table
+
+    def _read_options(self) -> Any:
+        from pyarrow import csv
+
+        return csv.ReadOptions(encoding=self.options.encoding, autogenerate_column_names=not self.options.header)
+
+    def _parse_options(self) -> Any:
+        from pyarrow import csv
+
+        return csv.ParseOptions(delimiter=self.delimiter)
+
+    def _convert_options(self, types: dict[str, Any] | None, *, include: bool) -> Any:
+        from pyarrow import csv
+
+        missing = {"null_values": [*csv.ConvertOptions().null_values, *self.options.missing]}
+        return csv.ConvertOptions(
+            column_types=types,
+            include_columns=list(types or ()) if include else None,
+            decimal_point=self.options.decimal,
+            **(missing if self.options.missing else {}),
+        )
+
+    def _read_schema(self) -> Any:
+        from pyarrow import csv, parquet
+
+        if self.is_parquet:
+            return parquet.read_schema(self.path)
+        with (
+            self._opened() as stream,
+            csv.open_csv(
+                stream, self._read_options(), self._parse_options(), self._convert_options(None, include=False)
+            ) as reader,
+        ):
+            return reader.schema
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        """Input of pyarrow: the path of a plain file, else a decompressed stream."""
+        if self._kept is not None:
+            yield io.BytesIO(self._kept)
+        elif not kind_of(self.path):
+            yield self.path
+        else:
+            with open_bytes(self.path) as stream:
+                yield io.BufferedReader(stream)
+
+    def _sniffed(self) -> str:
+        """The delimiter: a tab for .tsv, else the one that the first line has most of."""
+        if self.is_parquet:
+            return ","
+        if table_format(self.path) == ".tsv":
+            return "\t"
+        if self._kept is not None:
+            head = self._kept[:LONGEST_HEADER]
+        else:
+            with open_bytes(self.path) as stream:
+                head = io.BufferedReader(stream).read(LONGEST_HEADER)
+        line = head.partition(b"\n")[0].decode("latin-1")
+        unquoted = "".join(line.split('"')[::2])
+        return max(DELIMITERS, key=unquoted.count) if any(map(unquoted.count, DELIMITERS)) else ","
+
+
+def _is_numeric_text(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _refuse_compressed_parquet(path: str | Path) -> None:
@@ -212,166 +487,31 @@ def _refuse_compressed_parquet(path: str | Path) -> None:
         raise ValueError(f"{path}: Parquet is compressed within: have it without {kind_of(path)} around it.")
 
 
-@contextmanager
-def _csv_source(path: str | Path) -> Iterator[Any]:
-    """Input of pyarrow: the path of a plain file, else a decompressed stream."""
-    if not kind_of(path):
-        yield path
-        return
-    with open_bytes(path) as stream:
-        yield io.BufferedReader(stream)
-
-
-def _without_empty_texts(table: Any) -> Any:
-    """Replace empty texts by missing values in a table read from CSV."""
-    import pyarrow as pa
-    from pyarrow import compute
-
-    for place, field in enumerate(table.schema):
-        if pa.types.is_string(field.type):
-            column = table.column(place)
-            filled = compute.if_else(compute.equal(column, ""), pa.scalar(None, field.type), column)
-            table = table.set_column(place, field, filled)
-    return table
-
-
-def _csv_schema(path: str | Path) -> Any:
-    from pyarrow import csv
-
-    with _csv_source(path) as source, csv.open_csv(source) as reader:
-        _refuse_repeated(reader.schema.names, path)
-        return reader.schema
-
-
-def _known_types(schema: Any, names: list[str], path: str | Path) -> dict[str, Any]:
-    """The columns of a file that a model uses, with their types in training.
-
-    Types inferred from the first rows may be wrong: integers may be followed by floats, and digits may be categories.
-    """
-    import pyarrow as pa
-
-    types = {}
-    for field in schema:
-        if field.name in names:
-            if not (_is_numeric(field.type) or pa.types.is_null(field.type)):
-                raise ValueError(f"{path}: column {field.name!r} is not of numbers, as it was in training.")
-            types[field.name] = field.type if pa.types.is_boolean(field.type) else pa.float64()
-        elif any(name.startswith(f"{field.name}=") for name in names):
-            types[field.name] = pa.string()
-    return types
-
-
 def _target(column: Any, name: str, path: str | Path) -> np.ndarray:
+    from pyarrow import types
+
     _refuse_missing(column, name, path)
-    if not _is_numeric(column.type):
-        return _texts(column, name, path)
-    values = column.to_numpy()
-    _refuse_not_finite(values, name, path)
-    return values
+    if is_number(column.type):
+        values = column.to_numpy() if not types.is_decimal(column.type) else column.cast("float64").to_numpy()
+        if not np.isfinite(values).all():
+            raise ValueError(f"{path}: the target {name!r} has values that are missing or not finite.")
+        return values
+    if not is_text(column.type):
+        raise ValueError(f"{path}: the target {name!r} is of type {column.type}, neither number nor text.")
+    return as_texts(column).to_numpy().astype(str)
 
 
-def _encode(columns: dict[str, Any], path: str | Path) -> tuple[list[str], list[Any]]:
-    """Names and columns of X: numbers, and text columns one-hot encoded."""
-    _refuse_ambiguous(columns, path)
-    names, blocks = [], []
-    for name, column in columns.items():
-        _refuse_missing(column, name, path)
-        if _is_numeric(column.type):
-            names.append(name)
-            blocks.append(_numbers(column, name, path))
-            continue
-        texts = _texts(column, name, path)
-        values = np.unique(texts)
-        if values.size > MOST_VALUES:
-            raise ValueError(f"{path}: column {name!r} has {values.size:,} different texts: leave it out.")
-        names.extend(f"{name}={value}" for value in values)
-        blocks.append(_indicators(texts, values))
-    return names, blocks
-
-
-def _encode_like(columns: dict[str, Any], names: list[str], path: str | Path) -> tuple[list[str], list[Any]]:
-    """Names and columns of X in the order of a model's training data."""
-    known = set(names)
-    blocks: list[Any] = []
-    for source, group in groupby(names, lambda name: _source(name, columns, known, path)):
-        column, encoded = columns[source], list(group)
-        _refuse_missing(column, source, path)
-        if source in known:
-            blocks.append(_numbers(column, source, path))
-        else:
-            texts = column.cast("string").to_numpy().astype(str)
-            blocks.append(_indicators(texts, np.array([name[len(source) + 1 :] for name in encoded])))
-    return names, blocks
-
-
-def _source(name: str, columns: dict[str, Any], known: set[str], path: str | Path) -> str:
-    """The column of the file from which a model's column was made: itself, or the text column before ``=value``."""
-    parts = name.split("=")
-    fronts = ("=".join(parts[:k]) for k in range(1, len(parts)))
-    found = [front for front in fronts if front in columns and front not in known]
-    found += [name] if name in columns else []
-    if not found:
-        raise ValueError(f"{path}: the model was trained with a column {name!r}, which is not there.")
-    if len(found) > 1:
-        raise ValueError(
-            f"{path}: the model's column {name!r} may be of {' or of '.join(map(repr, found))}: leave one out."
-        )
-    return found[0]
-
-
-def _refuse_ambiguous(columns: dict[str, Any], path: str | Path) -> None:
-    """Refuse a column whose name may be ``column=value`` of a text column."""
-    for name in columns:
-        parts = name.split("=")
-        for front in ("=".join(parts[:k]) for k in range(1, len(parts))):
-            if front in columns and not _is_numeric(columns[front].type):
-                raise ValueError(
-                    f"{path}: column {name!r} has a name like those of the values of the text column {front!r}: "
-                    "rename one of them."
-                )
-
-
-def _indicators(texts: np.ndarray, values: np.ndarray) -> Any:
-    """One-hot encoding of texts; ``values`` are sorted."""
-    places = np.minimum(np.searchsorted(values, texts), values.size - 1)
-    known = np.flatnonzero(values[places] == texts)
-    ones = np.ones(known.size)
-    return sp.csr_matrix((ones, (known, places[known])), shape=(texts.size, values.size))
-
-
-def _numbers(column: Any, name: str, path: str | Path) -> np.ndarray:
-    if not _is_numeric(column.type):
-        raise ValueError(f"{path}: column {name!r} is not of numbers, as it was in training.")
-    values = column.to_numpy().astype(np.float64)
-    _refuse_not_finite(values, name, path)
-    return values[:, None]
-
-
-def _texts(column: Any, name: str, path: str | Path) -> np.ndarray:
-    _refuse_other_types(column, name, path)
-    return column.cast("string").to_numpy().astype(str)
-
-
-def _refuse_not_finite(values: np.ndarray, name: str, path: str | Path) -> None:
-    if not np.isfinite(values).all():
-        raise ValueError(f"{path}: column {name!r} has values that are missing or not finite: fill them in first.")
-
-
-def _is_numeric(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
-
-
-def _refuse_other_types(column: Any, name: str, path: str | Path) -> None:
-    from pyarrow import types
-
-    kind = column.type
-    kind = kind.value_type if types.is_dictionary(kind) else kind
-    if not (types.is_string(kind) or types.is_large_string(kind)):
-        raise ValueError(f"{path}: column {name!r} is of type {column.type}, neither number nor text: convert it.")
+def _weights(column: Any, name: str, path: str | Path) -> np.ndarray:
+    _refuse_missing(column, name, path)
+    if not is_number(column.type):
+        raise ValueError(f"{path}: column {name!r} does not hold numbers, and cannot be the sample weights.")
+    return column.cast("float64").to_numpy()
 
 
 def _refuse_missing(column: Any, name: str, path: str | Path) -> None:
     if column.null_count:
-        raise ValueError(f"{path}: column {name!r} has {column.null_count:,} missing values: fill them in first.")
+        row = int(np.flatnonzero(column.is_null().to_numpy())[0]) + 1
+        raise ValueError(
+            f"{path}: column {name!r} has {column.null_count:,} missing value{'s' * (column.null_count != 1)}, the "
+            f"first in row {row:,}: fill them in first."
+        )

@@ -232,9 +232,10 @@ def _check_posterior(model: Any, errors: SquaredErrors) -> None:
     dense = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64)
     centred = (dense - errors.column_means) @ model.coef_factor_
     gram = centred.T @ (weights[:, None] * centred)
-    inflation = float(errors.squared_deviations @ np.square(model.coef_factor_).sum(axis=1))
+    # Not the squares of the factor, which may overflow.
+    inflation = float(np.linalg.norm(np.sqrt(errors.squared_deviations)[:, None] * model.coef_factor_))
     # Means are rounded, which shows where a column's spread is small beside its mean.
     of_means = total**0.5 * UNIT * float((np.abs(errors.column_means) @ np.abs(model.coef_factor_)).max(initial=0.0))
-    allowed = FACTOR_AGREEMENT + FACTOR_ROUNDING * inflation**0.5 + 4.0 * of_means * of_means
+    allowed = FACTOR_AGREEMENT + FACTOR_ROUNDING * inflation + 4.0 * of_means * of_means
     if not _within(gram - np.eye(d), allowed):
         raise CertificateError("coef_factor_ is not a factor of the inverse of X'X")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.loops.jit import inlined, jit
+from maxmargin.loops.jit import inlined, jit, merged
 from maxmargin.loops.newton import (
     LINEAR_NEGATIVE,
     LINEAR_POSITIVE,
@@ -131,7 +131,7 @@ def fill(array, value):
         array[i] = value
 
 
-@inlined
+@merged
 def _end_outer_step(values, gap):
     """Count the outer step, and choose the next proximal step size."""
     if gap < 0.9 * values[COUNTED_GAP] or values[DUAL] > 1.2 * max(0.0, values[COUNTED_DUAL]):
@@ -148,7 +148,7 @@ def _end_outer_step(values, gap):
     values[INNER] = 0.0
 
 
-@inlined
+@merged
 def _update_incumbents(loss, C, rho, state, sums, gradient):
     """Offer w, and the best multiple of the duals, made feasible; compute the gradient, return its squared length."""
     totals, w, values, last = sums.totals, state.w, state.values, state.w.size - 1
@@ -186,7 +186,7 @@ def _update_incumbents(loss, C, rho, state, sums, gradient):
     return length
 
 
-@inlined
+@merged
 def _update_gram(X, loss, state):
     """Add the rows that became free to the Gram matrix, and take out those that ceased to be."""
     free, held = state.active.free, state.held
@@ -203,7 +203,7 @@ def _update_gram(X, loss, state):
             held[i] = free[i]
 
 
-@inlined
+@merged
 def _solve(rho, shrunk, state, gradient, step):
     """Solve (diag(1, rho) + shrunk gram) step = -gradient by Cholesky's factorisation; return whether it succeeds."""
     gram, factor, last = state.gram, state.factor, gradient.size - 1
@@ -232,7 +232,7 @@ def _solve(rho, shrunk, state, gradient, step):
     return True
 
 
-@inlined
+@merged
 def _line_search(loss, active, rho, w, step, gradient, total_at_one):
     """The length at which the derivative along the step, which increases, has nearly its root."""
     last = w.size - 1

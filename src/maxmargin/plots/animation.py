@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin.files.atomic import written_atomically
 from maxmargin.plots._matplotlib import Figure, PillowWriter
-from maxmargin.plots.runs import Scene, draw_frame, list_of, refuse_other_data
+from maxmargin.plots.runs import TwoColumnData, draw_frame, list_of, refuse_other_data
 
 # Frames of a film, each a picture of some 20 kB.
 MOST_FRAMES = 300
@@ -91,14 +91,14 @@ def animate(steps: Any, X: Any, y: Any, path: str | os.PathLike[str], *, fps: fl
         raise ValueError(f"path must end with {' or '.join(FORMATS)}; it is {os.fspath(path)!r}.")
     if isinstance(fps, bool) or not isinstance(fps, (Real, np.number)) or not 0.0 < float(fps) <= 100.0:
         raise ValueError(f"fps must be a number above 0 and at most 100; it is {fps!r}.")
-    scene, run = Scene.of(X, y, "animate"), list_of(steps, most=MOST_FRAMES)
+    data, run = TwoColumnData.of(X, y, "animate"), list_of(steps, most=MOST_FRAMES)
     for step in run:
-        refuse_other_data(step, scene)
+        refuse_other_data(step, data)
     figure = Figure(figsize=(5.0, 5.0), layout="compressed")
 
     def draw(step: Any) -> None:
         figure.clear()
-        draw_frame(figure.add_subplot(), scene, step)
+        draw_frame(figure.add_subplot(), data, step)
 
     if target.suffix.lower() == ".html":
         content = _page(figure, draw, run, float(fps))

@@ -37,8 +37,8 @@ MOST_STEPS = 10_000
 
 
 @dataclass(frozen=True)
-class Scene:
-    """The points that a run is drawn among.
+class TwoColumnData:
+    """Labelled points of two columns, among which a run is drawn.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Scene:
     columns: Sequence[str]
 
     @classmethod
-    def of(cls, X: Any, y: Any, caller: str) -> "Scene":
+    def of(cls, X: Any, y: Any, caller: str) -> "TwoColumnData":
         """Check the data: two columns, two labels."""
         matrix = validate_rows(X)
         if matrix.shape[1] != 2:
@@ -96,11 +96,11 @@ def list_of(steps: Any, kind: type = Step, most: int = MOST_STEPS) -> list[Any]:
     return chosen
 
 
-def refuse_other_data(step: Step, scene: Scene) -> None:
+def refuse_other_data(step: Step, data: TwoColumnData) -> None:
     """A step belongs to the data of its run."""
-    if step.margins.shape != scene.codes.shape or step.w is None or step.w.shape != (2,):
+    if step.margins.shape != data.codes.shape or step.w is None or step.w.shape != (2,):
         raise ValueError(
-            f"steps are of other data, or of a kernel: X has {len(scene.codes)} rows of two columns, and a step of a "
+            f"steps are of other data, or of a kernel: X has {len(data.codes)} rows of two columns, and a step of a "
             "run on them has w and one margin for each row."
         )
 
@@ -119,7 +119,7 @@ class UpdateDisplay(Display):
 
     Parameters
     ----------
-    scene : Scene
+    data : TwoColumnData
     step : Step
         With one row.
 
@@ -140,7 +140,7 @@ class UpdateDisplay(Display):
     >>> plt.close(display.figure_)
     """
 
-    scene: Scene
+    data: TwoColumnData
     step: Step
 
     @classmethod
@@ -160,7 +160,7 @@ class UpdateDisplay(Display):
         -------
         UpdateDisplay
         """
-        scene = Scene.of(X, y, cls.__name__)
+        data = TwoColumnData.of(X, y, cls.__name__)
         updates = [step for step in list_of(steps) if len(step.rows) == 1]
         if number is not None:
             updates = [step for step in updates if step.number == number]
@@ -168,8 +168,8 @@ class UpdateDisplay(Display):
             which = "" if number is None else f" with number {number}"
             raise ValueError(f"steps has no update on a single row{which}: give those of the online perceptron.")
         chosen = next((step for step in updates if step.w_before is not None and step.w_before.any()), updates[0])
-        refuse_other_data(chosen, scene)
-        return cls(scene, chosen).plot(ax)
+        refuse_other_data(chosen, data)
+        return cls(data, chosen).plot(ax)
 
     @classmethod
     def from_data(cls, X: Any, y: Any, *, number: int | None = None, ax: Any = None) -> "UpdateDisplay":
@@ -193,7 +193,7 @@ class UpdateDisplay(Display):
     def factor(self) -> float:
         """By how much the arrows are shortened, so that they fit among the points: a power of ten, or one."""
         longest = max(float(np.linalg.norm(self.step.w)), float(np.linalg.norm(self.step.w_before)), 1e-300)
-        left, right, bottom, top = box_of(self.scene.points, np.zeros(2))
+        left, right, bottom, top = box_of(self.data.points, np.zeros(2))
         reach = max(right - left, top - bottom)
         return float(10.0 ** -np.ceil(max(0.0, np.log10(longest / reach))))
 
@@ -203,21 +203,21 @@ class UpdateDisplay(Display):
     def _box(self) -> Box:
         step, factor = self.step, self.factor
         moved = step.w - step.w_before
-        return box_of(self.scene.points, np.zeros(2), *(factor * one for one in (step.w, step.w_before, moved)))
+        return box_of(self.data.points, np.zeros(2), *(factor * one for one in (step.w, step.w_before, moved)))
 
     def _panel_size(self) -> tuple[float, float]:
         width, height = size_for(self._box())
         return width - 1.2, height + 0.6
 
     def _draw(self, axes: Sequence[Any]) -> None:
-        step, scene, factor = self.step, self.scene, self.factor
+        step, data, factor = self.step, self.data, self.factor
         [i] = step.rows
         moved = factor * (step.w - step.w_before)
-        sign = "+" if scene.codes[i] else "-"
+        sign = "+" if data.codes[i] else "-"
         box = self._box()
         for ax, w, b, when in ((axes[0], step.w_before, step.b_before, "before"), (axes[1], step.w, step.b, "after")):
-            draw_points(ax, scene.points, scene.codes, scene.names)
-            mark_rows(ax, scene.points, step.rows, f"row {i}, y = {sign}1")
+            draw_points(ax, data.points, data.codes, data.names)
+            mark_rows(ax, data.points, step.rows, f"row {i}, y = {sign}1")
             ax.plot(0.0, 0.0, marker="+", color="black", markersize=9)
             drawn = draw_line(ax, w, b, box, label="f(x) = 0")
             if when == "after":
@@ -228,23 +228,23 @@ class UpdateDisplay(Display):
             draw_arrow(ax, start, moved, PURPLE, "y x", width=0.008)
             if when == "after":
                 draw_arrow(ax, (0.0, 0.0), factor * step.w, RED, "new w")
-            margin = _margin(scene, i, w, b)
+            margin = _margin(data, i, w, b)
             said = f"y f(x) = {number(margin)}{' (mistake)' if margin <= 0 else ''}"
             note = "" if factor == 1.0 else f"arrows times {factor:g}"
             where = "" if drawn else "; f = 0 is outside" if w.any() else "; w = 0"
             set_title(ax, f"{when} step {step.number}: {said}{where}", note, width=44)
-            scene.finish(ax, box)
+            data.finish(ax, box)
             add_legend(ax, "below")
 
 
-def _margin(scene: Scene, i: int, w: np.ndarray, b: float) -> float:
-    return float((1.0 if scene.codes[i] else -1.0) * (scene.points[i] @ w + b))
+def _margin(data: TwoColumnData, i: int, w: np.ndarray, b: float) -> float:
+    return float((1.0 if data.codes[i] else -1.0) * (data.points[i] @ w + b))
 
 
-def draw_frame(ax: Any, scene: Scene, step: Step, legend: str | None = "below") -> None:
+def draw_frame(ax: Any, data: TwoColumnData, step: Step, legend: str | None = "below") -> None:
     """Draw one step: the points, the rows that it used, the hyperplane before and after."""
-    box = scene.box
-    draw_points(ax, scene.points, scene.codes, scene.names)
+    box = data.box
+    draw_points(ax, data.points, data.codes, data.names)
     if step.w_before is not None and len(step.rows):
         draw_line(ax, step.w_before, step.b_before, box, linestyle=":", color="0.45", label="before")
     drawn = step.w is not None and draw_line(ax, step.w, step.b, box, label="after")
@@ -253,7 +253,7 @@ def draw_frame(ax: Any, scene: Scene, step: Step, legend: str | None = "below") 
     hulls = [getattr(step, name) for name in ("positive", "negative") if hasattr(step, name)]
     if hulls:
         ax.plot(*np.array(hulls).T, color="black", linestyle="--", marker="*", markersize=11, label="hull points")
-    mark_rows(ax, scene.points, step.rows, "used now")
+    mark_rows(ax, data.points, step.rows, "used now")
     where = "" if drawn else " (f = 0 is outside)" if step.w is not None and step.w.any() else " (w = 0)"
     rows = f", row {step.rows[0]}" if len(step.rows) == 1 else f", {len(step.rows)} rows" if step.rows else ""
     shown = ("J", "mistakes", "primal", "dual", "distance")
@@ -262,7 +262,7 @@ def draw_frame(ax: Any, scene: Scene, step: Step, legend: str | None = "below") 
     if step.claims:
         claims = f"{sum(claim.holds for claim in step.claims)} of {len(step.claims)} claims hold"
     set_title(ax, f"step {step.number}: {step.reason}{rows}{where}", values, claims, width=44)
-    scene.finish(ax, box)
+    data.finish(ax, box)
     if legend:
         add_legend(ax, legend)
 
@@ -275,7 +275,7 @@ class RunDisplay(Display):
 
     Parameters
     ----------
-    scene : Scene
+    data : TwoColumnData
     steps : list of Step
         The whole run.
     frames : list of int
@@ -298,7 +298,7 @@ class RunDisplay(Display):
     >>> plt.close(display.figure_)
     """
 
-    scene: Scene
+    data: TwoColumnData
     steps: Sequence[Step]
     frames: Sequence[int]
 
@@ -322,11 +322,11 @@ class RunDisplay(Display):
         """
         if isinstance(frames, bool) or not isinstance(frames, (int, np.integer)) or frames < 1:
             raise ValueError(f"frames must be a whole number of at least 1; it is {frames!r}.")
-        scene, run = Scene.of(X, y, cls.__name__), list_of(steps)
+        data, run = TwoColumnData.of(X, y, cls.__name__), list_of(steps)
         for step in run:
-            refuse_other_data(step, scene)
+            refuse_other_data(step, data)
         places = np.unique(np.linspace(0, len(run) - 1, min(int(frames), len(run))).round().astype(int))
-        return cls(scene, run, places.tolist()).plot(ax)
+        return cls(data, run, places.tolist()).plot(ax)
 
     @classmethod
     def from_data(cls, X: Any, y: Any, *, frames: int = 5, max_passes: int = 20, ax: Any = None) -> "RunDisplay":
@@ -356,12 +356,12 @@ class RunDisplay(Display):
         return n_panels // n_columns, n_columns
 
     def _panel_size(self) -> tuple[float, float]:
-        return 4.3, size_for(self.scene.box)[1] * 0.9 + 0.5
+        return 4.3, size_for(self.data.box)[1] * 0.9 + 0.5
 
     def _draw(self, axes: Sequence[Any]) -> None:
         *panels, last = axes
         for ax, place in zip(panels, self.frames, strict=True):
-            draw_frame(ax, self.scene, self.steps[place], None)
+            draw_frame(ax, self.data, self.steps[place], None)
         add_legend(panels[0], "below", ncols=3)
         self._draw_values(last)
 
@@ -414,7 +414,7 @@ class MarginPerceptronDisplay(Display):
 
     Parameters
     ----------
-    scene : Scene
+    data : TwoColumnData
     steps : list of GuessStep
         One update by a positive point and one by a negative point, as far as there are.
 
@@ -435,7 +435,7 @@ class MarginPerceptronDisplay(Display):
     >>> plt.close(display.figure_)
     """
 
-    scene: Scene
+    data: TwoColumnData
     steps: Sequence[Any]
 
     @classmethod
@@ -453,18 +453,18 @@ class MarginPerceptronDisplay(Display):
         -------
         MarginPerceptronDisplay
         """
-        scene = Scene.of(X, y, cls.__name__)
+        data = TwoColumnData.of(X, y, cls.__name__)
         updates = [step for step in list_of(steps, GuessStep) if len(step.rows) == 1]
         if not updates:
             raise ValueError("steps has no update: give those of margin_perceptron or incremental_search.")
-        refuse_other_data(updates[0], scene)
+        refuse_other_data(updates[0], data)
         chosen = []
         for code in (1, 0):
-            own = [step for step in updates if scene.codes[step.rows[0]] == code]
+            own = [step for step in updates if data.codes[step.rows[0]] == code]
             # Best a point in the band of a hyperplane that is in the picture.
-            visible = [step for step in own if line_in_box(step.w_before, step.b_before, scene.box) is not None]
+            visible = [step for step in own if line_in_box(step.w_before, step.b_before, data.box) is not None]
             chosen += ([step for step in visible if step.reason == "too close"] or visible or own)[-1:]
-        return cls(scene, chosen).plot(ax)
+        return cls(data, chosen).plot(ax)
 
     @classmethod
     def from_data(
@@ -499,22 +499,22 @@ class MarginPerceptronDisplay(Display):
         return 1, len(self.steps)
 
     def _panel_size(self) -> tuple[float, float]:
-        width, height = size_for(self.scene.box)
+        width, height = size_for(self.data.box)
         return width - 1.2, height + 0.6
 
     def _draw(self, axes: Sequence[Any]) -> None:
-        scene, box = self.scene, self.scene.box
+        data, box = self.data, self.data.box
         for ax, step in zip(axes, self.steps, strict=True):
             [i] = step.rows
-            draw_points(ax, scene.points, scene.codes, scene.names)
+            draw_points(ax, data.points, data.codes, data.names)
             draw_band(ax, step.w_before, step.b_before, step.guess, box)
             draw_line(ax, step.w_before, step.b_before, box, label="f(x) = 0 before")
             draw_line(ax, step.w, step.b, box, color=RED, linestyle="-.", label="f(x) = 0 after")
-            mark_rows(ax, scene.points, step.rows, f"row {i}: {step.reason}")
-            what = "positive" if scene.codes[i] else "negative"
+            mark_rows(ax, data.points, step.rows, f"row {i}: {step.reason}")
+            what = "positive" if data.codes[i] else "negative"
             set_title(
                 ax, f"step {step.number}: a {what} point updates the hypothesis",
                 f"band of guess/2 = {number(0.5 * step.guess)} around it", width=46,
             )  # fmt: skip
-            scene.finish(ax, box)
+            data.finish(ax, box)
             add_legend(ax, "below")

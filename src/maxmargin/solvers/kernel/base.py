@@ -25,6 +25,8 @@ GAP_FACTOR = 0.99
 GAP_SHARE = 1e-2
 # A working set is optimised until its KKT violation is this share of that of all duals.
 VIOLATION_SHARE = 0.1
+# Share of sum |beta| up to which sum beta may differ from zero, a few thousand roundings.
+LARGEST_IMBALANCE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -125,10 +127,16 @@ class SMOBase:
             better = current.dual >= best.dual or math.isfinite(current.primal)
         if better:
             best.primal, best.dual, best.intercept = current.primal, current.dual, current.intercept
-            best.beta = self.beta.copy()
+            best.beta = self._balanced()
         self.monitor.reserve_for(self.problem.n_rows, int(np.count_nonzero(best.beta)))
         stalled = stall.update(current, work) or not can_move
         return self.monitor.check_termination(best, self.options, "block", stalled=stalled)
+
+    def _balanced(self) -> np.ndarray:
+        """A copy of the duals, projected where rounding in steps of very unequal lengths has unbalanced them."""
+        if abs(float(self.beta.sum())) <= LARGEST_IMBALANCE * float(np.abs(self.beta).sum()):
+            return self.beta.copy()
+        return self.problem.losses.feasible(self.beta)
 
     def _current(self) -> Result[float]:
         """The values at the present duals, which every step has kept feasible."""

@@ -26,9 +26,10 @@ COPY_BYTES = 96 << 20
 # written for each.
 WORK_PER_COLUMN = 64.0
 # Multiplications in the kernel values that are evaluated between two checks of the limits: some tenths of a second. An
-# exponential takes as long as this many.
+# exponential, and a product of sparse entries, take as long as this many.
 PRODUCTS_PER_CALL = 1 << 32
 PRODUCTS_PER_EXPONENTIAL = 32
+PRODUCTS_PER_SPARSE = 16
 # Megabytes: a smaller cache is enlarged to this size, which the matrix of a working set takes anyway. With only two
 # rows every step would evaluate its kernel rows anew.
 SMALLEST_CACHE = 16.0
@@ -65,7 +66,7 @@ class KernelMatrix:
         self._kernel, self._matrix, self._rows = kernel, points.matrix, rows
         self._dense = pays_dense(self._matrix)
         self._rows_at_once = rows_at_once(self._matrix)
-        length = self._matrix.shape[1] if self._dense else points.entries_per_row
+        length = self._matrix.shape[1] if self._dense else PRODUCTS_PER_SPARSE * points.entries_per_row
         products = (length + PRODUCTS_PER_EXPONENTIAL) * max(1, self.n_rows)
         # Rows of the matrix that are evaluated between two checks of the limits.
         self.rows_per_call = max(1, int(PRODUCTS_PER_CALL / products))

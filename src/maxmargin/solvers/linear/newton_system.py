@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from maxmargin.data import Points
 from maxmargin.engine import Answer, Block, Engine, MemoryEngine, Threads, row_task
+from maxmargin.engine.memory import CALLING_THREAD
 from maxmargin.loops.products import hessian_diagonal, hessian_product
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
@@ -35,6 +36,9 @@ from maxmargin.solvers.core.hessian import (
 FORCING, ROW_SPACE_FORCING = 1e-2, 1e-8
 # The same where every product costs a round: fewer digits of a step, and a few more steps, take fewer rounds.
 FORCING_IN_ROUNDS, MAX_STEPS_IN_ROUNDS = 0.3, 20
+# Entries of the free rows that are sent to solve a system where every product would cost a round: at most 100 MB, and
+# fewer bytes than the vectors of so many rounds.
+SENT_ENTRIES = 1 << 23
 # Above this factor, times the squared length of a row, the system is ill-conditioned in the space of the columns.
 LARGE_FACTOR = 100.0
 # Free rows are made dense for their Gram matrix where more than this share of their entries is stored: BLAS is faster.
@@ -63,10 +67,16 @@ class NewtonSystem:
         self._asked: tuple[Answer, bool] | None = None
         self._gram: np.ndarray | None = None
         self._engine = engine
-        # Whether every product with the matrix costs a round.
-        self.takes_rounds = engine.has_rounds and not self._by_columns
+        # Whether products with the matrix cost rounds, unless the free rows are so few that they are sent.
+        self._in_rounds = engine.has_rounds and not self._by_columns
+        self._sends_rows = True
         self.n_conjugate = EXPECTED_CONJUGATE_STEPS
         self._systems = DeflatedSystems(self._points.n_columns + 1)
+
+    @property
+    def takes_rounds(self) -> bool:
+        """Whether every product with the matrix costs a round."""
+        return self._in_rounds and not self._sends_rows
 
     def choose(self, engine: Engine[LinearSVMProblem]) -> None:
         """Set the working set: the rows that can be free from now on; the vector ``free`` says which of them are."""
@@ -120,9 +130,11 @@ class NewtonSystem:
             step = self._hessian(self._engine, factor).solve_direct(self._whole(gradient, gradient_b), gram)
             return self._split(step)
         free = self._engine.subset("free", "weights")
-        if self.takes_rounds:
-            return self._solve_in_rounds(free, images, factor, gradient, gradient_b)
-        # Rows of several machines are not gathered.
+        if self._in_rounds:
+            self._sends_rows = n_free * self._points.entries_per_row <= SENT_ENTRIES
+            if not self._sends_rows:
+                return self._solve_in_rounds(free, images, factor, gradient, gradient_b)
+            free = _sent(free)
         few = n_free <= min(LARGEST_DIRECT, self._points.n_columns) // 2
         if isinstance(free, MemoryEngine) and (few or self._rows_pay(n_free, factor)):
             return self._through_rows(free, factor, gradient, gradient_b)
@@ -139,6 +151,8 @@ class NewtonSystem:
         gradient_b: float,
     ) -> tuple[np.ndarray, float]:
         """Conjugate gradients, one product a round, outside of the subspace that is known from the systems before."""
+        if images is None:
+            images = self.ask_images(self._engine)
         assert images is not None
         hessian = self._hessian(free, factor)
         *of_basis, diagonal = images.value
@@ -197,12 +211,12 @@ class NewtonSystem:
         return self._gram
 
     def _through_rows(
-        self, free: MemoryEngine[LinearSVMProblem], factor: float, gradient: np.ndarray, gradient_b: float
+        self, free: MemoryEngine[Any], factor: float, gradient: np.ndarray, gradient_b: float
     ) -> tuple[np.ndarray, float]:
         """Solve by Woodbury's identity for w, with the intercept eliminated."""
         chosen = free.index
         root = np.sqrt(factor * free["weights"])
-        rows = self._points.matrix[chosen]
+        rows = free.problem.points.matrix[chosen]
         if sp.issparse(rows) and rows.nnz > DENSE_GRAM_SHARE * chosen.size * rows.shape[1]:
             rows = rows.toarray()
         rows = sp.diags_array(root) @ rows if sp.issparse(rows) else rows * root[:, None]
@@ -243,6 +257,19 @@ class NewtonSystem:
 @dataclass(frozen=True)
 class _RowsAlone:
     points: Points
+
+
+def _sent(free: Engine[LinearSVMProblem]) -> Engine[Any]:
+    """An engine in memory of rows that lie elsewhere, with their weights."""
+    rows, weights = zip(*free.map(_rows_and_weights), strict=True)
+    matrix = sp.csr_array(sp.vstack(rows)) if sp.issparse(rows[0]) else np.concatenate(rows)
+    engine = MemoryEngine(_RowsAlone(Points(matrix)), CALLING_THREAD)
+    engine["weights"] = np.concatenate(weights)
+    return engine
+
+
+def _rows_and_weights(block: Block[LinearSVMProblem]) -> tuple[Any, np.ndarray]:
+    return block.problem.points.matrix[block.index], block["weights"].copy()
 
 
 @row_task

@@ -1,0 +1,62 @@
+"""Models without their proof, for predicting: the vectors with one entry a row of the fit stay in a file beside."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maxmargin.files.schema import SCHEMA, Array
+
+# What is appended to a model's name.
+SUFFIX = ".proof"
+
+
+def proof_path(model: str | Path) -> Path:
+    """Where the proof of a stripped model lies: beside it."""
+    return Path(f"{model}{SUFFIX}")
+
+
+def stripped(model: Any) -> Any:
+    """A fitted model with what predictions need, without the duals and the certificate that they prove.
+
+    A linear model of 54 columns and 26 million rows then has a kilobyte in place of 200 megabytes. Its predictions are
+    the same, bit for bit; :func:`maxmargin.certify` needs the whole model.
+
+    Parameters
+    ----------
+    model : a fitted estimator of this package
+
+    Returns
+    -------
+    a fitted estimator
+    """
+    lean = model._as_fitted()
+    for name, attribute in SCHEMA[type(model).__name__].attributes.items():
+        if not isinstance(attribute, Array) or "n" not in attribute.shape or not hasattr(lean, name):
+            continue
+        if attribute.optional and name.startswith("_"):
+            del lean.__dict__[name]
+        elif getattr(lean, name) is not None:
+            shape = tuple(
+                0 if size == "n" else have
+                for size, have in zip(attribute.shape, np.shape(getattr(lean, name)), strict=True)
+            )
+            lean.__dict__[name] = np.zeros(shape)
+    if not hasattr(lean, "support_vectors_") and hasattr(lean, "support_"):
+        lean.support_ = np.zeros(0, dtype=np.intp)
+    lean.__dict__.pop("certificate_", None)
+    return lean
+
+
+def same_predictions(one: Any, other: Any) -> bool:
+    """Whether two models of the same kind predict the same: equal coefficients, or support vectors and duals."""
+    if type(one) is not type(other) or one.n_features_in_ != other.n_features_in_:
+        return False
+    names = ("coef_", "intercept_", "classes_", "_duals", "support_vectors_")
+    return all(_equal(getattr(one, name), getattr(other, name)) for name in names if hasattr(one, name))
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if hasattr(one, "toarray"):
+        return one.shape == other.shape and (one != other).nnz == 0
+    return bool(np.array_equal(one, other))

@@ -1,0 +1,68 @@
+"""Every estimator asks its limits often: processor time between two checks, which other programs do not change."""
+
+import time
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+
+import maxmargin as mm
+from maxmargin.solvers.core.monitor import Monitor
+
+X, CLASSES = make_classification(6000, 40, n_informative=20, n_classes=6, n_clusters_per_class=1, random_state=0)
+TARGETS = X @ np.random.default_rng(0).standard_normal(40) + 10.0 * (CLASSES == 2)
+# Seconds of processor time; the longest interval that was measured is 0.17.
+LONGEST = 1.0
+TOLERANCE = {"tol": 1e-13}
+MODELS = {
+    "LinearSVC": mm.LinearSVC(C=1e3, **TOLERANCE),
+    "LinearSVC, hard": mm.LinearSVC(C=np.inf),
+    "Crammer-Singer": mm.LinearSVC(multi_class="crammer_singer", **TOLERANCE),
+    "LinearSVR": mm.LinearSVR(C=1e3, **TOLERANCE),
+    "SVC": mm.SVC(C=1e3, **TOLERANCE),
+    "SVC, hard": mm.SVC(C=np.inf, gamma=1e-3, **TOLERANCE),
+    "SVR": mm.SVR(C=1e3, **TOLERANCE),
+    "LogisticRegression": mm.LogisticRegression(C=1e6, **TOLERANCE),
+    "LogisticRegression, no penalty": mm.LogisticRegression(C=np.inf, **TOLERANCE),
+    "Lasso": mm.Lasso(lam=1e-3, **TOLERANCE),
+    "Perceptron": mm.Perceptron(max_iter=10**9, early_stopping=True, n_iter_no_change=10**9),
+    "MarginPerceptron": mm.MarginPerceptron(min_gamma=1e-300),
+    "KernelPerceptron": mm.KernelPerceptron(max_iter=10**9),
+}
+
+
+@pytest.mark.parametrize("stop", ["time limit", "interrupt"])
+@pytest.mark.parametrize("name", MODELS)
+def test_limits_are_checked_often(name, stop, monkeypatch):
+    model = clone(MODELS[name])
+    y = TARGETS if name in ("LinearSVR", "SVR", "Lasso") else CLASSES
+    if "n_jobs" in model.get_params():
+        model.set_params(n_jobs=1)
+    clocks: list[float] = []
+    check_limits = Monitor.check_limits
+
+    def check(monitor):
+        clocks.append(time.process_time())
+        if stop == "interrupt" and len(clocks) > 2:
+            monitor.stop_requested.set()
+        return check_limits(monitor)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            # Compiles the loops for these data.
+            clone(model).set_params(max_time=0.2).fit(X, y)
+            monkeypatch.setattr(Monitor, "check_limits", check)
+            clocks.append(time.process_time())
+            model.set_params(max_time=0.3 if stop == "time limit" else 60.0).fit(X, y)
+            assert model.status_ in ("time limit", "stalled", "solved")
+        except KeyboardInterrupt:
+            assert stop == "interrupt"
+            assert model.certificate_ is not None
+        except mm.NotSeparableError:
+            assert name.endswith("hard")
+    clocks.append(time.process_time())
+    assert len(clocks) > 2
+    assert max(np.diff(clocks)) < LONGEST
