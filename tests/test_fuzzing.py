@@ -33,9 +33,9 @@ def test_no_input_breaks_a_promise(name, tmp_path, monkeypatch):
     assert 0 < figures.refused < figures.inputs == INPUTS[name]
 
 
-@pytest.mark.parametrize(("seed", "number"), [(102, 5224), (102, 9504)])
+@pytest.mark.parametrize(("seed", "number"), [(102, 5224), (102, 9504), (401, 6073)])
 def test_inputs_of_former_faults(seed, number, tmp_path):
-    """Duals that steps of very unequal lengths unbalance; a factor of a posterior whose squares overflow."""
+    """Duals that unequal steps unbalance, a posterior's factor whose squares overflow, a polynomial that underflows."""
     target, figures = TARGETS["estimators"](), Figures()
     for answer in outcomes(target, "estimators", seed, [number], tmp_path):
         count(figures, *answer)

@@ -13,8 +13,9 @@ from maxmargin.estimators.certification import check_claims
 from real_data import random_set
 
 ESTIMATORS = [getattr(maxmargin, name) for name in maxmargin.__all__ if hasattr(getattr(maxmargin, name), "fit")]
-# Parameters of predictions, as in scikit-learn: the scores are shown in another shape, or ties broken otherwise.
-OF_PREDICTIONS = {"decision_function_shape", "break_ties"}
+# Parameters of predictions, as in scikit-learn: the scores are shown in another shape, or ties broken otherwise;
+# predict_proba is there, and says that the fit was without.
+OF_PREDICTIONS = {"decision_function_shape", "break_ties", "probability"}
 # Values that no default has.
 OTHER = {
     "kernel": "linear", "degree": 5, "gamma": 0.123, "coef0": 0.7, "C": 0.037, "epsilon": 0.31, "lam": 17.0,
@@ -22,7 +23,7 @@ OTHER = {
     "class_weight": {0: 5.0, 1: 0.25, 2: 2.0}, "multi_class": "crammer_singer", "tol": 1e-9, "average": 2,
     "min_gamma": 0.2, "intercept_scaling": 7.0, "random_state": 5, "max_iter": 2, "n_jobs": 2, "step_size": 0.5,
     "max_time": 99.0, "selection": "cyclic", "init": "random", "validation_fraction": 0.4, "cache_size": 11,
-    "n_iter_no_change": 9, "verbose": 1,
+    "n_iter_no_change": 9, "verbose": 1, "alpha": 0.37, "l1_ratio": 0.8, "penalty": "l1", "dual": True,
 }  # fmt: skip
 
 

@@ -357,10 +357,12 @@ def test_objective_and_slack_of_a_regression():
     assert model.objective_ == pytest.approx(0.5 * beta @ K @ beta + 2.0 * slack.sum(), rel=1e-9)
 
 
-@pytest.mark.parametrize("machine", [SVC, SVR])
-def test_nothing_is_random(machine):
+def test_only_the_folds_of_probabilities_are_random():
     with pytest.raises(TypeError, match="random_state"):
-        machine(random_state=0)
+        SVR(random_state=0)
+    X, y = random_set(1, n=200, d=4, noise=0.2)
+    first, second = (SVC(random_state=seed).fit(X, y) for seed in (0, 1))
+    np.testing.assert_array_equal(first.dual_coef_, second.dual_coef_)
 
 
 def test_scores_take_as_many_threads_as_n_jobs_says(monkeypatch):

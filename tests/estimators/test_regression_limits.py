@@ -59,7 +59,7 @@ def solve_ridge(X, y, monitor):
 
 
 def solve_lasso(X, y, monitor):
-    return lasso.solve(LassoProblem(errors_of(X, y), 1e-3), Options(tol=1e-14), monitor)
+    return lasso.solve(LassoProblem(errors_of(X, y), 1e-3), lasso.LassoOptions(tol=1e-14), monitor)
 
 
 @pytest.mark.parametrize("solve", [solve_ridge, solve_lasso])
@@ -100,7 +100,7 @@ def test_a_stopped_gram_matrix_changes_no_coefficient(sparse):
     assert calls
     asked = threading.Event()
     asked.set()
-    run = lasso.LassoRun(errors, Options(), Monitor(stop_requested=asked), [1.0])
+    run = lasso.LassoRun(LassoProblem(errors, 1.0), lasso.LassoOptions(), Monitor(stop_requested=asked), [1.0])
     run.evaluate()
     run.solve_with_gram(np.arange(5))
     assert not run.w.any()

@@ -31,7 +31,7 @@ MODES = [
     maxmargin.LinearSVC(multi_class="crammer_singer"),
     maxmargin.MarginPerceptron(accelerated=True, max_iter=200),
     maxmargin.LogisticRegression(C=1.0),
-    maxmargin.LogisticRegression(C=1.0, solver="gradient"),
+    maxmargin.LogisticRegression(C=1.0, solver="gradient", multi_class="ovr"),
     maxmargin.SVC(kernel="linear", tol=1e-9),
     maxmargin.SVC(kernel="precomputed"),
     maxmargin.Ridge(alpha=0.0),

@@ -281,7 +281,7 @@ def test_kernel_rule(kernel, sparse, fit_intercept):
     alpha, mistakes = kernel_reference(gram + float(fit_intercept), y, 12)
     used = {"callable": lambda a, b: pairwise_kernels(a, b, metric="rbf", gamma=0.1), "precomputed": "precomputed"}
     model = KernelPerceptron(
-        used.get(kernel, kernel), fit_intercept=fit_intercept, shuffle=False, tol=None, max_iter=12, **parameters
+        kernel=used.get(kernel, kernel), fit_intercept=fit_intercept, shuffle=False, tol=None, max_iter=12, **parameters
     )
     rows = X if sparse else X.toarray()
     data = gram if kernel == "precomputed" else rows

@@ -15,9 +15,10 @@ from maxmargin import (
 )
 from maxmargin.data import Points
 from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
-from maxmargin.solvers.core import Monitor, Options
+from maxmargin.solvers.core import Monitor
 from maxmargin.solvers.regression import lasso, ridge
 from maxmargin.solvers.regression.duplicate_columns import duplicates_among
+from maxmargin.solvers.regression.lasso import LassoOptions
 from regression_cases import FORMS, WEIGHTS, X, Y, lasso_value, random_regression
 
 
@@ -84,7 +85,7 @@ def test_small_penalties_of_wide_problems_are_reached_by_continuation():
     seen = []
     monitor = Monitor(on_step=lambda report: bool(seen.append(report.step)))
     problem = LassoProblem(SquaredErrors(Points(rows), y, None, True), 1e-5 * largest)
-    best = lasso.solve(problem, Options(tol=1e-8), monitor)
+    best = lasso.solve(problem, LassoOptions(tol=1e-8), monitor)
     assert best.status is Status.SOLVED
     assert len({step for step in seen if step.startswith("lambda = ")}) > 10
     # The history is that of the penalty that was asked for.
@@ -128,4 +129,4 @@ def test_the_solver_alone_stops_where_it_is_told():
     problem = LassoProblem(SquaredErrors(Points(rows), y, None, True), 0.5)
     monitor = Monitor()
     monitor.stop_requested.set()
-    assert lasso.solve(problem, Options(), monitor).status is Status.INTERRUPTED
+    assert lasso.solve(problem, LassoOptions(), monitor).status is Status.INTERRUPTED

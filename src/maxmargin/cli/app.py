@@ -110,7 +110,10 @@ def _explain(error: Exception) -> int:
     if hasattr(error, "format_message"):
         return _explain_usage(error)
     if isinstance(error, EXPLAINED):
-        _print_error(str(error) or "out of memory")
+        if isinstance(error, MemoryError):
+            found = f" ({error})" if str(error) else ""
+            error = MemoryError(f"out of memory{found}: train a linear model with --store, or give more memory.")
+        _print_error(str(error))
         return ERROR
     _print_error(f"unexpected {type(error).__name__}: {error} (MAXMARGIN_DEBUG=1 shows where)")
     return UNEXPECTED

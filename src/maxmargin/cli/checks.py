@@ -19,6 +19,14 @@ def refuse_unreadable(path: str, option: str) -> None:
         raise ValueError(f"{option} {path} cannot be read: its permissions forbid it.")
 
 
+def refuse_unreadable_pattern(paths: str, option: str) -> None:
+    """Refuse a file, or one of those that a pattern names, that cannot be read."""
+    from maxmargin.files.file_blocks import is_pattern, matching_files
+
+    for path in matching_files(paths) if is_pattern(paths) else [paths]:
+        refuse_unreadable(str(path), option)
+
+
 def refuse_unwritable(output: Path | None, option: str = "-o") -> None:
     """Refuse a path that could not be written at the end."""
     if output is None:

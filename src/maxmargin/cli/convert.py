@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,7 +10,7 @@ from maxmargin.cli.console import working
 from maxmargin.cli.options import DataOptions, expand_options
 
 if TYPE_CHECKING:
-    from maxmargin.files import DataFile
+    from maxmargin.files import FileBlocks
 
 STORE, ONNX = ".store", ".onnx"
 MODEL_FORMATS = ("maxmargin", "libsvm", "liblinear", "onnx")
@@ -72,36 +72,34 @@ def _convert_model(source: Path, output: Path, to: str) -> None:
 
 
 def _to_store(source: str, output: Path, target: str | None, zero_based: bool) -> None:
-    from maxmargin.files import read_data, store_text, write_store
-    from maxmargin.files.data_file import table_format
-    from maxmargin.files.store import is_store
-
-    if table_format(source) is None and target is None and not is_store(source):
-        store_text(source, output, zero_based=zero_based)
-        return
-    found = read_data(source, target=target, values=is_store(source), zero_based=zero_based)
-    _refuse_text_labels(found, source, "a store")
-    write_store(output, ((block.X, block.y) for block in found.blocks()), found.names)
+    _blocks(source, target, zero_based).write_store(output)
 
 
 def _to_table(source: str, output: Path, target: str | None, zero_based: bool) -> None:
-    from maxmargin.files import read_data
     from maxmargin.files.tables import write_table
 
-    write_table(output, read_data(source, target=target, zero_based=zero_based), TARGET if target is None else target)
+    write_table(output, _blocks(source, target, zero_based), TARGET if target is None else target)
 
 
 def _to_text(source: str, output: Path, target: str | None, zero_based: bool) -> None:
-    from maxmargin.files import read_data, write_svmlight
+    from maxmargin.files.svmlight import write_svmlight_blocks
 
-    found = read_data(source, target=target, zero_based=zero_based)
-    _refuse_text_labels(found, source, "svmlight text")
-    write_svmlight(output, found.X, found.y)
+    write_svmlight_blocks(
+        output, ((block.X, _numbers(block.y, source)) for block in _blocks(source, target, zero_based))
+    )
 
 
-def _refuse_text_labels(found: "DataFile", source: str, kind: str) -> None:
-    if found.y.dtype.kind not in "fiub":
+def _blocks(source: str, target: str | None, zero_based: bool) -> "FileBlocks":
+    """Blocks of rows of a file, or of all files that a pattern names."""
+    from maxmargin.files import read_blocks
+
+    return read_blocks(source, target=target, zero_based=zero_based)
+
+
+def _numbers(y: Any, source: str) -> Any:
+    if y.dtype.kind not in "fiub":
         raise ValueError(
-            f"{source} has labels that are text, which {kind} cannot hold: "
+            f"{source} has labels that are text, which svmlight text cannot hold: "
             "write a table (.csv or .parquet), or numbers in place of the texts first."
         )
+    return y

@@ -211,6 +211,7 @@ class StoreOptions:
     store: Annotated[
         bool, typer.Option("--store", help="Train from DATA.store, which is written first if it is missing or old.")
     ] = False
+    store_dir: Annotated[Path | None, typer.Option(help="Write the store into this folder, and train from it.")] = None
 
 
 @dataclass(frozen=True)

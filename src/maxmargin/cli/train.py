@@ -10,6 +10,7 @@ from maxmargin.cli.checks import (
     labelled,
     refuse_input_as_output,
     refuse_unreadable,
+    refuse_unreadable_pattern,
     refuse_unwritable,
     sample_weights,
     weight_column_of,
@@ -53,6 +54,7 @@ from maxmargin.cli.options import (
     StoreOptions,
     expand_options,
 )
+from maxmargin.cli.out_of_core import as_arrays, file_of, learns_from_blocks, stored_rows, with_targets
 from maxmargin.cli.plot import draw_picture, refuse_picture
 from maxmargin.cli.search import (
     SEARCH_FOLDS,
@@ -83,7 +85,7 @@ def train(
     data: Annotated[
         list[str],
         typer.Argument(
-            help="svmlight text (also .gz .bz2 .xz .zst), .csv, .tsv, .parquet; - for stdin. Several with --scheduler."
+            help="svmlight text (also compressed), .csv, .tsv or .parquet, also several or a pattern; - for stdin."
         ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write; - for standard output.")],
@@ -113,28 +115,34 @@ def train(
     machine = make_model(model, parameters.parameters(), used_elsewhere=_used_by_folds(selection))
     _refuse_selection(machine, parameters, selection)
     if cluster.scheduler is None:
-        if len(data) > 1:
-            raise ValueError(f"{len(data)} files are given: one is trained on, or several with --scheduler.")
-        refuse_unreadable(data[0], "DATA")
-        refuse_model_as_data(data[0])
+        for path in data:
+            refuse_unreadable_pattern(path, "DATA")
+            refuse_model_as_data(path)
     answer: Answer = {}
     signals, rows, weights = Signals(), None, None
     with progress_lines(reported.verbose), compilation(answer), signals.answered():
         if cluster.scheduler is not None:
             refuse_with_scheduler(
-                machine, store=stored.store, cv=selection.cv, search=selection.search, plot=reported.plot
+                machine,
+                store=stored.store or stored.store_dir,
+                cv=selection.cv,
+                search=selection.search,
+                plot=reported.plot,
             )
             _refuse_on_cluster(output, given, columns, prepared, reported)
             interrupted = _fit_on_cluster(machine, data, cluster.scheduler, given, parameters, answer)
         else:
-            rows, weights = _read(machine, data[0], given, stored, columns, prepared, reported, output, answer)
+            needs_arrays = prepared.scale is not None or selection.search or selection.cv is not None
+            rows, weights = _read(
+                machine, data, given, stored, columns, prepared, reported, output, answer, needs_arrays=needs_arrays
+            )
             machine.set_params(**_class_weights(machine, rows))
             clock = _select(machine, rows, weights, parameters, selection, answer)
             with kept.context():
                 interrupted = _fit(machine, rows, weights, clock, answer)
         # Save first: what follows may fail.
         target = Path(f"{output}{INTERRUPTED_SUFFIX}") if interrupted and output != STANDARD_OUTPUT else output
-        about = _about(data)
+        about = _about(data[0] if rows is None else file_of(rows, data))
         written, why = write_model(machine, rows, weights, target, strip=reported.strip, provenance=about)
         metrics = {} if interrupted else _score(machine, rows, given, new, selection, answer)
         if metrics and written != STANDARD_OUTPUT:
@@ -195,7 +203,7 @@ def _refuse_selection(machine: Any, parameters: ModelOptions, selection: Selecti
 
 def _read(
     machine: Any,
-    data: str,
+    paths: list[str],
     given: DataOptions,
     stored: StoreOptions,
     columns: ColumnOptions,
@@ -203,21 +211,39 @@ def _read(
     reported: ReportOptions,
     output: Path,
     answer: Answer,
+    *,
+    needs_arrays: bool,
 ) -> "tuple[DataFile, Any]":
     """The rows and their weights, and the first entries of the report."""
     from maxmargin.files import read_data
 
-    began = time.perf_counter()
+    began, data = time.perf_counter(), paths[0]
     with working(f"reading {data}"):
-        source = _stored(data, given.zero_based) if stored.store else data
-        rows = read_data(
-            source,
+        source, weight = data, weight_column_of(prepared.sample_weight, data)
+        table = columns.table(given, weight)
+        store = stored_rows(
+            machine,
+            paths,
             target=given.target,
-            values=is_regression(machine),
-            zero_based=given.zero_based and not stored.store,
-            table=columns.table(given, weight_column_of(prepared.sample_weight, data)),
-            n_features=columns.n_features,
+            zero_based=given.zero_based,
+            table=table,
+            wanted=stored.store,
+            folder=stored.store_dir,
+            needs_arrays=needs_arrays or weight is not None or columns.n_features is not None,
         )
+        if store is not None:
+            if columns.n_features is not None:
+                raise ValueError("--n-features is for text that is read as a whole: leave it or --store out.")
+            source, rows = str(store.folder), with_targets(store, is_regression(machine))
+        else:
+            rows = read_data(
+                data,
+                target=given.target,
+                values=is_regression(machine),
+                zero_based=given.zero_based,
+                table=table,
+                n_features=columns.n_features,
+            )
     n_rows, n_columns = rows.X.shape
     text = f"{printable(name_of(source))}: {n_rows:,} rows of {n_columns:,} columns"
     text = "; ".join((text, *rows.notes))
@@ -230,7 +256,7 @@ def _read(
             report(first, as_json=False, err=output == STANDARD_OUTPUT)
     answer["reading"] = seconds("reading", time.perf_counter() - began)
     if prepared.scale is not None:
-        rows = rows.scaled(prepared.scale)
+        rows = as_arrays(rows.scaled(prepared.scale))
         answer["scaled"] = prepared.scale
     weights = sample_weights(rows, prepared.sample_weight)
     return rows, weights
@@ -335,7 +361,8 @@ def _fit(machine: Any, rows: "DataFile", weights: Any, clock: Clock, answer: Ans
     with working("training"):
         try:
             with clock.limit(machine):
-                machine.fit(rows.X, rows.y, **({} if weights is None else {"sample_weight": weights}))
+                data = (rows,) if learns_from_blocks(machine, rows) else (rows.X, rows.y)
+                machine.fit(*data, **({} if weights is None else {"sample_weight": weights}))
         except KeyboardInterrupt:
             if not hasattr(machine, "certificate_"):
                 raise
@@ -343,6 +370,20 @@ def _fit(machine: Any, rows: "DataFile", weights: Any, clock: Clock, answer: Ans
     rows.name_features(machine)
     answer["training"] = seconds("training", time.perf_counter() - began)
     return interrupted
+
+
+def _test(machine: Any, test: str, given: DataOptions, new: NewRowsOptions, answer: Answer) -> float:
+    """Accuracy or R² on test data."""
+    from maxmargin.cli.files import read_rows, target_of
+
+    name = score_name(machine)
+    with working(f"testing on {test}"):
+        tested = read_rows(machine, test, given, new)
+        tested = labelled(machine, tested, test, target_of(machine, test, given))
+        value = score(machine, tested)
+    text = f"{value:.6g} on the {tested.X.shape[0]:,} rows of {printable(test)}"
+    answer[f"test {name}"] = Entry(text, {f"{json_key(name)}_test": value})
+    return value
 
 
 def _score(
@@ -354,8 +395,6 @@ def _score(
     answer: Answer,
 ) -> dict[str, float]:
     """Accuracy or R² on the rows of the fit and on test data; returns them by their keys."""
-    from maxmargin.cli.files import read_rows, target_of
-
     name, metrics = score_name(machine), dict[str, float]()
     answer["model"] = repr(machine)
     if not selection.no_score and rows is not None:
@@ -365,20 +404,14 @@ def _score(
         share = f"{some.X.shape[0]:,} of " if some.X.shape[0] < n_rows else ""
         answer[name] = Entry(f"{value:.6g} on {share}the {n_rows:,} training rows", dict(metrics))
     if selection.test is not None:
-        with working(f"testing on {selection.test}"):
-            tested = read_rows(machine, selection.test, given, new)
-            tested = labelled(machine, tested, selection.test, target_of(machine, selection.test, given))
-            value = score(machine, tested)
-        metrics[f"{json_key(name)}_test"] = value
-        text = f"{value:.6g} on the {tested.X.shape[0]:,} rows of {printable(selection.test)}"
-        answer[f"test {name}"] = Entry(text, {f"{json_key(name)}_test": value})
+        metrics[f"{json_key(name)}_test"] = _test(machine, selection.test, given, new, answer)
     return metrics
 
 
-def _about(data: list[str]) -> Answer:
+def _about(data: str) -> Answer:
     from maxmargin.files.provenance import provenance_of
 
-    return provenance_of(data[0], command=command_line())
+    return provenance_of(data, command=command_line())
 
 
 def _note_metrics(path: Path, about: Answer, metrics: Answer, *, strip: bool) -> None:
@@ -391,17 +424,3 @@ def _note_metrics(path: Path, about: Answer, metrics: Answer, *, strip: bool) ->
     except OSError:
         # The model itself is written.
         return
-
-
-def _stored(data: str, zero_based: bool) -> str:
-    """The store beside a text file; it is written where it is missing or older than the text."""
-    from maxmargin.files import store_text
-    from maxmargin.files.data_file import table_format
-    from maxmargin.files.store import is_store, is_store_of
-
-    text, path = Path(data), Path(f"{data}.store")
-    if is_store(text) or table_format(data) is not None:
-        raise ValueError(f"--store is for svmlight text, and {data} is none.")
-    if not is_store_of(path, text, zero_based=zero_based):
-        store_text(text, path, zero_based=zero_based)
-    return str(path)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import (
     Certificate,
@@ -224,6 +225,7 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         -------
         ndarray of shape (n,)
         """
+        check_is_fitted(self)
         if lies_elsewhere(X):
             return self._in_partitions("predict", X, dtype=self.classes_.dtype)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
@@ -239,6 +241,7 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         -------
         ndarray of shape (n, n_classes)
         """
+        check_is_fitted(self)
         if lies_elsewhere(X):
             return self._in_partitions("predict_proba", X, len(self.classes_))
         scores = self.decision_function(X)

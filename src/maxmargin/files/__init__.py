@@ -10,6 +10,9 @@ _HOME_OF = {
     "store_text": "store",
     "write_store": "store",
     "open_store": "store",
+    "Store": "store",
+    "FileBlocks": "file_blocks",
+    "read_blocks": "file_blocks",
     "StoreError": "store",
     "read_data": "data_file",
     "DataFile": "data_file",
@@ -38,12 +41,13 @@ if TYPE_CHECKING:
     from maxmargin.files.columns import TableOptions, UnseenWarning
     from maxmargin.files.data_file import DataFile, read_data
     from maxmargin.files.errors import ModelFileError
+    from maxmargin.files.file_blocks import FileBlocks, read_blocks
     from maxmargin.files.liblinear_model import read_liblinear_model, write_liblinear_model
     from maxmargin.files.libsvm_model import read_libsvm_model, write_libsvm_model
     from maxmargin.files.model import load, save
     from maxmargin.files.onnx_model import write_onnx
     from maxmargin.files.preparation import Preparation
-    from maxmargin.files.store import StoreError, open_store, store_text, write_store
+    from maxmargin.files.store import Store, StoreError, open_store, store_text, write_store
     from maxmargin.files.svmlight import SvmlightError, read_svmlight, read_svmlight_blocks, write_svmlight
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME_OF)

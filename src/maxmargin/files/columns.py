@@ -216,7 +216,7 @@ def understand(table: Any, options: TableOptions, skipped: set[str], path: str |
     list of Column
     """
     found = [_understood(name, table[name], options, path) for name in table.column_names if name not in skipped]
-    _refuse_ambiguous(found, path)
+    refuse_ambiguous(found, path)
     return found
 
 
@@ -308,7 +308,7 @@ def _refuse_mostly_numbers(name: str, column: Any, options: TableOptions, path: 
     )
 
 
-def _refuse_ambiguous(columns: Sequence[Column], path: str | Path) -> None:
+def refuse_ambiguous(columns: Sequence[Column], path: str | Path) -> None:
     """Refuse a column whose name may be ``column=value`` of a categorical column."""
     categorical = {column.name for column in columns if column.kind == CATEGORY}
     for name in (column.name for column in columns):

@@ -19,7 +19,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from maxmargin.certificates.ridge_gap import NO_SPREAD
 from maxmargin.certificates.squared_errors import spreads_between
 from maxmargin.data import Points, centred_and_scaled
-from maxmargin.data.blocks import row_blocks
+from maxmargin.data.blocks import BLOCK_ENTRIES, row_blocks
 from maxmargin.problems.kernels import power
 
 # Rows over which the scores of a kernel model are summed: each takes a kernel value for every support vector.
@@ -116,16 +116,15 @@ def _stream_of(matrix: Any) -> Iterator[np.ndarray]:
     n_rows, n_columns = matrix.shape
     yield np.array([n_rows, n_columns], dtype="<u8")
     if sp.issparse(matrix):
-        used = matrix.data != 0.0
-        if used.all():
-            yield np.diff(matrix.indptr).astype("<u8")
-            yield matrix.indices.astype("<u8")
-            yield matrix.data.astype("<f8")
-            return
-        offsets = np.concatenate([[0], np.cumsum(used)])[matrix.indptr]
-        yield np.diff(offsets).astype("<u8")
-        yield matrix.indices[used].astype("<u8")
-        yield matrix.data[used].astype("<f8")
+        # In pieces: the arrays may be mapped from a disk, and larger than memory.
+        for rows in row_blocks(n_rows, matrix.nnz / max(1, n_rows)):
+            offsets = np.asarray(matrix.indptr[rows.start : rows.stop + 1], dtype=np.int64)
+            used = np.append(0, np.cumsum(matrix.data[offsets[0] : offsets[-1]] != 0.0))
+            yield np.diff(used[offsets - offsets[0]]).astype("<u8")
+        for array, dtype in ((matrix.indices, "<u8"), (matrix.data, "<f8")):
+            for start in range(0, matrix.nnz, BLOCK_ENTRIES):
+                piece = slice(start, start + BLOCK_ENTRIES)
+                yield array[piece][matrix.data[piece] != 0.0].astype(dtype)
         return
     blocks = list(row_blocks(n_rows, n_columns))
     full = [bool(np.all(matrix[rows])) for rows in blocks]

@@ -16,7 +16,6 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -26,7 +25,7 @@ import scipy.sparse as sp
 
 from maxmargin.data.block_source import BlockSource
 from maxmargin.files.atomic import folder_written_atomically
-from maxmargin.files.data_file import DataFile, are_whole, as_labels
+from maxmargin.files.data_file import DataFile, as_labels
 
 MANIFEST = "manifest.json"
 FORMAT, VERSION = "maxmargin store", 1
@@ -38,8 +37,6 @@ LARGEST_SIZE = 2**63 - 1
 CHECKSUM_BYTES, CHECKED_ENTRIES = 1 << 22, 1 << 20
 # The most entries and rows of a block that is read: 16 MB in float64.
 ENTRIES_OF_BLOCK, ROWS_OF_BLOCK = 1 << 21, 1 << 18
-# Rows of svmlight text that are in memory at a time.
-ROWS_PER_BLOCK = 1 << 15
 # Arrays of a store and the types that they may have.
 SPARSE = {"data": ("float32", "float64"), "indices": ("int32", "int64"), "indptr": ("int64",)}
 DENSE = {"X": ("float32", "float64")}
@@ -188,15 +185,16 @@ def write_store(path: str | Path, blocks: Iterable[tuple[Any, np.ndarray]], name
     names : list of str, optional
         Names of the columns.
     """
-    _write(path, blocks, names, None)
+    store_blocks(path, blocks, names, None)
 
 
-def _write(
+def store_blocks(
     path: str | Path,
     blocks: Iterable[tuple[Any, np.ndarray]],
     names: list[str] | None,
     source: dict[str, Any] | None,
 ) -> None:
+    """Write a store whose manifest says what it was made of."""
     with _folder_in_place_of(path) as folder, _Writer(folder) as writer:
         for X, y in blocks:
             writer.add(X, y)
@@ -242,7 +240,7 @@ def open_store(path: str | Path, *, check: bool = False) -> Store:
     (True, True)
     """
     folder = Path(path)
-    manifest = _manifest(folder)
+    manifest = read_manifest(folder)
     shape, arrays = tuple(manifest["shape"]), manifest["arrays"]
     wanted = {**(SPARSE if manifest["sparse"] else DENSE), "y": TARGETS}
     if set(arrays) != set(wanted):
@@ -379,7 +377,8 @@ def _folder_in_place_of(path: str | Path) -> Iterator[Path]:
         yield folder
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a store, checked."""
     path = folder / MANIFEST
     if not path.is_file():
         raise StoreError(f"{folder} is not a store: there is no {MANIFEST} in it.")
@@ -460,7 +459,7 @@ def store_text(source: str | Path, path: str | Path, *, zero_based: bool = False
     """Write svmlight text into a store in blocks of rows, with bounded memory.
 
     The text is read twice, first for the number of columns. The manifest records size and time of the text, for
-    :func:`is_store_of`.
+    :func:`is_store_of`. :func:`maxmargin.files.read_blocks` does the same with several files, and with tables.
 
     Parameters
     ----------
@@ -469,18 +468,9 @@ def store_text(source: str | Path, path: str | Path, *, zero_based: bool = False
     zero_based : bool, default=False
         Whether columns are counted from zero.
     """
-    from maxmargin.files.svmlight import LARGEST_INDEX, read_svmlight_blocks
+    from maxmargin.files.file_blocks import read_blocks
 
-    if str(source) == "-":
-        raise ValueError("standard input cannot be read twice: write it to a file first.")
-    made_of = _description(source, zero_based)
-    blocks = partial(read_svmlight_blocks, source, rows_per_block=ROWS_PER_BLOCK, zero_based=zero_based)
-    n_columns, whole = 1, True
-    for X, y in blocks(n_features=LARGEST_INDEX):
-        n_columns = max(n_columns, int(X.indices.max(initial=-1)) + 1)
-        whole = whole and are_whole(y)
-    rows = ((X, y.astype(np.int64) if whole else y) for X, y in blocks(n_features=n_columns))
-    _write(path, rows, None, made_of)
+    read_blocks(source, zero_based=zero_based).write_store(path)
 
 
 def is_store_of(path: str | Path, source: str | Path, *, zero_based: bool = False) -> bool:
@@ -497,9 +487,6 @@ def is_store_of(path: str | Path, source: str | Path, *, zero_based: bool = Fals
     -------
     bool
     """
-    return is_store(path) and _manifest(Path(path)).get("source") == _description(source, zero_based)
+    from maxmargin.files.file_blocks import read_blocks
 
-
-def _description(source: str | Path, zero_based: bool) -> dict[str, Any]:
-    state = os.stat(source)
-    return {"size": state.st_size, "mtime_ns": state.st_mtime_ns, "zero_based": bool(zero_based)}
+    return read_blocks(source, zero_based=zero_based).is_stored(path)

@@ -202,18 +202,34 @@ def write_svmlight(
     comment : str or None, default=None
         Lines to write at the beginning.
     """
+    lines = (f"# {line}\n".encode() for line in (comment or "").splitlines())
+    _write_lines(path, lines, [_writable(X, y, query_id)], zero_based)
+
+
+def write_svmlight_blocks(path: str | os.PathLike[str], blocks: Iterable[tuple[Any, Any]]) -> None:
+    """Write blocks of rows and labels one after the other, as :func:`write_svmlight` does; one is in memory at a time.
+
+    Parameters
+    ----------
+    path : str or Path
+    blocks : iterable of (X, y)
+    """
+    _write_lines(path, (), (_writable(X, y, None) for X, y in blocks), zero_based=False)
+
+
+def _write_lines(path: Any, first: Iterable[bytes], blocks: Iterable[tuple[Any, Any, Any]], zero_based: bool) -> None:
     # Imported here: it loads scikit-learn, which reading does not need.
     from maxmargin.data.blocks import row_blocks
 
     if path == STANDARD_INPUT:
         raise ValueError("path is '-', which is standard input: write to a file.")
-    matrix, labels, queries = _writable(X, y, query_id)
     with written_atomically(path) as file, compressed(file, kind_of(path)) as stream:
-        for line in (comment or "").splitlines():
-            stream.write(f"# {line}\n".encode())
-        n_rows = matrix.shape[0]
-        for rows in row_blocks(n_rows, matrix.nnz / max(1, n_rows)):
-            stream.write(_text_of(matrix, labels, queries, rows, first=0 if zero_based else 1).encode("ascii"))
+        for line in first:
+            stream.write(line)
+        for matrix, labels, queries in blocks:
+            n_rows = matrix.shape[0]
+            for rows in row_blocks(n_rows, matrix.nnz / max(1, n_rows)):
+                stream.write(_text_of(matrix, labels, queries, rows, first=0 if zero_based else 1).encode("ascii"))
 
 
 def _joined(chunks: list[Chunk], expected: Expected, n_threads: int) -> tuple[Any, ...]:

@@ -5,9 +5,11 @@ ordinary texts in columns of text. ``columns.py`` says what a column is.
 """
 
 import io
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -74,12 +76,12 @@ def read_table(
     options = options or TableOptions()
     options.check()
     is_new = columns is None and names is None
-    with _arrow_errors(path, options):
+    with arrow_errors(path, options):
         source = Source(path, options)
         if columns is None and names is not None:
             columns = columns_of_names(names, source.names, path)
         if is_new:
-            _refuse_options(source.names, target, options, path)
+            refuse_options(source.names, target, options, path)
         table = source.read(columns)
         if table.num_rows == 0:
             raise ValueError(f"{name_of(path)}: there are no rows.")
@@ -97,8 +99,10 @@ def read_table_blocks(
     columns: Sequence[Column] | None = None,
     names: list[str] | None = None,
     unseen: Unseen | None = None,
+    target: str | None = None,
+    target_type: Any = None,
 ) -> Iterator[DataFile]:
-    """Read a table for a model in blocks of rows, as :func:`read_table` does, without targets.
+    """Read a table for a model in blocks of rows, as :func:`read_table` does; targets only where their type is given.
 
     Yields
     ------
@@ -106,14 +110,14 @@ def read_table_blocks(
     """
     options, unseen = options or TableOptions(), unseen or Unseen()
     options.check()
-    with _arrow_errors(path, options):
+    with arrow_errors(path, options):
         source = Source(path, options)
         if columns is None:
             columns = columns_of_names(names or [], source.names, path)
         n_rows = 0
-        for block in source.blocks(columns):
+        for block in source.blocks(columns, {} if target is None else {target: target_type}):
             if block.num_rows:
-                yield _rows_of(block, None, options, columns, path, unseen, n_rows)
+                yield _rows_of(block, target, options, columns, path, unseen, n_rows)
                 n_rows += block.num_rows
         if n_rows == 0:
             raise ValueError(f"{name_of(path)}: there are no rows.")
@@ -140,29 +144,33 @@ def columns_of_names(names: list[str], there: Sequence[str], path: str | Path) -
 def columns_of_file(path: str | Path, options: TableOptions) -> tuple[list[str], int, list[str]]:
     """Names of a table's columns, its number of rows, and the types in the file."""
     options.check()
-    with _arrow_errors(path, options):
+    with arrow_errors(path, options):
         source = Source(path, options)
         table = source.read(None)
         return source.names, table.num_rows, [str(field.type) for field in table.schema]
 
 
-def write_table(path: str | Path, data: DataFile, target: str) -> None:
-    """Write rows and targets as CSV or Parquet, by the file's name.
+def write_table(path: str | Path, blocks: Iterable[DataFile], target: str) -> None:
+    """Write blocks of rows and targets as CSV or Parquet, by the file's name; one is in memory at a time.
 
     Parameters
     ----------
     path : str or Path
         CSV is compressed if its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``.
-    data : DataFile
+    blocks : iterable of DataFile
         Columns without names become ``x1``, ``x2`` and so on. Zeros of sparse rows are written, too.
     target : str
-        The name of the last column, that of ``data.y``.
+        The name of the last column, that of the targets.
     """
-    with _arrow_errors(path):
+    with arrow_errors(path):
         import pyarrow as pa
         from pyarrow import csv, parquet
 
-        schema = _schema_of(data, target, path)
+        following = iter(blocks)
+        head = next(following, None)
+        if head is None:
+            raise ValueError(f"{path}: there are no rows to write.")
+        schema = _schema_of(head, target, path)
         kind = table_format(path)
         delimiter = csv.WriteOptions(delimiter="\t" if kind == ".tsv" else ",")
         with (
@@ -172,8 +180,9 @@ def write_table(path: str | Path, data: DataFile, target: str) -> None:
             if kind == ".parquet"
             else csv.CSVWriter(stream, schema, write_options=delimiter) as writer,
         ):
-            for columns in _column_blocks(data):
-                writer.write_table(pa.table(columns, schema=schema))
+            for block in chain([head], following):
+                for columns in _column_blocks(block):
+                    writer.write_table(pa.table(columns, schema=schema))
 
 
 def _schema_of(data: DataFile, target: str, path: str | Path) -> Any:
@@ -238,7 +247,7 @@ def _rows_of(
     )
 
 
-def _refuse_options(there: Sequence[str], target: str | None, options: TableOptions, path: str | Path) -> None:
+def refuse_options(there: Sequence[str], target: str | None, options: TableOptions, path: str | Path) -> None:
     """Refuse names of columns that the table does not have, and a target that is not given."""
     listed = ", ".join(there) if len(there) <= 20 else f"{', '.join(there[:20])} and {len(there) - 20:,} more"
     if target is None:
@@ -251,7 +260,7 @@ def _refuse_options(there: Sequence[str], target: str | None, options: TableOpti
 
 
 @contextmanager
-def _arrow_errors(path: str | Path, options: TableOptions | None = None) -> Iterator[None]:
+def arrow_errors(path: str | Path, options: TableOptions | None = None) -> Iterator[None]:
     """Errors of pyarrow as ValueError with the file's name."""
     try:
         import pyarrow as pa
@@ -343,8 +352,33 @@ class Source:
             table = csv.read_csv(stream, self._read_options(), self._parse_options(), convert)
         return self._with_nulls(table.rename_columns(self.names))
 
-    def blocks(self, columns: Sequence[Column]) -> Iterator[Any]:
-        """Blocks of rows, with a model's columns (and the id) only."""
+    def count_rows(self) -> int:
+        """About the number of rows: that of Parquet exactly, of text by the length of its first lines."""
+        from pyarrow import parquet
+
+        if self.is_parquet:
+            return int(parquet.read_metadata(self.path).num_rows)
+        from maxmargin.files.file_blocks import COMPRESSION, count_lines
+
+        n_bytes = os.path.getsize(self.path) * (COMPRESSION if kind_of(self.path) else 1.0)
+        return 1 + int(count_lines(self.path) * n_bytes)
+
+    def read_some(self, names: Sequence[str]) -> Any:
+        """Some columns of the whole table."""
+        from pyarrow import csv, parquet
+
+        raw = dict(zip(self.names, self.schema.names, strict=True))
+        chosen = [raw[name] for name in names]
+        if self.is_parquet:
+            return parquet.read_table(self.path, columns=chosen).rename_columns(list(names))
+        convert = self._convert_options(None, include=False)
+        convert.include_columns = chosen
+        with self._opened() as stream:
+            table = csv.read_csv(stream, self._read_options(), self._parse_options(), convert)
+        return self._with_nulls(table.rename_columns(list(names)))
+
+    def blocks(self, columns: Sequence[Column], also: dict[str, Any]) -> Iterator[Any]:
+        """Blocks of rows, with a model's columns, the id and some more columns of given types."""
         import pyarrow as pa
         from pyarrow import csv, parquet
 
@@ -352,6 +386,7 @@ class Source:
         raw = dict(zip(self.names, self.schema.names, strict=True))
         if self.options.id is not None and self.options.id in raw:
             types.setdefault(raw[self.options.id], pa.string())
+        types |= {raw[name]: kind for name, kind in also.items() if name in raw}
         back = {raw_name: name for name, raw_name in raw.items()}
         if self.is_parquet:
             with parquet.ParquetFile(self.path) as file:

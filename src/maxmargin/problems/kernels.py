@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import as_dense
-from maxmargin.data.exact_numbers import UNIT
+from maxmargin.data.exact_numbers import SMALLEST, UNIT
 from maxmargin.data.points import squared_norms
 
 # The relative error of NumPy's exp, tanh and power: at most 4 units in the last place on all processors, each of at
@@ -104,7 +104,8 @@ class Polynomial(_OfInnerProducts):
         base = self.gamma * largest_norm**2 + abs(self.coef0)
         inner = self.gamma * _inner_error(largest_norm, longest_row) + 4.0 * UNIT * base
         derivative = self.degree * power(base + inner, max(0.0, self.degree - 1.0))
-        return derivative * inner + FUNCTION_ERROR * power(base, self.degree)
+        # A power that underflows is lost.
+        return derivative * inner + FUNCTION_ERROR * power(base, self.degree) + SMALLEST
 
 
 @dataclass(frozen=True)
@@ -219,7 +220,8 @@ def power(base: float, exponent: float) -> float:
 
 
 def _inner_error(largest_norm: float, longest_row: int) -> float:
-    return 2.0 * (longest_row + 4) * UNIT * largest_norm**2
+    # Products that underflow, in the inner product and in ||x||², from which the norm is computed.
+    return 2.0 * (longest_row + 4) * (UNIT * largest_norm**2 + 2.0 * SMALLEST)
 
 
 def _widened(rows: Any) -> Any:

@@ -1,0 +1,308 @@
+"""Files of any size and format as blocks of rows, and as stores: a pass for the columns, and one for the rows."""
+
+import glob
+import io
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maxmargin.data.memory import available_memory
+from maxmargin.files.columns import Column, TableOptions, Unseen, refuse_ambiguous, understand
+from maxmargin.files.compression import STANDARD_INPUT, kind_of, open_bytes
+from maxmargin.files.data_file import DataFile, are_whole, table_format
+from maxmargin.files.preparation import Preparation
+from maxmargin.files.store import Store, is_store, open_store, read_manifest, store_blocks
+from maxmargin.files.svmlight import read_svmlight_blocks
+from maxmargin.files.svmlight_chunks import LARGEST_INDEX
+
+# Rows of svmlight text that are in memory at a time.
+ROWS_PER_BLOCK = 1 << 15
+# Bytes in memory for every byte of a file that is read as a whole, as measured, and of a compressed one.
+BYTES_PER_BYTE, COMPRESSION = 3.0, 8.0
+# Numbers a row that solvers on arrays keep beside the data.
+NUMBERS_PER_ROW = 20
+# Bytes of a text by which the length of its lines is estimated.
+BEGINNING = 1 << 18
+# The share of the memory that the columns of a table may take which are understood at a time, and bytes of a cell.
+SHARE_OF_COLUMNS, BYTES_PER_CELL = 0.25, 24
+
+
+def read_blocks(
+    paths: str | Path | Sequence[str | Path],
+    *,
+    target: str | None = None,
+    zero_based: bool = False,
+    table: TableOptions | None = None,
+) -> "FileBlocks":
+    """Read files of any size in blocks of rows with the same columns.
+
+    Parameters
+    ----------
+    paths : str, Path or a sequence of them
+        svmlight text (plain or compressed), CSV, TSV, Parquet or stores, all of one format; names may be patterns such
+        as ``part-*.svm``. Their rows follow each other in the order of the sorted names.
+    target : str, optional
+        The column of a table that is to be predicted.
+    zero_based : bool, default=False
+        Whether svmlight text counts columns from zero.
+    table : TableOptions, optional
+        How tables are read and understood.
+
+    Returns
+    -------
+    FileBlocks
+        Iterates over blocks, each a DataFile, as often as one likes. Its method ``store(path)`` writes a store, from
+        which models learn.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from maxmargin import LinearSVC
+    >>> from maxmargin.files import read_blocks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for k in range(3):
+    ...         _ = Path(folder, f"part-{k}.svm").write_text("+1 1:2 2:1\\n-1 1:-1 3:1\\n" * 5)
+    ...     blocks = read_blocks(Path(folder, "part-*.svm"))
+    ...     store = blocks.store(Path(folder, "all.store"))
+    ...     model = LinearSVC().fit(store)
+    ...     store.X.shape, float(model.score(store))
+    ((30, 3), 1.0)
+    """
+    found = matching_files(paths)
+    kinds = {_kind(path) for path in found}
+    if len(kinds) > 1:
+        raise ValueError(f"{found[0]} and {found[-1]} are of different formats: give files of one format.")
+    kind = kinds.pop()
+    if kind != "table" and target is not None:
+        raise ValueError(f"target={target!r} names a column of a table, and {found[0]} is none.")
+    if kind != "text" and zero_based:
+        raise ValueError(f"zero_based is about svmlight text, and {found[0]} is none.")
+    if kind == "table" and target is None:
+        raise ValueError(f"{found[0]} is a table: name the column to be predicted as target.")
+    options = table or TableOptions()
+    options.check()
+    return FileBlocks(tuple(found), kind, target, bool(zero_based), options)
+
+
+def is_pattern(path: str | Path) -> bool:
+    """Whether a path names files by a pattern, and is not a file itself."""
+    return any(mark in str(path) for mark in "*?[") and not os.path.exists(path)
+
+
+def matching_files(paths: str | Path | Sequence[str | Path]) -> list[Path]:
+    """The files that paths and patterns name, those of a pattern in the order of their names."""
+    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    found: list[Path] = []
+    for path in given:
+        if str(path) == STANDARD_INPUT:
+            raise ValueError("standard input cannot be read twice: write it to a file first.")
+        names = sorted(glob.glob(str(path))) if is_pattern(path) else [path]
+        if not names:
+            raise ValueError(f"{path}: there are no such files.")
+        found += map(Path, names)
+    if not found:
+        raise ValueError("paths is empty: name at least one file.")
+    return found
+
+
+def memory_to_train(paths: Sequence[str | Path]) -> int:
+    """About the bytes of memory that reading files as a whole and training on them take; stores take none."""
+    total = 0.0
+    for path in paths:
+        if is_store(path) or not os.path.isfile(path):
+            continue
+        if table_format(path) == ".parquet":
+            n_rows, n_bytes = _parquet_size(path)
+        else:
+            size = os.path.getsize(path) * (COMPRESSION if kind_of(path) else 1.0)
+            n_rows, n_bytes = count_lines(path) * size, BYTES_PER_BYTE * size
+        total += n_bytes + 8 * NUMBERS_PER_ROW * n_rows
+    return int(total)
+
+
+def count_lines(path: str | Path) -> float:
+    """About the number of lines for every byte of a text, by its beginning."""
+    try:
+        with open_bytes(path) as stream:
+            head = io.BufferedReader(stream).read(BEGINNING)
+    except (ValueError, ImportError):
+        # Reading the file says what is wrong with it.
+        return 0.0
+    return head.count(b"\n") / max(1, len(head))
+
+
+def _parquet_size(path: str | Path) -> tuple[float, float]:
+    """The number of rows of a Parquet file, and the bytes that its numbers take twice."""
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        return 0.0, 0.0
+    try:
+        metadata = parquet.read_metadata(path)
+    except (ArrowException, OSError):
+        return 0.0, 0.0
+    return float(metadata.num_rows), 16.0 * metadata.num_rows * metadata.num_columns
+
+
+def _kind(path: Path) -> str:
+    if is_store(path):
+        return "store"
+    return "text" if table_format(path) is None else "table"
+
+
+@dataclass(frozen=True)
+class FileBlocks:
+    """Blocks of rows of files, with the same columns; see :func:`read_blocks`.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+    kind : {"text", "table", "store"}
+    target : str or None
+    zero_based : bool
+    options : TableOptions
+    """
+
+    paths: tuple[Path, ...]
+    kind: str
+    target: str | None
+    zero_based: bool
+    options: TableOptions
+
+    def __iter__(self) -> Iterator[DataFile]:
+        if self.kind == "table":
+            return self._table_blocks()
+        return self._text_blocks() if self.kind == "text" else self._store_blocks()
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the columns of X."""
+        if self.kind == "table":
+            return [feature for column in self._columns[0] for feature in column.features]
+        return self._stores[0].names if self.kind == "store" else None
+
+    @property
+    def preparation(self) -> Preparation | None:
+        """What is done to the columns of tables."""
+        return Preparation(tuple(self._columns[0]), self.target) if self.kind == "table" else None
+
+    def store(self, path: str | Path) -> Store:
+        """Write all rows into a store, and open it; one that was written from these files as they are is kept."""
+        there = self.is_stored(path)
+        if not there:
+            self.write_store(path)
+        return replace(open_store(path, check=there), preparation=self.preparation)
+
+    def write_store(self, path: str | Path) -> None:
+        """Write all rows into a store."""
+        rows = ((block.X, self._labels(block.y)) for block in self)
+        store_blocks(path, rows, self.names, None if self.kind == "store" else self._description())
+
+    def is_stored(self, path: str | Path) -> bool:
+        """Whether a path is a store that was written from these files, with these options, as they are now."""
+        return is_store(path) and read_manifest(Path(path)).get("source") == self._description()
+
+    def _labels(self, y: np.ndarray) -> np.ndarray:
+        if y.dtype.kind not in "fiub":
+            raise ValueError(
+                f"{self.paths[0]} has labels that are text, which a store cannot hold: write a table (.csv or "
+                ".parquet), or numbers in place of the texts first."
+            )
+        return y
+
+    def _description(self) -> dict[str, Any]:
+        """What a store was made of: names, sizes and times of the files, and the options."""
+        states = [(path.name, (path / "manifest.json" if is_store(path) else path).stat()) for path in self.paths]
+        return {
+            "files": [[name, state.st_size, state.st_mtime_ns] for name, state in states],
+            "target": self.target,
+            "zero_based": self.zero_based,
+            "options": repr(self.options),
+        }
+
+    # svmlight text
+
+    @cached_property
+    def _text_shape(self) -> tuple[int, bool]:
+        """The number of columns, and whether all labels are whole numbers."""
+        n_columns, whole = 1, True
+        for block in self._parsed(LARGEST_INDEX):
+            n_columns = max(n_columns, int(block.X.indices.max(initial=-1)) + 1)
+            whole = whole and are_whole(block.y)
+        return n_columns, whole
+
+    def _parsed(self, n_columns: int) -> Iterator[DataFile]:
+        for path in self.paths:
+            blocks = read_svmlight_blocks(
+                path, rows_per_block=ROWS_PER_BLOCK, n_features=n_columns, zero_based=self.zero_based
+            )
+            for X, y in blocks:
+                yield DataFile(X, y)
+
+    def _text_blocks(self) -> Iterator[DataFile]:
+        n_columns, whole = self._text_shape
+        for block in self._parsed(n_columns):
+            yield replace(block, y=block.y.astype(np.int64)) if whole else block
+
+    # Stores
+
+    @cached_property
+    def _stores(self) -> list[Store]:
+        stores = [open_store(path, check=True) for path in self.paths]
+        for store in stores:
+            if store.n_columns != stores[0].n_columns or store.names != stores[0].names:
+                raise ValueError(f"{store.folder} has other columns than {stores[0].folder}.")
+        return stores
+
+    def _store_blocks(self) -> Iterator[DataFile]:
+        for store in self._stores:
+            for number in range(len(store.block_rows)):
+                first, last = store.cuts[number : number + 2]
+                yield DataFile(store.read_rows(number), np.array(store.y[first:last]), store.names)
+
+    # Tables
+
+    @cached_property
+    def _columns(self) -> tuple[list[Column], Any]:
+        """What the columns are, of as many at a time as fit in memory, and the type of the target."""
+        import pyarrow as pa
+
+        from maxmargin.files.tables import Source, arrow_errors, refuse_options
+
+        with arrow_errors(self.paths[0], self.options):
+            sources = [Source(path, self.options) for path in self.paths]
+            for source in sources:
+                if source.names != sources[0].names:
+                    raise ValueError(f"{source.path} has other columns than {sources[0].path}.")
+                refuse_options(source.names, self.target, self.options, source.path)
+            skipped = {self.target, self.options.id, self.options.weight, *self.options.drop}
+            wanted = [name for name in sources[0].names if name not in skipped]
+            cells = sum(source.count_rows() for source in sources) * BYTES_PER_CELL
+            at_once = max(1, int(SHARE_OF_COLUMNS * available_memory() / max(1, cells)))
+
+            def some(names: list[str]) -> Any:
+                return pa.concat_tables([source.read_some(names) for source in sources], promote_options="permissive")
+
+            assert self.target is not None
+            kind = some([self.target]).schema.field(self.target).type
+            columns: list[Column] = []
+            for start in range(0, len(wanted), at_once):
+                columns += understand(some(wanted[start : start + at_once]), self.options, set(), self.paths[0])
+            refuse_ambiguous(columns, self.paths[0])
+            return columns, kind
+
+    def _table_blocks(self) -> Iterator[DataFile]:
+        from maxmargin.files.tables import read_table_blocks
+
+        columns, kind = self._columns
+        assert self.target is not None
+        for path in self.paths:
+            yield from read_table_blocks(
+                path, options=self.options, columns=columns, unseen=Unseen(), target=self.target, target_type=kind
+            )

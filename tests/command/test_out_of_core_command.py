@@ -1,0 +1,94 @@
+"""``maxmargin train`` on data that are larger than the memory, and conversions by blocks."""
+
+import numpy as np
+import pytest
+
+from command_runner import run, told
+from maxmargin.data import memory
+from maxmargin.files import open_store, read_data, write_svmlight
+
+
+@pytest.fixture
+def text(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5))
+    write_svmlight(tmp_path / "rows.svm", X, np.where(X @ np.arange(5.0) + rng.normal(size=400) > 0, 1, -1))
+    return tmp_path / "rows.svm"
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    """As if there were 1 MB of memory, or what a test sets."""
+    found = {"bytes": 1_000}
+    for place in ("maxmargin.data.memory", "maxmargin.engine.disk", "maxmargin.files.file_blocks"):
+        monkeypatch.setattr(f"{place}.available_memory", lambda: found["bytes"])
+    return found
+
+
+@pytest.mark.usefixtures("little_memory")
+@pytest.mark.parametrize("form", ["svm", "csv", "parquet"])
+def test_data_larger_than_memory_are_trained_from_a_store(text, tmp_path, form):
+    data, options = text, ()
+    if form != "svm":
+        data, options = tmp_path / f"rows.{form}", ("--target", "target")
+        run("convert", text, data)
+    result = run("train", data, "-o", tmp_path / "model", "--tol", "1e-5", *options)
+    assert f"it is written to {data}.store, and the model is trained from there" in result.stderr
+    assert "solved" in result.stdout
+    assert open_store(f"{data}.store").X.shape == (400, 5)
+    assert told("verify", tmp_path / "model", data, *options)["true"] is True
+    assert run("predict", tmp_path / "model", data, *options).stdout
+
+
+@pytest.mark.usefixtures("little_memory")
+def test_models_that_need_arrays_say_so_and_go_on(text, tmp_path):
+    result = run("train", text, "-m", "svc", "-o", tmp_path / "model")
+    assert "the training may end for lack of memory" in result.stderr
+    assert not (tmp_path / "rows.svm.store").exists()
+
+
+def test_several_files_and_patterns_are_one_data_set(text, tmp_path):
+    lines = text.read_text().splitlines(keepends=True)
+    parts = [tmp_path / f"part-{k}.svm" for k in range(2)]
+    for k, part in enumerate(parts):
+        part.write_text("".join(lines[200 * k : 200 * (k + 1)]))
+    whole = told("train", text, "-o", tmp_path / "whole", "--tol", "1e-8")
+    for data in ([tmp_path / "part-*.svm"], parts):
+        found = told("train", *data, "-o", tmp_path / "model", "--tol", "1e-8", "--store-dir", tmp_path)
+        assert found["rows"] == 400
+        assert found["proof"]["dual"] <= whole["proof"]["primal"]
+        assert whole["proof"]["dual"] <= found["proof"]["primal"]
+    run("convert", tmp_path / "part-*.svm", tmp_path / "joined.svm")
+    assert (tmp_path / "joined.svm").read_bytes() == text.read_bytes()
+    run("convert", text, tmp_path / "rows.parquet")
+    run("convert", tmp_path / "rows.parquet", tmp_path / "rows.store", "--target", "target")
+    assert np.array_equal(open_store(tmp_path / "rows.store").X, read_data(text).X.toarray())
+
+
+def test_a_lack_of_memory_is_one_line(text, tmp_path, monkeypatch):
+    def no_memory(*_arguments, **_options):
+        raise MemoryError("Unable to allocate 9.1 GiB")
+
+    from maxmargin.cli import app
+
+    monkeypatch.setattr("sys.argv", ["maxmargin", "train", str(text), "-o", str(tmp_path / "model")])
+    monkeypatch.setattr("maxmargin.files.data_file.read_data", no_memory)
+    monkeypatch.setattr("maxmargin.files.read_data", no_memory)
+    lines = []
+    monkeypatch.setattr(app, "_print_error", lines.append)
+    with pytest.raises(SystemExit) as ended:
+        app.main()
+    assert ended.value.code == 2
+    assert len(lines) == 1
+    assert "out of memory (Unable to allocate 9.1 GiB)" in lines[0]
+
+
+def test_limits_of_control_groups_count(tmp_path, monkeypatch):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "memory.max").write_text("1000000\n")
+    (tmp_path / "inner" / "memory.stat").write_text("anon 300000\nfile 500000\n")
+    assert list(memory._left(tmp_path, "/inner", "memory.max", "anon")) == [700_000]
+    (tmp_path / "inner" / "memory.max").write_text("max\n")
+    assert list(memory._left(tmp_path, "/inner", "memory.max", "anon")) == []
+    monkeypatch.setattr(memory, "_of_groups", lambda: iter([123]))
+    assert memory.available_memory() == 123
