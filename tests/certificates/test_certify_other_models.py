@@ -200,7 +200,6 @@ def test_models_whose_problem_is_another_one_are_refused():
     for model, message in [
         (svm.NuSVC(nu=0.1), "nu in place of C"),
         (svm.LinearSVC(penalty="l1"), "penalty='l1' is another problem"),
-        (linear.ElasticNet(), "neither that of Ridge nor that of Lasso"),
         (linear.Ridge(positive=True), "positive=True"),
         (make_pipeline(StandardScaler(), svm.SVC()), "last step"),
     ]:

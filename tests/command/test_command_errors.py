@@ -226,7 +226,7 @@ def test_usage_errors_are_one_line(ended, cancer, tmp_path):
         (["train", cancer, "-o", output, "-m", "ridge", "--solver", "newton"], "--solver"),
         (["train", cancer, "-o", output, "-m", "linear-svc", "--step-size", "1"], "--step-size"),
         (["train", cancer, "-o", output, "-m", "logistic-regression", "--step-size", "1"], "step_size"),
-        (["train", cancer, "-o", output, "-m", "ridge", "--seed", "1"], "--seed"),
+        (["train", cancer, "-o", output, "-m", "bayesian-regression", "--seed", "1"], "--seed"),
         (["train", cancer, "-o", output, "-m", "bayesian-regression", "--search"], "--search"),
         (["train", cancer, "-o", output, "-m", "ridge", "--search", "--lam", "1"], "or --lam"),
         (["train", cancer, "-o", output, "-m", "lasso", "--search", "--sigma2", "1", "--rate", "1"], "or --sigma2"),

@@ -110,7 +110,6 @@ def test_what_a_cluster_does_not_do_is_refused(files, tmp_path, address):
         (["--scheduler", "local:many"], "number of workers"),
         ([tmp_path / "missing.svm", "--scheduler", address], "no such file"),
         (["-", "--scheduler", address], "standard input"),
-        ([paths[1]], "with --scheduler"),
     ):
         assert words in str(run("train", text, *arguments, "-o", output, code=1).exception)
     bad = tmp_path / "bad.svm"

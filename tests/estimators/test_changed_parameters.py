@@ -13,8 +13,9 @@ from maxmargin.estimators.certification import check_claims
 from real_data import random_set
 
 ESTIMATORS = [getattr(maxmargin, name) for name in maxmargin.__all__ if hasattr(getattr(maxmargin, name), "fit")]
-# Parameters of predictions, as in scikit-learn: the scores are shown in another shape, or ties broken otherwise.
-OF_PREDICTIONS = {"decision_function_shape", "break_ties"}
+# Parameters of predictions, as in scikit-learn: the scores are shown in another shape, or ties broken otherwise;
+# predict_proba is there, and says that the fit was without.
+OF_PREDICTIONS = {"decision_function_shape", "break_ties", "probability"}
 # Values that no default has.
 OTHER = {
     "kernel": "linear", "degree": 5, "gamma": 0.123, "coef0": 0.7, "C": 0.037, "epsilon": 0.31, "lam": 17.0,

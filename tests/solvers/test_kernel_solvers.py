@@ -67,7 +67,7 @@ def test_a_whole_kernel_matrix_and_rows_as_needed_end_at_the_same_value(C):
     whole = smo.solve(problem, options, Monitor())
     best = initial_result(problem)
     with RangeThreads(256.0, 1) as blocks:
-        smo.SMORun(problem, options, Monitor(), best, blocks).run()
+        best.status = smo.SMORun(problem, options, Monitor(), best, blocks).run()
     assert whole.status is best.status is Status.SOLVED
     assert whole.dual == pytest.approx(best.dual, rel=2e-6)
 

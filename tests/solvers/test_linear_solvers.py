@@ -60,7 +60,7 @@ def test_no_loop_leaves_its_arrays_where_rows_have_no_weight():
 def test_a_run_that_stalls_is_told_with_the_gap(monkeypatch):
     def stall(run):
         run._proximal_step()
-        run.best.status = Status.STALLED
+        return Status.STALLED
 
     monkeypatch.setattr(newton.NewtonRun, "run", stall)
     monkeypatch.setattr(small_newton, "newton_steps", lambda *_: small_newton.STALLED)

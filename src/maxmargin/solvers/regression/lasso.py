@@ -119,7 +119,7 @@ class LassoRun:
     """
 
     checkpointed = (
-        *("w", "best", "gram", "size", "last_gap", "n_rounds", "stall", "shuffler"),
+        *("w", "best", "gram", "size", "last_gap", "n_rounds", "stall"),
         Positions("n_solved", "last"),
         Positions("alive", "w"),
         Positions("last_chosen", "w"),
