@@ -57,13 +57,14 @@ nb_merge_streams = True
 autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = True
-numpydoc_show_inherited_class_members = False
+numpydoc_show_inherited_class_members = {"maxmargin.Status": False, "maxmargin.solvers.core.status.Status": False}
 numpydoc_class_members_toctree = False
 
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["gallery"],
     "filename_pattern": r"\.py",
+    "ignore_pattern": r"lab_|on_a_cluster",  # programs of their own: they write pictures, or start a cluster
     "abort_on_example_error": True,
     "download_all_examples": False,
     "remove_config_comments": True,
