@@ -1,4 +1,5 @@
-"""Cost of separating two classes as the margin shrinks: online perceptron against smooth perceptron.
+"""Cost of separating two classes as the margin shrinks: online perceptron against smooth perceptron
+=================================================================================================
 
 Novikoff's bound allows the online perceptron (R/γ)² updates. The smooth perceptron of Soheili and Peña needs at most
 2 √(log n) R/γ passes. Updates and passes are different units: an update adds one row, a pass reads all n rows. The

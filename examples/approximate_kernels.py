@@ -1,4 +1,5 @@
-"""Beyond 100,000 rows: features that approximate a kernel, and a linear SVM on them.
+"""Beyond 100,000 rows: features that approximate a kernel, and a linear SVM on them
+=================================================================================
 
     python examples/approximate_kernels.py [--data covtype.svm.xz] [--rows 10000] [--features 500]
 

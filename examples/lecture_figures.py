@@ -1,18 +1,16 @@
-"""The figures of the lectures, and those of a model, on the iris and breast cancer data.
+"""The figures of the lectures
+===========================
 
-    python examples/lecture_figures.py FOLDER [--format png]
+Every figure is one call of ``maxmargin.plots`` on data of two columns, here the iris and the breast cancer data. Needs
+matplotlib, the extra ``plot``. With a folder as argument the pictures are written there:
 
-Every figure is one call of maxmargin.plots on data of two columns; docs/plots.md explains them. Needs matplotlib, the
-extra "plot".
+    python examples/lecture_figures.py FOLDER
 """
 
-import argparse
 import math
+import sys
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer, load_iris
 
@@ -37,50 +35,103 @@ from maxmargin.plots import (
     write_figure,
 )
 
-
-def figures():
-    """Yield the name and the display of every figure."""
-    iris = load_iris(as_frame=True)
-    X, y = iris.data[["petal length (cm)", "sepal width (cm)"]], iris.target_names[iris.target] == "setosa"
-    others = iris.target != 0
-    Z, z = iris.data.loc[others, ["petal length (cm)", "petal width (cm)"]], iris.target_names[iris.target[others]]
-    perceptron = Perceptron(shuffle=False).fit(X, y)
-    yield "update", UpdateDisplay.from_data(X, y)
-    yield "run", RunDisplay.from_data(X, y)
-    yield "oscillation", RunDisplay.from_data(Z, z)
-    yield "used-points", UsedPointsDisplay.from_estimator(perceptron, X, y)
-    yield "separators", SeparatorsDisplay.from_data(X, y)
-    widest = LinearSVC(C=math.inf).fit(X, y)
-    yield "margins", MarginComparisonDisplay.from_estimators({"narrow": perceptron, "wide": widest}, X, y)
-    yield "hulls", HullDisplay.from_data(X, y)
-    yield "lagrangian", LagrangianDisplay.from_data(X, y)
-    yield "coordinate-ascent", CoordinateAscentDisplay.from_data(X, y)
-    yield "smo-step", SMOStepDisplay.from_data(Z, z, 1.0, number=8)
-    yield "losses", LossDisplay().plot()
-    yield "small-and-large-C", MarginComparisonDisplay.from_data(Z, z, Cs=(0.01, 100.0))
-    yield "margin-perceptron", MarginPerceptronDisplay.from_data(X, y)
-    yield "svm", MarginDisplay.from_estimator(SVC().fit(Z, z), Z, z)
-    species = iris.target_names[iris.target]
-    yield "regions", DecisionRegionDisplay.from_estimator(SVC().fit(iris.data, species), iris.data, species)
-    cancer = load_breast_cancer(as_frame=True)
-    scaled = (cancer.data - cancer.data.mean()) / cancer.data.std()
-    yield "path", RegularisationPathDisplay.from_data(scaled, cancer.target)
+folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
 
 
-def main():
-    """Write all figures, and a film of the perceptron's run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--format", choices=("png", "svg", "pdf"), default="png")
-    arguments = parser.parse_args()
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    for name, display in figures():
-        print(write_figure(display, arguments.folder / f"{name}.{arguments.format}"))
+def show(display, name):
+    """Write the figure into the folder, if there is one."""
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        print(write_figure(display, folder / f"{name}.png"))
         plt.close(display.figure_)
-    iris = load_iris()
-    X, y = iris.data[:, [2, 1]], iris.target == 0
-    print(animate(online_perceptron(X, y), X, y, arguments.folder / "run.html"))
 
 
-if __name__ == "__main__":
-    main()
+iris = load_iris(as_frame=True)
+X, y = iris.data[["petal length (cm)", "sepal width (cm)"]], iris.target_names[iris.target] == "setosa"
+others = iris.target != 0
+Z, z = iris.data.loc[others, ["petal length (cm)", "petal width (cm)"]], iris.target_names[iris.target[others]]
+
+# %%
+# Perceptrons
+# -----------
+# One update: w, y·x and the new w, before and after.
+show(UpdateDisplay.from_data(X, y), "update")
+
+# %%
+# A run, frame by frame, until no mistake is left.
+show(RunDisplay.from_data(X, y), "run")
+
+# %%
+# The same on classes that no hyperplane separates: the run oscillates.
+show(RunDisplay.from_data(Z, z), "oscillation")
+
+# %%
+# Points that were used in an update; all others could have been left out.
+perceptron = Perceptron(shuffle=False).fit(X, y)
+show(UsedPointsDisplay.from_estimator(perceptron, X, y), "used-points")
+
+# %%
+# Solutions are not unique: perceptrons from other orders of the points.
+show(SeparatorsDisplay.from_data(X, y), "separators")
+
+# %%
+# The margin perceptron's band: a positive and a negative point that are too close move the hyperplane.
+show(MarginPerceptronDisplay.from_data(X, y), "margin-perceptron")
+
+# %%
+# Margins
+# -------
+# The margin of a hyperplane, narrow and wide.
+widest = LinearSVC(C=math.inf).fit(X, y)
+show(MarginComparisonDisplay.from_estimators({"narrow": perceptron, "wide": widest}, X, y), "margins")
+
+# %%
+# The convex hulls, their nearest points, and the hyperplane halfway between them.
+show(HullDisplay.from_data(X, y), "hulls")
+
+# %%
+# Small C against large C.
+show(MarginComparisonDisplay.from_data(Z, z, Cs=(0.01, 100.0)), "small-and-large-C")
+
+# %%
+# Duality
+# -------
+# The Lagrangian over one w and one alpha, with its saddle point: p* and d* meet there.
+show(LagrangianDisplay.from_data(X, y), "lagrangian")
+
+# %%
+# Coordinate ascent on the contours of the dual of two variables.
+show(CoordinateAscentDisplay.from_data(X, y), "coordinate-ascent")
+
+# %%
+# A step of SMO: the box, the line that keeps sum alpha y, the optimum on it, and the clipped one.
+show(SMOStepDisplay.from_data(Z, z, 1.0, number=8), "smo-step")
+
+# %%
+# Losses and models
+# -----------------
+# The losses of one point.
+show(LossDisplay().plot(), "losses")
+
+# %%
+# A kernel machine, its margin and its support vectors.
+show(MarginDisplay.from_estimator(SVC().fit(Z, z), Z, z), "svm")
+
+# %%
+# Regions of three classes, in four columns: a plane through the data.
+species = iris.target_names[iris.target]
+show(DecisionRegionDisplay.from_estimator(SVC().fit(iris.data, species), iris.data, species), "regions")
+
+# %%
+# Coefficients, margin and score over a path of C.
+cancer = load_breast_cancer(as_frame=True)
+scaled = (cancer.data - cancer.data.mean()) / cancer.data.std()
+show(RegularisationPathDisplay.from_data(scaled, cancer.target), "path")
+
+# %%
+# A film
+# ------
+# ``animate`` writes the frames of a run as one page, or as a GIF.
+if folder is not None:
+    two = load_iris().data[:, [2, 1]]
+    print(animate(online_perceptron(two, load_iris().target == 0), two, load_iris().target == 0, folder / "run.html"))

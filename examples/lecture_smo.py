@@ -1,4 +1,5 @@
-"""Sequential minimal optimisation (SMO) as in the lecture: exact steps on pairs of dual variables.
+"""Sequential minimal optimisation (SMO) as in the lecture: exact steps on pairs of dual variables
+===============================================================================================
 
     python examples/lecture_smo.py [--picture smo.png]
 

@@ -1,4 +1,5 @@
-"""Updates of the perceptrons, divided by the bounds of their theorems (docs/theory.md).
+"""Updates of the perceptrons, divided by the bounds of their theorems (docs/theory.md)
+====================================================================================
 
 Runs every algorithm on separable data, real and constructed, and prints the median and the largest ratio of updates to
 the bound. A ratio above 1 would refute a theorem.
@@ -84,7 +85,7 @@ def ratios(X, y):
 
 def main():
     """Print the table, and draw it if asked to."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Updates of the perceptrons, divided by the bounds of their theorems.")
     parser.add_argument("--data", default="../shared/data", help="a folder with more data sets")
     parser.add_argument("--picture", help="also draw all ratios into this file")
     arguments = parser.parse_args()

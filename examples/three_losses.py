@@ -1,4 +1,5 @@
-"""Perceptron criterion, hinge loss and logistic loss on the same points.
+"""Perceptron criterion, hinge loss and logistic loss on the same points
+=====================================================================
 
     python examples/three_losses.py [--output three_losses.png]
 

@@ -111,11 +111,11 @@ class RegressionGap(SVMGap):
     Attributes
     ----------
     within_epsilon : int
-        Points with a dual of zero: |y - f| <= epsilon at the optimum.
+        Points with a dual of zero: ``|y - f| <= epsilon`` at the optimum.
     on_boundary : int
-        Points with 0 < |beta| < C: |y - f| = epsilon at the optimum.
+        Points with ``0 < |beta| < C``: ``|y - f| = epsilon`` at the optimum.
     beyond_epsilon : int
-        Points with |beta| = C, or for squared losses beta != 0: |y - f| >= epsilon.
+        Points with ``|beta| = C``, or for squared losses beta != 0: ``|y - f| >= epsilon``.
     """
 
     within_epsilon: int

@@ -113,7 +113,7 @@ class EpsilonInsensitiveRegressor(CertifiedRegressor):
     """Regressions without loss for residuals up to epsilon."""
 
     def slack(self, X: Any, y: Any) -> np.ndarray:
-        """Compute xi_i = max(0, |y_i - f(x_i)| - epsilon): how far each residual is outside the epsilon interval.
+        """Compute ``xi_i = max(0, |y_i - f(x_i)| - epsilon)``: how far each residual is outside the epsilon interval.
 
         Parameters
         ----------

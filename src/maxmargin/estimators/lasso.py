@@ -25,7 +25,7 @@ class Lasso(LinearRegression):
     .. math:: \min_{w, b} \tfrac12 \sum_i (y_i - w \cdot x_i - b)^2 + \lambda \lVert w \rVert_1
 
     This is the most probable w where the targets have errors of variance sigma² and every coefficient was drawn from a
-    Laplace distribution of a given rate: y_i ~ N(w·x_i + b, sigma²), p(w_j) = rate/2 exp(-rate |w_j|), with
+    Laplace distribution of a given rate: y_i ~ N(w·x_i + b, sigma²), ``p(w_j) = rate/2 exp(-rate |w_j|)``, with
     lambda = sigma² rate. The intercept b is not penalised: its prior is flat.
 
     Parameters

@@ -34,9 +34,10 @@ class LinearSVR(LinearSVM, LinearRegressor, EpsilonInsensitiveRegressor):
     C : float, default=1.0
         Inverse regularisation strength: the factor on the losses.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
-    fit_intercept, penalize_intercept, intercept_scaling, dual, tol, solver, selection, max_iter, max_time, n_jobs, \
-random_state, warm_start, verbose
-        As for LinearSVC.
+    fit_intercept, penalize_intercept, intercept_scaling, dual, tol, solver, selection
+        As for :class:`LinearSVC`.
+    max_iter, max_time, n_jobs, random_state, warm_start, verbose
+        As for :class:`LinearSVC`.
 
     Attributes
     ----------

@@ -81,10 +81,10 @@ class MarginPerceptron(LinearClassifier):
 
     Attributes
     ----------
-    coef_, intercept_, classes_, n_iter_, n_updates_, mistakes_per_pass_, online_loss_per_pass_, criterion_per_pass_, \
-rows_evaluated_per_pass_, dual_coef_, status_ :
-        As for :class:`Perceptron`. Violations count as mistakes; those of all rounds are counted. The criterion is None
-        unless ``accelerated=True``.
+    coef_, intercept_, classes_, dual_coef_, status_, n_iter_, n_updates_
+        As for :class:`Perceptron`. Violations count as mistakes; those of all rounds are counted.
+    mistakes_per_pass_, online_loss_per_pass_, criterion_per_pass_, rows_evaluated_per_pass_
+        As for :class:`Perceptron`. The criterion is None unless ``accelerated=True``.
     margin_ : float, or ndarray with one entry a class
         The margin of the hyperplane: the lower end of the bracket.
     gamma_guess_ : float, or list with one entry a class

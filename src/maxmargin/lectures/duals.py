@@ -155,7 +155,7 @@ def coordinate_ascent(
     y : array of shape (n,)
         Two labels; the larger one counts as +1.
     C, lambda_ : float, optional
-        The penalty, 1 by default, or infinite for the hard margin; or lambda_ = 1/(2C).
+        The penalty, 1 by default, or infinite for the hard margin; or ``lambda_`` = 1/(2C).
     kernel, gamma, degree, coef0
         As for `kernel_matrix`.
     order : {"round robin", "random", "greatest improvement"}, sequence of rows, or callable, default="round robin"

@@ -51,7 +51,7 @@ def primal(X: Any, y: Any, w: Any, b: float = 0.0, C: float | None = None, *, la
     w : array of shape (d,)
     b : float, default=0.0
     C, lambda_ : float, optional
-        One of them; lambda_ is that of :math:`\sum_i \xi_i + \lambda \|w\|^2`, C = 1/(2 lambda_). C may be infinite.
+        One of them; ``lambda_`` is that of :math:`\sum_i \xi_i + \lambda \|w\|^2`, C = 1/(2 lambda). C may be infinite.
 
     Returns
     -------

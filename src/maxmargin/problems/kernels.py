@@ -34,6 +34,10 @@ Squares = tuple[np.ndarray, np.ndarray]
 class Kernel(Protocol):
     """Interface of a kernel."""
 
+    @property
+    def semidefinite(self) -> bool | None:
+        """Whether it is positive semidefinite on all points; None where only its values can tell."""
+
     def gram(self, rows: Any, others: Any, squares: Squares | None = None) -> np.ndarray:
         """k(x, z) for every row x and every other row z, in float64; ``squares`` are ||x||² and ||z||², if known."""
 
@@ -57,6 +61,7 @@ class _OfInnerProducts:
     """A kernel that is a function of inner products and squared norms."""
 
     needs_squares: ClassVar[bool] = False
+    semidefinite: ClassVar[bool | None] = None
 
     def gram(self, rows: Any, others: Any, squares: Squares | None = None) -> np.ndarray:
         rows, others = _widened(rows), _widened(others)
@@ -80,6 +85,8 @@ class _OfInnerProducts:
 class Linear(_OfInnerProducts):
     """k(x, z) = x·z"""
 
+    semidefinite: ClassVar[bool | None] = True
+
     def of_inner(self, inner: np.ndarray, squares: Squares | None) -> np.ndarray:
         return inner
 
@@ -94,6 +101,10 @@ class Polynomial(_OfInnerProducts):
     gamma: float
     degree: int
     coef0: float
+
+    @property
+    def semidefinite(self) -> bool | None:  # type: ignore[override]
+        return self.coef0 >= 0.0
 
     def of_inner(self, inner: np.ndarray, squares: Squares | None) -> np.ndarray:
         inner *= self.gamma
@@ -114,6 +125,7 @@ class RadialBasis(_OfInnerProducts):
 
     gamma: float
     needs_squares: ClassVar[bool] = True
+    semidefinite: ClassVar[bool | None] = True
 
     def of_inner(self, inner: np.ndarray, squares: Squares | None) -> np.ndarray:
         if squares is None:
@@ -136,6 +148,7 @@ class Sigmoid(_OfInnerProducts):
 
     gamma: float
     coef0: float
+    semidefinite: ClassVar[bool | None] = False
 
     def of_inner(self, inner: np.ndarray, squares: Squares | None) -> np.ndarray:
         inner *= self.gamma
@@ -151,6 +164,7 @@ class UserFunction:
     """A user's function of two matrices that returns their Gram matrix; its values are taken as exact."""
 
     function: Callable[[Any, Any], Any]
+    semidefinite: ClassVar[bool | None] = None
 
     def gram(self, rows: Any, others: Any, squares: Squares | None = None) -> np.ndarray:
         values = np.asarray(self.function(rows, others), dtype=np.float64)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
 from maxmargin.data import Points
-from maxmargin.problems.kernels import Kernel, Linear, Polynomial, RadialBasis
+from maxmargin.problems.kernels import Kernel
 
 ASSUMPTION = "if the kernel is positive semidefinite"
 # Most rows of a Cholesky factorisation, which then takes about a second. Of more rows a random sample is factorised.
@@ -85,12 +85,8 @@ class KernelFacts:
 
 
 def semidefinite_by_kind(kernel: Kernel | None) -> bool | None:
-    """True or False where the kernel's formula tells, None where only its values are known."""
-    if isinstance(kernel, (Linear, RadialBasis)):
-        return True
-    if isinstance(kernel, Polynomial):
-        return kernel.coef0 >= 0.0
-    return None if kernel is None or not hasattr(kernel, "of_inner") else False
+    """True or False where the kernel's formula tells, None where only its values are known, as of a Gram matrix."""
+    return None if kernel is None else kernel.semidefinite
 
 
 def is_semidefinite(gram: np.ndarray) -> bool:
