@@ -4,7 +4,8 @@ import os
 import sys
 from pathlib import Path
 
-os.environ.setdefault("MPLBACKEND", "Agg")
+# Kernels of the notebooks choose the backend that puts figures into the page.
+os.environ.pop("MPLBACKEND", None)
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 

@@ -1,5 +1,5 @@
-"""Updates of the perceptrons, divided by the bounds of their theorems (docs/theory.md)
-====================================================================================
+"""Updates of the perceptrons, divided by the bounds of their theorems
+===================================================================
 
 Runs every algorithm on separable data, real and constructed, and prints the median and the largest ratio of updates to
 the bound. A ratio above 1 would refute a theorem.
