@@ -49,7 +49,7 @@ def checkpoints(path: str | os.PathLike[str], *, every: float = 60.0, resume: bo
     A fit that was killed and resumed ends with the same model and certificate, bit for bit, as one that was neither
     killed nor checkpointed. It has to be a fit of the same data with the same parameters; ``max_time``, which counts
     anew, ``n_jobs`` and ``verbose`` may differ. The block holds one ``fit`` of one estimator of this package, alone or
-    in a pipeline; where it does not come to one in this process, as in a search with worker processes, it warns.
+    in a pipeline; where no fit runs in this process, as in a search with worker processes, it warns.
 
     Parameters
     ----------

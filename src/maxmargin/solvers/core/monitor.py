@@ -175,7 +175,7 @@ class Monitor:
     def checkpoint(self, run: Any) -> None:
         """A safe point of a run, from which a later process could go on.
 
-        A run that has to stop may have cut its last step short: another process would not come to this state.
+        A run that has to stop may have cut its last step short: another process would not reach this state.
         """
         if self.record_of_task is not None and self.check_limits() is None:
             self.record_of_task.offer(run)
