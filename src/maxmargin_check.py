@@ -27,7 +27,7 @@ BITS, TINY = 112, Fraction(1, 2**1000)  # fraction bits of square roots, exp and
 ERROR = Fraction(1 << 6, 1 << BITS)  # of exp and log, whose size is below 800: rounded thrice
 KERNEL_LIMIT = 4_000_000  # kernel values: about a minute
 CONTENT = {"sha256", "format", "version", "class", "parameters", "problem", "data", "attributes", "column_major"}
-OPTIONAL = {"preparation", "provenance"}
+OPTIONAL = {"preparation", "calibration", "provenance"}
 UNKNOWN = "multinomial", "elastic_net", "logistic_", "positive_"  # beginnings of problems that are not decided here
 CHECKS = {"crammer_singer": "multiclass", "logistic": "logistic", "squared_error": "squared_errors"}
 CHECKS |= {"absolute_penalty": "squared_errors", "hard_margin": "margins", "margin": "margins", "perceptron": "margins"}
@@ -272,9 +272,8 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
 
     def mistakes(self, claim, k, margins, error, e):  # margins up to error, and up to the share e of their size
         bound, updates, n = claim["bound"], self.attributes["n_updates_"][k], len(margins)
-        stream = "_rows_of_stream" in self.attributes and "dual_coef_" not in self.tensors
         history = self.tensors.get(f"mistakes_per_pass_.{k}", [range(self.attributes.get("n_iter_", 1))])[0]
-        passes, seen = 1 if stream else len(history) or 1, n - self.attributes.get("_n_held_out", 0)
+        passes, seen = len(history) or 1, n - self.attributes.get("_n_held_out", 0)
         self.say("mistakes", updates == claim["mistakes"] <= bound, f"{updates} = {claim['mistakes']} <= {bound!r}")
         self.say("examples", claim["examples"] == passes * seen, f"{claim['examples']} = {passes} times {seen} rows")
         if not self.holds("gamma", 5e-324 if bound < INF else 0.0, claim["gamma"]) or bound == INF:

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 import textbook
 from linear_svm_cases import CLASSIFIER_LOSSES, REGRESSION_LOSSES, both_solvers, data_of, every_loss, machine
 from maxmargin import (
+    SVC,
+    SVR,
     CertificateError,
     ClassificationGap,
     LimitWarning,
@@ -204,3 +206,57 @@ def test_the_history_agrees_with_the_certificate_at_the_finest_gap():
         for _, primal, dual in model.history_:
             assert dual <= proof.primal
             assert proof.dual <= primal
+
+
+def support_counts(proof):
+    """At zero, between and at the bound, as a certificate counts them."""
+    if isinstance(proof, RegressionGap):
+        return proof.within_epsilon, proof.on_boundary, proof.beyond_epsilon
+    return proof.outside, proof.on_margin, proof.inside + proof.misclassified
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+@pytest.mark.parametrize("C", [1e-6, 1e-3, 1.0, 1e3, 1e6, 1e9, 1e12])
+@pytest.mark.parametrize("size", [1.0, 1e4, 1e-4])
+@pytest.mark.parametrize("kind", ["hinge", "epsilon_insensitive", "squared_hinge", "crammer_singer", "SVC", "SVR"])
+def test_the_counts_are_those_of_the_duals(C, size, kind):
+    """Whatever C and the size of the rows: the support vectors of a certificate are the rows with a dual."""
+    X, y = random_set(3, n=30, d=4, noise=0.1)
+    X = size * X
+    if kind in ("SVC", "SVR"):
+        model = {"SVC": SVC, "SVR": SVR}[kind](kernel="linear", C=C, tol=1e-9, max_iter=20_000)
+    elif kind == "crammer_singer":
+        y = (X[:, 0] > X[:, 1]) + (X[:, 2] > 0.5 * size) * 1
+        model = LinearSVC(multi_class=kind, C=C, tol=1e-9, max_iter=2000, random_state=0)
+    else:
+        model = machine(kind, C=C, tol=1e-9, max_iter=2000, random_state=0)
+    model.fit(X, y)
+    duals = np.zeros(len(y))
+    if kind in ("SVC", "SVR"):
+        duals[model.support_] = np.abs(model.dual_coef_[0])
+    else:
+        duals = np.abs(model.dual_coef_).max(axis=0)
+    n_zero, n_between, n_bound = support_counts(model.certificate_)
+    assert n_zero == np.count_nonzero(duals == 0.0)
+    assert n_between + n_bound == np.count_nonzero(duals)
+    proof = model.certificate_
+    if kind != "squared_hinge" and proof.gap <= 1e-9 * abs(proof.dual):
+        assert n_bound == np.count_nonzero(duals >= (1.0 - 1e-6) * C)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 1e6, 1e12])
+@pytest.mark.parametrize("scale", [1.0, 1e-3])
+def test_points_that_lie_symmetrically_are_on_the_margin(C, scale):
+    """Their duals share the largest ratio to C, as those at C do after balancing: the residuals tell them apart."""
+    X = scale * np.array([[-1.0, 1.0], [-1.0, -1.0], [1.0, 1.0], [1.0, -1.0]])
+    found = LinearSVC(C=C / scale**2, loss="hinge", tol=1e-9).fit(X, [0, 0, 1, 1]).certificate_
+    assert support_counts(found) == ((0, 0, 4) if C == 0.1 else (0, 4, 0))
+    X = np.vstack([X, scale * np.array([[0.5, 9.0], [-0.5, 9.0]])])
+    three = LinearSVC(C=C / scale**2, multi_class="crammer_singer", tol=1e-6).fit(X, [0, 0, 1, 1, 2, 2])
+    assert (three.certificate_.inside + three.certificate_.misclassified > 0) == (C == 0.1)
+
+
+def test_the_support_vectors_of_a_wide_set_with_a_large_penalty():
+    X, y = load("leu")
+    model = LinearSVC(C=1e6, random_state=0).fit(X, y)
+    assert support_counts(model.certificate_) == (len(y) - model.support_.size, model.support_.size, 0)

@@ -230,7 +230,7 @@ def test_usage_errors_are_one_line(ended, cancer, tmp_path):
         (["train", cancer, "-o", output, "-m", "bayesian-regression", "--search"], "--search"),
         (["train", cancer, "-o", output, "-m", "ridge", "--search", "--lam", "1"], "or --lam"),
         (["train", cancer, "-o", output, "-m", "lasso", "--search", "--sigma2", "1", "--rate", "1"], "or --sigma2"),
-        (["train", "no.svm", "-o", output, "-m", "lasso", "--lam", "0"], "--lam must be"),
+        (["train", "no.svm", "-o", output, "-m", "lasso", "--lam", "-1"], "--lam must be"),
         (["train", "no.svm", "-o", output, "--solver", "gradient"], "--solver must be"),
         (["train", "no.svm", "-o", output, "-m", "perceptron", "--search"], "--search"),
         (["train", cancer, "-o", output, "--max-time", "-1"], "--max-time"),

@@ -141,7 +141,7 @@ def test_convert_takes_models_with_a_format_only(trained, tmp_path):
     assert run("convert", model, tmp_path / "other.txt", "--to", "liblinear").exit_code == 0
     assert "--to" in refused("convert", tmp_path / "other.txt", tmp_path / "again.model")
     for option in (("--target", "y"), ("--zero-based",)):
-        assert "about data" in refused("convert", model, tmp_path / "other.model", "--to", "maxmargin", *option)
+        assert "are about data" in refused("convert", model, tmp_path / "other.model", "--to", "maxmargin", *option)
     assert "would be a model" in refused("convert", text, tmp_path / "rows.onnx")
     assert "none of" in refused("convert", model, tmp_path / "other.model", "--to", "words")
 

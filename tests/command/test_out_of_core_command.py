@@ -92,3 +92,28 @@ def test_limits_of_control_groups_count(tmp_path, monkeypatch):
     assert list(memory._left(tmp_path, "/inner", "memory.max", "anon")) == []
     monkeypatch.setattr(memory, "_of_groups", lambda: iter([123]))
     assert memory.available_memory() == 123
+
+
+def test_perceptrons_learn_in_passes_over_files(text, tmp_path, little_memory):
+    lines = text.read_text().splitlines(keepends=True)
+    for k in range(2):
+        (tmp_path / f"part-{k}.svm").write_text("".join(lines[200 * k : 200 * (k + 1)]))
+    parts = tmp_path / "part-*.svm"
+    found = told("train", parts, "-m", "perceptron", "--passes", "3", "-o", tmp_path / "model")
+    assert found["rows"] == 400
+    assert [sum(of_task) for of_task in found["mistakes_per_pass"]] == [found["mistakes"]]
+    assert found["mistakes"] <= found["mistake_bound"] == found["proof"]["bound"]
+    verified = told("verify", tmp_path / "model", text)
+    assert verified["true"] is True
+    assert verified["proof"]["examples"] == 1200
+    # Without --passes, files that are larger than the memory are read once; others as a whole.
+    result = run("train", text, "-m", "perceptron", "-o", tmp_path / "model")
+    assert "it is read block by block, in one pass" in result.stderr
+    assert "in one pass over 400 rows" in result.stdout
+    little_memory["bytes"] = 10**9
+    assert "pass over" not in run("train", text, "-m", "perceptron", "-o", tmp_path / "model").stdout
+    for refused in (("--cv", "3"), ("--max-iter", "2"), ("--scale", "standard"), ("--checkpoint", tmp_path / "c")):
+        command = ("train", text, "-m", "perceptron", "--passes", "2", *refused, "-o", tmp_path / "model")
+        assert f"without {refused[0]}" in str(run(*command, code=1).exception)
+    wrong = run("train", text, "--passes", "2", "-o", tmp_path / "m", code=1)
+    assert "--passes is for -m perceptron" in str(wrong.exception)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import sklearn.linear_model
 import sklearn.svm as rivals
 from joblib import Parallel, delayed, parallel_config
 from sklearn.base import clone, is_classifier
@@ -99,6 +100,62 @@ def test_names_that_change_nothing_and_names_that_are_refused():
     np.testing.assert_array_equal(mm.Ridge(alpha=2.0, solver="cholesky", random_state=1).fit(X, values).coef_, plain)
     shuffled = mm.Lasso(alpha=0.1, selection="random", random_state=3, tol=1e-10).fit(X, values)
     np.testing.assert_allclose(shuffled.coef_, mm.Lasso(alpha=0.1, tol=1e-10).fit(X, values).coef_, atol=1e-6)
-    for model in (mm.Ridge(positive=True), mm.Perceptron(penalty="l2")):
-        with pytest.raises(ValueError, match=r"not (solved|available)"):
+    for model in (mm.Ridge(positive=True, solver="svd"), mm.Ridge(solver="lbfgs"), mm.Perceptron(penalty="l2")):
+        with pytest.raises(ValueError, match=r"not (support|available)|only when positive"):
             model.fit(X, np.minimum(Y, 1))
+
+
+@pytest.mark.parametrize("positive", [False, True])
+def test_every_target_is_a_regression_of_its_own_with_its_own_penalty(positive):
+    rng = np.random.default_rng(3)
+    targets = X @ rng.normal(size=(4, 3)) + rng.normal(size=(len(X), 3)) + [0.0, 50.0, -7.0]
+    weights, alphas = rng.integers(0, 3, len(X)), np.array([1e6, 0.3, 20.0])
+    model = mm.Ridge(alpha=alphas, positive=positive).fit(X, targets, weights)
+    for k, alpha in enumerate(alphas):
+        one = mm.Ridge(alpha=alpha, positive=positive).fit(X, targets[:, k], weights)
+        np.testing.assert_allclose(model.coef_[k], one.coef_, rtol=1e-7, atol=1e-12)
+        np.testing.assert_allclose(model.predict(X)[:, k], one.predict(X), rtol=1e-9)
+        assert model.certificate_[k].relative <= 1e-6
+    model.certificate_.check(mm.certify(model, X, targets, sample_weight=weights))
+    reference = sklearn.linear_model.Ridge(alpha=alphas, positive=positive, tol=1e-12).fit(X, targets, weights)
+    np.testing.assert_allclose(model.coef_, reference.coef_, atol=1e-5)
+    with pytest.raises(ValueError, match="number of penalties do not correspond: 2 != 3"):
+        mm.Ridge(alpha=alphas[:2]).fit(X, targets)
+
+
+def test_the_elastic_net_between_least_squares_and_ridge_regression():
+    values = X @ [1.0, -2.0, 0.5, 3.0] + np.sin(np.arange(len(X)))
+    ridge = mm.Ridge(alpha=0.2 * len(X)).fit(X, values)
+    net = mm.ElasticNet(alpha=0.2, l1_ratio=0.0, tol=1e-10).fit(X, values)
+    np.testing.assert_allclose(net.coef_, ridge.coef_, rtol=1e-7)
+    assert net.certificate_.primal == pytest.approx(0.5 * ridge.certificate_.primal)
+    least = np.linalg.lstsq(X - X.mean(axis=0), values - values.mean(), rcond=None)[0]
+    for model in (mm.Lasso(alpha=0.0), mm.ElasticNet(alpha=0.0)):
+        np.testing.assert_allclose(model.fit(X, values).coef_, least, rtol=1e-8)
+        assert model.status_ == "solved"
+
+
+@pytest.mark.parametrize(
+    "model", [mm.Ridge(), mm.Ridge(positive=True), mm.Lasso(alpha=0.01), mm.ElasticNet(alpha=0.01)]
+)
+def test_rows_in_single_precision_have_a_certificate_that_holds_after_a_file(model, tmp_path):
+    # Columns far from zero.
+    rows = (X + np.array([100.0, 0.0, -30.0, 5.0])).astype(np.float32)
+    values = (X @ [1.0, 2.0, 0.5, 3.0]).astype(np.float32)
+    model.fit(rows, values)
+    assert model.status_ == "solved"
+    np.testing.assert_array_equal(model.predict(rows.astype(np.float64)), model.predict(rows))
+    mm.save(model, tmp_path / "model.safetensors", rows, values)
+    again = mm.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
+    again.certificate_.check(mm.certify(again, rows, values))
+
+
+def test_a_gram_matrix_of_other_rows_is_refused():
+    values, centred = X @ [1.0, -2.0, 0.5, 3.0], X - X.mean(axis=0)
+    given = mm.Lasso(alpha=0.1, precompute=centred.T @ centred).fit(centred, values)
+    np.testing.assert_array_equal(given.coef_, mm.Lasso(alpha=0.1).fit(centred, values).coef_)
+    with pytest.raises(ValueError, match="did not pass validation"):
+        mm.Lasso(alpha=0.1, precompute=2.0 * (centred.T @ centred)).fit(centred, values)
+    with pytest.raises(ValueError, match="has shape"):
+        mm.Lasso(alpha=0.1, precompute=np.eye(3)).fit(centred, values)

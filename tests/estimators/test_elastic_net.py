@@ -75,5 +75,6 @@ def test_wide_data_and_duplicate_columns():
 def test_refused_parameters():
     with pytest.raises(TypeError, match="did you mean 'alpha'"):
         ElasticNet(lam=1.0)
-    with pytest.raises(ValueError, match="l1_ratio"):
-        ElasticNet(l1_ratio=0.0).fit(X, Y)
+    for share in (-0.1, 1.1):
+        with pytest.raises(ValueError, match="l1_ratio"):
+            ElasticNet(l1_ratio=share).fit(X, Y)

@@ -95,7 +95,7 @@ def test_regressions_as_liblinear_models(model, tmp_path):
     assert again.loss == fitted.loss
 
 
-@pytest.mark.parametrize("solver", [1, 2, 3, 4, 11, 12, 13])
+@pytest.mark.parametrize("solver", [*range(8), 11, 12, 13])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("bias", [-1, 0.5])
 def test_against_liblinear(solver, n_classes, bias, tmp_path):
@@ -114,6 +114,16 @@ def test_against_liblinear(solver, n_classes, bias, tmp_path):
     back = library.load_model(str(tmp_path / "ours"))
     predicted = np.array(library.predict(labels.tolist(), data.tolist(), back, "-q")[0])
     np.testing.assert_allclose(ours.predict(data), predicted, rtol=1e-9, atol=1e-9)
+    if solver in LOGISTIC:
+        for model in (theirs, back):
+            assert model.is_probability_model()
+            found = library.predict(labels.tolist(), data.tolist(), model, "-b 1 -q")[2]
+            columns = np.argsort(model.get_labels())
+            np.testing.assert_allclose(ours.predict_proba(data), np.array(found)[:, columns], atol=1e-9)
+
+
+# LIBLINEAR's numbers of logistic regression: primal, with the absolute values as penalty, dual.
+LOGISTIC = (0, 6, 7)
 
 
 @pytest.mark.skipif(shutil.which("liblinear-predict") is None, reason="liblinear-tools is not installed")

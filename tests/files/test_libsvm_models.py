@@ -10,6 +10,7 @@ from maxmargin import (
     SVC,
     SVR,
     ModelFileError,
+    calibrate,
     certify,
     load,
     save,
@@ -203,6 +204,45 @@ def test_against_the_commands_of_libsvm(options, n_classes, tmp_path):
             np.testing.assert_allclose(model.predict(data), predicted, rtol=1e-5, atol=1e-5)
         else:
             np.testing.assert_array_equal(model.predict(data)[clear(model, data)], predicted[clear(model, data)])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("ascending", [True, False])
+def test_probabilities_of_libsvm_both_ways(n_classes, ascending, tmp_path):
+    library = pytest.importorskip("libsvm.svmutil")
+    rng = np.random.default_rng(n_classes)
+    centres = rng.normal(size=(n_classes, 4))
+    codes = rng.permutation(np.repeat(np.arange(n_classes), 40))
+    data = centres[codes] + rng.normal(size=(len(codes), 4))
+    labels = codes * 3.0 - 4.0
+    # LIBSVM orders the labels as they occur.
+    order = np.argsort(labels if ascending else -labels, kind="stable")
+    data, labels = data[order], labels[order]
+    theirs = library.svm_train(labels.tolist(), data.tolist(), "-b 1 -q")
+    library.svm_save_model(str(tmp_path / "theirs"), theirs)
+    ours = read_libsvm_model(tmp_path / "theirs", n_features=4)
+    columns = np.argsort(theirs.get_labels())
+
+    def of_libsvm(model):
+        return np.array(library.svm_predict(labels.tolist(), data.tolist(), model, "-b 1 -q")[2])[:, columns]
+
+    # LIBSVM ends its coupling at 0.005 divided by the number of classes.
+    tolerance = 1e-9 if n_classes == 2 else 0.005
+    np.testing.assert_allclose(ours.predict_proba(data), of_libsvm(theirs), atol=tolerance)
+    trained = calibrate(SVC().fit(data, labels), data, labels)
+    for model in (ours, trained):
+        write_libsvm_model(model, tmp_path / "ours")
+        back = library.svm_load_model(str(tmp_path / "ours"))
+        columns = np.argsort(back.get_labels())
+        np.testing.assert_allclose(model.predict_proba(data), of_libsvm(back), atol=tolerance)
+        again = read_libsvm_model(tmp_path / "ours", n_features=4)
+        np.testing.assert_allclose(again.predict_proba(data), model.predict_proba(data), atol=1e-12)
+
+
+def test_an_isotonic_calibration_is_not_written(tmp_path):
+    model = calibrate(SVC().fit(X, labels_of(2)), X, labels_of(2), method="isotonic")
+    with pytest.raises(ModelFileError, match="isotonic calibration does not go into the format"):
+        write_libsvm_model(model, tmp_path / "model")
 
 
 def clear(model, data):

@@ -1,6 +1,6 @@
 """Certificates of fitted models: computed from data and vectors alone, without any solver or compiled loop."""
 
-from maxmargin.certificates.base import Certificate, CertificateError, PerClass, PerPair
+from maxmargin.certificates.base import Certificate, CertificateError, PerClass, PerPair, PerTarget
 from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.geometry import Geometry, linear_geometry
 from maxmargin.certificates.hard_margin import bracket_hard_margin, has_no_margin
@@ -8,7 +8,14 @@ from maxmargin.certificates.kernel_gap import measure_kernel_gap, measure_pair_g
 from maxmargin.certificates.lasso_gap import LassoGap, measure_lasso_gap
 from maxmargin.certificates.logistic_gap import LogisticGap, measure_logistic_gap, measure_partitioned_logistic_gap
 from maxmargin.certificates.margin_bracket import MarginBracket, NotSeparableError, bracket_margin
-from maxmargin.certificates.mistake_bounds import MistakeBound, PerceptronRun, UpdateRule, bound_mistakes, mistake_bound
+from maxmargin.certificates.mistake_bounds import (
+    BlockwiseBound,
+    MistakeBound,
+    PerceptronRun,
+    UpdateRule,
+    bound_mistakes,
+    mistake_bound,
+)
 from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multiclass_gap
 from maxmargin.certificates.multinomial_gap import MultinomialGap, measure_multinomial_gap
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_partitioned_ridge_gap, measure_ridge_gap
@@ -23,6 +30,7 @@ from maxmargin.certificates.svm_gap import (
 )
 
 __all__ = [
+    "BlockwiseBound",
     "Certificate",
     "CertificateError",
     "ClassificationGap",
@@ -38,6 +46,7 @@ __all__ = [
     "NotSeparableError",
     "PerClass",
     "PerPair",
+    "PerTarget",
     "PerceptronRun",
     "RegressionGap",
     "RidgeGap",

@@ -121,6 +121,13 @@ class PerClass(Mapping[Any, Certificate]):
         return {str(label): proof.to_dict() for label, proof in self.items()}
 
 
+class PerTarget(PerClass):
+    """One certificate for each target of a regression, keyed by its number."""
+
+    def __str__(self) -> str:
+        return "\n".join(f"target {target}: {proof}" for target, proof in self.items())
+
+
 class PerPair(PerClass):
     """One certificate for each pair of classes, keyed by their two labels."""
 

@@ -1,7 +1,7 @@
 """Mistake bounds of the perceptron: Novikoff's bound, and its extension to inseparable data."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Final
 
@@ -17,6 +17,8 @@ from maxmargin.problems.margins import validate_coefficients
 
 # Rows on which gamma is chosen, so that choosing costs less than the bound, which is then computed on all rows.
 ROWS_TO_CHOOSE_BY = 4096
+# Rows whose deficits are added at a time: the bound on the rounding errors of a sum grows with its length.
+ROWS_TO_ADD = 1 << 15
 
 NOVIKOFF: Final = "Novikoff's bound"
 INSEPARABLE: Final = "mistake bound for inseparable data"
@@ -131,31 +133,43 @@ def bound_mistakes(
     geometry: Geometry, rule: UpdateRule, mistakes: int | None, gamma: float | None = None
 ) -> MistakeBound:
     """Bound the mistakes of any run of ``rule`` on the geometry's points by its hyperplane."""
-    start = up(geometry.start_length / rule.largest_step) if geometry.start_length else 0.0
-    ratio = rule.largest_step / rule.smallest_step
     chosen = 0.0
     if geometry.margins.size and math.isfinite(geometry.radius):
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            chosen = _best_gamma(geometry, rule, start) if gamma is None else gamma
-    if not 0.0 < chosen < math.inf:
-        # No hyperplane, or numbers that overflow: nothing is proven.
-        chosen, deficit, bound = 0.0, math.inf, math.inf
-    else:
-        lacking = np.maximum(0.0, chosen - geometry.margins)
-        deficit = up(rule.passes * sum_at_most(lacking)) if lacking.any() else 0.0
-        quotient = up(geometry.radius / chosen)
+            chosen = _best_gamma(geometry, rule) if gamma is None else gamma
+    deficit = deficit_at(geometry.margins, chosen) if 0.0 < chosen < math.inf else math.inf
+    return _bound_at(geometry, rule, mistakes, chosen, deficit)
+
+
+def deficit_at(margins: np.ndarray, gamma: float) -> float:
+    """T of one pass, rounded up."""
+    total = 0.0
+    for start in range(0, margins.size, ROWS_TO_ADD):
+        lacking = np.maximum(0.0, gamma - margins[start : start + ROWS_TO_ADD])
+        total = up(total + sum_at_most(lacking)) if lacking.any() else total
+    return total
+
+
+def _bound_at(
+    geometry: Geometry, rule: UpdateRule, mistakes: int | None, gamma: float, deficit_of_pass: float
+) -> MistakeBound:
+    """The bound for a gamma, given T of one pass; no bound where gamma is not positive, or numbers overflow."""
+    deficit = bound = math.inf
+    if 0.0 < gamma < math.inf:
+        ratio = rule.largest_step / rule.smallest_step
+        deficit = up(rule.passes * deficit_of_pass) if deficit_of_pass else 0.0
+        quotient = up(geometry.radius / gamma)
         quadratic = up(rule.rows_at_once * up(quotient * quotient))
-        linear = up(up(2.0 * up(deficit + start)) / chosen)
+        linear = up(up(2.0 * up(deficit + _start(geometry, rule))) / gamma)
         bound = up(up(quadratic + linear) * up(ratio)) if ratio != 1.0 else up(quadratic + linear)
         if deficit <= math.ulp(0.0) * 4:  # rounding zero up
             deficit = 0.0
-        if math.isnan(bound):
-            # Squares overflow: nothing is bounded.
-            chosen, deficit, bound = 0.0, math.inf, math.inf
+    if not 0.0 < gamma < math.inf or math.isnan(bound):
+        gamma, deficit, bound = 0.0, math.inf, math.inf
     return MistakeBound(
         mistakes=mistakes,
         bound=bound,
-        gamma=chosen,
+        gamma=gamma,
         deficit=deficit,
         radius=geometry.radius,
         examples=rule.passes * rule.n_rows,
@@ -163,20 +177,42 @@ def bound_mistakes(
     )
 
 
-def _best_gamma(geometry: Geometry, rule: UpdateRule, start: float) -> float:
-    """Minimise the bound over t = 1/gamma, in which it is convex, on a sample of the rows; compare with the margin.
+def _start(geometry: Geometry, rule: UpdateRule) -> float:
+    """The norm of the initial w in units of the largest step."""
+    return up(geometry.start_length / rule.largest_step) if geometry.start_length else 0.0
+
+
+def _best_gamma(geometry: Geometry, rule: UpdateRule) -> float:
+    """The gamma with the smaller bound of two: the best one for a sample of the rows, and the margin."""
+    margins = geometry.margins
+    stride = -(-margins.size // ROWS_TO_CHOOSE_BY)
+    candidates = gamma_candidates(geometry, rule, margins[::stride], stride, float(margins.min()))
+
+    def bound(gamma: float) -> float:
+        # In units of gamma: squares neither overflow nor underflow.
+        deficit = rule.passes * float(np.maximum(0.0, 1.0 - margins / gamma).sum())
+        quotient = geometry.radius / gamma
+        return upper_bound(
+            rule.rows_at_once * quotient * quotient + 2.0 * deficit + 2.0 * _start(geometry, rule) / gamma
+        )
+
+    return min(candidates, key=bound)
+
+
+def gamma_candidates(
+    geometry: Geometry, rule: UpdateRule, sample: np.ndarray, stride: int, smallest: float
+) -> list[float]:
+    """Minimise the bound over t = 1/gamma, in which it is convex, on a sample of the rows; and the smallest margin.
 
     With q = k R², c the number of examples that a row of the sample stands for, and margins m_i, the bound is
     q t² + 2 c sum max(0, 1 - t m_i) + 2 a t, and half its derivative q t - c S + a, S being the sum of the m_i < 1/t.
     """
     if geometry.radius == 0.0:
         # All points are zero: the bound is the same for every gamma.
-        return 1.0
+        return [1.0]
     # In units of R, by a power of two: squares neither overflow nor underflow.
     unit = 2.0 ** math.frexp(geometry.radius)[1]
-    margins, radius, start = geometry.margins / unit, geometry.radius / unit, start / unit
-    stride = -(-margins.size // ROWS_TO_CHOOSE_BY)
-    sample = margins[::stride]
+    sample, radius, start = sample / unit, geometry.radius / unit, _start(geometry, rule) / unit
     copies = rule.passes * stride
     quadratic = rule.rows_at_once * radius * radius
     positive = np.sort(sample[sample > 0.0])[::-1]
@@ -187,16 +223,84 @@ def _best_gamma(geometry: Geometry, rule: UpdateRule, start: float) -> float:
     k = int(np.argmax(quadratic * kinks - copies * sums + start >= 0.0))
     lowest = 1e-9 / radius
     inverse = max(lowest, (copies * sums[k] - start) / quadratic, kinks[k - 1] if k else 0.0)
-    candidates = [min(inverse, max(lowest, kinks[k]))]
-    smallest = float(margins.min())
-    if smallest > 0.0 and math.isfinite(1.0 / smallest):
-        candidates.append(1.0 / smallest)
+    inverses = [min(inverse, max(lowest, kinks[k]))]
+    if smallest > 0.0 and math.isfinite(unit / smallest):
+        inverses.append(unit / smallest)
+    return [unit * float(1.0 / inverse) for inverse in inverses]
 
-    def bound(inverse: float) -> float:
-        deficit = rule.passes * float(np.maximum(0.0, 1.0 - inverse * margins).sum())
-        return upper_bound(quadratic * (inverse * inverse) + 2.0 * deficit + 2.0 * start * inverse)
 
-    return unit * float(1.0 / min(candidates, key=bound))
+class BlockwiseBound:
+    """The mistake bound of rows that are read in blocks, twice: for R and the margins, then for T.
+
+    The result is that of :func:`bound_mistakes` on all rows at once, up to rounding, in the memory of a block.
+
+    Parameters
+    ----------
+    w, intercept : ndarray of shape (d,), float
+        The hyperplane.
+    start : (ndarray, float)
+        The initial w and intercept of the run.
+    n_rows : int
+        The number of rows of positive weight in all blocks.
+    """
+
+    def __init__(self, w: np.ndarray, intercept: float, start: tuple[np.ndarray, float], n_rows: int) -> None:
+        self._w, self._intercept, self._initial = w, intercept, start
+        self._stride = max(1, -(-n_rows // ROWS_TO_CHOOSE_BY))
+        self._sample: list[np.ndarray] = []
+        self._geometry: Geometry | None = None
+        self._n_rows, self._steps = 0, (math.inf, 0.0)
+        self._candidates: list[float] = []
+        self._deficits: list[float] = []
+
+    def _measure(self, problem: PerceptronProblem) -> Geometry:
+        return linear_geometry(problem, self._w, self._intercept, start=self._initial)
+
+    def measure(self, problem: PerceptronProblem) -> None:
+        """Read a block for the first time."""
+        steps = (problem.steps * problem.lengths)[problem.dataset.counted]
+        if not steps.size:
+            return
+        found, before = self._measure(problem), self._geometry
+        # A copy: a view would keep all margins.
+        self._sample.append(found.margins[-self._n_rows % self._stride :: self._stride].copy())
+        self._n_rows += steps.size
+        self._steps = min(self._steps[0], float(steps.min())), max(self._steps[1], float(steps.max()))
+        smallest = found.margins.min(keepdims=True) if found.margins.size else found.margins
+        if before is not None:
+            smallest = np.minimum(smallest, before.margins)
+        radius = found.radius if before is None else max(found.radius, before.radius)
+        self._geometry = replace(found, radius=radius, shortest_in_hull=radius, margins=smallest)
+
+    def rule(self, passes: int) -> UpdateRule:
+        """The update rule of a run of that many passes."""
+        return UpdateRule(self._n_rows, passes, *self._steps)
+
+    def choose(self, passes: int) -> None:
+        """Choose values of gamma by what the first reading found."""
+        geometry = self._geometry
+        if geometry is None or not geometry.margins.size or not math.isfinite(geometry.radius):
+            return
+        sample = np.concatenate(self._sample)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            found = gamma_candidates(geometry, self.rule(passes), sample, self._stride, float(geometry.margins[0]))
+        self._candidates = [gamma for gamma in found if 0.0 < gamma < math.inf]
+        self._deficits = [0.0] * len(self._candidates)
+
+    def add(self, problem: PerceptronProblem) -> None:
+        """Read a block for the second time."""
+        margins = self._measure(problem).margins if self._candidates else np.empty(0)
+        for k, gamma in enumerate(self._candidates):
+            deficit = deficit_at(margins, gamma)
+            self._deficits[k] = up(self._deficits[k] + deficit) if deficit else self._deficits[k]
+
+    def bound(self, passes: int, mistakes: int) -> MistakeBound:
+        """The bound on the mistakes of all passes."""
+        assert self._geometry is not None
+        rule = self.rule(passes)
+        pairs = list(zip(self._candidates, self._deficits, strict=True)) or [(0.0, math.inf)]
+        found = [_bound_at(self._geometry, rule, None, *pair) for pair in pairs]
+        return replace(min(found, key=lambda one: one.bound), mistakes=mistakes)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from maxmargin.certificates.rounding import (
     up,
     upper_bound,
 )
-from maxmargin.certificates.svm_gap import AT_BOUND, ClassificationGap
+from maxmargin.certificates.svm_gap import AT_BOUND, ON_MARGIN, ClassificationGap
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 
 
@@ -61,10 +61,11 @@ def measure_multiclass_gap(problem: CrammerSingerProblem, W: np.ndarray, b: np.n
         dual = _dual_at_least(problem, B, upper_bound(primal))
         violation = _kkt_violation(problem, scores, B)
     counted = problem.weights > 0.0
-    limits, alpha = problem.box_bounds()[counted], _unscaled_alpha(problem, B)[counted]
-    at_zero = alpha <= AT_BOUND * limits
-    at_bound = alpha >= (1.0 - AT_BOUND) * limits
-    misclassified = at_bound & (problem.slack(scores)[counted] >= 1.0)
+    slacks = problem.slack(scores)
+    limits, alpha = problem.box_bounds()[counted], _unscaled_alpha(problem, B, slacks)[counted]
+    at_zero = alpha == 0.0
+    at_bound = ~at_zero & (alpha >= (1.0 - AT_BOUND) * limits)
+    misclassified = at_bound & (slacks[counted] >= 1.0)
     n_outside, n_bound, n_wrong = (int(np.count_nonzero(rows)) for rows in (at_zero, at_bound, misclassified))
     return MulticlassGap(
         upper_bound(primal),
@@ -77,11 +78,11 @@ def measure_multiclass_gap(problem: CrammerSingerProblem, W: np.ndarray, b: np.n
     )
 
 
-def _unscaled_alpha(problem: CrammerSingerProblem, B: np.ndarray) -> np.ndarray:
+def _unscaled_alpha(problem: CrammerSingerProblem, B: np.ndarray, slacks: np.ndarray) -> np.ndarray:
     """alpha_i of every row, as it was before balancing scaled the duals of each pair of classes by one factor.
 
-    Rows at C with a single other class then share the largest alpha_i/C of their pair, which free duals do not do:
-    where at least two rows share it, it is that factor.
+    Rows at C with a single other class then share the largest alpha_i/C of their pair, which free duals seldom do:
+    where at least two rows share it, and are not on the margin, it is that factor.
     """
     if not problem.has_free_intercept:
         return problem.dual_terms(B)
@@ -94,8 +95,10 @@ def _unscaled_alpha(problem: CrammerSingerProblem, B: np.ndarray) -> np.ndarray:
     pairs = problem.codes[single] * problem.n_classes + others
     largest = np.zeros(problem.n_classes**2)
     np.maximum.at(largest, pairs, ratios)
-    sharing = np.bincount(pairs[ratios >= largest[pairs] * (1.0 - AT_BOUND)], minlength=largest.size)
-    factors = np.where(sharing > 1, largest, 1.0).reshape(problem.n_classes, problem.n_classes)
+    at_end = ratios >= largest[pairs] * (1.0 - AT_BOUND)
+    sharing = np.bincount(pairs[at_end], minlength=largest.size)
+    beyond = np.bincount(pairs[at_end], slacks[single[at_end]], minlength=largest.size) > ON_MARGIN * sharing
+    factors = np.where((sharing > 1) & beyond, largest, 1.0).reshape(problem.n_classes, problem.n_classes)
     return (flows / factors[problem.codes]).sum(axis=1)
 
 

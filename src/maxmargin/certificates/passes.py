@@ -1,6 +1,6 @@
 """Passes over the rows as tasks of an engine: the blocks of a certificate's sums.
 
-A task reads the rows of its block through :func:`points_of` and returns sums that are rounded outwards; these are added
+A task reads the rows of its block and returns sums that are rounded outwards; these are added
 with bounds, so that what is stated holds for any blocks and any number of threads.
 """
 
@@ -8,26 +8,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin.certificates.rounding import up
-from maxmargin.data import Points
 from maxmargin.engine import Block, Engine, MemoryEngine
-
-
-def points_of(block: Block[Any]) -> Points:
-    """The rows of a block, without a copy."""
-    points: Points = block.problem.points
-    rows = block.rows
-    if rows.stop - rows.start == points.n_rows:
-        return points
-    matrix = points.matrix
-    if not sp.issparse(matrix):
-        return Points(matrix[rows])
-    offsets = matrix.indptr[rows.start : rows.stop + 1]
-    stored = slice(int(offsets[0]), int(offsets[-1]))
-    shape = rows.stop - rows.start, points.n_columns
-    return Points(sp.csr_array((matrix.data[stored], matrix.indices[stored], offsets - offsets[0]), shape=shape))
 
 
 def scores(engine: MemoryEngine[Any], name: str, w: np.ndarray, b: float = 0.0) -> np.ndarray:
@@ -38,22 +21,29 @@ def scores(engine: MemoryEngine[Any], name: str, w: np.ndarray, b: float = 0.0) 
 
 def ask_scores(engine: Engine[Any], name: str, w: np.ndarray, b: float = 0.0) -> None:
     """Have an engine compute these scores."""
+    if isinstance(engine, MemoryEngine):
+        # In one product: to cut a sparse matrix takes longer than to multiply a small block of it.
+        engine[name] = engine.problem.points.scores(w)
+        engine[name] += b
+        return
     engine.allocate(name)
     engine.do(_scores, name, w, b, writes=(name,))
 
 
 def _scores(block: Block[Any], name: str, w: np.ndarray, b: float) -> None:
-    np.add(points_of(block).scores(w), b, out=block[name])
+    np.add(block.points.scores(w), b, out=block[name])
 
 
 def combination(engine: Engine[Any], name: str) -> np.ndarray:
     """X^T c of the vector ``name``; each entry is off by at most gamma_n times the sum of its terms' sizes."""
+    if isinstance(engine, MemoryEngine):
+        return engine.problem.points.combination(engine[name])
     total: np.ndarray = engine.sum(_combination, name)
     return total
 
 
 def _combination(block: Block[Any], name: str) -> np.ndarray:
-    return points_of(block).combination(block[name])
+    return block.points.combination(block[name])
 
 
 def set_zero(block: Block[Any], name: str) -> None:

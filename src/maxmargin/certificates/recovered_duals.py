@@ -22,6 +22,8 @@ WIDTHS = (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
 MOST_ENTRIES = 1 << 24
 # Changes of its active set, at most, each of which is one decomposition.
 MOST_EXCHANGES = 200
+# A fitted dual below this share of the largest one is zero: a few thousand roundings.
+ZERO = 1e-9
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -194,4 +196,6 @@ def _bounded_least_squares(
             fitted = lsq_linear(columns, target, bounds, "bvls", tol=1e-14, max_iter=MOST_EXCHANGES).x / scales
     except (np.linalg.LinAlgError, ValueError):
         return None
+    # What is left of a dual at zero is a rounding error of the decomposition.
+    fitted[np.abs(fitted) <= ZERO * np.abs(fitted).max(initial=0.0)] = 0.0
     return np.clip(fitted, lowers, uppers) if np.isfinite(fitted).all() else None

@@ -30,8 +30,11 @@ from maxmargin.engine.dask import DaskEngine
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors, sums_of_sides
 from maxmargin.problems.partitioned import PartitionedProblem
 
-# A dual within this share of its box of an end of the box is at that end: a few thousand roundings.
+# A dual within this share of its upper bound is at the bound, by a few thousand roundings; zero is exact.
 AT_BOUND = 1e-9
+# Duals that share the largest ratio to their bound are on the margin where their residuals, in shares of the largest
+# target, are below this.
+ON_MARGIN = 1e-6
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,8 @@ class ClassificationGap(SVMGap):
     """The duality gap of a classifier, and the number of points in each KKT class.
 
     The classes are told apart by the duals, which are exact at both ends of their box, and not by the scores, which are
-    within the gap of those of the optimum only. Squared losses have no upper bound C: every positive dual belongs to a
-    point inside the margin or misclassified.
+    within the gap of those of the optimum only: support vectors are the rows whose dual is not zero. Squared losses
+    have no upper bound C: every positive dual belongs to a point inside the margin or misclassified.
 
     Attributes
     ----------
@@ -197,7 +200,10 @@ def _gap_on_blocks(engine: Engine[LinearSVMProblem], w: np.ndarray, b: float, la
         sums = sums._replace(combined=combined.values, error=length_at_most(combined.errors))
         primal = min(primal, _primal_at_most(problem, w, b, lost))
         dual = max(dual, lower_bound(_dual_at_least(problem, sums, largest_target)[0]))
-    return _with_classes(primal, dual, problem, engine.map(_classes, _bound_factors(ratios.value)))
+    scale = _common_scale(ratios.value)
+    if scale.is_shared:
+        scale = scale.confirmed(engine.map(_residuals_of_sides, scale), largest_target)
+    return _with_classes(primal, dual, problem, engine.map(_classes, scale))
 
 
 def _losses_of_accurate_scores(problem: LinearSVMProblem, w: np.ndarray, b: float, of_targets: float) -> float:
@@ -212,8 +218,8 @@ def gap_with_classes(
     problem: LinearSVMProblem, primal: float, dual: float, scores: np.ndarray, beta: np.ndarray
 ) -> SVMGap:
     """Combine the two values with the KKT classes that follow from feasible duals and scores."""
-    factors = _bound_factors([_largest_ratios(part, beta[rows]) for rows, part in problem.parts()])
-    classes = [_classes_of(part, scores[rows], beta[rows], factors) for rows, part in problem.parts()]
+    scale = _scale_of(problem, scores, beta)
+    classes = [_classes_of(part, scores[rows], beta[rows], scale) for rows, part in problem.parts()]
     return _with_classes(primal, dual, problem, classes)
 
 
@@ -236,12 +242,12 @@ class _Classes(NamedTuple):
     n_misclassified: int
 
 
-def _classes(block: Block[LinearSVMProblem], factors: tuple[float, float]) -> _Classes:
-    return _classes_of(block.problem.part(block.rows), block["scores"], block["beta"], factors)
+def _classes(block: Block[LinearSVMProblem], scale: "_Scale") -> _Classes:
+    return _classes_of(block.problem.part(block.rows), block["scores"], block["beta"], scale)
 
 
-def _classes_of(part: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray, factors: tuple[float, float]) -> _Classes:
-    ends = _Ends(part, beta, *factors)
+def _classes_of(part: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray, scale: "_Scale") -> _Classes:
+    ends = _Ends(part, beta, scale)
     classes = _rows_by_class(part, scores, ends)
     # The first count is that of the rows of weight zero.
     n_zero, n_between, n_inside, wrong = np.bincount(classes + 1, minlength=5)[1:].tolist()
@@ -274,8 +280,7 @@ def kkt_classes(problem: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray)
         Values of :class:`KKTClass`, -1 for rows of weight zero.
     """
     beta = problem.feasible(beta)
-    factors = _bound_factors([_largest_ratios(problem, beta)])
-    return _rows_by_class(problem, scores, _Ends(problem, beta, *factors))
+    return _rows_by_class(problem, scores, _Ends(problem, beta, _scale_of(problem, scores, beta)))
 
 
 def _with_classes(primal: float, dual: float, problem: LinearSVMProblem, classes: Sequence[_Classes]) -> SVMGap:
@@ -293,38 +298,79 @@ def _with_classes(primal: float, dual: float, problem: LinearSVMProblem, classes
     )
 
 
-class _Ends:
-    """Which duals are zero and which are at their upper bound, up to rounding.
+class _Scale(NamedTuple):
+    """What the ends of a dual's box are measured by.
 
-    ``above`` and ``below`` are the factors by which the bounds of positive and of negative duals were scaled.
+    Attributes
+    ----------
+    largest : float
+        The largest |beta_i|.
+    above, below : float
+        The factors by which the upper bounds of positive and of negative duals were scaled.
     """
 
-    def __init__(self, problem: LinearSVMProblem, beta: np.ndarray, above: float, below: float) -> None:
+    largest: float
+    above: float
+    below: float
+
+    @property
+    def is_shared(self) -> bool:
+        return min(self.above, self.below) < 1.0 - AT_BOUND
+
+    def confirmed(self, residuals: Sequence["_ResidualsOfSides"], largest_target: float) -> "_Scale":
+        """Without the factors that belong to rows on the margin, as of points that lie symmetrically."""
+        above, below = zip(*residuals, strict=True)
+        least = ON_MARGIN * largest_target
+        return _Scale(
+            self.largest,
+            self.above if _beyond_margin(above, least) else 1.0,
+            self.below if _beyond_margin(below, least) else 1.0,
+        )
+
+
+def _beyond_margin(blocks: Sequence["_Residuals"], least: float) -> bool:
+    """Whether the rows at the end have larger residuals than those between, weighted by their duals."""
+    at_end, n_end, between, weight = map(sum, zip(*blocks, strict=True))
+    return at_end > n_end * max(least, between / weight if weight > 0.0 else 0.0)
+
+
+class _Ends:
+    """Which duals are zero, and which are at their upper bound up to rounding."""
+
+    def __init__(self, problem: LinearSVMProblem, beta: np.ndarray, scale: _Scale) -> None:
         loss = problem.loss
-        self.beta = beta
+        self.beta, self.at_zero = beta, beta == 0.0
+        bound = 0.5 / loss.curvature if math.isinf(loss.box_bound) else loss.box_bound
+        # A dual that is smaller than this has no weight in the KKT conditions.
+        self.near = AT_BOUND * np.minimum(bound * np.where(loss.weights > 0.0, loss.weights, 1.0), scale.largest)
         if math.isinf(loss.box_bound):
             # Without an upper bound, the dual of a point is 2 C times its slack: none is on the margin.
-            self.near = AT_BOUND * 0.5 / loss.curvature * np.where(loss.weights > 0.0, loss.weights, 1.0)
-            self.at_zero = beta == 0.0
             self.at_upper = self.at_lower = np.zeros(beta.shape, dtype=bool)
             self.at_bound = ~self.at_zero
             return
-        self.near = AT_BOUND * loss.box_bound * np.where(loss.weights > 0.0, loss.weights, 1.0)
-        self.at_zero = np.abs(beta) <= self.near
-        self.at_upper = beta >= above * problem.uppers() - self.near
-        self.at_lower = beta <= below * problem.lowers() + self.near
+        self.at_upper = beta >= scale.above * (1.0 - AT_BOUND) * problem.uppers()
+        self.at_lower = beta <= scale.below * (1.0 - AT_BOUND) * problem.lowers()
         self.at_bound = ~self.at_zero & (self.at_upper | self.at_lower)
 
 
-def _bound_factors(ratios: Sequence[tuple[list[float], list[float]]]) -> tuple[float, float]:
-    """The factors by which balancing has scaled the upper bounds of positive and of negative duals.
+class _Ratios(NamedTuple):
+    """The largest |beta_i|, and the two largest ratios of a dual to its bound, above and below zero."""
 
-    Balancing multiplies all duals of the heavier side by one factor below 1, also those at C: they then share the
-    largest ratio to their bound, which two free duals do not do. Where at least two rows share it, it is that factor.
-    ``ratios`` are the two largest ratios of every block, above and below zero.
+    largest: float
+    above: list[float]
+    below: list[float]
+
+
+def _common_scale(ratios: Sequence[_Ratios]) -> _Scale:
+    """The scale of the duals of all blocks.
+
+    Balancing, and the best multiple, multiply all duals of a side by one factor below 1, also those at C: they then
+    share the largest ratio to their bound, which two free duals seldom do. Where at least two rows share it, it is that
+    factor, if residuals confirm it.
     """
-    above, below = (sorted(ratio for block in side for ratio in block) for side in zip(*ratios, strict=True))
-    return _shared_maximum(above), _shared_maximum(below)
+    largest, *sides = zip(*ratios, strict=True)
+    above, below = (sorted(ratio for block in side for ratio in block) for side in sides)
+    return _Scale(max(largest), _shared_maximum(above), _shared_maximum(below))
 
 
 def _shared_maximum(ratios: list[float]) -> float:
@@ -332,17 +378,60 @@ def _shared_maximum(ratios: list[float]) -> float:
     return ratios[-1] if shared else 1.0
 
 
-def _ratios(block: Block[LinearSVMProblem]) -> tuple[list[float], list[float]]:
+def _scale_of(problem: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray) -> _Scale:
+    scale = _common_scale([_largest_ratios(part, beta[rows]) for rows, part in problem.parts()])
+    if not scale.is_shared:
+        return scale
+    residuals = [_residuals_of(part, scores[rows], beta[rows], scale) for rows, part in problem.parts()]
+    return scale.confirmed(residuals, float(np.abs(problem.loss.targets).max(initial=0.0)))
+
+
+def _ratios(block: Block[LinearSVMProblem]) -> _Ratios:
     return _largest_ratios(block.problem.part(block.rows), block["beta"])
 
 
-def _largest_ratios(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[list[float], list[float]]:
-    """The two largest ratios of a dual to its bound, above and below zero."""
+def _largest_ratios(problem: LinearSVMProblem, beta: np.ndarray) -> _Ratios:
+    largest = float(np.abs(beta).max(initial=0.0))
     if not problem.has_free_intercept or math.isinf(problem.loss.box_bound):
-        return [], []
+        return _Ratios(largest, [], [])
     bounds = problem.loss.box_bound * problem.loss.weights
     ratios = np.divide(beta, bounds, out=np.zeros_like(beta), where=bounds > 0.0)
-    return _two_largest(ratios), _two_largest(-ratios)
+    return _Ratios(largest, _two_largest(ratios), _two_largest(-ratios))
+
+
+class _Residuals(NamedTuple):
+    """Sums over the duals of one sign.
+
+    The slacks of rows at the end of their box and their number; of the others, the sum of |beta_i| times the size of
+    the slack, and that of |beta_i|.
+    """
+
+    at_end: float
+    n_end: int
+    between: float
+    weight: float
+
+
+_ResidualsOfSides = tuple[_Residuals, _Residuals]
+
+
+def _residuals_of_sides(block: Block[LinearSVMProblem], scale: _Scale) -> _ResidualsOfSides:
+    return _residuals_of(block.problem.part(block.rows), block["scores"], block["beta"], scale)
+
+
+def _residuals_of(problem: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray, scale: _Scale) -> _ResidualsOfSides:
+    ends, loss = _Ends(problem, beta, scale), problem.loss
+    slacks = np.sign(beta) * (loss.targets - scores) - loss.epsilon
+    above, below = (
+        _Residuals(
+            float(slacks[side & at_end].sum()),
+            int(np.count_nonzero(side & at_end)),
+            float((sizes := np.abs(beta[between := side & ~at_end])) @ np.abs(slacks[between])),
+            float(sizes.sum()),
+        )
+        for side, at_end in ((beta > 0.0, ends.at_upper), (beta < 0.0, ends.at_lower))
+    )
+    return above, below
 
 
 def _two_largest(values: np.ndarray) -> list[float]:

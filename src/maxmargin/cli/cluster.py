@@ -1,12 +1,11 @@
 """``maxmargin train --scheduler``: train on the workers of a Dask cluster."""
 
 import logging
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from maxmargin.cli.console import Entry, json_key, seconds, working
+from maxmargin.cli.console import Entry, Stopwatch, json_key, working
 from maxmargin.cli.models import is_regression, score_name
 
 # Seconds in which a scheduler has to answer, and workers to join it.
@@ -74,7 +73,7 @@ def fit_on_cluster(
     from maxmargin.files.data_file import DataFile
     from maxmargin.files.partitions import read_partitions
 
-    began = time.perf_counter()
+    watch = Stopwatch()
     with working(f"reading {len(paths)} files" if len(paths) > 1 else f"reading {paths[0]}"):
         rows = read_partitions(client, paths, target=target, values=is_regression(machine), zero_based=zero_based)
     (n_rows, n_columns), n_partitions = rows.X.shape, len(rows.X.chunks[0])
@@ -84,9 +83,9 @@ def fit_on_cluster(
             f"{n_partitions} partitions",
             {"data": list(paths), "rows": int(n_rows), "columns": int(n_columns), "partitions": n_partitions},
         ),
-        "reading": seconds("reading", time.perf_counter() - began),
+        "reading": watch.entry("reading"),
     }
-    began, interrupted = time.perf_counter(), False
+    watch, interrupted = Stopwatch(), False
     with working("training"):
         try:
             with clock.limit(machine):
@@ -95,7 +94,7 @@ def fit_on_cluster(
             if not hasattr(machine, "certificate_"):
                 raise
             interrupted = True
-    answer["training"] = seconds("training", time.perf_counter() - began)
+    answer["training"] = watch.entry("training")
     answer["model"] = repr(machine)
     answer["rounds"] = machine.rounds_
     name, value = score_name(machine), float(machine.score(rows.X, rows.y).compute())

@@ -15,8 +15,12 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from maxmargin.loops import compilation
+
 # Whether lines of progress are printed where there is no terminal.
 _lines_wanted: ContextVar[bool] = ContextVar("_lines_wanted", default=False)
+# What a progress bar says while loops are compiled.
+COMPILING = "compiling, first use only"
 # Seconds between two lines of progress.
 LINE_INTERVAL = 2.0
 
@@ -55,13 +59,17 @@ def working(description: str, steps: int | None = None) -> Iterator[Callable[[],
         def on_bytes(read: int, size: int | None) -> None:
             on_share(None if size is None else read / size, f"{read / 1e6:.0f} MB")
 
-        heard = bytes_listener.set(on_bytes), step_listener.set(on_share), _compiling.set(on_description)
+        def on_compilation(begins: bool) -> None:
+            on_description(COMPILING if begins else "")
+
+        heard = bytes_listener.set(on_bytes), step_listener.set(on_share)
+        compilation.listeners.append(on_compilation)
         try:
             yield lambda: None
         finally:
             bytes_listener.reset(heard[0])
             step_listener.reset(heard[1])
-            _compiling.reset(heard[2])
+            compilation.listeners.remove(on_compilation)
 
 
 @contextmanager
@@ -99,39 +107,43 @@ def _lines(description: str, steps: int | None) -> Iterator[Any]:
     line("end")
 
 
-# What is told that a loop is being compiled, and that it is done.
-_compiling: ContextVar[Callable[[str], None] | None] = ContextVar("_compiling", default=None)
+@dataclass(frozen=True)
+class Entry:
+    """A line of a report: its text, and its entries in JSON."""
+
+    text: str
+    entries: dict[str, Any]
+
+
 # Seconds of compilation that are worth a line.
 LEAST_COMPILATION = 0.1
 
 
-@contextmanager
-def compilation(answer: dict[str, Any]) -> Iterator[None]:
-    """Tell when loops are compiled, which happens at their first use only, and add the time to the report."""
-    from maxmargin.loops.jit import compilations_heard
+class Stopwatch:
+    """Measures a piece of work, without the compilation of loops at their first use."""
 
-    total, since = 0.0, 0.0
+    def __init__(self) -> None:
+        self._began, self._compiled = time.perf_counter(), compilation.seconds()
 
-    def tell(text: str) -> None:
-        listener = _compiling.get()
-        if listener is not None:
-            listener(text)
+    def seconds(self) -> float:
+        """The time since the start, without compilation."""
+        return max(0.0, time.perf_counter() - self._began - self.compiling())
 
-    def on_start() -> None:
-        nonlocal since
-        since = time.perf_counter()
-        tell("compiling, first use only")
+    def compiling(self) -> float:
+        """The time of compilation since the start."""
+        return compilation.seconds() - self._compiled
 
-    def on_end() -> None:
-        nonlocal total
-        total += time.perf_counter() - since
-        tell("")
+    def entry(self, name: str) -> Entry:
+        """The time with its unit; in JSON ``NAME_seconds``."""
+        value = self.seconds()
+        return Entry(time_text(value), {f"{name}_seconds": value})
 
-    with compilations_heard(on_start, on_end):
-        yield
-    if total >= LEAST_COMPILATION:
-        text = f"{time_text(total)}, first use only; it is part of the times above"
-        answer["compiling"] = Entry(text, {"compiling_seconds": total})
+    def compilation_entry(self) -> dict[str, Entry]:
+        """A line about compilation, where it took a while."""
+        value = self.compiling()
+        if value < LEAST_COMPILATION:
+            return {}
+        return {"compiling": Entry(f"{time_text(value)}, first use only", {"compiling_seconds": value})}
 
 
 # Warnings since the subcommand started.
@@ -172,14 +184,6 @@ def _kinds_of_warnings(warned: Sequence[Any]) -> list[tuple[str, int]]:
     return [(messages[0], len(messages)) for messages in kinds.values()]
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A line of a report: its text, and its entries in JSON."""
-
-    text: str
-    entries: dict[str, Any]
-
-
 def proof_entry(name: str, proof: Any, numbers: str, *, details: bool = False) -> dict[str, Entry]:
     """A certificate as text; in JSON also its fields, under the name ``numbers``.
 
@@ -218,11 +222,6 @@ def numbers_of(proof: Any) -> dict[str, Any]:
 
 def _name_of(label: Any) -> str:
     return " against ".join(map(str, label)) if isinstance(label, tuple) else str(label)
-
-
-def seconds(name: str, value: float) -> Entry:
-    """A time with its unit; in JSON ``NAME_seconds``."""
-    return Entry(time_text(value), {f"{name}_seconds": value})
 
 
 def time_text(value: float) -> str:

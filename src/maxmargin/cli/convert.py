@@ -1,19 +1,24 @@
 """``maxmargin convert``: convert data files or model files to other formats."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maxmargin.cli.checks import refuse_input_as_output
 from maxmargin.cli.console import working
-from maxmargin.cli.options import DataOptions, expand_options
+from maxmargin.cli.options import ColumnOptions, DataOptions, expand_options
+from maxmargin.cli.writing import command_line
 
 if TYPE_CHECKING:
     from maxmargin.files import FileBlocks
 
 STORE, ONNX = ".store", ".onnx"
 MODEL_FORMATS = ("maxmargin", "libsvm", "liblinear", "onnx")
+# Opens the blocks of rows of the source.
+Blocks = Callable[[], "FileBlocks"]
 # Name of the target's column where the source has none.
 TARGET = "target"
 
@@ -33,6 +38,7 @@ def convert(
         ),
     ] = None,
     given: DataOptions,
+    columns: ColumnOptions,
 ) -> None:
     """Write data as a store, as a table or as svmlight text, or a model in another format.
 
@@ -41,59 +47,87 @@ def convert(
     from maxmargin.cli.files import is_model_file
     from maxmargin.files.data_file import table_format
 
+    refuse_input_as_output(output, (source,), "OUTPUT")
     if to is None and is_model_file(Path(source)):
         if output.suffix.lower() != ONNX:
             raise ValueError(f"{source} is a model: say by --to which format to write, {', '.join(MODEL_FORMATS)}.")
         to = "onnx"
     if to is not None:
-        if given.target is not None or given.zero_based:
-            raise ValueError("--target and --zero-based are about data, and --to about models: leave one out.")
+        if given != DataOptions() or columns != ColumnOptions():
+            raise ValueError("--to is about models, and other options are about data or columns: leave one out.")
         write = partial(_convert_model, Path(source), output, to)
     elif output.suffix.lower() == ONNX:
         raise ValueError(f"{output} would be a model, and {source} is none.")
-    elif output.suffix == STORE:
-        write = partial(_to_store, source, output, given.target, given.zero_based)
-    elif table_format(output) is not None:
-        write = partial(_to_table, source, output, given.target, given.zero_based)
     else:
-        write = partial(_to_text, source, output, given.target, given.zero_based)
+        if columns.id is not None:
+            raise ValueError("--id names rows, and the files that convert writes have no names: use --drop.")
+        if columns.n_features is not None:
+            raise ValueError("--n-features: convert takes the largest index for the number of columns: leave it out.")
+        blocks = partial(_blocks, source, given, columns)
+        if output.suffix == STORE:
+            write = partial(_to_store, blocks, output)
+        elif table_format(output) is not None:
+            write = partial(_to_table, blocks, output, given.target)
+        else:
+            write = partial(_to_text, blocks, output, source)
     with working(f"{source} → {output}"):
         write()
 
 
 def _convert_model(source: Path, output: Path, to: str) -> None:
     from maxmargin.cli.files import load_model
-    from maxmargin.files import save, write_liblinear_model, write_libsvm_model, write_onnx
+    from maxmargin.files import write_liblinear_model, write_libsvm_model, write_onnx
 
     if to not in MODEL_FORMATS:
         raise ValueError(f"--to {to} is none of {', '.join(MODEL_FORMATS)}.")
-    writers = dict(zip(MODEL_FORMATS, (save, write_libsvm_model, write_liblinear_model, write_onnx), strict=True))
+    if to == "maxmargin":
+        _to_our_format(source, output)
+        return
+    writers = dict(zip(MODEL_FORMATS[1:], (write_libsvm_model, write_liblinear_model, write_onnx), strict=True))
     writers[to](load_model(source), output)
 
 
-def _to_store(source: str, output: Path, target: str | None, zero_based: bool) -> None:
-    _blocks(source, target, zero_based).write_store(output)
+def _to_our_format(source: Path, output: Path) -> None:
+    """Write a model with where it comes from; a file of our own is copied as it is, proof and all."""
+    from maxmargin.cli.files import load_model, takes_any_width
+    from maxmargin.files import save, written_atomically
+    from maxmargin.files.provenance import provenance_of
+
+    model = load_model(source)
+    if takes_any_width(source):
+        save(model, output, provenance={**provenance_of(command=command_line()), "converted": source.name})
+        return
+    content = source.read_bytes()
+    with written_atomically(output) as file:
+        file.write(content)
 
 
-def _to_table(source: str, output: Path, target: str | None, zero_based: bool) -> None:
+def _to_store(blocks: Blocks, output: Path) -> None:
+    blocks().write_store(output)
+
+
+def _to_table(blocks: Blocks, output: Path, target: str | None) -> None:
     from maxmargin.files.tables import write_table
 
-    write_table(output, _blocks(source, target, zero_based), TARGET if target is None else target)
+    write_table(output, blocks(), TARGET if target is None else target)
 
 
-def _to_text(source: str, output: Path, target: str | None, zero_based: bool) -> None:
+def _to_text(blocks: Blocks, output: Path, source: str) -> None:
     from maxmargin.files.svmlight import write_svmlight_blocks
 
-    write_svmlight_blocks(
-        output, ((block.X, _numbers(block.y, source)) for block in _blocks(source, target, zero_based))
-    )
+    write_svmlight_blocks(output, ((block.X, _numbers(block.y, source)) for block in blocks()))
 
 
-def _blocks(source: str, target: str | None, zero_based: bool) -> "FileBlocks":
+def _blocks(source: str, given: DataOptions, columns: ColumnOptions) -> "FileBlocks":
     """Blocks of rows of a file, or of all files that a pattern names."""
-    from maxmargin.files import read_blocks
+    from maxmargin.files import TableOptions, read_blocks
+    from maxmargin.files.data_file import refuse_other_formats, table_format
 
-    return read_blocks(source, target=target, zero_based=zero_based)
+    table = columns.table(given)
+    if table != TableOptions():
+        is_table = table_format(source) is not None
+        refuse_other_formats(source, is_table=is_table, target=None, table=table, zero_based=False)
+    return read_blocks(source, target=given.target, zero_based=given.zero_based, table=table)
 
 
 def _numbers(y: Any, source: str) -> Any:

@@ -58,6 +58,8 @@ def info(
             answer["table"] = columns_entry(preparation, details=details)
         if preparation.scaling is not None:
             answer["scaled"] = preparation.scaling.kind
+    if hasattr(machine, "calibration_"):
+        answer["calibrated"] = machine.calibration_.method
     if hasattr(machine, "support_vectors_") or len(getattr(machine, "support_", ())):
         answer["support vectors"] = _count("support_vectors", len(machine.support_))
     if hasattr(machine, "status_"):

@@ -104,9 +104,6 @@ def class_scores(machine: Any, rows: Any) -> Any:
 
 def probabilities_of(machine: Any, rows: Any) -> Any:
     """Probabilities of the classes, the model's own or those of its calibration; None where it has none."""
-    calibration = getattr(machine, "calibration_", None)
-    if calibration is not None:
-        return calibration.probabilities(rows.quietly(machine.decision_function)(rows.X))
     return rows.quietly(machine.predict_proba)(rows.X) if hasattr(machine, "predict_proba") else None
 
 

@@ -28,12 +28,14 @@ KERNELS: dict[str, tuple[str, ...]] = {
 }
 # n_jobs for one thread per core.
 ALL_CORES = -1
+SEED = 0
 
 
 def make_model(name: str, options: dict[str, Any], used_elsewhere: tuple[str, ...] = ()) -> Any:
     """Make a model with the given options; an option that is not used is refused.
 
-    The command uses all cores by default, unlike the library: it usually has the computer to itself.
+    The command uses all cores by default, unlike the library: it usually has the computer to itself. Its seed is 0 by
+    default: two runs write the same model.
     """
     import maxmargin
 
@@ -53,6 +55,8 @@ def make_model(name: str, options: dict[str, Any], used_elsewhere: tuple[str, ..
         _refuse_unused(given.get("kernel", known["kernel"].default), given)
     if "n_jobs" in known:
         given.setdefault("n_jobs", ALL_CORES)
+    if "random_state" in known:
+        given.setdefault("random_state", SEED)
     if given.get("n_jobs") == 0:
         raise ValueError("--jobs must be a number of threads, or -1 for all cores; it is 0.")
     model = maker(**given)
@@ -191,6 +195,12 @@ def with_labels(weights: Any, y: Any) -> Any:
         if label not in labels:
             raise ValueError(f"--class-weight {label}=...: there is no such label; there are {', '.join(labels)}.")
     return {labels[label]: weight for label, weight in weights.items()}
+
+
+def weights_by_labels(machine: Any, y: Any) -> dict[str, Any]:
+    """The parameter class_weight by the labels in the data, where it names labels."""
+    given = machine.get_params().get("class_weight")
+    return {"class_weight": with_labels(given, y)} if isinstance(given, dict) else {}
 
 
 def number_or_name(text: str | None) -> Any:

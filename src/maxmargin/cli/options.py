@@ -86,7 +86,7 @@ class ModelOptions:
     ] = None
     seed: Annotated[
         int | None,
-        typer.Option(help="Seed of random orders, and of the folds of --cv and --search (default 0)."),
+        typer.Option(help="Seed of random orders, and of the folds of --cv, --search and --calibrate, 0 by default."),
     ] = None
 
     def parameters(self) -> dict[str, Any]:
@@ -212,6 +212,14 @@ class StoreOptions:
         bool, typer.Option("--store", help="Train from DATA.store, which is written first if it is missing or old.")
     ] = False
     store_dir: Annotated[Path | None, typer.Option(help="Write the store into this folder, and train from it.")] = None
+    passes: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="perceptron: learn in this many passes over files of any size, block by block, in the order of the "
+            "rows. Files larger than the memory are read so in one pass.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -311,7 +319,16 @@ class SelectionOptions:
     metric: Annotated[
         str | None, typer.Option(help="What --search and --cv compare; by default accuracy or R². See evaluate.")
     ] = None
+    calibrate: Annotated[
+        str | None,
+        typer.Option(help="Fit probabilities to the scores of 5 folds: sigmoid, or isotonic (for many rows)."),
+    ] = None
     no_score: Annotated[bool, typer.Option("--no-score", help="Skip the accuracy on the training rows.")] = False
+
+    @property
+    def needs_arrays(self) -> bool:
+        """Whether all rows have to be in memory."""
+        return self.search or self.cv is not None or self.calibrate is not None
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,10 @@ def predict(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Output file, else standard output.")] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Also print the values of the decision function.")] = False,
     proba: Annotated[
-        bool, typer.Option("--proba", help="Also print the probabilities of all classes, in the order of info.")
+        bool,
+        typer.Option(
+            "--proba", "--probabilities", help="Also print the probabilities of all classes, in the order of info."
+        ),
     ] = False,
     std: Annotated[
         bool, typer.Option("--std", help="Also print bayesian-regression's predictive standard deviation.")
@@ -70,7 +73,9 @@ def _also(
         found["scores"] = lambda X: _as_columns(machine.decision_function(X))
     if proba:
         if not hasattr(machine, "predict_proba"):
-            raise ValueError("--proba: only logistic-regression has probabilities: leave it out.")
+            raise ValueError(
+                "--proba: the model has no probabilities: train it with --calibrate sigmoid, or logistic-regression."
+            )
         found["probabilities"] = machine.predict_proba
     if (std or interval is not None) and not hasattr(machine, "predictive"):
         option = "--std" if std else "--interval"

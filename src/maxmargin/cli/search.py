@@ -161,13 +161,13 @@ class Clock:
         self._n_left = n_fits
 
     @contextmanager
-    def limit(self, machine: Any) -> Iterator[None]:
-        """Set the time limit of the next fit; afterwards ``max_time`` is the user's again."""
+    def limit(self, machine: Any, n_fits: int = 1) -> Iterator[None]:
+        """Set the time limit of each of the next fits; afterwards ``max_time`` is the user's again."""
         if self._deadline is None:
             yield
             return
         share = (self._deadline - time.perf_counter()) / self._n_left
-        self._n_left -= 1
+        self._n_left -= n_fits
         machine.set_params(max_time=max(LEAST_SECONDS, share))
         try:
             yield

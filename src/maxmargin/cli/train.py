@@ -1,6 +1,5 @@
 """``maxmargin train``: train a model on a file, with its certificate."""
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,15 +17,15 @@ from maxmargin.cli.checks import (
 from maxmargin.cli.cluster import connected, fit_on_cluster, refuse_with_scheduler
 from maxmargin.cli.console import (
     Entry,
+    Stopwatch,
     columns_entry,
-    compilation,
     json_key,
     printable,
     progress_lines,
     proof_entry,
     report,
-    seconds,
     table_text,
+    time_text,
     working,
 )
 from maxmargin.cli.files import refuse_model_as_data
@@ -39,7 +38,7 @@ from maxmargin.cli.models import (
     rows_to_score,
     score,
     score_name,
-    with_labels,
+    weights_by_labels,
 )
 from maxmargin.cli.options import (
     CheckpointOptions,
@@ -66,6 +65,7 @@ from maxmargin.cli.search import (
     refuse_empty_search,
     scores_in_folds,
 )
+from maxmargin.cli.stream import fit_on_stream, passes_of
 from maxmargin.cli.writing import INTERRUPTED_SUFFIX, STANDARD_OUTPUT, Signals, command_line, write_model
 from maxmargin.files.compression import STANDARD_INPUT, name_of
 
@@ -74,6 +74,9 @@ if TYPE_CHECKING:
 
 # Exit code of a run that Ctrl-C ended.
 INTERRUPTED = 130
+
+# What --calibrate takes, and the number of its folds.
+CALIBRATIONS, N_FOLDS = ("sigmoid", "isotonic"), 5
 
 # The report: entries by name, in the order in which they are printed.
 Answer = dict[str, Any]
@@ -118,35 +121,58 @@ def train(
         for path in data:
             refuse_unreadable_pattern(path, "DATA")
             refuse_model_as_data(path)
+    passes = None
+    if cluster.scheduler is None:
+        passes = passes_of(machine, data, stored.passes, takes_store=stored.store or stored.store_dir is not None)
+    elif stored.passes is not None:
+        raise ValueError("--passes reads the rows in one process, and --scheduler does not: leave one out.")
+    if passes is not None:
+        _refuse_on_stream(parameters, stored, columns, prepared, kept, selection, reported)
     answer: Answer = {}
     signals, rows, weights = Signals(), None, None
-    with progress_lines(reported.verbose), compilation(answer), signals.answered():
+    watch = Stopwatch()
+    with progress_lines(reported.verbose), signals.answered():
         if cluster.scheduler is not None:
             refuse_with_scheduler(
                 machine,
                 store=stored.store or stored.store_dir,
                 cv=selection.cv,
                 search=selection.search,
+                calibrate=selection.calibrate,
                 plot=reported.plot,
             )
             _refuse_on_cluster(output, given, columns, prepared, reported)
             interrupted = _fit_on_cluster(machine, data, cluster.scheduler, given, parameters, answer)
+        elif passes is not None:
+            found, interrupted = fit_on_stream(
+                machine,
+                data,
+                passes,
+                target=given.target,
+                zero_based=given.zero_based,
+                table=columns.table(given),
+                scored=not selection.no_score,
+            )
+            answer |= found
         else:
-            needs_arrays = prepared.scale is not None or selection.search or selection.cv is not None
+            needs_arrays = prepared.scale is not None or selection.needs_arrays
             rows, weights = _read(
                 machine, data, given, stored, columns, prepared, reported, output, answer, needs_arrays=needs_arrays
             )
-            machine.set_params(**_class_weights(machine, rows))
+            machine.set_params(**weights_by_labels(machine, rows.y))
             clock = _select(machine, rows, weights, parameters, selection, answer)
             with kept.context():
                 interrupted = _fit(machine, rows, weights, clock, answer)
+            if selection.calibrate is not None and not interrupted:
+                interrupted = _calibrate(machine, rows, weights, selection.calibrate, clock, parameters, answer)
         # Save first: what follows may fail.
         target = Path(f"{output}{INTERRUPTED_SUFFIX}") if interrupted and output != STANDARD_OUTPUT else output
-        about = _about(data[0] if rows is None else file_of(rows, data))
+        about = _about(data[0] if rows is None else file_of(rows, data), is_one=passes is None or len(data) == 1)
         written, why = write_model(machine, rows, weights, target, strip=reported.strip, provenance=about)
         metrics = {} if interrupted else _score(machine, rows, given, new, selection, answer)
         if metrics and written != STANDARD_OUTPUT:
             _note_metrics(written, about, metrics, strip=reported.strip)
+    answer |= watch.compilation_entry()
     answer["status"] = str(machine.status_)
     answer |= proof_entry("certificate", machine.certificate_, "proof", details=reported.details)
     answer["written"] = Entry(
@@ -188,6 +214,13 @@ def _used_by_folds(selection: SelectionOptions) -> tuple[str, ...]:
 
 
 def _refuse_selection(machine: Any, parameters: ModelOptions, selection: SelectionOptions) -> None:
+    if selection.calibrate is not None:
+        if selection.calibrate not in CALIBRATIONS:
+            raise ValueError(f"--calibrate {selection.calibrate} is none of {', '.join(CALIBRATIONS)}.")
+        if is_regression(machine):
+            raise ValueError("--calibrate is for classifiers, and this model is a regression: leave it out.")
+        if hasattr(machine, "predict_proba"):
+            raise ValueError("--calibrate: this model has probabilities of its own: leave it out.")
     if selection.metric is not None:
         refuse_metric(selection.metric, machine)
         if not selection.search and selection.cv is None:
@@ -215,9 +248,9 @@ def _read(
     needs_arrays: bool,
 ) -> "tuple[DataFile, Any]":
     """The rows and their weights, and the first entries of the report."""
-    from maxmargin.files import read_data
+    from maxmargin.files import read_data, svmlight  # noqa: F401  (its import is not reading)
 
-    began, data = time.perf_counter(), paths[0]
+    watch, data = Stopwatch(), paths[0]
     with working(f"reading {data}"):
         source, weight = data, weight_column_of(prepared.sample_weight, data)
         table = columns.table(given, weight)
@@ -254,18 +287,12 @@ def _read(
             # Before training, which may take long: what is learned from.
             first = {name: answer.pop(name) for name in ("data", "columns")}
             report(first, as_json=False, err=output == STANDARD_OUTPUT)
-    answer["reading"] = seconds("reading", time.perf_counter() - began)
+    answer["reading"] = watch.entry("reading")
     if prepared.scale is not None:
         rows = as_arrays(rows.scaled(prepared.scale))
         answer["scaled"] = prepared.scale
     weights = sample_weights(rows, prepared.sample_weight)
     return rows, weights
-
-
-def _class_weights(machine: Any, rows: "DataFile") -> Answer:
-    """The weights of the classes by their labels in the data."""
-    given = machine.get_params().get("class_weight")
-    return {"class_weight": with_labels(given, rows.y)} if isinstance(given, dict) else {}
 
 
 def _select(
@@ -283,7 +310,8 @@ def _select(
         grid = grid or grid_of(machine, rows, given_c=parameters.C, given_gamma=parameters.gamma)
     n_inner, n_outer = SEARCH_FOLDS * len(grid), selection.cv or 0
     n_nested = n_outer * (1 + (n_inner if len(grid) > 1 else 0))
-    clock = Clock(parameters.max_time, n_fits=n_inner + n_nested + 1)
+    n_calibrated = N_FOLDS if selection.calibrate is not None else 0
+    clock = Clock(parameters.max_time, n_fits=n_inner + n_nested + 1 + n_calibrated)
     trial = Trial(rows, weights, selection.metric, clock, parameters.seed or 0)
     name = selection.metric or score_name(machine)
     if n_outer:
@@ -334,6 +362,37 @@ def _refuse_on_cluster(
         raise ValueError("--scheduler writes one model file: leave out --strip, and name a file by -o.")
 
 
+def _refuse_on_stream(
+    parameters: ModelOptions,
+    stored: StoreOptions,
+    columns: ColumnOptions,
+    prepared: PreparationOptions,
+    kept: CheckpointOptions,
+    selection: SelectionOptions,
+    reported: ReportOptions,
+) -> None:
+    """Refuse options that need all rows at once."""
+    refused = {
+        "--max-iter": (parameters.max_iter, "--passes is the number of passes"),
+        "--tol": (parameters.tol, "the number of passes ends the training"),
+        "--seed": (parameters.seed, "rows are read in their order"),
+        "--class-weight balanced": (parameters.class_weight == "balanced", "all rows would be counted first"),
+        "--store": (stored.store or stored.store_dir, "files are read as they are: convert them first"),
+        "--n-features": (columns.n_features, "the columns are counted in a pass of their own"),
+        "--scale": (prepared.scale, "the columns would be measured first"),
+        "--sample-weight": (prepared.sample_weight, "it needs all rows at once"),
+        "--checkpoint": (kept.path, "a pass keeps nothing that could be lost"),
+        "--cv": (selection.cv, "it needs all rows at once"),
+        "--search": (selection.search, "it needs all rows at once"),
+        "--calibrate": (selection.calibrate, "it needs all rows at once"),
+        "--plot": (reported.plot, "it needs all rows at once"),
+        "--strip": (reported.strip, "the file has no vectors over the rows anyway"),
+    }
+    for option, (value, why) in refused.items():
+        if value not in (None, False):
+            raise ValueError(f"--passes reads the rows block by block, without {option}: {why}.")
+
+
 def _fit_on_cluster(
     machine: Any, data: list[str], scheduler: str, given: DataOptions, parameters: ModelOptions, answer: Answer
 ) -> bool:
@@ -356,8 +415,7 @@ def _folds_entry(name: str, scores: Any, *, nested: bool) -> Entry:
 
 def _fit(machine: Any, rows: "DataFile", weights: Any, clock: Clock, answer: Answer) -> bool:
     """Fit; returns whether Ctrl-C or another signal ended the fit early, with a model and its certificate."""
-    began = time.perf_counter()
-    interrupted = False
+    watch, interrupted = Stopwatch(), False
     with working("training"):
         try:
             with clock.limit(machine):
@@ -368,8 +426,34 @@ def _fit(machine: Any, rows: "DataFile", weights: Any, clock: Clock, answer: Ans
                 raise
             interrupted = True
     rows.name_features(machine)
-    answer["training"] = seconds("training", time.perf_counter() - began)
+    answer["training"] = watch.entry("training")
     return interrupted
+
+
+def _calibrate(
+    machine: Any,
+    rows: "DataFile",
+    weights: Any,
+    method: str,
+    clock: Clock,
+    parameters: ModelOptions,
+    answer: Answer,
+) -> bool:
+    """Fit probabilities to the scores; returns whether a signal ended it, which leaves a model without them."""
+    from maxmargin import calibrate
+
+    watch = Stopwatch()
+    with working("calibrating"):
+        try:
+            with clock.limit(machine, n_fits=N_FOLDS):
+                rows.quietly(calibrate)(
+                    machine, rows.X, rows.y, method=method, sample_weight=weights, random_state=parameters.seed or 0
+                )
+        except KeyboardInterrupt:
+            return True
+    text = f"{method} on scores of {N_FOLDS} folds, {time_text(watch.seconds())}"
+    answer["calibration"] = Entry(text, {"calibration": method, "calibration_seconds": watch.seconds()})
+    return False
 
 
 def _test(machine: Any, test: str, given: DataOptions, new: NewRowsOptions, answer: Answer) -> float:
@@ -408,10 +492,11 @@ def _score(
     return metrics
 
 
-def _about(data: str) -> Answer:
+def _about(data: str, *, is_one: bool) -> Answer:
+    from maxmargin.files.file_blocks import is_pattern
     from maxmargin.files.provenance import provenance_of
 
-    return provenance_of(data, command=command_line())
+    return provenance_of(data if is_one and not is_pattern(data) else None, command=command_line())
 
 
 def _note_metrics(path: Path, about: Answer, metrics: Answer, *, strip: bool) -> None:

@@ -108,7 +108,9 @@ def written_somewhere(output: Path, write: Callable[[Path], None]) -> tuple[Path
             except OSError:
                 continue
             return other, why
-        raise
+        raise OSError(
+            f"{why}; no other folder took the model either, and it is lost: give -o another place."
+        ) from error
     return output, None
 
 

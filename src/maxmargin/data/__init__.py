@@ -1,7 +1,16 @@
 """Rows, targets, tasks and validation: the lowest layer, which imports nothing of the package."""
 
 from maxmargin.data.centring import Centring, centred, centred_and_scaled, column_offsets, estimate_offsets
-from maxmargin.data.dataset import ClassPair, ClassPairs, Dataset, JointClasses, LabelledPoints, TargetPoints, Tasks
+from maxmargin.data.dataset import (
+    ClassPair,
+    ClassPairs,
+    Dataset,
+    JointClasses,
+    LabelledPoints,
+    TargetColumns,
+    TargetPoints,
+    Tasks,
+)
 from maxmargin.data.exact_numbers import exact_numbers
 from maxmargin.data.points import Points
 from maxmargin.data.rows import DenseRows, SparseRows, as_dense
@@ -24,6 +33,7 @@ __all__ = [
     "LabelledPoints",
     "Points",
     "SparseRows",
+    "TargetColumns",
     "TargetPoints",
     "Tasks",
     "as_dense",

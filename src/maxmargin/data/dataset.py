@@ -7,6 +7,7 @@ LabelledPoints one; for three or more classes one-vs-rest    Dataset
 JointClasses   one for all classes                           LabelledPoints
 ClassPairs     one for each pair of classes (one-vs-one)     ClassPair
 TargetPoints   one, the regression                           TargetPoints
+TargetColumns  one for each column of the targets            TargetPoints
 ============== ============================================= ==================
 
 All have the interface ``Tasks``.
@@ -135,6 +136,40 @@ class TargetPoints:
     def tasks(self) -> Iterator["TargetPoints"]:
         """Yield the one problem."""
         yield self
+
+
+@dataclass(frozen=True)
+class TargetColumns:
+    """Points with several real targets each: the data of as many regressions.
+
+    Attributes
+    ----------
+    points : Points
+    targets : ndarray of float of shape (n, n_targets)
+    weights : ndarray of shape (n,) or None
+    """
+
+    points: Points
+    targets: np.ndarray
+    weights: np.ndarray | None = None
+
+    @property
+    def n_tasks(self) -> int:
+        """One for each target."""
+        return int(self.targets.shape[1])
+
+    def labels(self) -> np.ndarray:
+        """The targets of each row."""
+        return self.targets
+
+    def names(self) -> list[str]:
+        """What each task is about."""
+        return [f"target {k}" for k in range(self.n_tasks)]
+
+    def tasks(self) -> Iterator[TargetPoints]:
+        """Yield a regression for each target."""
+        for column in np.ascontiguousarray(self.targets.T):
+            yield TargetPoints(self.points, column, self.weights)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data.blocks import row_blocks
+from maxmargin.data.blocks import BLOCK_ENTRIES, row_blocks
 from maxmargin.data.rows import DenseRows, Matrix, Rows, aligned, as_dense, read_only, rows_of
 
 # Share of non-zero coefficients below which gathering their rows is cheaper than reading all rows.
@@ -14,6 +14,8 @@ GATHER_SHARE = 0.02
 # Share of stored entries above which sparse rows are made dense for products with many others: a sparse entry takes 12
 # bytes and a dense one 8, so that the dense copy is less than three times as large.
 DENSE_SHARE = 0.25
+# Entries that are squared at a time: a copy of them that stays in a core's own cache.
+SQUARED_ENTRIES = 1 << 16
 # Number of columns above which empty columns are dropped, as in hashed features.
 WIDE = 1 << 18
 # Entries, rows and columns of data on which a run is one compiled call; beyond, BLAS, threads and working sets pay.
@@ -66,6 +68,19 @@ class Points:
         columns = few_columns(self.matrix)
         return self if columns is None else Points(only_columns(self.matrix, columns))
 
+    def neighbours(self, part: slice) -> "Points":
+        """Some rows that follow each other, without a copy."""
+        if part.stop - part.start == self.n_rows:
+            return self
+        if not sp.issparse(self.matrix):
+            return Points(self.matrix[part])
+        offsets = self.matrix.indptr[part.start : part.stop + 1]
+        stored = slice(int(offsets[0]), int(offsets[-1]))
+        shape = part.stop - part.start, self.n_columns
+        return Points(
+            sp.csr_array((self.matrix.data[stored], self.matrix.indices[stored], offsets - offsets[0]), shape=shape)
+        )
+
     def with_column(self, value: float) -> "Points":
         """The rows with one more column, of constants."""
         column = np.full((self.n_rows, 1), value, dtype=self.matrix.dtype)
@@ -83,13 +98,14 @@ class Points:
         return norms
 
     def _fill_squared_norms(self, norms: np.ndarray) -> None:
-        for part in self._blocks():
-            if sp.issparse(self.matrix):
-                offsets = self.matrix.indptr[part.start : part.stop + 1]
-                values = self.matrix.data[offsets[0] : offsets[-1]]
-                norms[part] = _sums_of_squares(values, offsets - offsets[0])
-            else:
+        if not sp.issparse(self.matrix):
+            for part in self._blocks():
                 norms[part] = squared_norms(self._wide(part))
+            return
+        for part in row_blocks(self.n_rows, self.entries_per_row * BLOCK_ENTRIES / SQUARED_ENTRIES):
+            offsets = self.matrix.indptr[part.start : part.stop + 1]
+            values = self.matrix.data[offsets[0] : offsets[-1]]
+            norms[part] = _sums_of_squares(values, offsets - offsets[0])
 
     @cached_property
     def largest_norm(self) -> float:
@@ -256,9 +272,11 @@ def row_lengths(rows: Matrix) -> np.ndarray:
 
 
 def _sums_of_squares(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    sums = np.zeros(offsets.size - 1)
-    filled = np.flatnonzero(np.diff(offsets))
-    if filled.size:
-        squares = np.square(values[: offsets[-1]], dtype=np.float64)
-        sums[filled] = np.add.reduceat(squares, offsets[filled])
+    squares = np.square(values[: offsets[-1]], dtype=np.float64)
+    is_filled = offsets[1:] > offsets[:-1]
+    if is_filled.all():
+        return np.add.reduceat(squares, offsets[:-1]) if is_filled.size else np.zeros(0)
+    sums = np.zeros(is_filled.size)
+    if is_filled.any():
+        sums[is_filled] = np.add.reduceat(squares, offsets[:-1][is_filled])
     return sums

@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
-from maxmargin.data.dataset import Dataset, LabelledPoints, TargetPoints
+from maxmargin.data.dataset import Dataset, LabelledPoints, TargetColumns, TargetPoints
 from maxmargin.data.points import Points
 from maxmargin.data.rows import Matrix, aligned
 
@@ -80,11 +80,13 @@ def validate_training_data(
     return LabelledPoints(_measurable(Points(_canonical(X))), classes, codes, weights)
 
 
-def validate_targets(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, reset: bool = True) -> TargetPoints:
-    """Check X, the real targets y and the weights of a regression's fit."""
+def validate_targets(
+    estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, reset: bool = True, several: bool = False
+) -> Any:
+    """Check X, the real targets y and the weights of a regression's fit; with ``several``, y may have columns."""
     if getattr(getattr(y, "dtype", None), "kind", None) == "c":
         raise ValueError("y must be real numbers for a regression. Complex data not supported.")
-    X, y = _rows_and_targets(estimator, X, y, reset)
+    X, y = _rows_and_targets(estimator, X, y, reset, **({"multi_output": True} if several else {}))
     y = as_numbers(y)
     assert_all_finite(y, input_name="y")
     if float(np.abs(y).max(initial=0.0)) > LARGEST_NORM:
@@ -94,10 +96,10 @@ def validate_targets(estimator: Any, X: Any, y: Any, *, sample_weight: Any = Non
         weights = _weights(X, y, np.empty(0), y, sample_weight, None)
         if weights is not None and not weights.any():
             raise ValueError("sample_weight is zero for every row: give at least one row a positive weight.")
-    return TargetPoints(_measurable(Points(_canonical(X))), y, weights)
+    return (TargetPoints if y.ndim == 1 else TargetColumns)(_measurable(Points(_canonical(X))), y, weights)
 
 
-def _rows_and_targets(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
+def _rows_and_targets(estimator: Any, X: Any, y: Any, reset: bool, **checks: Any) -> tuple[Any, Any]:
     """Check X and y by scikit-learn; ``reset`` sets the estimator's number and names of columns."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None.")
@@ -106,7 +108,7 @@ def _rows_and_targets(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Any,
         estimator.n_features_in_ = X.shape[1]
         return X, y
     _refuse_text_columns(X)
-    X, y = _naming("X", validate_data, estimator, X, y, reset=reset, **_checks(estimator))
+    X, y = _naming("X", validate_data, estimator, X, y, reset=reset, **_checks(estimator), **checks)
     return X, y
 
 
@@ -148,7 +150,7 @@ def as_numbers(y: Any) -> np.ndarray:
 
 
 def _no_number_of(y: Any) -> Any:
-    for value in np.asarray(y, dtype=object):
+    for value in np.ravel(np.asarray(y, dtype=object)):
         try:
             float(value)
         except (TypeError, ValueError):

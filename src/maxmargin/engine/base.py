@@ -6,6 +6,8 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from maxmargin.data import Points
+
 
 class HasPoints(Protocol):
     """What an engine needs of a problem: its rows."""
@@ -41,10 +43,11 @@ class Block(Generic[ProblemT]):
         ``vectors[name][k]`` belongs to the row ``index[k]``; ``block[name]`` is short for it.
     """
 
-    __slots__ = ("index", "problem", "vectors")
+    __slots__ = ("_points", "index", "problem", "vectors")
 
     def __init__(self, problem: ProblemT, index: np.ndarray, vectors: dict[str, np.ndarray]) -> None:
         self.problem, self.index, self.vectors = problem, index, vectors
+        self._points: Points | None = None
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.vectors[name]
@@ -53,6 +56,13 @@ class Block(Generic[ProblemT]):
     def rows(self) -> slice:
         """The rows, where they are neighbours."""
         return slice(int(self.index[0]), int(self.index[-1]) + 1) if self.index.size else slice(0, 0)
+
+    @property
+    def points(self) -> Points:
+        """The rows themselves, without a copy, where they are neighbours."""
+        if self._points is None:
+            self._points = self.problem.points.neighbours(self.rows)
+        return self._points
 
 
 class Answer:

@@ -1,6 +1,7 @@
 """The scikit-learn face of the package."""
 
 from maxmargin.estimators.bayesian_regression import BayesianRegression, PosteriorSample
+from maxmargin.estimators.calibration import calibrate
 from maxmargin.estimators.certification import certify
 from maxmargin.estimators.elastic_net import ElasticNet
 from maxmargin.estimators.kernel_perceptron import KernelPerceptron
@@ -29,6 +30,7 @@ __all__ = [
     "Perceptron",
     "PosteriorSample",
     "Ridge",
+    "calibrate",
     "certify",
     "svm_path",
 ]

@@ -23,6 +23,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import validate_parameter_constraints
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 import maxmargin
@@ -525,13 +526,22 @@ def certificates_of(certificate: Certificate | PerClass, n_tasks: int) -> list[C
     return [certificate]  # type: ignore[list-item]
 
 
+def _is_calibrated(model: Any) -> bool:
+    if hasattr(model, "calibration_"):
+        return True
+    raise AttributeError(f"{type(model).__name__} has no predict_proba until maxmargin.calibrate has fitted it.")
+
+
 class CertifiedClassifier(ClassifierMixin, CertifiedModel):
     """What all classifiers share: labels, and a certificate for each class."""
 
     classes_: np.ndarray
+    calibration_: Any
 
     # Whether class_weight="balanced" counts the rows of the classes, or adds up their weights.
     _balances_rows: ClassVar[bool] = False
+    # Whether a decision function is about a pair of classes, or about one class and the rest.
+    _scores_pairs: ClassVar[bool] = False
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Any:
         if lies_elsewhere(X):
@@ -585,6 +595,30 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
         scores = self.decision_function(X)
         chosen = (scores >= 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[chosen]
+
+    @available_if(_is_calibrated)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Compute the probabilities of the classes by the curves of :func:`maxmargin.calibrate`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+        """
+        return self.calibration_.probabilities(self._scores_by_task(X))
+
+    def _scores_by_task(self, X: Any) -> np.ndarray:
+        """The scores of every decision function, (n, k)."""
+        scores = self.decision_function(X)
+        return scores[:, None] if scores.ndim == 1 else scores
+
+    def _classes_of_tasks(self) -> list[tuple[int, int | None]]:
+        """The places of the class with positive scores, and of the other class where it is one, of every task."""
+        n_classes = len(self.classes_)
+        return [(1, 0)] if n_classes == 2 else [(k, None) for k in range(n_classes)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Compute the share of the rows, in their weights, that are classified correctly.
@@ -666,15 +700,23 @@ class LinearClassifier(CertifiedClassifier):
 class CertifiedRegressor(RegressorMixin, CertifiedModel):
     """What all regressions share: real targets."""
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Any:
+    # Whether y may have several columns, each of which is a regression of its own.
+    _takes_target_columns: ClassVar[bool] = False
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self._takes_target_columns
+        return tags
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Any:
         if lies_elsewhere(X):
-            return self._load(X, y, sample_weight)
-        return validate_targets(self, X, y, sample_weight=sample_weight)
+            return self._load(X, y, sample_weight, reset=reset)
+        return validate_targets(
+            self, X, y, sample_weight=sample_weight, reset=reset, several=self._takes_target_columns
+        )
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        if lies_elsewhere(X):
-            return self._load(X, y, sample_weight, reset=False)
-        return validate_targets(self, X, y, sample_weight=sample_weight, reset=False)
+        return self._validate(X, y, sample_weight, reset=False)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Compute the coefficient of determination.
@@ -714,12 +756,12 @@ class LinearRegressor(CertifiedRegressor):
 
         Returns
         -------
-        ndarray of shape (n,)
+        ndarray of shape (n,), or (n, n_targets) for several targets
         """
         check_is_fitted(self)
         if lies_elsewhere(X):
             return self._in_partitions("predict", X)
-        return validate_points(self, X).scores(self.coef_) + self.intercept_
+        return validate_points(self, X).scores(np.asarray(self.coef_).T) + self.intercept_
 
 
 def distributed_vectors(points: Any, handles: Sequence[Any]) -> Any:

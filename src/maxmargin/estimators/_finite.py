@@ -56,13 +56,13 @@ def is_finite(value: Any, *, may_be_infinite: bool = False) -> bool:
         return not math.isnan(value) if may_be_infinite else math.isfinite(value)
     if isinstance(value, (int, str)):
         return True
+    if isinstance(value, list) and value and isinstance(value[0], tuple):
+        # A history may be long.
+        return is_finite(np.fromiter(chain.from_iterable(value), dtype=np.float64), may_be_infinite=may_be_infinite)
     if isinstance(value, Mapping):
         value = list(value.values())
     elif is_dataclass(value):
         value = [getattr(value, field.name) for field in fields(value)]
-    if isinstance(value, list) and value and isinstance(value[0], tuple):
-        # A history may be long.
-        return is_finite(np.fromiter(chain.from_iterable(value), dtype=np.float64), may_be_infinite=may_be_infinite)
     if isinstance(value, (list, tuple)):
         return all(is_finite(entry, may_be_infinite=may_be_infinite) for entry in value)
     return True

@@ -9,11 +9,18 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
+from maxmargin.certificates.base import PerTarget
 from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.ridge_gap import measure_partitioned_ridge_gap
 from maxmargin.certificates.rounding import gamma
+from maxmargin.data import TargetColumns
 from maxmargin.data.partitions import PartitionedTask
-from maxmargin.estimators._base import LinearRegressor, distributed_vectors
+from maxmargin.estimators._base import (
+    LinearRegressor,
+    certificates_of,
+    distributed_vectors,
+    one_or_all,
+)
 from maxmargin.estimators._parameters import estimator
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
@@ -42,7 +49,7 @@ class LinearRegression(LinearRegressor):
 
     certificate_: DualityGap = field(init=False)
     coef_: np.ndarray = field(init=False)
-    intercept_: float = field(init=False)
+    intercept_: Any = field(init=False)
 
     # Where it is no parameter, nothing is random.
     random_state = 0
@@ -53,7 +60,7 @@ class LinearRegression(LinearRegressor):
     _parameter_constraints: ClassVar[dict] = {
         "fit_intercept": ["boolean"],
         "copy_X": ["boolean"],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "tol": [Interval(Real, 0.0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
         "verbose": ["verbose"],
@@ -71,6 +78,7 @@ class LinearRegression(LinearRegressor):
             Ridge and BayesianRegression also take a Dask array or data frame, with y and sample_weight in its
             partitions.
         y : array of numbers of shape (n,)
+            Ridge, Lasso and ElasticNet also take several targets, (n, n_targets): each is a regression of its own.
         sample_weight : array of shape (n,), optional
             Factors on the squared errors: a weight of 2 is the same as the row given twice.
 
@@ -80,26 +88,65 @@ class LinearRegression(LinearRegressor):
         """
         return self._fit(X, y, sample_weight)
 
-    def _set_attributes(self, tasks: Any, results: Sequence[Result[float]]) -> None:  # noqa: ARG002
-        result = results[0]
-        self.coef_, self.intercept_ = result.w, float(result.intercept)
-        self.n_iter_ = max(1, result.n_iter)
-        self.history_ = result.history
+    def _set_attributes(self, tasks: Any, results: Sequence[Result[float]]) -> None:
+        coef = np.array([result.w for result in results])
+        intercept = np.array([result.intercept for result in results])
+        one = len(results) == 1
+        self.coef_ = coef[0] if one else coef
+        self.intercept_ = intercept if isinstance(tasks, TargetColumns) else float(intercept[0])
+        # A warm start may have nothing to do.
+        least = 0 if getattr(self, "warm_start", False) else 1
+        n_iter = [max(least, result.n_iter) for result in results]
+        self.n_iter_ = n_iter[0] if one else np.array(n_iter)
+        self.history_ = one_or_all([result.history for result in results])
+
+    def _coefficients(self, k: int) -> tuple[np.ndarray, float]:
+        """Coefficients and intercept of target k."""
+        coef = np.atleast_2d(np.asarray(self.coef_, dtype=np.float64))[k]
+        return coef, float(np.ravel(self.intercept_)[k])
 
     def _certify(self, tasks: Any, problems: Sequence[Any]) -> Any:
-        problem = problems[0]
-        if isinstance(problem, PartitionedProblem):
-            proof, handle = measure_partitioned_ridge_gap(self._penalised(problem), self.coef_, self.intercept_)
+        if isinstance(problems[0], PartitionedProblem):
+            proof, handle = measure_partitioned_ridge_gap(self._penalised(problems[0]), self.coef_, self.intercept_)
             self._dual_point = distributed_vectors(tasks.points, [handle])[0]
             return proof
-        counted = (problem if isinstance(problem, SquaredErrors) else problem.errors).points.n_rows
-        self._dual_point = np.zeros(counted)
-        certificate = super()._certify(tasks, problems)
-        if counted < tasks.points.n_rows:
+        counted = slice(None) if tasks.weights is None else np.flatnonzero(tasks.weights)
+        self._dual_point = np.zeros((len(problems), tasks.points.n_rows))
+        proofs = []
+        for k, problem in enumerate(problems):
             # The problem leaves out the rows of weight zero.
-            point, self._dual_point = self._dual_point, np.zeros(tasks.points.n_rows)
-            self._dual_point[np.flatnonzero(tasks.weights)] = point
-        return certificate
+            point = np.zeros(self._dual_point[k, counted].size)
+            proofs.append(self._certify_target(k, problem, point))
+            self._dual_point[k, counted] = point
+        if len(problems) == 1:
+            self._dual_point = self._dual_point[0]
+            return proofs[0]
+        return PerTarget(dict(enumerate(proofs)))
+
+    def _certify_task(self, k: int, problem: Any) -> DualityGap:
+        return self._certify_target(k, problem, np.zeros(self._errors_of(problem).points.n_rows))
+
+    def _certify_target(self, k: int, problem: Any, dual_point: np.ndarray) -> DualityGap:
+        """The certificate of target k; ``dual_point`` is filled with its dual point."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _errors_of(problem: Any) -> SquaredErrors:
+        return problem if isinstance(problem, SquaredErrors) else problem.errors
+
+    def _problems(self, tasks: Any) -> Sequence[Any]:
+        problems: list[Any] = []
+        for k, data in enumerate(tasks.tasks()):
+            if k == 0:
+                problems.append(self._problem(data))
+                continue
+            targets = data.targets if data.weights is None else data.targets[np.flatnonzero(data.weights)]
+            problems.append(self._problem_of_errors(self._errors_of(problems[0]).with_targets(targets), k))
+        return problems
+
+    def _problem_of_errors(self, errors: Any, k: int) -> Any:
+        """The problem of target k, given its squared errors."""
+        raise NotImplementedError
 
     def _penalised(self, problem: PartitionedProblem) -> PartitionedProblem:
         """The problem that a gap is measured for, where the rows are in partitions."""
@@ -113,23 +160,27 @@ class LinearRegression(LinearRegressor):
         return SquaredErrors.of(data, self.fit_intercept)
 
     def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
-        self.objective_ = self.certificate_.primal
+        proofs: list[Any] = certificates_of(self.certificate_, tasks.n_tasks)
+        self.objective_ = one_or_all([proof.primal for proof in proofs])
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
-        w, b, _ = (np.zeros(labelled.points.n_columns), 0.0, None) if results[0] is None else results[0]
-        return {"coef_": w, "intercept_": float(b)}
+        so_far = self._without_fit()
+        found = [(np.zeros(labelled.points.n_columns), 0.0, None) if one is None else one for one in results]
+        so_far._set_attributes(labelled, [Result(w, float(b), np.empty(0)) for w, b, _ in found])
+        return {name: getattr(so_far, name) for name in ("coef_", "intercept_")}
 
-    def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
+    def _goal(self, k: int, problem: Any | None = None) -> Goal:
         """The relative gap means nothing where the objective is a rounding error: then the problem is solved."""
         if problem is None or isinstance(problem, PartitionedProblem):
             return Goal(self.tol, lambda proof: proof.dual <= 0.0 and proof.gap <= NEGLIGIBLE_GAP)
-        return Goal(self.tol, lambda proof: self._is_rounding_error(problem, proof.primal))
+        return Goal(self.tol, lambda proof: self._is_rounding_error(k, problem, proof.primal))
 
-    def _is_rounding_error(self, problem: SquaredErrors | RidgeProblem | LassoProblem, objective: float) -> bool:
+    def _is_rounding_error(
+        self, k: int, problem: SquaredErrors | RidgeProblem | LassoProblem, objective: float
+    ) -> bool:
         """Whether the objective, and the square of every single residual, is a rounding error."""
-        errors = problem if isinstance(problem, SquaredErrors) else problem.errors
-        intercept = errors.centring.intercept_here(self.coef_, self.intercept_)
-        squares = np.square(errors.centred.residuals(self.coef_, intercept))
+        errors, (w, b) = self._errors_of(problem), self._coefficients(k)
+        squares = np.square(errors.centred.residuals(w, errors.centring.intercept_here(w, b)))
         around, whole = np.square(errors.targets - errors.target_mean), np.square(errors.targets)
         share = max(ROUNDING_OF_TARGETS, 8.0 * gamma(errors.points.longest_row + 16) ** 2)
         return all(

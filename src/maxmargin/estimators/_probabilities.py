@@ -1,10 +1,13 @@
-"""Probabilities from the scores of a kernel classifier: Platt's sigmoids on folds, coupled over pairs of classes."""
+"""Probabilities from the scores of a classifier: curves, fitted on folds, and their combination over the classes."""
 
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.utils.metaestimators import _safe_split
 
 from maxmargin.data import Points
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
@@ -15,8 +18,90 @@ from maxmargin.solvers.regression import logistic_newton
 N_FOLDS = 5
 # Probabilities of a pair are kept this far from zero and one, as LIBSVM's.
 LEAST_PROBABILITY = 1e-7
-# Steps of the coupling of pairs, and the precision at which it ends.
-MAX_COUPLING_STEPS, COUPLING_PRECISION = 200, 1e-9
+
+
+@dataclass(frozen=True)
+class Sigmoid:
+    """P(positive | f) = 1/(1 + exp(A f + B))."""
+
+    A: float
+    B: float
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Probabilities of scores."""
+        return sigmoid(-(self.A * scores + self.B))
+
+
+@dataclass(frozen=True)
+class Isotonic:
+    """P(positive | f) as a non-decreasing function: linear between given points, constant beyond them.
+
+    Attributes
+    ----------
+    scores, probabilities : ndarray of shape (m,)
+        The points; scores ascend.
+    """
+
+    scores: np.ndarray
+    probabilities: np.ndarray
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Probabilities of scores."""
+        return np.interp(scores, self.scores, self.probabilities)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Probabilities of the classes from the scores of a classifier.
+
+    Attributes
+    ----------
+    curves : tuple of Sigmoid, or of Isotonic
+        One for each decision function.
+    by_pairs : bool
+        Whether a decision function is about a pair of classes, as those of SVC are, or about one class and the rest.
+    """
+
+    curves: tuple[Any, ...]
+    by_pairs: bool
+
+    @property
+    def method(self) -> str:
+        """``"sigmoid"`` or ``"isotonic"``."""
+        return "sigmoid" if isinstance(self.curves[0], Sigmoid) else "isotonic"
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        k = len(self.curves)
+        if k == 1:
+            return 2
+        return round((1.0 + (1.0 + 8.0 * k) ** 0.5) / 2.0) if self.by_pairs else k
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Compute the probabilities of the classes.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, k)
+            Of every decision function.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+            Of more than two classes, those of one class and the rest are scaled to sum to one, and those of pairs are
+            coupled.
+        """
+        of_each = np.column_stack([curve(scores[:, k]) for k, curve in enumerate(self.curves)])
+        if self.by_pairs:
+            of_each = np.clip(of_each, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
+        if len(self.curves) == 1:
+            return np.column_stack([1.0 - of_each[:, 0], of_each[:, 0]])
+        if self.by_pairs:
+            return couple(of_each, self.n_classes)
+        totals = of_each.sum(axis=1, keepdims=True)
+        # Where no class is possible at all, nothing is known.
+        return np.where(totals > 0.0, of_each / np.where(totals > 0.0, totals, 1.0), 1.0 / self.n_classes)
 
 
 def fit_sigmoid(scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
@@ -35,54 +120,69 @@ def fit_sigmoid(scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -
 
 
 def scores_on_folds(
-    fit: Callable[[np.ndarray], Any], labels: np.ndarray, rows_of: Callable[[np.ndarray], Any], seed: int
+    model: Any, X: Any, labels: np.ndarray, sample_weight: np.ndarray | None, seed: int, n_folds: int = N_FOLDS
 ) -> np.ndarray:
-    """The pairs' scores of every row by the model of the folds without it.
+    """The scores of every row, one column a decision function, by a model that is fitted to the other folds.
 
-    ``fit(rows)`` fits a model to some rows, and ``rows_of(rows)`` are rows to be scored.
+    Parameters
+    ----------
+    model : an estimator, of which copies are fitted
+    X : array, sparse matrix or data frame of shape (n, d), or the Gram matrix
+    labels : ndarray of shape (n,)
+    sample_weight : ndarray of shape (n,) or None
+    seed : int
+        Of the folds, which have equal shares of all classes.
+    n_folds : int
+        Fewer where a class has fewer rows.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
     """
     classes, codes = np.unique(labels, return_inverse=True)
-    n_folds = min(N_FOLDS, int(np.bincount(codes).min()))
+    n_folds = min(n_folds, int(np.bincount(codes).min()))
     if n_folds < 2:
-        raise ValueError("probability=True needs at least two rows of every class, for its folds.")
+        raise ValueError("Probabilities need at least two rows of every class, for the folds that they are fitted to.")
     order, fold = np.random.default_rng(seed).permutation(labels.size), np.empty(labels.size, dtype=np.intp)
     for k in range(classes.size):
         rows = order[codes[order] == k]
         fold[rows] = np.arange(rows.size) % n_folds
-    scores = np.empty((labels.size, classes.size * (classes.size - 1) // 2))
+    scores: np.ndarray | None = None
     for part in range(n_folds):
-        held_out = np.flatnonzero(fold == part)
-        model = fit(np.flatnonzero(fold != part))
-        scores[held_out] = model._pair_scores(rows_of(held_out))
+        held_out, others = np.flatnonzero(fold == part), np.flatnonzero(fold != part)
+        fitted = clone(model)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight[others]}
+        fitted.fit(_safe_split(model, X, None, others)[0], labels[others], **weights)
+        found = fitted._scores_by_task(_safe_split(model, X, None, held_out, others)[0])
+        scores = np.empty((labels.size, found.shape[1])) if scores is None else scores
+        scores[held_out] = found
+    assert scores is not None
     return scores
 
 
-def pair_probabilities(scores: np.ndarray, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """The probability of the first class of every pair."""
-    return np.clip(sigmoid(-(A * scores + B)), LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
+def by_task(
+    scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, tasks: Sequence[tuple[int, int | None]]
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield scores, which of them are of the positive class, and weights of the rows of every decision function.
+
+    ``tasks`` are the codes of the positive class, and of the other one where not all others are negative.
+    """
+    for k, (positive, negative) in enumerate(tasks):
+        rows = np.flatnonzero((codes == positive) | (codes == negative) | (negative is None))
+        yield scores[rows, k], codes[rows] == positive, weights[rows]
 
 
 def couple(pairs: np.ndarray, n_classes: int) -> np.ndarray:
     """Probabilities of all classes from those of the pairs.
 
-    The minimiser of sum over pairs (r_ji p_i - r_ij p_j)², by the fixed-point iteration of Wu, Lin, Weng, "Probability
-    estimates for multi-class classification by pairwise coupling", 2004, second approach, for all rows at once.
+    The minimiser of sum over pairs (r_ji p_i - r_ij p_j)² = p'Qp on the simplex; Wu, Lin, Weng, "Probability estimates
+    for multi-class classification by pairwise coupling", 2004, second approach. Their theorem 2 shows that it is the
+    solution of Qp = b e, e'p = 1, whose entries are positive: a multiple of (Q + ee')⁻¹ e.
     """
     r = np.zeros((len(pairs), n_classes, n_classes))
     for k, (i, j) in enumerate(combinations(range(n_classes), 2)):
         r[:, i, j], r[:, j, i] = pairs[:, k], 1.0 - pairs[:, k]
     Q = -np.swapaxes(r, 1, 2) * r
     Q[:, np.arange(n_classes), np.arange(n_classes)] = np.square(r).sum(axis=1)
-    p = np.full((len(pairs), n_classes), 1.0 / n_classes)
-    for _ in range(MAX_COUPLING_STEPS):
-        Qp = np.einsum("nij,nj->ni", Q, p)
-        pQp = np.einsum("ni,ni->n", p, Qp)
-        if float(np.abs(Qp - pQp[:, None]).max(initial=0.0)) < COUPLING_PRECISION:
-            break
-        for t in range(n_classes):
-            change = (pQp - Qp[:, t]) / Q[:, t, t]
-            p[:, t] += change
-            pQp = (pQp + change * (change * Q[:, t, t] + 2.0 * Qp[:, t])) / np.square(1.0 + change)
-            Qp = (Qp + change[:, None] * Q[:, t]) / (1.0 + change)[:, None]
-            p /= (1.0 + change)[:, None]
+    p = np.maximum(np.linalg.solve(Q + 1.0, np.ones((len(pairs), n_classes, 1)))[:, :, 0], 0.0)
     return p / p.sum(axis=1, keepdims=True)

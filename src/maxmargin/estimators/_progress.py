@@ -62,6 +62,9 @@ class FitProgress:
                 context.call_on_fit_task_end(estimator=self._estimator, **self._data())
         if self._root is not None:
             self._root.call_on_fit_task_end(estimator=self._estimator, **self._data())
+        # They refer to this object: the rows would stay in memory until garbage is collected.
+        self._reporters.clear()
+        self._results.clear()
 
     def of_task(self, task: int) -> Callable[[StepReport], bool] | None:
         """Return the callback of a task, called after every iteration."""

@@ -284,8 +284,8 @@ class BayesianRegression(LinearRegression):
     def _penalised(self, problem: PartitionedProblem) -> PartitionedProblem:
         return replace(problem, problem=RidgeProblem(problem.problem, 0.0))
 
-    def _certify_task(self, k: int, problem: SquaredErrors) -> RidgeGap:  # noqa: ARG002
-        return measure_ridge_gap(RidgeProblem(problem, 0.0), self.coef_, self.intercept_, dual_point=self._dual_point)
+    def _certify_target(self, k: int, problem: SquaredErrors, dual_point: np.ndarray) -> RidgeGap:
+        return measure_ridge_gap(RidgeProblem(problem, 0.0), *self._coefficients(k), dual_point=dual_point)
 
     def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
         super()._finish(tasks, problems, results)

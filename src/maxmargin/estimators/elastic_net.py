@@ -26,7 +26,7 @@ class ElasticNet(Lasso):
     alpha : float, default=1.0
         The penalty for every row, as scikit-learn means it.
     l1_ratio : float, default=0.5
-        The share of the 1-norm, above 0 and at most 1, which is the lasso; for 0 take :class:`Ridge`.
+        The share of the 1-norm: 1 is the lasso, 0 ridge regression with the penalty n alpha.
     positive, selection, random_state, precompute, copy_X, fit_intercept, tol, max_iter, max_time, warm_start, verbose
         As for :class:`Lasso`.
 
@@ -68,15 +68,12 @@ class ElasticNet(Lasso):
 
     _parameter_constraints: ClassVar[dict] = {
         **Lasso._parameter_constraints,
-        "alpha": [Interval(Real, 0.0, None, closed="neither")],
-        "l1_ratio": [Interval(Real, 0.0, 1.0, closed="right")],
+        "alpha": [Interval(Real, 0.0, None, closed="left")],
+        "l1_ratio": [Interval(Real, 0.0, 1.0, closed="both")],
     }
     for _name in ("lam", "sigma2", "rate"):
         del _parameter_constraints[_name]
     del _name
-
-    def _check_parameters(self) -> None:
-        self._penalty()
 
     def _penalty(self) -> float:
         return self._in_range(self.alpha * self.l1_ratio * getattr(self, "_total_weight", 1.0))

@@ -2,20 +2,26 @@
 
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from maxmargin.certificates.lasso_gap import LassoGap, measure_lasso_gap
-from maxmargin.data import TargetPoints
-from maxmargin.estimators._base import Solve
+from maxmargin.certificates.duality_gap import DualityGap
+from maxmargin.certificates.lasso_gap import measure_lasso_gap
+from maxmargin.certificates.ridge_gap import measure_ridge_gap
+from maxmargin.data import Points
+from maxmargin.estimators._base import Solve, certificates_of, warn_user
 from maxmargin.estimators._linear_regression import LinearRegression, penalty_given
 from maxmargin.estimators._parameters import estimator
-from maxmargin.problems.squared_errors import LassoProblem, SquaredErrors
+from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 from maxmargin.solvers.core import Result
-from maxmargin.solvers.regression import lasso
+from maxmargin.solvers.regression import lasso, ridge
 from maxmargin.solvers.regression.lasso import LassoOptions
+
+# Relative differences of a given Gram matrix from that of the data, in single and in double precision.
+GRAM_AGREEMENT = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-7}
 
 
 @estimator
@@ -32,22 +38,23 @@ class Lasso(LinearRegression):
     ----------
     alpha : float, optional
         The penalty as scikit-learn means it: lambda is alpha times the number of rows, or the sum of their weights. One
-        if nothing is given.
+        if nothing is given. Zero is least squares, with the certificate of :class:`Ridge` without a penalty.
     lam : float, optional
         The penalty lambda on the 1-norm of w, as in the lecture.
     sigma2, rate : float, optional
         The variance of the errors and the rate of the prior, in place of ``lam``. Two of ``alpha``, ``lam`` and these
         are refused.
     positive : bool, default=False
-        Whether no coefficient may be negative.
+        Whether no coefficient may be negative. Needs a positive penalty.
     selection : {"cyclic", "random"}, default="cyclic"
         The order of the coefficients in coordinate descent: in turn, or shuffled for every working set.
     random_state : int, RandomState or None, default=None
         The seed of the random order.
-    precompute : bool, default=False
-        Accepted as scikit-learn's: a Gram matrix is computed where it saves time.
+    precompute : bool or array of shape (d, d), default=False
+        Accepted; the answer does not depend on it: a Gram matrix is computed where it saves time. One that is given is
+        refused where it is not that of X.
     copy_X : bool, default=True
-        Accepted as scikit-learn's: X is never changed.
+        Accepted; the answer does not depend on it: X is never changed.
     fit_intercept : bool, default=True
     tol : float, default=1e-4
         The relative duality gap at which to stop.
@@ -63,16 +70,16 @@ class Lasso(LinearRegression):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (d,)
-    intercept_ : float
-    objective_ : float
+    coef_ : ndarray of shape (d,), or (n_targets, d) for several targets
+    intercept_ : float, or ndarray of shape (n_targets,) where y has columns
+    objective_ : float, or a list with one entry a target
         The value of the model, rounded up.
-    history_ : list of (seconds, primal, dual)
+    history_ : list of (seconds, primal, dual), or a list of them
         At the penalty that was asked for, without those of the continuation.
-    n_iter_ : int
-        Rounds, at all penalties together.
+    n_iter_ : int, or an array with one entry a target
+        Rounds, at all penalties together; none where a warm start is good enough.
     status_ : Status
-    certificate_ : LassoGap
+    certificate_ : LassoGap, or PerTarget of them
         It also says how many columns are proven to have a coefficient of zero in every solution.
 
     See Also
@@ -106,58 +113,111 @@ class Lasso(LinearRegression):
     positive: bool = False
     selection: str = "cyclic"
     random_state: Any = None
-    precompute: bool = False
+    precompute: Any = False
     tol: float = 1e-4
     warm_start: bool = False
+
+    _takes_target_columns: ClassVar[bool] = True
 
     # The number of rows, with their weights: scikit-learn's alpha is a penalty for each of them.
     _private_attributes: ClassVar[tuple[str, ...]] = (*LinearRegression._private_attributes, "_total_weight")
 
     _parameter_constraints: ClassVar[dict] = {
         **LinearRegression._parameter_constraints,
-        "alpha": [Interval(Real, 0.0, None, closed="neither"), None],
-        "lam": [Interval(Real, 0.0, None, closed="neither"), None],
+        "alpha": [Interval(Real, 0.0, None, closed="left"), None],
+        "lam": [Interval(Real, 0.0, None, closed="left"), None],
         "sigma2": [Interval(Real, 0.0, None, closed="neither"), None],
         "rate": [Interval(Real, 0.0, None, closed="neither"), None],
         "positive": ["boolean"],
         "selection": [StrOptions({"cyclic", "random"})],
         "random_state": ["random_state"],
-        "precompute": ["boolean"],
+        "precompute": ["boolean", "array-like"],
         "warm_start": ["boolean"],
     }
 
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> Self:  # noqa: ARG002
+        """Solve to a relative duality gap of ``tol``, and certify it.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of numbers of shape (n,), or (n, n_targets), where every target is a regression of its own
+        sample_weight : array of shape (n,), optional
+            Factors on the squared errors: a weight of 2 is the same as the row given twice.
+        check_input : bool, default=True
+            Accepted; the answer does not depend on it: the data are always checked.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
     @property
     def sparse_coef_(self) -> Any:
-        """The coefficients as a sparse row, of shape (1, d)."""
+        """The coefficients as a sparse row, of shape (1, d), or one row a target."""
         import scipy.sparse as sp
 
-        return sp.csr_array(self.coef_[None])
+        return sp.csr_array(np.atleast_2d(self.coef_))
 
     @property
-    def dual_gap_(self) -> float:
-        """The duality gap for each row, as scikit-learn states it."""
-        return self.certificate_.gap / self._total_weight
+    def dual_gap_(self) -> Any:
+        """The duality gap for each row, as scikit-learn states it; an array for several targets."""
+        proofs: list[Any] = certificates_of(self.certificate_, np.atleast_2d(self.coef_).shape[0])
+        gaps = np.array([proof.gap for proof in proofs]) / self._total_weight
+        return gaps if gaps.size > 1 else float(gaps[0])
 
     def _check_parameters(self) -> None:
-        if self._penalty() == 0.0:
-            raise ValueError("alpha, or lam, must be positive: Ridge(alpha=0) is least squares.")
+        if self._penalty() == 0.0 and self._squared_penalty() == 0.0 and self.positive:
+            raise ValueError("positive=True needs alpha > 0, or lam > 0: set a small one, for example alpha=1e-6.")
 
     def _penalty(self) -> float:
         total = getattr(self, "_total_weight", 1.0)
         return penalty_given(self, "sigma2", "rate", lambda sigma2, rate: sigma2 * rate, total)
 
-    def _prepare(self, data: TargetPoints) -> None:
-        super()._prepare(data)
-        self._total_weight = float(data.points.n_rows if data.weights is None else data.weights.sum())
-        self._penalty()
-
-    def _problem(self, data: TargetPoints) -> LassoProblem:
-        errors = SquaredErrors.of(data, self.fit_intercept)
-        return LassoProblem(errors, self._penalty(), self._squared_penalty(), self.positive)
-
     def _squared_penalty(self) -> float:
         """The penalty on half the squared norm."""
         return 0.0
+
+    def _prepare(self, data: Any) -> None:
+        super()._prepare(data)
+        self._total_weight = float(data.points.n_rows if data.weights is None else data.weights.sum())
+        self._penalty()
+        if not isinstance(self.precompute, (bool, np.bool_)):
+            self._check_gram(data.points, data.weights)
+
+    def _check_gram(self, points: Points, weights: np.ndarray | None) -> None:
+        """Refuse a Gram matrix that is not that of X, by one of its entries."""
+        gram, d = np.asarray(self.precompute), points.n_columns
+        if gram.shape != (d, d):
+            raise ValueError(f"precompute has shape {gram.shape}; the Gram matrix of X has shape {(d, d)}.")
+        first = d // 2
+        columns = np.asarray(points.matrix[:, [first, min(first + 1, d - 1)]]).astype(np.float64)
+        # scikit-learn scales the weights to a mean of one.
+        shares = np.ones(points.n_rows) if weights is None else weights * (points.n_rows / weights.sum())
+        means = shares @ columns / points.n_rows
+        if self.fit_intercept and not np.allclose(means, 0.0, atol=1e-6 * np.abs(columns).max(initial=0.0)):
+            warn_user(
+                "Gram matrix was provided but X was centered to fit intercept: recomputing Gram matrix.", UserWarning
+            )
+            return
+        found, given = float(shares @ columns.prod(axis=1)), float(gram[first, min(first + 1, d - 1)])
+        size = float(np.sqrt((shares @ np.square(columns)).prod()))
+        if not abs(found - given) <= GRAM_AGREEMENT.get(points.matrix.dtype, 1e-7) * size:
+            raise ValueError(
+                "Gram matrix passed in via 'precompute' parameter did not pass validation when a single element was "
+                f"checked: it is {given!r}, and that of X is {found!r}. Leave precompute out."
+            )
+
+    def _problem(self, data: Any) -> Any:
+        return self._problem_of_errors(SquaredErrors.of(data, self.fit_intercept), 0)
+
+    def _problem_of_errors(self, errors: SquaredErrors, k: int) -> LassoProblem | RidgeProblem:  # noqa: ARG002
+        penalty, squared = self._penalty(), self._squared_penalty()
+        if penalty == 0.0 and squared == 0.0:
+            return RidgeProblem(errors, 0.0)
+        return LassoProblem(errors, penalty, squared, self.positive)
 
     def _options(self, tasks: Any) -> LassoOptions:
         options = super()._options(tasks)
@@ -166,13 +226,18 @@ class Lasso(LinearRegression):
 
     def _starts(self, tasks: Any) -> Sequence[Result[float] | None]:
         if not (self.warm_start and hasattr(self, "coef_")):
-            return [None]
-        if self.coef_.shape != (tasks.points.n_columns,):
-            raise ValueError("warm_start=True needs as many columns as the last fit; X has others.")
-        return [Result(self.coef_, self.intercept_, np.empty(0))]
+            return [None] * tasks.n_tasks
+        coef = np.atleast_2d(np.asarray(self.coef_, dtype=np.float64))
+        if coef.shape != (tasks.n_tasks, tasks.points.n_columns):
+            raise ValueError("warm_start=True needs as many columns and targets as the last fit; X or y has others.")
+        intercepts = np.broadcast_to(self.intercept_, tasks.n_tasks)
+        return [Result(w, float(b), np.empty(0)) for w, b in zip(coef, intercepts, strict=True)]
 
-    def _solver(self, problem: LassoProblem) -> Solve:  # noqa: ARG002
-        return lasso.solve
+    def _solver(self, problem: LassoProblem | RidgeProblem) -> Solve:
+        if isinstance(problem, RidgeProblem):
+            return ridge.solve
+        return lasso.solve if problem.lam > 0.0 or problem.positive else ridge.solve_elastic_net
 
-    def _certify_task(self, k: int, problem: LassoProblem) -> LassoGap:  # noqa: ARG002
-        return measure_lasso_gap(problem, self.coef_, self.intercept_, dual_point=self._dual_point)
+    def _certify_target(self, k: int, problem: Any, dual_point: np.ndarray) -> DualityGap:
+        measure: Any = measure_lasso_gap if isinstance(problem, LassoProblem) else measure_ridge_gap
+        return measure(problem, *self._coefficients(k), dual_point=dual_point)

@@ -28,6 +28,7 @@ from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._perceptrons import (
     STALLED_ADVICE,
     OnlineClassifier,
+    fit_blocks,
     set_linear_model,
     start_array,
     update_rule,
@@ -284,6 +285,38 @@ class Perceptron(LinearClassifier, OnlineClassifier):
             raise ValueError("class_weight='balanced' needs all rows at once: give partial_fit a dict instead.")
         return self._partial_fit(X, y, classes, sample_weight)
 
+    @available_if(_learns_online)
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_blocks(self, blocks: Any, passes: int = 1) -> "Perceptron":
+        """Learn from blocks of rows, in their order and in a few passes: the online protocol, in the memory of a block.
+
+        Each row is predicted before its label is used. The fit ends after a pass without a mistake, or after the last
+        pass; two more passes give the mistake bound. Rows are never shuffled, and no vector over all rows is kept:
+        there is no ``dual_coef_``, and no proof that the classes are not separable.
+
+        Parameters
+        ----------
+        blocks : Store, FileBlocks, or iterable of pairs (X, y) that can be read several times
+            See :func:`maxmargin.files.open_store` and :func:`maxmargin.files.read_blocks`.
+        passes : int, default=1
+            The largest number of passes.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from maxmargin import Perceptron
+        >>> X, y = load_iris(return_X_y=True)
+        >>> blocks = [(X[k : k + 50], y[k : k + 50] == 0) for k in range(0, 150, 50)]
+        >>> model = Perceptron().fit_blocks(blocks, passes=10)
+        >>> model.mistakes_per_pass_.tolist(), model.n_updates_ <= model.certificate_.bound
+        ([2, 2, 1, 0], True)
+        """
+        return fit_blocks(self, blocks, passes)
+
     def _check_parameters(self) -> None:
         if self.penalty is not None:
             raise ValueError(
@@ -403,7 +436,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
         start = self.coef_init_[k], self.intercept_init_[k]
         witness = self.hull_weights_[k] if whole_run and self.hull_weights_ is not None else None
         geometry = linear_geometry(problem, self.coef_[k], self.intercept_[k], alpha, start, witness)
-        passes = len(as_list(self.mistakes_per_pass_, len(self.coef_))[k]) if whole_run else 1
+        passes = len(as_list(self.mistakes_per_pass_, len(self.coef_))[k])
         held_out = self._n_held_out if whole_run else 0
         rule = update_rule(problem, max(1, passes), batch=self.rule == "batch", held_out=held_out)
         return bound_mistakes(geometry, rule, int(np.atleast_1d(self.n_updates_)[k]))

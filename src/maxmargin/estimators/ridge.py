@@ -1,21 +1,26 @@
 """Ridge regression as a scikit-learn regressor."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
+from maxmargin.certificates.duality_gap import DualityGap
+from maxmargin.certificates.lasso_gap import measure_lasso_gap
+from maxmargin.certificates.ridge_gap import measure_ridge_gap
 from maxmargin.data import TargetPoints
 from maxmargin.data.partitions import PartitionedTask
-from maxmargin.estimators._base import Attempt, Solve
+from maxmargin.estimators._base import Attempt, Solve, kind_of_rows
 from maxmargin.estimators._linear_regression import LinearRegression, penalty_given
 from maxmargin.estimators._parameters import estimator
 from maxmargin.problems.partitioned import PartitionedProblem
-from maxmargin.problems.squared_errors import RidgeProblem
-from maxmargin.solvers.core import Status
-from maxmargin.solvers.regression import partitioned, ridge
+from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
+from maxmargin.solvers.core import Options, Status
+from maxmargin.solvers.regression import lasso, partitioned, ridge
+from maxmargin.solvers.regression.lasso import LassoOptions
 
 
 @estimator
@@ -30,20 +35,21 @@ class Ridge(LinearRegression):
 
     Parameters
     ----------
-    alpha : float, optional
-        The penalty lambda on the squared norm of w, as scikit-learn calls it; one if nothing is given. Zero is least
-        squares; of several w that are equally good, the shortest one.
+    alpha : float or array of shape (n_targets,), optional
+        The penalty lambda on the squared norm of w, as scikit-learn calls it, or one for each target; one if nothing is
+        given. Zero is least squares; of several w that are equally good, the shortest one.
     lam : float, optional
         The same by the lecture's name.
     sigma2, tau2 : float, optional
         The two variances, in place of ``alpha``. Two of ``alpha``, ``lam`` and these are refused.
     fit_intercept : bool, default=True
     copy_X : bool, default=True
-        Accepted as scikit-learn's: X is never changed.
+        Accepted; the answer does not depend on it: X is never changed.
     solver : {"auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}, default="auto"
-        scikit-learn's names are taken as "auto": the problem, its solution and the certificate are the same.
+        scikit-learn's names are taken as "auto": the problem, its solution and the certificate are the same. As there,
+        "lbfgs" is the name of a solver with ``positive=True`` alone, which takes no other name but "auto".
     positive : bool, default=False
-        True is refused: ``ElasticNet(positive=True)`` with a small ``l1_ratio`` has coefficients that are not negative.
+        Whether no coefficient may be negative; the intercept may. Needs a positive penalty.
     random_state : int, RandomState or None, default=None
         Accepted for the sake of scikit-learn's solvers; nothing is random here.
     tol : float, default=1e-6
@@ -57,16 +63,19 @@ class Ridge(LinearRegression):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (d,)
-    intercept_ : float
-    objective_ : float
+    coef_ : ndarray of shape (d,), or (n_targets, d) for several targets
+    intercept_ : float, or ndarray of shape (n_targets,) where y has columns
+    objective_ : float, or a list with one entry a target
         The value of the model, rounded up.
-    history_ : list of (seconds, primal, dual)
-    n_iter_ : int
+    history_ : list of (seconds, primal, dual), or a list of them
+    n_iter_ : int, or an array with one entry a target
+    solver_ : str
+        The solver's name as it was given.
     rounds_ : int
         After a fit on Dask collections: rounds of messages, loading and certificate included.
     status_ : Status
-    certificate_ : RidgeGap
+    certificate_ : RidgeGap, or PerTarget of them
+        With ``positive=True`` a LassoGap, of half the objective.
 
     References
     ----------
@@ -85,8 +94,9 @@ class Ridge(LinearRegression):
     """
 
     _takes_collections: ClassVar[bool] = True
+    _takes_target_columns: ClassVar[bool] = True
 
-    alpha: float | None = None
+    alpha: Any = None
     lam: float | None = None
     sigma2: float | None = None
     tau2: float | None = None
@@ -97,7 +107,7 @@ class Ridge(LinearRegression):
 
     _parameter_constraints: ClassVar[dict] = {
         **LinearRegression._parameter_constraints,
-        "alpha": [Interval(Real, 0.0, None, closed="left"), None],
+        "alpha": [Interval(Real, 0.0, None, closed="left"), np.ndarray, None],
         "lam": [Interval(Real, 0.0, None, closed="left"), None],
         "sigma2": [Interval(Real, 0.0, None, closed="neither"), None],
         "tau2": [Interval(Real, 0.0, None, closed="neither"), None],
@@ -106,28 +116,78 @@ class Ridge(LinearRegression):
         "random_state": ["random_state"],
     }
 
-    def _check_parameters(self) -> None:
-        self._penalty()
-        if self.positive:
-            raise ValueError(
-                "positive=True is not solved here: ElasticNet(positive=True), with a small l1_ratio, has coefficients "
-                "that are not negative."
-            )
+    @property
+    def solver_(self) -> str:
+        """The solver's name as it was given."""
+        solver: str = self._as_fitted().solver
+        return solver
 
-    def _penalty(self) -> float:
+    def _check_parameters(self) -> None:
+        penalty = np.asarray(self._penalty())
+        if penalty.ndim > 1 or not penalty.size:
+            raise ValueError(f"alpha must be a number, or an array of one a target; it has shape {penalty.shape}.")
+        if self.positive and self.solver not in ("auto", "lbfgs"):
+            raise ValueError(
+                f"solver={self.solver!r} does not support positive fitting: set solver='auto' or 'lbfgs', or "
+                "positive=False."
+            )
+        if self.solver == "lbfgs" and not self.positive:
+            raise ValueError(
+                "'lbfgs' solver can be used only when positive=True. Please use another solver, for example 'auto'."
+            )
+        if self.positive and not np.all(penalty > 0.0):
+            raise ValueError("positive=True needs alpha > 0: set a small one, for example alpha=1e-6.")
+
+    def _check_collections(self, X: Any) -> None:
+        super()._check_collections(X)
+        if self.positive or np.size(self._penalty()) > 1:
+            raise ValueError(f"positive=True, and one alpha a target, are not available for {kind_of_rows(X)}.")
+
+    def _penalty(self) -> Any:
         return penalty_given(self, "sigma2", "tau2", lambda sigma2, tau2: sigma2 / tau2)
 
-    def _problem(self, data: TargetPoints | PartitionedTask) -> RidgeProblem | PartitionedProblem:
-        problem = RidgeProblem(self._errors(data), self._penalty())
+    def _prepare(self, data: Any) -> None:
+        n_penalties, n_targets = np.size(self._penalty()), data.n_tasks
+        if n_penalties not in (1, n_targets):
+            raise ValueError(
+                f"Number of targets and number of penalties do not correspond: {n_penalties} != {n_targets}"
+            )
+
+    def _problem(self, data: TargetPoints | PartitionedTask) -> Any:
+        problem = self._problem_of_errors(self._errors(data), 0)
         return PartitionedProblem(problem, data) if isinstance(data, PartitionedTask) else problem
 
-    def _solver(self, problem: RidgeProblem | PartitionedProblem) -> Solve:
+    def _problem_of_errors(self, errors: SquaredErrors, k: int) -> RidgeProblem | LassoProblem:
+        penalties = np.ravel(self._penalty())
+        lam = float(penalties[k if penalties.size > 1 else 0])
+        return LassoProblem(errors, 0.0, lam, positive=True) if self.positive else RidgeProblem(errors, lam)
+
+    def _options(self, tasks: Any) -> Options:
+        options = super()._options(tasks)
+        if not self.positive:
+            return options
+        return LassoOptions(options.tol, options.max_iter, options.seed, options.n_threads)
+
+    def _solver(self, problem: Any) -> Solve:
+        if isinstance(problem, LassoProblem):
+            return lasso.solve
         return partitioned.solve_ridge if isinstance(problem, PartitionedProblem) else ridge.solve
 
+    @contextmanager
+    def _solving(self, problems: Sequence[Any], options: Any) -> Iterator[tuple[Solve, int | None]]:
+        if len(problems) > 1 and isinstance(problems[0], RidgeProblem):
+            yield ridge.SharedFactors().solve, 1
+            return
+        with super()._solving(problems, options) as found:
+            yield found
+
     def _finer_attempt(self, problems: Any, results: Sequence[Any], attempt: Attempt) -> Attempt | None:  # noqa: ARG002
-        """Refine a direct solution that the certificate does not confirm, once."""
-        refinable = results[0].status is Status.STALLED and getattr(results[0], "inverse", None) is not None
+        """Refine direct solutions that the certificate does not confirm, once."""
+        refinable = any(
+            result.status is Status.STALLED and getattr(result, "inverse", None) is not None for result in results
+        )
         return (results, attempt[1]) if refinable else None
 
-    def _certify_task(self, k: int, problem: RidgeProblem) -> RidgeGap:  # noqa: ARG002
-        return measure_ridge_gap(problem, self.coef_, self.intercept_, dual_point=self._dual_point)
+    def _certify_target(self, k: int, problem: Any, dual_point: np.ndarray) -> DualityGap:
+        measure: Any = measure_lasso_gap if isinstance(problem, LassoProblem) else measure_ridge_gap
+        return measure(problem, *self._coefficients(k), dual_point=dual_point)

@@ -30,7 +30,7 @@ from maxmargin.estimators._base import (
 )
 from maxmargin.estimators._kernel_svm import KernelSVM
 from maxmargin.estimators._parameters import estimator
-from maxmargin.estimators._probabilities import couple, fit_sigmoid, pair_probabilities, scores_on_folds
+from maxmargin.estimators._probabilities import Calibration, Sigmoid, by_task, fit_sigmoid, scores_on_folds
 from maxmargin.problems.kernel_svm import NO_MARGIN
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.reconciliation import Goal
@@ -46,9 +46,11 @@ SMALLEST_POSITIVE = 1e-300
 
 
 def _has_probabilities(model: Any) -> bool:
-    if model.probability is True:
+    if model.probability is True or hasattr(model, "calibration_"):
         return True
-    raise AttributeError("predict_proba is not available when probability=False: set probability=True.")
+    raise AttributeError(
+        "predict_proba is not available when probability=False: set probability=True, or call maxmargin.calibrate."
+    )
 
 
 @estimator
@@ -176,6 +178,7 @@ class SVC(KernelSVM, CertifiedClassifier):
     random_state: Any = None
 
     _balances_rows = True
+    _scores_pairs = True
 
     _advice_without_solution = (
         "For C=inf that is no margin to work with: use a soft one, for example SVC(C=1.0), or a kernel that tells the "
@@ -186,7 +189,6 @@ class SVC(KernelSVM, CertifiedClassifier):
         *KernelSVM._private_attributes,
         "_n_support",
         "_vote_order",
-        "_sigmoids",
     )
 
     _parameter_constraints: ClassVar[dict] = {
@@ -206,14 +208,19 @@ class SVC(KernelSVM, CertifiedClassifier):
     @property
     def probA_(self) -> np.ndarray:  # noqa: N802
         """The slopes of the sigmoids."""
-        check_is_fitted(self, "_sigmoids")
-        return self._sigmoids[0]
+        return self._sigmoids(0)
 
     @property
     def probB_(self) -> np.ndarray:  # noqa: N802
         """The offsets of the sigmoids."""
-        check_is_fitted(self, "_sigmoids")
-        return self._sigmoids[1]
+        return self._sigmoids(1)
+
+    def _sigmoids(self, parameter: int) -> np.ndarray:
+        """A or B of the sigmoids of all pairs."""
+        calibration = getattr(self, "calibration_", None)
+        if calibration is None or calibration.method != "sigmoid":
+            raise AttributeError("There are no sigmoids: fit with probability=True, or call maxmargin.calibrate.")
+        return np.array([(curve.A, curve.B)[parameter] for curve in calibration.curves])
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -228,13 +235,9 @@ class SVC(KernelSVM, CertifiedClassifier):
         ndarray of shape (n, n_classes)
         """
         check_is_fitted(self)
-        if not hasattr(self, "_sigmoids"):
+        if not hasattr(self, "calibration_"):
             raise NotFittedError("predict_proba needs a fit with probability=True; this model was fitted without.")
-        pairs = pair_probabilities(self._pair_scores(X), *self._sigmoids)
-        if len(self.classes_) == 2:
-            # Of only two classes, the second is the positive one.
-            return np.column_stack([1.0 - pairs[:, 0], pairs[:, 0]])
-        return couple(pairs, len(self.classes_))
+        return super().predict_proba(X)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -330,6 +333,13 @@ class SVC(KernelSVM, CertifiedClassifier):
     def _pair_scores(self, X: Any) -> np.ndarray:
         return self._expansion(validate_points(self._as_fitted(), X), self._pair_coefficients()) + self.intercept_
 
+    _scores_by_task = _pair_scores
+
+    def _classes_of_tasks(self) -> list[tuple[int, int | None]]:
+        n_classes = len(self.classes_)
+        # Of only two classes, the second is the positive one.
+        return [(1, 0)] if n_classes == 2 else list(combinations(range(n_classes), 2))
+
     def _class_scores(self, scores: np.ndarray) -> np.ndarray:
         return _ovr_decision_function(scores < 0.0, -scores, len(self.classes_))
 
@@ -400,30 +410,10 @@ class SVC(KernelSVM, CertifiedClassifier):
         )
         labels, matrix, weights = tasks.labels(), tasks.points.matrix, tasks.weights
         fold = clone(self).set_params(probability=False, class_weight=None)
-        gram = self._kernel is None
-
-        def rows_of(rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
-            chosen = matrix[rows]
-            return chosen if columns is None else np.ascontiguousarray(chosen[:, columns])
-
-        used: dict[str, np.ndarray] = {}
-
-        def fit(rows: np.ndarray) -> Any:
-            used["columns"] = rows
-            part = rows_of(rows, rows if gram else None)
-            return fold.fit(part, labels[rows], None if weights is None else weights[rows])
-
-        def to_score(rows: np.ndarray) -> Any:
-            return rows_of(rows, used["columns"] if gram else None)
-
-        scores = scores_on_folds(fit, labels, to_score, seed_of(self.random_state))
-        counts, codes = np.ones(labels.size) if weights is None else weights, tasks.labelled.codes
-        found = []
-        for k, (first, second) in enumerate(tasks.pairs):
-            rows = np.flatnonzero((codes == first) | (codes == second))
-            positive = codes[rows] == (second if tasks.n_tasks == 1 else first)
-            found.append(fit_sigmoid(scores[rows, k], positive, counts[rows]))
-        self._sigmoids = np.array(found).T.copy()
+        scores = scores_on_folds(fold, matrix, labels, weights, seed_of(self.random_state))
+        counts = np.ones(labels.size) if weights is None else weights
+        rows = by_task(scores, tasks.labelled.codes, counts, self._classes_of_tasks())
+        self.calibration_ = Calibration(tuple(Sigmoid(*fit_sigmoid(*part)) for part in rows), by_pairs=True)
 
     def _set_duals(self, pairs: ClassPairs, betas: Sequence[np.ndarray]) -> None:
         """Arrange the duals of all pairs by class, as scikit-learn does."""

@@ -3,6 +3,7 @@
 import glob
 import io
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,7 +15,7 @@ import numpy as np
 from maxmargin.data.memory import available_memory
 from maxmargin.files.columns import Column, TableOptions, Unseen, refuse_ambiguous, understand
 from maxmargin.files.compression import STANDARD_INPUT, kind_of, open_bytes
-from maxmargin.files.data_file import DataFile, are_whole, table_format
+from maxmargin.files.data_file import DataFile, are_whole, as_labels, table_format
 from maxmargin.files.preparation import Preparation
 from maxmargin.files.store import Store, is_store, open_store, read_manifest, store_blocks
 from maxmargin.files.svmlight import read_svmlight_blocks
@@ -26,6 +27,8 @@ ROWS_PER_BLOCK = 1 << 15
 BYTES_PER_BYTE, COMPRESSION = 3.0, 8.0
 # Numbers a row that solvers on arrays keep beside the data.
 NUMBERS_PER_ROW = 20
+# Labels that are classes; more of them are values.
+MOST_CLASSES = 10_000
 # Bytes of a text by which the length of its lines is estimated.
 BEGINNING = 1 << 18
 # The share of the memory that the columns of a table may take which are understood at a time, and bytes of a cell.
@@ -156,6 +159,11 @@ def _kind(path: Path) -> str:
     return "text" if table_format(path) is None else "table"
 
 
+def _counted(y: np.ndarray) -> dict[Any, int]:
+    labels, numbers = np.unique(y, return_counts=True)
+    return dict(zip(labels.tolist(), numbers.tolist(), strict=True))
+
+
 @dataclass(frozen=True)
 class FileBlocks:
     """Blocks of rows of files, with the same columns; see :func:`read_blocks`.
@@ -226,16 +234,33 @@ class FileBlocks:
             "options": repr(self.options),
         }
 
+    def label_counts(self) -> dict[Any, int]:
+        """The labels, and how many rows have each."""
+        counts: Counter[Any] = Counter()
+        if self.kind == "text":
+            _, whole, counts = self._text_shape
+            counts = Counter({int(label): number for label, number in counts.items()}) if whole else counts
+        else:
+            for block in self:
+                counts.update(_counted(as_labels(block.y)))
+                if len(counts) > MOST_CLASSES:
+                    break
+        if len(counts) > MOST_CLASSES:
+            raise ValueError(f"{self.paths[0]} has more than {MOST_CLASSES:,} labels: they are values, not classes.")
+        return dict(counts)
+
     # svmlight text
 
     @cached_property
-    def _text_shape(self) -> tuple[int, bool]:
-        """The number of columns, and whether all labels are whole numbers."""
-        n_columns, whole = 1, True
+    def _text_shape(self) -> tuple[int, bool, Counter[float]]:
+        """The number of columns, whether all labels are whole numbers, and the first distinct labels with counts."""
+        n_columns, whole, counts = 1, True, Counter[float]()
         for block in self._parsed(LARGEST_INDEX):
             n_columns = max(n_columns, int(block.X.indices.max(initial=-1)) + 1)
             whole = whole and are_whole(block.y)
-        return n_columns, whole
+            if len(counts) <= MOST_CLASSES:
+                counts.update(_counted(block.y))
+        return n_columns, whole, counts
 
     def _parsed(self, n_columns: int) -> Iterator[DataFile]:
         for path in self.paths:
@@ -246,7 +271,7 @@ class FileBlocks:
                 yield DataFile(X, y)
 
     def _text_blocks(self) -> Iterator[DataFile]:
-        n_columns, whole = self._text_shape
+        n_columns, whole, _ = self._text_shape
         for block in self._parsed(n_columns):
             yield replace(block, y=block.y.astype(np.int64)) if whole else block
 

@@ -20,6 +20,7 @@ from maxmargin.certificates.ridge_gap import NO_SPREAD
 from maxmargin.certificates.squared_errors import spreads_between
 from maxmargin.data import Points, centred_and_scaled
 from maxmargin.data.blocks import BLOCK_ENTRIES, row_blocks
+from maxmargin.files.problem import problem_of
 from maxmargin.problems.kernels import power
 
 # Rows over which the scores of a kernel model are summed: each takes a kernel value for every support vector.
@@ -227,7 +228,7 @@ def proof_tensors(model: Any, data: Any) -> dict[str, np.ndarray]:
     """Vectors of float64 that a claim depends on: the scales of columns, and the centre behind a radius."""
     name = type(model).__name__
     unpenalised = name == "LogisticRegression" and math.isinf(model.C)
-    least_squares = name == "BayesianRegression" or (name == "Ridge" and model._penalty() == 0.0)
+    least_squares = problem_of(model) | {"intercept": None} == {"loss": "squared_error", "lam": 0.0, "intercept": None}
     hard = name == "LinearSVC" and math.isinf(model.C) and model.fit_intercept
     if not (unpenalised or least_squares or hard):
         return {}

@@ -5,6 +5,9 @@ to the class that is first in ``label``. It subtracts ``rho`` where this package
 with its classes in ascending order, except that a positive score of only two classes means the second. Therefore
 labels are written in ascending order, and for two classes the signs of the coefficients are reversed. The order of the
 labels in a file is kept for the votes, and written again.
+
+``probA`` and ``probB`` are the sigmoids of the pairs, P(first | f) = 1/(1 + exp(A f + B)). Where the classes of a pair
+change places, f and B change their signs, as the intercept does, and A stays.
 """
 
 import os
@@ -16,18 +19,20 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators import SVC, SVR
+from maxmargin.estimators._probabilities import Calibration, Sigmoid
 from maxmargin.files.atomic import written_atomically
 from maxmargin.files.errors import ModelFileError
 from maxmargin.files.model_text import LARGEST_INT, Head, ModelText, exactly, whole_labels
-from maxmargin.problems.kernels import Linear, Polynomial, RadialBasis, Sigmoid, kernel_by_name
+from maxmargin.problems import kernels
+from maxmargin.problems.kernels import kernel_by_name
 
 MACHINES = {"c_svc": SVC, "epsilon_svr": SVR}
 # LIBSVM's name of a kernel, ours, its class and its parameters.
 KERNELS: dict[str, tuple[str, type, tuple[str, ...]]] = {
-    "linear": ("linear", Linear, ()),
-    "polynomial": ("poly", Polynomial, ("degree", "gamma", "coef0")),
-    "rbf": ("rbf", RadialBasis, ("gamma",)),
-    "sigmoid": ("sigmoid", Sigmoid, ("gamma", "coef0")),
+    "linear": ("linear", kernels.Linear, ()),
+    "polynomial": ("poly", kernels.Polynomial, ("degree", "gamma", "coef0")),
+    "rbf": ("rbf", kernels.RadialBasis, ("gamma",)),
+    "sigmoid": ("sigmoid", kernels.Sigmoid, ("gamma", "coef0")),
 }
 ENTRIES = (
     "svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label", "probA", "probB",
@@ -38,7 +43,8 @@ ENTRIES = (
 def write_libsvm_model(model: SVC | SVR, path: str | os.PathLike[str]) -> None:
     """Write a fitted kernel machine as a model file of LIBSVM, for ``svm-predict``.
 
-    The format has no certificate and no C: :func:`maxmargin.save` stores them.
+    The format has no certificate and no C: :func:`maxmargin.save` stores them. Probabilities are written where they are
+    sigmoids, those of ``SVC(probability=True)`` or of :func:`maxmargin.calibrate`.
 
     Parameters
     ----------
@@ -63,12 +69,14 @@ def write_libsvm_model(model: SVC | SVR, path: str | os.PathLike[str]) -> None:
         labels, places = whole_labels(model.classes_, path), model._order_of_votes()
         if len(labels) == 2:
             coefficients, intercepts = -coefficients, -intercepts
+        sigmoids = _written_sigmoids(model, places, path)
         coefficients, intercepts, order = _reordered(coefficients, intercepts, model.n_support_, places)
         head += [
             f"nr_class {len(labels)}",
             f"total_sv {order.size}",
             _rho(intercepts),
             f"label {' '.join(str(labels[place]) for place in places)}",
+            *sigmoids,
             f"nr_sv {' '.join(map(str, model.n_support_[places]))}",
         ]
     else:
@@ -82,6 +90,28 @@ def write_libsvm_model(model: SVC | SVR, path: str | os.PathLike[str]) -> None:
             words = [exactly(coefficient) for coefficient in own_coefficients]
             words += [f"{column + 1}:{exactly(value)}" for column, value in entries if value != 0.0]
             file.write((" ".join(words) + " \n").encode("ascii"))
+
+
+def _written_sigmoids(model: SVC, places: np.ndarray, path: str | os.PathLike[str]) -> list[str]:
+    """The lines probA and probB, where the model has probabilities."""
+    calibration = getattr(model, "calibration_", None)
+    if calibration is None:
+        return []
+    if calibration.method != "sigmoid":
+        raise ModelFileError(
+            path, "its isotonic calibration does not go into the format, which has sigmoids: write ONNX"
+        )
+    A, B = model.probA_, model.probB_
+    A, B = _reordered_sigmoids(A, -B if len(places) == 2 else B, places)
+    return [f"{name} {' '.join(map(exactly, values))}" for name, values in (("probA", A), ("probB", B))]
+
+
+def _reordered_sigmoids(A: np.ndarray, B: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A and B of all pairs with the classes in another order."""
+    none = np.zeros((len(places) - 1, 0)), np.zeros(len(places), dtype=np.intp)
+    signs, signed_A, signed_B = (_reordered(none[0], values, none[1], places)[1] for values in (np.ones_like(A), A, B))
+    # Zero is written as 0, not as -0.
+    return signs * signed_A + 0.0, signed_B + 0.0
 
 
 def _rho(intercepts: np.ndarray) -> str:
@@ -107,8 +137,9 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
     """Read a model file of LIBSVM's ``svm-train`` as a fitted estimator.
 
     The file contains neither C nor epsilon, nor the indices of the support vectors: these parameters have their
-    defaults, and ``support_`` numbers the support vectors themselves. There is no certificate, and probabilities are
-    not read. Predictions are those of ``svm-predict``, also where votes tie or a score is zero.
+    defaults, and ``support_`` numbers the support vectors themselves. There is no certificate. The sigmoids of a
+    classifier that was trained with ``-b 1`` give ``predict_proba``; the width of a regression's noise is not read.
+    Labels are those of ``svm-predict``, also where votes tie or a score is zero.
 
     Parameters
     ----------
@@ -131,8 +162,11 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
     head = Head(text, lines, ENTRIES, last="SV")
     machine = head.choice("svm_type", MACHINES)
     parameters = _kernel_parameters(head)
-    model = machine(**parameters)
+    numbers = {name: value for name, value in parameters.items() if name != "kernel"}
     labels = head.labels() if machine is SVC else None
+    if labels is not None and "probA" in head:
+        parameters["probability"] = True
+    model = machine(**parameters)
     n_support = head.wholes("total_sv", 1)[0]
     if labels is None:
         n_coefficients, n_pairs, counts = 1, 1, [n_support]
@@ -153,7 +187,9 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
     model.support_ = np.arange(n_support, dtype=np.int32)
     model.n_features_in_ = model.support_vectors_.shape[1]
     model._n_rows = n_support
-    model._kernel = kernel_by_name(**{"name": model.kernel, "gamma": 1.0, **_numbers(parameters)})
+    model._kernel = kernel_by_name(**{"name": model.kernel, "gamma": 1.0, **numbers})
+    if parameters.get("probability"):
+        model.calibration_ = _read_sigmoids(head, labels, n_pairs)
     model._freeze_parameters()
     return model
 
@@ -169,8 +205,14 @@ def _kernel_parameters(head: Head) -> dict[str, Any]:
     return parameters
 
 
-def _numbers(parameters: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in parameters.items() if name != "kernel"}
+def _read_sigmoids(head: Head, labels: Any, n_pairs: int) -> Calibration:
+    """The probabilities, with the classes in ascending order."""
+    A, B = (np.array(head.reals(name, n_pairs)) for name in ("probA", "probB"))
+    A, B = _reordered_sigmoids(A, B, np.argsort(labels))
+    if n_pairs == 1:
+        # P of the second class, whose scores are positive here.
+        B = -B
+    return Calibration(tuple(map(Sigmoid, A.tolist(), B.tolist())), by_pairs=True)
 
 
 def _support(text: ModelText, lines: Any, n_support: int, n_coefficients: int) -> tuple[np.ndarray, Any]:

@@ -16,6 +16,7 @@ from safetensors import SafetensorError
 from maxmargin.data.partitions import is_collection
 from maxmargin.estimators._base import CertifiedModel
 from maxmargin.files.atomic import written_atomically
+from maxmargin.files.calibration import plain_calibration, read_calibration
 from maxmargin.files.container import CHECKSUM, check_sum, content_of, pack, tensors_of
 from maxmargin.files.errors import ModelFileError
 from maxmargin.files.fingerprint import Fingerprint, fingerprint_of, proof_tensors, read_fingerprint
@@ -41,8 +42,9 @@ from maxmargin.files.values import decode, encode, plain_certificate
 
 FORMAT, VERSION = "maxmargin model", 2
 CONTENT = (CHECKSUM, "format", "version", "class", "parameters", "problem", "data", "attributes", "column_major")
-# Entries that a file may have: what was done to the rows of a file before the fit, and where the model comes from.
-OPTIONAL = ("preparation", "provenance")
+# Entries that a file may have: what was done to the rows of a file before the fit, the curves from scores to
+# probabilities, and where the model comes from.
+OPTIONAL = ("preparation", "calibration", "provenance")
 
 
 def save(
@@ -94,6 +96,8 @@ def save(
     if entry is None or type(model) is not entry.kind:
         raise ModelFileError(path, f"{type(model).__name__} is not an estimator of maxmargin")
     fitted = model._as_fitted()._in_memory()
+    if getattr(model, "_takes_target_columns", False) and np.ndim(fitted.intercept_):
+        raise ModelFileError(path, "y had columns, and a file holds the regression of one: fit and save one at a time")
     if is_collection(X):
         raise TypeError("The rows of Dask collections are not hashed: leave X and y out, or compute them first.")
     if (X is None) != (y is None) or (X is None and sample_weight is not None):
@@ -199,6 +203,8 @@ def _to_bytes(
     preparation = getattr(model, "preparation_", None)
     if preparation is not None:
         content["preparation"] = encode(preparation.plain())
+    if hasattr(model, "calibration_"):
+        content["calibration"] = encode(plain_calibration(model.calibration_))
     if provenance:
         content["provenance"] = encode(provenance)
     return pack(parts.tensors, content)
@@ -335,6 +341,8 @@ def _from_bytes(data: bytes) -> StoredModel:
         raise ValueError("its data are not an object")
     if "preparation" in content:
         model.preparation_ = read_preparation(decode(content["preparation"]), model.n_features_in_)
+    if "calibration" in content:
+        model.calibration_ = read_calibration(decode(content["calibration"]), model)
     provenance = decode(content.get("provenance", {"pairs": []}))
     if not isinstance(provenance, dict) or not all(isinstance(key, str) for key in provenance):
         raise ValueError("its provenance is not an object")

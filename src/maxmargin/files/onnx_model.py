@@ -13,6 +13,7 @@ from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.data import as_dense
+from maxmargin.estimators._probabilities import LEAST_PROBABILITY, Calibration, Isotonic
 from maxmargin.files.atomic import written_atomically
 from maxmargin.problems.kernels import Linear, Polynomial, RadialBasis, Sigmoid
 
@@ -26,8 +27,8 @@ def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
 
     Its input is ``X``, rows of float64. Its outputs are ``label`` and ``scores``, which are those of ``predict`` and
     ``decision_function`` up to rounding; or ``value`` for a regression. For two classes ``scores`` has the shape
-    (n, 1), where ``decision_function`` has (n,). Logistic regression also has the output ``probabilities``, those of
-    ``predict_proba``. Columns that were scaled in training (``preparation_``) are scaled by the graph; categories of a
+    (n, 1), where ``decision_function`` has (n,). Models with ``predict_proba`` also have the output ``probabilities``.
+    Columns that were scaled in training (``preparation_``) are scaled by the graph; categories of a
     table come as the columns ``feature_names_in_``.
 
     Parameters
@@ -66,7 +67,10 @@ def _scale(graph: "_Graph", model: Any) -> None:
 
 
 def _probabilities(graph: "_Graph", model: Any, scores: str) -> None:
-    """The probabilities of logistic regression, as ``predict_proba`` computes them."""
+    """The probabilities, as ``predict_proba`` computes them."""
+    if hasattr(model, "calibration_"):
+        _calibrated(graph, model.calibration_, scores)
+        return
     if len(model.classes_) == 2:
         both = graph.node("Concat", [graph.node("Neg", [scores]), scores], axis=1)
         graph.node("Sigmoid", [both], "probabilities")
@@ -74,6 +78,81 @@ def _probabilities(graph: "_Graph", model: Any, scores: str) -> None:
     is_joint = getattr(model, "_is_joint", lambda: False)()
     logarithms = scores if is_joint else graph.node("Log", [graph.node("Sigmoid", [scores])])
     graph.node("Softmax", [logarithms], "probabilities", axis=1)
+
+
+def _calibrated(graph: "_Graph", calibration: Calibration, scores: str) -> None:
+    """The probabilities by curves from scores, for each decision function, and their combination over the classes."""
+    curves, one = calibration.curves, graph.constant(np.array(1.0))
+    if calibration.method == "sigmoid":
+        A, B = (graph.constant(np.array([getattr(curve, name) for curve in curves])) for name in ("A", "B"))
+        exponents = graph.node("Add", [graph.node("Mul", [scores, A]), B])
+        of_each = graph.node("Sigmoid", [graph.node("Neg", [exponents])])
+    else:
+        of_each = graph.node("Concat", [_isotonic(graph, curve, scores, k) for k, curve in enumerate(curves)], axis=1)
+    if calibration.by_pairs:
+        least, most = (graph.constant(np.array(bound)) for bound in (LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY))
+        of_each = graph.node("Min", [graph.node("Max", [of_each, least]), most])
+    if len(curves) == 1:
+        graph.node("Concat", [graph.node("Sub", [one, of_each]), of_each], "probabilities", axis=1)
+        return
+    if calibration.by_pairs:
+        of_each = _coupled(graph, of_each, calibration.n_classes)
+    axis = graph.constant(np.array([1]))
+    total = graph.node("ReduceSum", [of_each, axis], keepdims=1)
+    known = graph.node("Greater", [total, graph.constant(np.array(0.0))])
+    shares = graph.node("Div", [of_each, graph.node("Where", [known, total, one])])
+    equal = graph.constant(np.full(calibration.n_classes, 1.0 / calibration.n_classes))
+    graph.node("Where", [known, shares, equal], "probabilities")
+
+
+def _isotonic(graph: "_Graph", curve: Isotonic, scores: str, k: int) -> str:
+    """A curve that is linear between points: the sum over the pieces of their rises, as far as a score has come."""
+    score = graph.node("Gather", [scores, graph.constant(np.array([k]))], axis=1)
+    first = graph.constant(curve.probabilities[:1])
+    widths, rises = np.diff(curve.scores), np.diff(curve.probabilities)
+    if not rises.any():
+        return graph.node("Add", [graph.node("Mul", [score, graph.constant(np.array(0.0))]), first])
+    starts, widths, rises = (part[rises > 0.0] for part in (curve.scores[:-1], widths, rises))
+    come = graph.node("Div", [graph.node("Sub", [score, graph.constant(starts)]), graph.constant(widths)])
+    come = graph.node("Min", [graph.node("Max", [come, graph.constant(np.array(0.0))]), graph.constant(np.array(1.0))])
+    return graph.node("Add", [graph.node("MatMul", [come, graph.constant(rises[:, None])]), first])
+
+
+def _coupled(graph: "_Graph", pairs: str, n_classes: int) -> str:
+    """A multiple of the probabilities of the classes from those of the pairs: (Q + ee')⁻¹ e, as ``couple`` has it.
+
+    By Gauss-Jordan elimination, which needs no pivots since the matrix is positive definite.
+    """
+    for_first, for_second = _memberships(list(combinations(range(n_classes), 2)), n_classes)
+    n_pairs, columns = len(for_first), np.arange(n_classes)
+    lost = graph.node("Sub", [graph.constant(np.array(1.0)), pairs])
+    # -r_ij r_ji beside the diagonal, and on it the squares of the column.
+    first, second = for_first.argmax(axis=1), for_second.argmax(axis=1)
+    beside, own = np.zeros((n_pairs, n_classes, n_classes)), np.zeros((2, n_pairs, n_classes, n_classes))
+    beside[np.arange(n_pairs), first, second] = beside[np.arange(n_pairs), second, first] = -1.0
+    own[0, np.arange(n_pairs), second, second] = own[1, np.arange(n_pairs), first, first] = 1.0
+    terms = [
+        graph.node("MatMul", [graph.node("Mul", factors), graph.constant(places.reshape(n_pairs, -1))])
+        for factors, places in (([pairs, lost], beside), ([pairs, pairs], own[0]), ([lost, lost], own[1]))
+    ]
+    flat = graph.node("Add", [graph.node("Sum", terms), graph.constant(np.array(1.0))])
+    matrix = graph.node("Reshape", [flat, graph.constant(np.array([-1, n_classes, n_classes]))])
+    right = graph.node("ReduceSum", [matrix, graph.constant(np.array([2]))], keepdims=1)
+    right = graph.node(
+        "Add", [graph.node("Mul", [right, graph.constant(np.array(0.0))]), graph.constant(np.array(1.0))]
+    )
+    system = graph.node("Concat", [matrix, right], axis=2)
+    for k in columns:
+        place = graph.constant(np.array([k]))
+        row = graph.node("Gather", [system, place], axis=1)
+        row = graph.node("Div", [row, graph.node("Gather", [row, place], axis=2)])
+        factors = graph.node("Gather", [system, place], axis=2)
+        # Subtracted from its own row all but once, the row itself stays.
+        factors = graph.node("Sub", [factors, graph.constant((columns == k).astype(np.float64)[:, None])])
+        system = graph.node("Sub", [system, graph.node("MatMul", [factors, row])])
+    last = graph.node("Gather", [system, graph.constant(np.array([n_classes]))], axis=2)
+    found = graph.node("Squeeze", [last, graph.constant(np.array([2]))])
+    return graph.node("Max", [found, graph.constant(np.array(0.0))])
 
 
 def _has_kernel(model: Any) -> bool:

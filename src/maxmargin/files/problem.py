@@ -35,6 +35,11 @@ def problem_of(model: Any) -> dict[str, Any]:
     numbers = {"loss": loss or model.loss, **{name: NUMBERS[name](model) for name in names}}
     if numbers.get("C") == math.inf and loss != "logistic":
         numbers["loss"] = "hard_margin"
+    elif loss == "squared_error" and getattr(model, "positive", False):
+        # Half the objective of ridge regression.
+        numbers |= {"loss": "positive_elastic_net", "lam": 0.0, "squared_penalty": numbers["lam"]}
+    elif loss in ("absolute_penalty", "elastic_net") and numbers["lam"] == numbers.get("squared_penalty", 0.0) == 0.0:
+        numbers = {"loss": "squared_error", "lam": 0.0, "intercept": numbers["intercept"]}
     elif getattr(model, "positive", False):
         numbers["loss"] = f"positive_{loss}"
     elif loss == "logistic" and model._is_joint() and len(model.classes_) > 2:

@@ -202,7 +202,7 @@ LASSO: Attributes = {
     **LINEAR_REGRESSION,
     "_total_weight": Numbers(finite=True, at_least=0.0, optional=True),
     **OBJECTIVE,
-    **_end(LassoGap),
+    **_end(LassoGap, RidgeGap),
 }
 
 
@@ -326,7 +326,6 @@ _ENTRIES = (
             "_duals": Array(shape=("n_classes - 1", "n_support")),
             "_vote_order": Indices(shape=("n_classes",), below="n_classes", optional=True),
             "intercept_": Array(shape=("n_pairs",)),
-            "_sigmoids": Array(shape=(2, "n_pairs"), optional=True),
             "class_weight_": Array(shape=("n_classes",), optional=True),
             **_end(ClassificationGap, MarginBracket, per_pair=True),
         },
@@ -341,7 +340,7 @@ _ENTRIES = (
             **_end(RegressionGap),
         },
     ),
-    Entry(Ridge, {**LINEAR_REGRESSION, **OBJECTIVE, **_end(RidgeGap)}),
+    Entry(Ridge, {**LINEAR_REGRESSION, **OBJECTIVE, **_end(RidgeGap, LassoGap)}),
     Entry(Lasso, LASSO),
     Entry(ElasticNet, LASSO),
     Entry(

@@ -1,12 +1,14 @@
 """Decorators for compiled functions: the only module that imports ``njit``."""
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from numba import njit
 from numba.core import event
+
+from maxmargin.loops import compilation
 
 
 class CacheWarning(UserWarning):
@@ -69,29 +71,24 @@ class _TolerantCache:
 
 
 class _CompileListener(event.Listener):
-    """Calls two functions around a compilation; those within another one are part of it."""
+    """Tells ``compilation`` of compilations; those within another one are part of it."""
 
-    def __init__(self, on_start: Callable[[], None], on_end: Callable[[], None]) -> None:
-        self._on_start, self._on_end, self._depth = on_start, on_end, 0
+    depth = 0
 
     def on_start(self, _event: Any) -> None:
-        """Count the compilation, and call where it is the outermost."""
-        self._depth += 1
-        if self._depth == 1:
-            self._on_start()
+        """Count the compilation, and tell where it is the outermost."""
+        self.depth += 1
+        if self.depth == 1:
+            compilation.started()
 
     def on_end(self, _event: Any) -> None:
-        """Count the end, and call where it is the outermost."""
-        self._depth -= 1
-        if self._depth == 0:
-            self._on_end()
+        """Count the end, and tell where it is the outermost."""
+        self.depth -= 1
+        if self.depth == 0:
+            compilation.ended()
 
 
-@contextmanager
-def compilations_heard(on_start: Callable[[], None], on_end: Callable[[], None]) -> Iterator[None]:
-    """Within the block, call two functions at the start and the end of every compilation of a loop."""
-    with event.install_listener("numba:compile", _CompileListener(on_start, on_end)):
-        yield
+event.register("numba:compile", _CompileListener())
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:

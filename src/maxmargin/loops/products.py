@@ -22,10 +22,10 @@ def add_rows(rows, index, coefficients, total):
 
 
 @jit
-def update_gram(rows, index, weights, sign, gram):
-    """Add sign sum weights_i (x_i, 1)(x_i, 1)^T to the lower triangle; the last row and column are the intercept's."""
+def update_gram(rows, index, weights, gram):
+    """Add sum weights_i (x_i, 1)(x_i, 1)^T to the lower triangle; the last row and column are the intercept's."""
     for k in range(index.size):
-        add_outer(rows, index[k], sign * weights[k], gram)
+        add_outer(rows, index[k], weights[k], gram)
 
 
 @jit

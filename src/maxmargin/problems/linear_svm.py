@@ -140,15 +140,17 @@ class LinearSVMProblem(PenalizedIntercept):
 
     def uppers(self) -> np.ndarray:
         """The largest value of each dual."""
-        return np.multiply(
-            self.loss.box_bound, self.loss.weights, out=np.zeros_like(self.loss.weights), where=self.counts_above
-        )
+        return np.where(self.counts_above, self._bounds, 0.0)
 
     def lowers(self) -> np.ndarray:
         """The smallest value of each dual."""
-        return np.multiply(
-            -self.loss.box_bound, self.loss.weights, out=np.zeros_like(self.loss.weights), where=self.counts_below
-        )
+        return np.where(self.counts_below, -self._bounds, 0.0)
+
+    @property
+    def _bounds(self) -> np.ndarray | float:
+        """The largest size of each dual that counts."""
+        bound = self.loss.box_bound
+        return bound if math.isinf(bound) else bound * self.loss.weights
 
     def curvatures(self) -> np.ndarray | float:
         """The coefficient of beta_i²/2 in the dual terms; a number where it is zero for all."""
@@ -165,9 +167,8 @@ class LinearSVMProblem(PenalizedIntercept):
         """The loss of each row."""
         loss = self.loss
         residuals = loss.targets - scores
-        beyond = np.where(self.counts_above, residuals, -np.inf)
-        np.maximum(beyond, -residuals, out=beyond, where=self.counts_below)
-        excess = np.maximum(beyond - loss.epsilon, 0.0)
+        above, below = np.where(self.counts_above, residuals, 0.0), np.where(self.counts_below, -residuals, 0.0)
+        excess = np.maximum(np.maximum(above, below) - loss.epsilon, 0.0)
         return self.C * loss.weights * (excess if loss.curvature == 0.0 else np.square(excess))
 
     def primal_value(self, w: np.ndarray, b: float, scores: np.ndarray) -> float:
@@ -201,9 +202,9 @@ class LinearSVMProblem(PenalizedIntercept):
         if self.has_free_intercept:
             above, below = balancing_factors(*sums_of_sides(feasible))
             if above < 1.0:
-                np.multiply(feasible, above, out=feasible, where=feasible > 0.0)
+                feasible *= np.where(feasible > 0.0, above, 1.0)
             elif below < 1.0:
-                np.multiply(feasible, below, out=feasible, where=feasible < 0.0)
+                feasible *= np.where(feasible < 0.0, below, 1.0)
         return feasible
 
     def of_block(self, points: Points, targets: np.ndarray, weights: np.ndarray) -> "LinearSVMProblem":
@@ -230,7 +231,7 @@ class LinearSVMProblem(PenalizedIntercept):
 
 def sums_of_sides(beta: np.ndarray) -> tuple[float, float]:
     """The sum of the positive duals, and minus that of the negative ones."""
-    return float(beta.sum(where=beta > 0.0)), -float(beta.sum(where=beta < 0.0))
+    return float(np.maximum(beta, 0.0).sum()), -float(np.minimum(beta, 0.0).sum())
 
 
 def balancing_factors(above: float, below: float) -> tuple[float, float]:

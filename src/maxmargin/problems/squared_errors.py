@@ -37,6 +37,15 @@ class SquaredErrors:
             points, targets, weights = Points(points.matrix[counted]), targets[counted], weights[counted]
         return cls(points, targets, weights, has_intercept)
 
+    def with_targets(self, targets: np.ndarray) -> "SquaredErrors":
+        """The errors of other targets of the same rows; what is known of the rows is not computed again."""
+        other = replace(self, targets=targets)
+        of_rows = ("total_weight", "column_means", "sparse_columns", "squares_of_columns", "squared_deviations")
+        vars(other).update({name: vars(self)[name] for name in of_rows if name in vars(self)}, centring=self.centring)
+        if self.centred is not self:
+            vars(other)["centred"] = replace(self.centred, targets=targets)
+        return other
+
     def of_block(self, points: Points, targets: np.ndarray, weights: np.ndarray) -> "SquaredErrors":
         """The errors on other rows."""
         return SquaredErrors(points, targets, weights, self.has_intercept)

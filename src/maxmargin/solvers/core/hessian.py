@@ -8,11 +8,11 @@ the intercept is eliminated, or by conjugate gradients on either of them.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from maxmargin.data import Points
 from maxmargin.engine import Block, Engine
@@ -90,7 +90,7 @@ class HessianOperator:
         if not self.has_intercept:
             matrix[-1, :-1] = 0.0
             matrix[-1, -1] = 0.0
-        matrix[np.diag_indices_from(matrix)] += self._own_diagonal
+        np.einsum("ii->i", matrix)[...] += self._own_diagonal
         matrix[-1, -1] += INTERCEPT_SHIFT * (1.0 + self.factor)
         return -solve_positive(matrix, gradient)
 
@@ -246,18 +246,18 @@ def signed_gram(
     gram = np.zeros((points.n_columns + 1,) * 2)
     if not index.size:
         return gram
-    add = update_gram if points.is_sparse else partial(_update_dense_gram, offset)
-    rows: Any = points.rows if points.is_sparse else points.matrix
-    if added is None:
-        add(rows, index, weights, 1.0, gram)
-        return gram
-    for chosen, sign in ((added, 1.0), (~added, -1.0)):
-        add(rows, index[chosen], weights[chosen], sign, gram)
+    if points.is_sparse:
+        update_gram(points.rows, index, weights if added is None else np.where(added, weights, -weights), gram)
+    elif added is None:
+        _update_dense_gram(points.matrix, index, weights, 1.0, gram, offset)
+    else:
+        for chosen, sign in ((added, 1.0), (~added, -1.0)):
+            _update_dense_gram(points.matrix, index[chosen], weights[chosen], sign, gram, offset)
     return gram
 
 
 def _update_dense_gram(
-    offset: np.ndarray | None, matrix: np.ndarray, index: np.ndarray, weights: np.ndarray, sign: float, gram: np.ndarray
+    matrix: np.ndarray, index: np.ndarray, weights: np.ndarray, sign: float, gram: np.ndarray, offset: np.ndarray | None
 ) -> None:
     """Update the Gram matrix by BLAS, on rows gathered in pieces."""
     n_columns = matrix.shape[1]
@@ -280,12 +280,14 @@ def solve_positive(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Solve by Cholesky's factorisation of the lower triangle, shifted where rounding has made it indefinite."""
     shift = 0.0
     for _ in range(12):
-        try:
-            shifted = matrix + shift * np.eye(len(matrix)) if shift else matrix
-            # LAPACK reads by columns: the lower triangle is the upper one to it.
-            return cho_solve(cho_factor(shifted.T, lower=False, check_finite=False), right, check_finite=False)
-        except LinAlgError:
-            shift = max(10.0 * shift, 1e-12 * float(np.trace(matrix)))
+        shifted = matrix + shift * np.eye(len(matrix)) if shift else matrix
+        # LAPACK reads by columns: the lower triangle is the upper one to it. SciPy's functions around it take longer
+        # than the factorisation of a small matrix.
+        factor, order = dpotrf(shifted.T, lower=False, clean=False)
+        if order == 0:
+            solution: np.ndarray = dpotrs(factor, right, lower=False)[0]
+            return solution
+        shift = max(10.0 * shift, 1e-12 * float(np.trace(matrix)))
     return right / np.maximum(1.0, np.diag(matrix))
 
 

@@ -106,7 +106,7 @@ def continuation(problem: LassoProblem) -> list[float]:
         return []
     centred = errors.targets - errors.target_mean
     largest = float(np.abs(errors.points.combination(errors.weighted(centred))).max(initial=0.0))
-    if not CONTINUATION_BELOW * largest > problem.lam:
+    if problem.lam == 0.0 or not CONTINUATION_BELOW * largest > problem.lam:
         return []
     n_penalties = math.ceil(math.log(largest / problem.lam) / math.log(CONTINUATION_FACTOR))
     return [largest * (problem.lam / largest) ** (k / n_penalties) for k in range(1, n_penalties)]
@@ -273,7 +273,9 @@ class LassoRun:
         self.w[chosen] = beta
 
     def _solve_given_gram(self, gram: np.ndarray, gradient: np.ndarray, beta: np.ndarray) -> None:
-        goal = self.lam * min(1e-4, max(1e-12, WORKING_SET_PRECISION * self.options.tol))
+        # Without a penalty on the 1-norm, beside the largest product.
+        scale = self.lam if self.lam > 0.0 else float(np.abs(gradient).max())
+        goal = scale * min(1e-4, max(1e-12, WORKING_SET_PRECISION * self.options.tol))
         least, idle, n_singular = math.inf, 0, 0
         for _ in range(MAX_ATTEMPTS):
             signs = np.sign(beta)

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.loops.products import scores_and_rows
-from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
+from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver
 from maxmargin.solvers.core.cholesky import Inverse, positive_inverse, symmetric_product
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
@@ -84,6 +84,17 @@ def solve(problem: RidgeProblem, options: Options, monitor: Monitor, start: Resu
         else:
             run.solve_iteratively()
     return run.best
+
+
+@solver()
+def solve_elastic_net(
+    problem: LassoProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
+) -> RidgeResult:
+    """Solve an elastic net without a penalty on the 1-norm, whose objective is half that of ridge regression."""
+    result: RidgeResult = solve(RidgeProblem(problem.errors, problem.ridge), options, monitor, start)
+    result.primal, result.dual = 0.5 * result.primal, 0.5 * result.dual
+    result.history = [(seconds, 0.5 * primal, 0.5 * dual) for seconds, primal, dual in result.history]
+    return result
 
 
 class RidgeRun:
@@ -156,17 +167,21 @@ class RidgeRun:
 
         Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, chapter 12.
         """
-        best, inverse, unconfirmed = self.best, start.inverse, start is not self.best
+        best, inverse = self.best, start.inverse
+        # A start that was never measured, of zeros, has the factorised system of other targets: one step solves.
+        unmeasured = start is not self.best and not math.isfinite(start.primal)
+        unconfirmed = start is not self.best and not unmeasured
         assert inverse is not None
         w, best.n_iter, best.history, best.inverse = start.w, start.n_iter, start.history, None
         best.primal, best.dual = math.inf, -math.inf
-        for _ in range(1 + MAX_REFINEMENTS):
+        for step in range(1 + MAX_REFINEMENTS):
             self.fill_scores(w)
             if not self.update_incumbent(w):
                 break
             status = self.monitor.check_termination(best, self.options, "refinement")
             # A gap that a certificate did not confirm is made as small as it can be.
-            if status is not None and not (unconfirmed and status is Status.SOLVED):
+            go_on = unconfirmed or (unmeasured and step == 0)
+            if status is not None and not (go_on and status is Status.SOLVED):
                 best.status = status
                 return
             w = best.w + inverse(self.residual)
@@ -294,6 +309,25 @@ class RidgeRun:
             dual + float(residual @ residual),
             dual,
         )
+
+
+class SharedFactors:
+    """The solver of several targets of the same rows, which factorises the system of every penalty once."""
+
+    def __init__(self) -> None:
+        self.inverses: dict[float, Inverse] = {}
+
+    def solve(
+        self, problem: RidgeProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
+    ) -> RidgeResult:
+        """Solve by the factorised system of an earlier target, where there is one."""
+        if start is None and problem.lam in self.inverses:
+            zero = np.zeros(problem.errors.points.n_columns)
+            start = RidgeResult(zero, problem.errors.target_mean, np.zeros(0), inverse=self.inverses[problem.lam])
+        result: RidgeResult = solve(problem, options, monitor, start)
+        if result.inverse is not None:
+            self.inverses[problem.lam] = result.inverse
+        return result
 
 
 # Tasks on a block of rows.

@@ -1,0 +1,134 @@
+"""How soon fits to large sets answer ``max_time`` and Ctrl-C.
+
+    python benchmarks/limits.py [--sets mnist,covtype] [--models Ridge,SVC] [--seconds 2]
+
+Every fit runs three times, with one thread: once to compile, once until ``max_time``, once until a SIGINT. Printed are
+the seconds of processor time between two checks of the limits (the last: the end of the fit, with its certificate),
+beyond ``max_time``, and from the signal to the end. Processor time, not the clock: other programs do not change it.
+"""
+
+import argparse
+import os
+import signal
+import threading
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_regressor
+from sklearn.datasets import make_classification
+from threadpoolctl import threadpool_limits
+
+import maxmargin as mm
+from data import load_images, load_text
+from maxmargin.solvers.core.monitor import Monitor
+
+TOL = {"tol": 1e-13}
+MODELS = {
+    "LinearSVC": mm.LinearSVC(C=1.0, **TOL),
+    "LinearSVC, squared": mm.LinearSVC(C=1.0, loss="squared_hinge", **TOL),
+    "LinearSVC, C=inf": mm.LinearSVC(C=np.inf),
+    "LinearSVC, joint": mm.LinearSVC(C=1.0, multi_class="crammer_singer", **TOL),
+    "LinearSVR": mm.LinearSVR(C=1.0, **TOL),
+    "SVC": mm.SVC(C=10.0, **TOL),
+    "SVC, C=inf": mm.SVC(C=np.inf, **TOL),
+    "SVR": mm.SVR(C=10.0, **TOL),
+    "LogisticRegression": mm.LogisticRegression(C=1.0, **TOL),
+    "LogisticRegression, ovr": mm.LogisticRegression(C=1.0, multi_class="ovr", **TOL),
+    "LogisticRegression, C=inf": mm.LogisticRegression(C=np.inf, **TOL),
+    "Ridge": mm.Ridge(lam=1e-3),
+    "Lasso": mm.Lasso(lam=1e-2, **TOL),
+    "ElasticNet": mm.ElasticNet(**TOL),
+    "BayesianRegression": mm.BayesianRegression(),
+    "Perceptron": mm.Perceptron(max_iter=10**9),
+    "MarginPerceptron": mm.MarginPerceptron(min_gamma=1e-300),
+    "KernelPerceptron": mm.KernelPerceptron(max_iter=10**9),
+}
+
+
+def wide(n: int = 9000) -> tuple[np.ndarray, np.ndarray]:
+    """A dense matrix with as many columns as rows."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, n))
+    return X, np.sign(X[:, 0] + rng.standard_normal(n))
+
+
+SETS = {
+    "mnist": lambda: load_images("mnist"),
+    "covtype": lambda: load_text("covtype"),
+    "sector": lambda: load_text("sector.scale"),
+    "imdb": lambda: load_text("imdb.tfidf"),
+    "40 classes": lambda: make_classification(
+        20_000, 60, n_informative=40, n_classes=40, n_clusters_per_class=1, random_state=0
+    ),
+    "9,000 x 9,000": wide,
+}
+
+
+def fit(model: Any, X: Any, y: np.ndarray, seconds: float, stop: str) -> tuple[float, float, str]:
+    """The longest interval between two checks, the time beyond the stop, and how the fit ended."""
+    clocks, check_limits, signalled = [time.process_time()], Monitor.check_limits, []
+
+    def check(monitor: Monitor) -> Any:
+        clocks.append(time.process_time())
+        return check_limits(monitor)
+
+    def interrupt() -> None:
+        signalled.append(time.process_time())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(seconds, interrupt)
+    started = time.perf_counter(), time.process_time()
+    Monitor.check_limits = check  # type: ignore[method-assign]
+    try:
+        if stop == "signal":
+            timer.start()
+        else:
+            model.set_params(max_time=seconds)
+        model.fit(X, y)
+        status = model.status_
+    except KeyboardInterrupt:
+        status = "interrupt"
+    except (mm.NotSeparableError, ValueError, MemoryError) as error:
+        status = type(error).__name__
+    finally:
+        Monitor.check_limits = check_limits  # type: ignore[method-assign]
+        timer.cancel()
+    clocks.append(time.process_time())
+    if stop == "signal":
+        beyond = clocks[-1] - signalled[0] if signalled else 0.0
+    else:
+        # Where other programs run, the clock runs faster than processor time.
+        share = min(1.0, (clocks[-1] - started[1]) / (time.perf_counter() - started[0]))
+        beyond = max(0.0, clocks[-1] - started[1] - seconds * share)
+    return float(max(np.diff(clocks))), beyond, status
+
+
+def main() -> None:
+    """Print a line for each set and model."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--models", default=";".join(MODELS), help="separated by semicolons")
+    parser.add_argument("--seconds", type=float, default=2.0)
+    chosen = parser.parse_args()
+    warnings.simplefilter("ignore")
+    # A shell starts programs in the background with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    print("| set | model | between checks | beyond max_time | after Ctrl-C | ended |\n|---|---|---|---|---|---|")
+    for name in chosen.sets.split(","):
+        X, y = SETS[name]()
+        for title in chosen.models.split(";"):
+            model = MODELS[title]
+            if "n_jobs" in model.get_params():
+                model.set_params(n_jobs=1)
+            targets = np.asarray(y, dtype=float) if is_regressor(model) else y
+            with threadpool_limits(1):
+                fit(clone(model), X, targets, chosen.seconds, "max_time")
+                found = [fit(clone(model), X, targets, chosen.seconds, stop) for stop in ("max_time", "signal")]
+            (a, beyond, one), (b, answer, other) = found
+            print(f"| {name} | {title} | {max(a, b):.2f} | {beyond:.2f} | {answer:.2f} | {one}, {other} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

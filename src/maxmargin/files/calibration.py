@@ -1,0 +1,52 @@
+"""The curves of a calibrated model as plain values of its file."""
+
+from typing import Any
+
+import numpy as np
+
+from maxmargin.estimators._base import CertifiedClassifier
+from maxmargin.estimators._probabilities import Calibration, Isotonic, Sigmoid
+from maxmargin.estimators.calibration import METHODS
+
+
+def plain_calibration(calibration: Calibration) -> dict[str, Any]:
+    """The curves as plain values: the pairs A, B of sigmoids, or the points of isotonic functions."""
+    if calibration.method == "sigmoid":
+        curves: list[Any] = [[curve.A, curve.B] for curve in calibration.curves]
+    else:
+        curves = [[curve.scores.tolist(), curve.probabilities.tolist()] for curve in calibration.curves]
+    return {"method": calibration.method, "curves": curves}
+
+
+def read_calibration(stored: Any, model: Any) -> Calibration:
+    """The inverse of :func:`plain_calibration`; ValueError where a value does not fit the model."""
+    if not isinstance(stored, dict) or set(stored) != {"method", "curves"} or stored["method"] not in METHODS:
+        raise ValueError("its calibration is not an object of method and curves")
+    if not isinstance(model, CertifiedClassifier):
+        raise ValueError("it has a calibration, and is no classifier")
+    curves = stored["curves"]
+    if not isinstance(curves, list) or len(curves) != len(model._classes_of_tasks()):
+        raise ValueError("its calibration does not have a curve for every decision function")
+    read = _sigmoid if stored["method"] == "sigmoid" else _isotonic
+    return Calibration(tuple(map(read, curves)), model._scores_pairs)
+
+
+def _sigmoid(curve: Any) -> Sigmoid:
+    if not isinstance(curve, list) or len(curve) != 2 or not _are_finite(curve):
+        raise ValueError("a sigmoid of its calibration is not two numbers")
+    return Sigmoid(*curve)
+
+
+def _isotonic(curve: Any) -> Isotonic:
+    pair = isinstance(curve, list) and len(curve) == 2 and all(isinstance(part, list) for part in curve)
+    if not pair or len(curve[0]) != len(curve[1]) or not curve[0] or not all(map(_are_finite, curve)):
+        raise ValueError("a curve of its calibration is not two lists of numbers")
+    scores, probabilities = map(np.array, curve)
+    rises = (np.diff(scores) > 0.0).all() and (np.diff(probabilities) >= 0.0).all()
+    if not rises or not (probabilities[0] >= 0.0 and probabilities[-1] <= 1.0):
+        raise ValueError("a curve of its calibration does not rise from 0 to 1 at the most")
+    return Isotonic(scores, probabilities)
+
+
+def _are_finite(values: list[Any]) -> bool:
+    return all(isinstance(value, float) for value in values) and bool(np.isfinite(values).all())
