@@ -35,7 +35,8 @@ class NuSVC(KernelClassifier):
     ----------
     nu : float, default=0.5
         Above 0 and at most 1. It is infeasible, a ValueError, where it is more than twice the share of the lighter of
-        two classes.
+        two classes; and where it is so small that there is no margin with so few errors, as of classes that a
+        hyperplane in feature space does not separate.
     kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter, max_time, n_jobs, verbose :
         As for :class:`SVC`.
     class_weight : dict, "balanced" or None, default=None
@@ -100,7 +101,7 @@ class NuSVC(KernelClassifier):
             ):
                 raise ValueError(
                     f"nu={self.nu:g} leaves no margin, {name}: the reduced convex hulls of the classes intersect. "
-                    "Lower nu, or take a kernel that tells the points apart, for example a larger gamma."
+                    "Raise nu, or take a kernel that tells the points apart, for example a larger gamma."
                 )
         super()._finish(tasks, problems, results)
 

@@ -86,6 +86,7 @@ class SMOBase:
         self.problem, self.options, self.monitor, self.best = problem, options, monitor, best
         self.lower, self.upper = problem.losses.lowers(), problem.losses.uppers()
         self.beta, self.scores = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
+        self.violation = math.inf
         self._largest = float(np.abs(problem.diagonal).max(initial=0.0))
 
     def start_from(self, beta: np.ndarray) -> None:
@@ -121,6 +122,7 @@ class SMOBase:
         """Update the incumbent; apply the termination test, with the stall test after so much work in all."""
         current = self._current()
         best = self.best
+        best.kkt_violation = self.violation
         # Primal and dual value belong to the same duals: the incumbent is the pair of the smallest gap.
         if math.isfinite(best.primal):
             better = current.primal - current.dual <= best.primal - best.dual

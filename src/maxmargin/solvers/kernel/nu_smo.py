@@ -33,6 +33,7 @@ from maxmargin.solvers.kernel.smo import (
     SETS_WHILE_SHRUNK,
     SHRUNK_SHARE,
     SMALLEST_SAMPLE,
+    STEPS_PER_DUAL,
     largest_places,
 )
 
@@ -72,7 +73,9 @@ class NuResult(Result[np.ndarray]):
     def check_goal(self, options: Options) -> Status | None:
         """SOLVED within the tolerance or a negligible gap, else as for other results."""
         negligible = NEGLIGIBLE_SHARE * options.tol * self.largest_value
-        return Status.SOLVED if self.primal - self.dual <= negligible else super().check_goal(options)
+        if self.primal - self.dual <= negligible and self.kkt_violation <= options.max_violation:
+            return Status.SOLVED
+        return super().check_goal(options)
 
 
 def initial_result(problem: NuSVMProblem, start: NuResult | None = None) -> NuResult:
@@ -128,9 +131,11 @@ class NuRun(SMOBase):
         self.duals, self.bounds = np.zeros((2, problem.n_rows)), problem.bounds
         self.rows: _KernelRows | None = None
         self.working_set = np.empty(0, dtype=np.int64)
-        self.violation = math.inf
         patience = max(PATIENCE, EPOCHS_OF_PATIENCE * problem.n_rows / WORKING_SET)
-        self.stall = StallTest(patience, gap_factor=GAP_FACTOR, dual_factor=math.inf, gap_share=GAP_SHARE)
+        # Where the optimum is zero, values of single precision change by more than what is left of the gap for ever.
+        self.stall = StallTest(
+            patience, gap_factor=GAP_FACTOR, dual_factor=math.inf, gap_share=GAP_SHARE, halving_patience=2.0 * patience
+        )
         self.n_sets = 0
 
     @property
@@ -236,7 +241,8 @@ class NuRun(SMOBase):
         gram, chosen = self.rows.block(chosen)
         duals, before = self.duals[:, chosen], self.beta[chosen]
         state = TwoDuals(duals, self.bounds[:, chosen], self.problem.targets[chosen] - self.scores[chosen])
-        most = int(min(STEPS_PER_CHECK, max(1, self.options.max_iter - self.best.n_iter)))
+        most = min(STEPS_PER_CHECK, STEPS_PER_DUAL * chosen.size)
+        most = int(min(most, max(1, self.options.max_iter - self.best.n_iter)))
         self.best.n_iter += ascend_pairs_of_kind(gram, state, VIOLATION_SHARE * self.violation, most)
         self.duals[:, chosen] = duals
         beta = duals[0] - duals[1]

@@ -102,7 +102,6 @@ class SMORun(SMOBase):
         self.cache_rows_per_call = self.cache.matrix.rows_per_call
         self.size = max(2, min(WORKING_SET, self.cache.capacity // 2))
         self.working_set = np.empty(0, dtype=np.int64)
-        self.violation = math.inf
         self.stall = stall_test(problem, max(PATIENCE, EPOCHS_OF_PATIENCE * self.beta.size / self.size))
         self.n_sets = 0
         self._scratch = Scratch()

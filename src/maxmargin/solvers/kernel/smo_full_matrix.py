@@ -86,7 +86,7 @@ class FullMatrixRun(SMOBase):
         gram: np.ndarray | None,
     ) -> None:
         super().__init__(problem, options, monitor, initial_result(problem, start))
-        self.gram, self.violation = gram, math.inf
+        self.gram = gram
         if start is not None and gram is not None:
             self.beta[:], self.scores[:] = start.beta, gram @ start.beta
         self.residuals = problem.loss.targets - self.scores
@@ -113,6 +113,7 @@ class FullMatrixRun(SMOBase):
                 most=min(SETS_PER_CHECK, ROWS_PER_CHECK // targets.size + 1),
                 max_steps=int(min(STEPS_PER_CHECK, max(1, options.max_iter - best.n_iter))),
                 violation=max(self.rounding, goal),
+                accepted=options.max_violation,
                 gap=-1.0 if problem.hard else SAFETY * options.tol,
             )
             n_steps, self.violation = ascend_working_sets(gram, duals, targets, sets)
