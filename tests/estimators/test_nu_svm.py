@@ -7,13 +7,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn import svm
-from sklearn.datasets import load_diabetes, load_iris
+from sklearn.datasets import dump_svmlight_file, load_diabetes, load_iris
 from sklearn.preprocessing import scale
 
 import maxmargin
+from command_runner import run
 from maxmargin import SVC, SVR, CertificateError, NuSVC, NuSVR, OneClassSVM, Status, certify
 from maxmargin.certificates import measure_nu_gap
 from maxmargin.data import Points
+from maxmargin.files import read_libsvm_model, write_libsvm_model
+from maxmargin.files.verification import check_model
 from maxmargin.problems.kernels import Linear, RadialBasis
 from maxmargin.problems.nu_svm import Offsets, nu_regression, one_class
 
@@ -343,3 +346,45 @@ def test_weights_of_zero_for_every_row(classes):
     X, _ = classes
     with pytest.raises(ValueError, match="sample_weight"):
         OneClassSVM().fit(X, sample_weight=np.zeros(len(X)))
+
+
+@pytest.mark.parametrize("name", ["NuSVC", "NuSVR", "OneClassSVM"])
+def test_model_files_of_both_formats(name, tmp_path, classes, regression):
+    X, y = regression if name == "NuSVR" else classes
+    model = getattr(maxmargin, name)(nu=0.3, gamma=0.1).fit(X, y)
+    maxmargin.save(model, tmp_path / "model")
+    write_libsvm_model(model, tmp_path / "libsvm")
+    f = model.predict(X) if name == "NuSVR" else model.decision_function(X)
+    loaded = maxmargin.load(tmp_path / "model")
+    loaded.certificate_.check(certify(loaded, X, y))
+    assert loaded.certificate_ == model.certificate_
+    for other in (loaded, read_libsvm_model(tmp_path / "libsvm", n_features=X.shape[1])):
+        assert type(other) is type(model)
+        values = other.predict(X) if name == "NuSVR" else other.decision_function(X)
+        np.testing.assert_allclose(values, f, rtol=1e-12, atol=1e-12)
+    kinds = {"NuSVC": "nu_svc", "NuSVR": "nu_svr", "OneClassSVM": "one_class"}
+    assert (tmp_path / "libsvm").read_text().startswith(f"svm_type {kinds[name]}\n")
+
+
+@pytest.mark.parametrize("name", ["nu-svc", "nu-svr", "one-class-svm"])
+def test_the_command_trains_and_verifies(name, tmp_path, classes, regression):
+    X, y = regression if name == "nu-svr" else classes
+    data, model = tmp_path / "rows.svm", tmp_path / "rows.model"
+    dump_svmlight_file(X, y, str(data), zero_based=False)
+    run("train", data, "-m", name, "--nu", "0.3", "-o", model)
+    verified = run("verify", model, data).output
+    assert "NOT CHECKED" in verified
+    assert "FALSE" not in verified
+    run("evaluate", model, data)
+    run("train", data, "-m", "svc", "--nu", "0.3", "-o", model, code=2)
+
+
+def test_forged_duals_are_refused(classes):
+    X, y = classes
+    model = OneClassSVM(nu=0.3, gamma=0.1).fit(X)
+    data = model._data_to_certify(X, y, None)
+    check_model(model, data, certify(model, X))
+    model._duals = model._duals.copy()
+    model._duals[0, 0] *= 0.5
+    with pytest.raises(CertificateError):
+        check_model(model, data, certify(model, X))

@@ -366,7 +366,8 @@ class SVC(KernelClassifier):
     shrinking : bool, default=True
         Whether duals that are fixed at a bound are left out for a while; all are checked before the end.
     tol : float, default=1e-3
-        The relative duality gap at which to stop; for C = inf, the relative width of the bracket around the margin.
+        The relative duality gap at which to stop, once the KKT conditions hold up to half of it, which is LIBSVM's
+        measure; for C = inf, the relative width of the bracket around the margin.
     cache_size : float, default=200
         Megabytes for kernel values.
     class_weight : dict, "balanced" or None, default=None

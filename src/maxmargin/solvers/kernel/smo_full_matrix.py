@@ -1,7 +1,5 @@
 """SMO where the whole kernel matrix fits into memory: a few compiled calls in all."""
 
-import math
-
 import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
