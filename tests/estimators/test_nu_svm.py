@@ -376,7 +376,7 @@ def test_the_command_trains_and_verifies(name, tmp_path, classes, regression):
     assert "NOT CHECKED" in verified
     assert "FALSE" not in verified
     run("evaluate", model, data)
-    run("train", data, "-m", "svc", "--nu", "0.3", "-o", model, code=2)
+    run("train", data, "-m", "svc", "--nu", "0.3", "-o", model, code=1)
 
 
 def test_forged_duals_are_refused(classes):
