@@ -388,3 +388,43 @@ def test_forged_duals_are_refused(classes):
     model._duals[0, 0] *= 0.5
     with pytest.raises(CertificateError):
         check_model(model, data, certify(model, X))
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+@pytest.mark.parametrize("name", ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"])
+def test_no_step_at_all(name, classes):
+    X, y = classes
+    model = getattr(maxmargin, name)(max_iter=0).fit(X, y)
+    assert model.status_ is Status.ITERATION_LIMIT
+    assert np.all(model.n_iter_ == 0)
+    assert model.predict(X).shape == y.shape
+    model.certificate_.check(certify(model, X, y))
+
+
+def test_an_infinite_c_of_a_regression_is_refused(regression):
+    with pytest.raises(ValueError, match="take a large C"):
+        SVR(C=math.inf).fit(*regression)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_default_decision_values_are_no_farther_from_the_optimum_than_libsvms(C, classes, regression):
+    for name, (X, y) in (("SVC", classes), ("SVR", regression)):
+        best, ours = (getattr(maxmargin, name)(C=C, tol=tol).fit(X, y) for tol in (1e-9, 1e-3))
+        values = [
+            model.predict(X) if name == "SVR" else model.decision_function(X)
+            for model in (best, ours, getattr(svm, name)(C=C).fit(X, y))
+        ]
+        # Kernel values of single precision have 7 digits.
+        assert np.abs(values[1] - values[0]).max() <= np.abs(values[2] - values[0]).max() + 1e-6
+
+
+@pytest.mark.parametrize("model", [maxmargin.LinearSVC(), maxmargin.LogisticRegression(), maxmargin.Perceptron()])
+def test_weights_that_leave_one_class_fit_a_constant_as_in_scikit_learn(model, classes):
+    X, y = classes
+    fitted = model.fit(X, y, sample_weight=(y == 1).astype(float))
+    assert fitted.status_ is Status.SOLVED
+    np.testing.assert_array_equal(fitted.classes_, [0, 1])
+    assert (fitted.predict(X[y == 1]) == 1).all()
+    for kernel_machine in (SVC(), NuSVC()):
+        with pytest.raises(ValueError, match="same class"):
+            kernel_machine.fit(X, y, sample_weight=(y == 1).astype(float))

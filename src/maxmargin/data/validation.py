@@ -170,14 +170,19 @@ def _no_number_of(y: Any) -> Any:
     return y
 
 
-def validate_labels(labelled: LabelledPoints) -> LabelledPoints:
-    """Refuse labels with fewer than two classes of positive weight."""
+def validate_labels(labelled: LabelledPoints, *, may_lack_weight: bool = False) -> LabelledPoints:
+    """Refuse labels of fewer than two classes, and weights that leave fewer than two of them.
+
+    With ``may_lack_weight`` one class may be left, as by the weights of a bootstrap sample.
+    """
     present = labelled.classes
     if labelled.weights is not None:
         present = labelled.classes[np.unique(labelled.codes[labelled.weights > 0])]
-    if len(present) < 2:
-        which = f"only one class, {present[0].item()!r}" if len(present) else "no row of positive weight"
-        raise ValueError(f"y has {which}; give rows of at least two classes.")
+    if len(labelled.classes) < 2 or len(present) < (1 if may_lack_weight else 2):
+        if not len(present):
+            raise ValueError("y has no row of positive weight; give rows of at least two classes.")
+        left = "" if len(labelled.classes) < 2 else ": all samples with positive weights belong to the same class"
+        raise ValueError(f"y has only one class, {present[0].item()!r}; give rows of at least two classes{left}.")
     return labelled
 
 

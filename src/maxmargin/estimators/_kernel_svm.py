@@ -110,11 +110,6 @@ class KernelSVM(KernelModel, RegularizedModel):
         check_is_fitted(self)
         return certificates_of(self.certificate_, self.intercept_.size)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.max_iter == 0:
-            raise ValueError("max_iter must be -1, for no limit, or at least 1; it is 0.")
-
     def _prepare(self, data: Any) -> None:
         super()._prepare(data)
         refuse_bad_gram(self, data.points)

@@ -13,7 +13,7 @@ from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators.svc import KernelClassifier
 from maxmargin.problems.nu_svm import NuPairProblems, NuSVMProblem, Offsets
 from maxmargin.reconciliation import Goal
-from maxmargin.solvers.core import Result, Status
+from maxmargin.solvers.core import Status
 from maxmargin.solvers.kernel import nu_smo
 
 # ||w||²/2, relative to the largest value, up to which there is no margin: rho is then some 1e-6 of the longest phi(x).
@@ -76,7 +76,7 @@ class NuSVC(KernelClassifier):
     nu: float = 0.5
 
     # Duals are bounded by the weights of the rows.
-    C: ClassVar[float] = 1.0
+    C = 1.0
     _method: ClassVar[Any] = nu_smo
 
     _parameter_constraints: ClassVar[dict] = {
@@ -93,7 +93,7 @@ class NuSVC(KernelClassifier):
         scale = offsets.rho if offsets.rho > 0.0 else 1.0
         return beta / scale, offsets.intercept / scale
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Result[Any]]) -> None:
+    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
         for name, result in zip(tasks.names(), results, strict=True):
             no_margin = -result.dual <= NO_MARGIN * result.largest_value
             if result.status in (Status.SOLVED, Status.STALLED) and (
@@ -114,7 +114,8 @@ class NuSVC(KernelClassifier):
 
 def nu_pair_proofs(problems: NuPairProblems, betas: Sequence[np.ndarray], intercepts: np.ndarray) -> list[NuGap]:
     """The certificates of decision functions that were divided by rho; it follows from the sum that nu prescribes."""
-    scaled, offsets = [], []
+    scaled: list[np.ndarray] = []
+    offsets: list[Offsets] = []
     for problem, beta, b in zip(problems, betas, intercepts, strict=True):
         assert isinstance(problem, NuSVMProblem)
         total = float(np.abs(beta).sum())

@@ -69,7 +69,7 @@ class OneClassSVM(OutlierMixin, SingleExpansion):
     nu: float = 0.5
 
     # Duals are bounded by the weights of the rows.
-    C: ClassVar[float] = 1.0
+    C = 1.0
 
     _parameter_constraints: ClassVar[dict] = {
         **KernelSVM._parameter_constraints,

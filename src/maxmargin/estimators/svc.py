@@ -66,6 +66,8 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
 
     _balances_rows = True
     _scores_pairs = True
+    # As in scikit-learn.
+    _may_lack_weight = False
     # The module of the solver of a pair's problem.
     _method: ClassVar[Any] = smo
 

@@ -1,5 +1,6 @@
 """Kernel support vector regression."""
 
+import math
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -91,6 +92,11 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
         return self._scores(X)
 
     def _check_parameters(self) -> None:
+        if math.isinf(self.C):
+            raise ValueError(
+                "C=inf, residuals of at most epsilon without exception, is not solved: take a large C, for example "
+                "1e6. Where slack(X, y) is then zero, the model is that of C=inf."
+            )
         self._refuse_extreme("C")
         super()._check_parameters()
 

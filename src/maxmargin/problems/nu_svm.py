@@ -251,7 +251,7 @@ class NuPairProblems(PairProblems):
         self._nu = nu
         self._refuse_infeasible()
 
-    def problem(self, pair: ClassPair) -> NuSVMProblem:
+    def problem(self, pair: ClassPair) -> NuSVMProblem:  # type: ignore[override]
         """The problem of a pair."""
         weights = self._weights if pair.rows is None else self._weights[pair.rows]
         half = self._nu * total_weight(weights) / 2.0

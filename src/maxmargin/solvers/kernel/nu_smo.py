@@ -127,6 +127,7 @@ class NuRun(SMOBase):
         start: np.ndarray | None = None,
     ) -> None:
         super().__init__(problem, options, monitor, best)
+        self.best: NuResult = best
         self.engine, self.start = engine, start
         self.duals, self.bounds = np.zeros((2, problem.n_rows)), problem.bounds
         self.rows: _KernelRows | None = None

@@ -109,7 +109,7 @@ class FullMatrixRun(SMOBase):
                 kept=KEPT,
                 share=VIOLATION_SHARE,
                 most=min(SETS_PER_CHECK, ROWS_PER_CHECK // targets.size + 1),
-                max_steps=int(min(STEPS_PER_CHECK, max(1, options.max_iter - best.n_iter))),
+                max_steps=int(min(STEPS_PER_CHECK, max(0, options.max_iter - best.n_iter))),
                 violation=max(self.rounding, goal),
                 accepted=options.max_violation,
                 gap=-1.0 if problem.hard else SAFETY * options.tol,
@@ -117,7 +117,8 @@ class FullMatrixRun(SMOBase):
             n_steps, self.violation = ascend_working_sets(gram, duals, targets, sets)
             best.n_iter += n_steps
             self.scores = targets - self.residuals
-            status = self.check(self.stall, best.n_iter, can_move=n_steps > 0)
+            can_move = n_steps > 0 or best.n_iter >= options.max_iter
+            status = self.check(self.stall, best.n_iter, can_move=can_move)
             if status is not None:
                 return status
             self.monitor.checkpoint(self)
