@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn import svm
 from sklearn.datasets import dump_svmlight_file, load_diabetes, load_iris
+from sklearn.ensemble import BaggingClassifier
 from sklearn.preprocessing import scale
 
 import maxmargin
@@ -81,6 +82,7 @@ def test_sparse_callable_and_precomputed_kernels_are_the_same_machine(name, clas
     others = {
         "sparse": (make(nu=0.3, gamma=0.1, tol=TIGHT), sp.csr_array(X)),
         "callable": (make(nu=0.3, kernel=rbf, tol=TIGHT), X),
+        "callable, sparse": (make(nu=0.3, kernel=rbf, tol=TIGHT), sp.csr_array(X)),
         "precomputed": (make(nu=0.3, kernel="precomputed", tol=TIGHT), rbf(X, X)),
     }
     f = whole.predict(X) if name == "NuSVR" else whole.decision_function(X)
@@ -428,3 +430,11 @@ def test_weights_that_leave_one_class_fit_a_constant_as_in_scikit_learn(model, c
     for kernel_machine in (SVC(), NuSVC()):
         with pytest.raises(ValueError, match="same class"):
             kernel_machine.fit(X, y, sample_weight=(y == 1).astype(float))
+
+
+def test_bagging_on_a_rare_class(regression):
+    X, y = regression
+    rare = (y >= np.sort(y)[-3]).astype(int)
+    ensemble = BaggingClassifier(maxmargin.LinearSVC(), n_estimators=30, random_state=0).fit(X, rare)
+    assert any(not (drawn[rare[drawn] == 1]).size for drawn in ensemble.estimators_samples_)
+    assert ensemble.predict(X).shape == rare.shape
