@@ -113,10 +113,18 @@ def _explain(error: Exception) -> int:
         if isinstance(error, MemoryError):
             found = f" ({error})" if str(error) else ""
             error = MemoryError(f"out of memory{found}: train a linear model with --store, or give more memory.")
-        _print_error(str(error))
+        _print_error(_text_of(error))
         return ERROR
     _print_error(f"unexpected {type(error).__name__}: {error} (MAXMARGIN_DEBUG=1 shows where)")
     return UNEXPECTED
+
+
+def _text_of(error: Exception) -> str:
+    """The text of an error; one of the system begins with its file."""
+    if not isinstance(error, OSError) or error.filename is None:
+        return str(error)
+    missing = isinstance(error, FileNotFoundError)
+    return f"{error.filename}: {'there is no such file' if missing else error.strerror}."
 
 
 def _explain_usage(error: Any) -> int:
