@@ -19,6 +19,7 @@ from maxmargin.cli.demo import demo
 from maxmargin.cli.evaluate import evaluate
 from maxmargin.cli.info import info
 from maxmargin.cli.lab import lab
+from maxmargin.cli.mapped_files import end_on_cut_stores
 from maxmargin.cli.models import options_as_typed
 from maxmargin.cli.plot import plot
 from maxmargin.cli.predict import predict
@@ -91,6 +92,7 @@ def main() -> None:
     predict ... | head``) 141. Further exit codes are in the help of the subcommands.
     """
     collect_garbage_rarely()
+    end_on_cut_stores(sys.argv[1:], ERROR)
     try:
         code = app(standalone_mode=False, prog_name="maxmargin")
     except (KeyboardInterrupt, typer.Abort):

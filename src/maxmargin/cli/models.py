@@ -147,6 +147,7 @@ def options_as_typed(message: str) -> str:
 
     message = re.sub(rf"\b({names})=('[^']*'|[\w-]+)", typed, message).replace("since n_features is", "the columns are")
     quoted = re.sub(r"(--[\w-]+ [\w-]+), '([\w-]+)' or '([\w-]+)'", r"\1, \2 or \3", message)
+    quoted = re.sub(r"^\w+: (max_iter|max_time)(?= was reached)", lambda found: flag_of(found[1]), quoted)
     start = "|".join((*DATA_PARAMETERS, "n_jobs", "class_weight", "sample_weight"))
     found = re.match(rf"({start})\b(?= (must|is about|names))", quoted)
     return quoted if found is None else flag_of(found[1]) + quoted[found.end() :]

@@ -161,15 +161,22 @@ class Clock:
         self._deadline = None if seconds is None else time.perf_counter() + seconds
         self._n_left = n_fits
 
+    @property
+    def next_limit(self) -> float | None:
+        """The seconds of the next fit; None without a limit."""
+        if self._deadline is None:
+            return None
+        return max(LEAST_SECONDS, (self._deadline - time.perf_counter()) / self._n_left)
+
     @contextmanager
     def limit(self, machine: Any, n_fits: int = 1) -> Iterator[None]:
         """Set the time limit of each of the next fits; afterwards ``max_time`` is the user's again."""
-        if self._deadline is None:
+        share = self.next_limit
+        if share is None:
             yield
             return
-        share = (self._deadline - time.perf_counter()) / self._n_left
         self._n_left -= n_fits
-        machine.set_params(max_time=max(LEAST_SECONDS, share))
+        machine.set_params(max_time=share)
         try:
             yield
         finally:

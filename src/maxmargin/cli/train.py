@@ -419,7 +419,7 @@ def _folds_entry(name: str, scores: Any, *, nested: bool) -> Entry:
 def _fit(machine: Any, rows: "DataFile", weights: Any, clock: Clock, answer: Answer) -> bool:
     """Fit; returns whether Ctrl-C or another signal ended the fit early, with a model and its certificate."""
     watch, interrupted = Stopwatch(), False
-    with working("training"):
+    with working("training", seconds=clock.next_limit):
         try:
             with clock.limit(machine):
                 data = (rows,) if learns_from_blocks(machine, rows) else (rows.X, rows.y)

@@ -61,7 +61,7 @@ def verify(
         )
         rows = labelled(machine, rows, data, target)
         sample_weight = sample_weights(rows, weights)
-    identified = "by its hashes" if stored.fingerprint is not None else "not identified by the file"
+    identified = "identified by its hashes" if stored.fingerprint is not None else "not identified by the file"
     answer: dict[str, Any] = {
         **({} if proof == model else {"proof": str(proof)}),
         **proof_entry("claimed", machine.certificate_, "claim", details=details),

@@ -345,8 +345,8 @@ def _refuse_too_wide(X: Matrix) -> None:
     if needed > available:
         raise ValueError(
             f"X has {X.shape[1]:,} columns, {np.unique(X.indices).size:,} of them with entries: coefficients and other "
-            f"vectors of this length take {needed / 1e9:.0f} GB, and {available / 1e9:.0f} GB are available. Number the "
-            "columns that occur from 1 on, or hash them to fewer."
+            f"vectors of this length take {needed / 1e9:.0f} GB, and {available / 1e9:.0f} GB are available. Number "
+            "the columns that occur from 1 on, or hash them to fewer."
         )
 
 
