@@ -540,6 +540,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
 
     # Whether class_weight="balanced" counts the rows of the classes, or adds up their weights.
     _balances_rows: ClassVar[bool] = False
+    # Whether the weights may leave one class, as of a bootstrap sample: the model is then constant.
+    _may_lack_weight: ClassVar[bool] = True
     # Whether a decision function is about a pair of classes, or about one class and the rest.
     _scores_pairs: ClassVar[bool] = False
 
@@ -559,7 +561,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
             class_weight=getattr(self, "class_weight", None),
             balances_rows=self._balances_rows,
         )
-        return validate_labels(labelled)
+        return validate_labels(labelled, may_lack_weight=self._may_lack_weight)
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
         if lies_elsewhere(X):

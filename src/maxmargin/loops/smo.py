@@ -156,6 +156,7 @@ class WorkingSets(NamedTuple):
     most, max_steps : the largest number of working sets, and of steps on pairs
     violation : the KKT violation at which to end
     gap : the relative gap at which to end; negative where it is not measured
+    accepted : the largest KKT violation with which the gap may end the run
     """
 
     size: int
@@ -165,6 +166,7 @@ class WorkingSets(NamedTuple):
     max_steps: int
     violation: float
     gap: float
+    accepted: float
 
 
 @jit
@@ -234,7 +236,8 @@ def ascend_working_sets(gram, duals, targets, sets):
         violation = most - least
         if violation <= sets.violation or n_steps >= sets.max_steps:
             break
-        if sets.gap >= 0.0 and relative_gap(duals, targets, 0.5 * (most + least)) <= sets.gap:
+        may_end = sets.gap >= 0.0 and violation <= sets.accepted
+        if may_end and relative_gap(duals, targets, 0.5 * (most + least)) <= sets.gap:
             break
         places = np.concatenate((ups[:n_ups], downs[:n_downs], kept))
         part = np.empty((places.size, places.size))
