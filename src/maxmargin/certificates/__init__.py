@@ -19,6 +19,7 @@ from maxmargin.certificates.mistake_bounds import (
 from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multiclass_gap
 from maxmargin.certificates.multinomial_gap import MultinomialGap, measure_multinomial_gap
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_partitioned_ridge_gap, measure_ridge_gap
+from maxmargin.certificates.sparse_gap import SparseGap, measure_sparse_gap
 from maxmargin.certificates.svm_gap import (
     ClassificationGap,
     KKTClass,
@@ -51,6 +52,7 @@ __all__ = [
     "RegressionGap",
     "RidgeGap",
     "SVMGap",
+    "SparseGap",
     "UpdateRule",
     "bound_mistakes",
     "bracket_hard_margin",
@@ -69,5 +71,6 @@ __all__ = [
     "measure_partitioned_logistic_gap",
     "measure_partitioned_ridge_gap",
     "measure_ridge_gap",
+    "measure_sparse_gap",
     "mistake_bound",
 ]
