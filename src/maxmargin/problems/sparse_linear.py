@@ -179,7 +179,8 @@ class SparseLinearProblem:
         feasible = most if largest == 0.0 else min(most, self.l1 / largest)
         if self.l2 == 0.0 or feasible == most:
             return feasible
-        multiples = np.linspace(feasible, most, N_MULTIPLES)
+        # At the optimum, one is best.
+        multiples = [1.0, *np.linspace(feasible, most, N_MULTIPLES)]
         return float(max(multiples, key=lambda s: self.dual_terms(s * shares) - self.excess(s * products)))
 
     def excess(self, products: np.ndarray) -> float:
