@@ -7,11 +7,22 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model as rivals
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.preprocessing import scale
 from sklearn.svm import LinearSVC as RivalSVC
+from sklearn.svm import l1_min_c as rival_min_c
 
-from maxmargin import LinearSVC, LogisticRegression, certify, load, save
+from maxmargin import (
+    Lasso,
+    LinearSVC,
+    LogisticRegression,
+    certify,
+    enet_path,
+    l1_min_c,
+    lasso_path,
+    load,
+    save,
+)
 from maxmargin.certificates import CertificateError, SparseGap
 from maxmargin.certificates.sparse_gap import measure_sparse_gap
 from maxmargin.data import Points
@@ -185,3 +196,36 @@ def test_warm_starts_begin_at_the_coefficients():
 def test_what_is_not_solved_is_refused(model, words):
     with pytest.raises(ValueError, match=words):
         model.fit(X, Y)
+
+
+@pytest.mark.parametrize(("loss", "ours"), [("squared_hinge", MODELS[0]), ("log", MODELS[2])])
+def test_the_least_c_is_where_coefficients_begin(loss, ours):
+    points, labels = load_iris(return_X_y=True)
+    for part in (labels > 0, labels == 1):
+        C = l1_min_c(points, part, loss=loss)
+        for factor, empty in ((1.0 - 1e-6, True), (1.001, False)):
+            model = type(ours)(**ours.get_params() | {"C": factor * C}).fit(points, part)
+            assert (not model.coef_.any()) == empty
+    for scaling in (1.0, 5.0):
+        found = l1_min_c(points, labels, loss=loss, penalize_intercept=True, intercept_scaling=scaling)
+        assert found == pytest.approx(rival_min_c(points, labels, loss=loss, intercept_scaling=scaling), rel=1e-12)
+    with pytest.raises(ValueError, match="every C"):
+        l1_min_c(np.zeros((4, 2)), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1.0])
+def test_paths_are_scikit_learns(ratio):
+    points, targets = load_diabetes(return_X_y=True)
+    targets = targets - targets.mean()
+    alphas, coefs, gaps, n_iters = Lasso.path(
+        points, targets, l1_ratio=ratio, alphas=20, eps=1e-2, tol=1e-10, return_n_iter=True
+    )
+    found = rivals.enet_path(points, targets, l1_ratio=ratio, alphas=20, eps=1e-2, tol=1e-12, max_iter=10**5)
+    np.testing.assert_allclose(alphas, found[0], rtol=1e-12)
+    np.testing.assert_allclose(coefs, found[1], atol=1e-3)
+    assert (gaps <= 1e-10 * np.square(targets).mean()).all()
+    assert len(n_iters) == 20
+    if ratio == 1.0:
+        np.testing.assert_array_equal(lasso_path(points, targets, alphas=alphas[:5], tol=1e-10)[1], coefs[:, :5])
+    with pytest.raises(ValueError, match="alpha cannot be given"):
+        enet_path(points, targets, alpha=1.0)

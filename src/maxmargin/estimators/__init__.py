@@ -6,6 +6,7 @@ from maxmargin.estimators.certification import certify
 from maxmargin.estimators.elastic_net import ElasticNet
 from maxmargin.estimators.kernel_perceptron import KernelPerceptron
 from maxmargin.estimators.lasso import Lasso
+from maxmargin.estimators.lasso_path import enet_path, l1_min_c, lasso_path
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svr import LinearSVR
 from maxmargin.estimators.logistic_regression import LogisticRegression
@@ -32,5 +33,8 @@ __all__ = [
     "Ridge",
     "calibrate",
     "certify",
+    "enet_path",
+    "l1_min_c",
+    "lasso_path",
     "svm_path",
 ]
