@@ -53,15 +53,19 @@ class ModelOptions:
     epsilon: Annotated[float | None, typer.Option(help="linear-svr, svr: errors up to epsilon cost nothing.")] = None
     alpha: Annotated[
         float | None,
-        typer.Option(help="Penalty of ridge, lasso and elastic-net, 1 by default; of the last two for every row."),
+        typer.Option(
+            help="Penalty of ridge, lasso, elastic-net, 1 by default, and perceptron; for every row but ridge's."
+        ),
     ] = None
     penalty: Annotated[
         str | None,
-        typer.Option(help="l2, l1 (linear-svc with --loss squared_hinge), elasticnet (logistic-regression)."),
+        typer.Option(
+            help="l2, l1, elasticnet: of logistic-regression, perceptron, linear-svc (l1 with --loss squared_hinge)."
+        ),
     ] = None
     l1_ratio: Annotated[
         float | None,
-        typer.Option(help="elastic-net, 0.5 by default, and logistic-regression: the share of the 1-norm."),
+        typer.Option(help="elastic-net, logistic-regression, perceptron: the share of the 1-norm."),
     ] = None
     lam: Annotated[float | None, typer.Option(help="The same for all rows together, as in the lecture.")] = None
     sigma2: Annotated[

@@ -42,7 +42,9 @@ def problem_of(model: Any) -> dict[str, Any]:
         numbers = {"loss": "squared_error", "lam": 0.0, "intercept": numbers["intercept"]}
     elif getattr(model, "positive", False):
         numbers["loss"] = f"positive_{loss}"
-    elif getattr(model, "penalty", None) == "l1" or getattr(model, "_l1_ratio", 0.0) > 0.0:
+    elif getattr(model, "_is_penalised", False):
+        numbers |= {"loss": "elastic_net_perceptron", "alpha": float(model.alpha), "l1_ratio": model._l1_ratio}
+    elif loss != "perceptron" and (getattr(model, "penalty", None) == "l1" or getattr(model, "_l1_ratio", 0.0) > 0.0):
         numbers = elastic_net_classifier(model)
     elif loss == "logistic" and model._is_joint() and len(model.classes_) > 2:
         numbers["loss"] = "multinomial"

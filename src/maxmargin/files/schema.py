@@ -247,7 +247,7 @@ _ENTRIES = (
             "hull_weights_": Array(shape=("k", "n"), or_none=True, optional=True),
             "_n_held_out": Count(at_most="n", optional=True),
             "_rows_of_stream": Count(optional=True),
-            **_end(MistakeBound),
+            **_end(MistakeBound, MarginBracket),
         },
         # ``fit`` sets the first ones, ``partial_fit`` the last one.
         one_of=(frozenset({"dual_coef_", "hull_weights_", "_n_held_out"}), frozenset({"_rows_of_stream"})),

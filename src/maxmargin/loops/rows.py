@@ -2,6 +2,7 @@
 
 from maxmargin.data.rows import DenseRows, SparseRows
 from maxmargin.loops.dispatch import Dispatched
+from maxmargin.loops.jit import inlined
 from maxmargin.loops.prefetch import fetch_early
 
 # Bytes of a cache line on current processors.
@@ -28,6 +29,10 @@ def weighted_sums(rows, i, weights):
     """The sums of weights_j x_ij and of weights_j x_ij²"""
 
 
+def shrink(rows, i, scale, total, taken, w):
+    """Move scale w_j towards zero by what is left of ``total`` after ``taken_j``, in the columns of the row"""
+
+
 def add_outer(rows, i, factor, gram):
     """gram += factor (x_i, 1)(x_i, 1)^T, in the lower triangle"""
 
@@ -41,6 +46,7 @@ _add_scaled = Dispatched(add_scaled)
 _add_squares = Dispatched(add_squares)
 _add_weighted = Dispatched(add_weighted)
 _weighted_sums = Dispatched(weighted_sums, fastmath=True)
+_shrink = Dispatched(shrink)
 _add_outer = Dispatched(add_outer)
 _fetch_row = Dispatched(fetch_row)
 
@@ -116,6 +122,29 @@ def _(rows, i, weights):
         total += weighted
         squares += weighted * rows.values[k]
     return total, squares
+
+
+@inlined
+def shrink_one(j, scale, total, taken, w):
+    """Move one coefficient, not beyond zero; ``taken`` has the sign of the movement."""
+    before = w[j]
+    if scale * before > 0.0:
+        w[j] = max(0.0, before - (total + taken[j]) / scale)
+    elif scale * before < 0.0:
+        w[j] = min(0.0, before + (total - taken[j]) / scale)
+    taken[j] += scale * (w[j] - before)
+
+
+@_shrink.on(DenseRows)
+def _(rows, i, scale, total, taken, w):
+    for j in range(w.size):
+        shrink_one(j, scale, total, taken, w)
+
+
+@_shrink.on(SparseRows)
+def _(rows, i, scale, total, taken, w):
+    for k in range(rows.offsets[i], rows.offsets[i + 1]):
+        shrink_one(rows.columns[k], scale, total, taken, w)
 
 
 @_add_outer.on(DenseRows)
