@@ -174,7 +174,7 @@ def l1_min_c(
     """
     if loss not in ("squared_hinge", "log"):
         raise ValueError(f"loss must be 'squared_hinge' or 'log'; it is {loss!r}.")
-    intercept = {
+    intercept: dict[str, Any] = {
         "fit_intercept": fit_intercept,
         "penalize_intercept": penalize_intercept,
         "intercept_scaling": intercept_scaling,
