@@ -6,7 +6,6 @@ from maxmargin.estimators.certification import certify
 from maxmargin.estimators.elastic_net import ElasticNet
 from maxmargin.estimators.kernel_perceptron import KernelPerceptron
 from maxmargin.estimators.lasso import Lasso
-from maxmargin.estimators.lasso_path import enet_path, l1_min_c, lasso_path
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svr import LinearSVR
 from maxmargin.estimators.logistic_regression import LogisticRegression
@@ -14,6 +13,7 @@ from maxmargin.estimators.margin_perceptron import MarginPerceptron
 from maxmargin.estimators.perceptron import Perceptron
 from maxmargin.estimators.regularisation_path import svm_path
 from maxmargin.estimators.ridge import Ridge
+from maxmargin.estimators.sparse_paths import enet_path, l1_min_c, lasso_path
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svr import SVR
 

@@ -155,7 +155,7 @@ class Lasso(LinearRegression):
         return self._fit(X, y, sample_weight)
 
     @staticmethod
-    def path(X: Any, y: Any, **parameters: Any) -> tuple[np.ndarray, ...]:
+    def path(X: Any, y: Any, **parameters: Any) -> tuple[Any, ...]:
         """Compute the coefficients for many penalties: :func:`maxmargin.enet_path`.
 
         Parameters
@@ -170,7 +170,7 @@ class Lasso(LinearRegression):
         tuple of ndarray
             Penalties, coefficients and duality gaps.
         """
-        from maxmargin.estimators.lasso_path import enet_path
+        from maxmargin.estimators.sparse_paths import enet_path
 
         return enet_path(X, y, **parameters)
 

@@ -23,7 +23,7 @@ def enet_path(
     sample_weight: Any = None,
     return_n_iter: bool = False,
     **parameters: Any,
-) -> tuple[np.ndarray, ...]:
+) -> tuple[Any, ...]:
     """Compute the coefficients of the elastic net for many penalties, each from where the one before ended.
 
     As scikit-learn's function of this name, without an intercept: centre X and y first where one is needed.
@@ -83,7 +83,7 @@ def enet_path(
     return (*found, n_iters) if return_n_iter else found
 
 
-def lasso_path(X: Any, y: Any, *, alphas: Any = 100, **parameters: Any) -> tuple[np.ndarray, ...]:
+def lasso_path(X: Any, y: Any, *, alphas: Any = 100, **parameters: Any) -> tuple[Any, ...]:
     """Compute the coefficients of the lasso for many penalties: :func:`enet_path` with ``l1_ratio=1``.
 
     Parameters
