@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -125,11 +124,13 @@ class SparseLinearProblem:
     def of_rows(self, rows: slice, scale: float) -> "SparseLinearProblem":
         """The same problem of some of the rows, with the factor ``scale`` on C."""
         points, signs, weights = Points(self.points.matrix[rows]), self.signs[rows].copy(), self.weights[rows].copy()
+        return replace(self, losses=self.losses.of_block(points, signs, weights)).with_factor(scale)
+
+    def with_factor(self, scale: float) -> "SparseLinearProblem":
+        """The same problem with the factor ``scale`` on C."""
         if isinstance(self.losses, LogisticProblem):
-            losses: Any = replace(self.losses.of_block(points, signs, weights), C=scale * self.C)
-        else:
-            losses = replace(self.losses, points=points, loss=squared_hinge(signs, weights, scale * self.C))
-        return replace(self, losses=losses)
+            return replace(self, losses=replace(self.losses, C=scale * self.C))
+        return replace(self, losses=replace(self.losses, loss=squared_hinge(self.signs, self.weights, scale * self.C)))
 
     def penalty(self, w: np.ndarray) -> float:
         """The penalties of these coefficients."""

@@ -51,6 +51,9 @@ from maxmargin.solvers.regression.lasso import solve_given_gram
 # One of so many rows goes into the subsample, if that leaves enough rows for every column and so many of every class;
 # its solution is not nearer to that of all rows than to this relative gap.
 STRIDE, ROWS_PER_CLASS, SUBSAMPLE_TOL = 16, 50, 1e-2
+# The smallest C of a continuation, in units of the least one at which a coefficient is not zero; the factor between two
+# values of C, and the relative gap to which all but the last are solved.
+CONTINUATION_FROM, CONTINUATION_FACTOR, CONTINUATION_TOL = 20.0, 5.0, 0.1
 # Columns of the first working set.
 FEW_COLUMNS = 128
 # Epochs of coordinate descent that take as long as the Hessian of all columns at most, where it is computed.
@@ -87,10 +90,10 @@ def solve(
         problem = problem.with_points(Points(problem.points.factor))
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), Threads(options.n_threads) as threads:
         n_iter = 0
-        sample = subsample(problem) if start is None else None
-        if sample is not None:
-            coarse = replace(options, tol=max(options.tol, SUBSAMPLE_TOL))
-            part = SparseRun(sample, coarse, monitor.quiet(is_stage=True), threads, None)
+        for easier, tol in preparations(problem) if start is None else []:
+            coarse = replace(options, tol=max(options.tol, tol))
+            part = SparseRun(easier, coarse, monitor.quiet(is_stage=True), threads, start)
+            part.best.n_iter = n_iter
             part.run()
             start, n_iter = part.best, part.best.n_iter
         run = SparseRun(problem, options, monitor, threads, start)
@@ -99,12 +102,26 @@ def solve(
         return run.best
 
 
-def subsample(problem: SparseLinearProblem) -> SparseLinearProblem | None:
-    """The problem of every sixteenth row, with C raised so that it has the same solution on average."""
+def preparations(problem: SparseLinearProblem) -> Iterator[tuple[SparseLinearProblem, float]]:
+    """Yield easier problems to solve first, each from the solution of the one before, and their relative gaps.
+
+    With many rows that is every sixteenth row, with C raised so that it has the same solution on average. With many
+    columns and a large C they have rising values of C: the nonzero coefficients, and for the squared hinge the rows
+    with a loss, are found one after the other, but hardly all at once.
+    """
     every = subsample_rows(problem.points.matrix.shape, problem.weights, problem.signs, [STRIDE], ROWS_PER_CLASS)
-    if every is None:
-        return None
-    return problem.of_rows(every, float(problem.weights.sum()) / float(problem.weights[every].sum()))
+    if every is not None:
+        share = float(problem.weights.sum()) / float(problem.weights[every].sum())
+        yield problem.of_rows(every, share), SUBSAMPLE_TOL
+    elif not matrix_pays(problem.points, EXPECTED_EPOCHS):
+        scores = np.zeros(problem.points.n_rows)
+        if problem.fit_intercept:
+            scores += problem.best_intercept(scores)
+        products = problem.points.combination(problem.duals(problem.shares(scores)))
+        # The least C at which a coefficient is not zero is C divided by this.
+        ratio = float(np.abs(products).max(initial=0.0)) / problem.l1 / CONTINUATION_FROM
+        for k in range(math.ceil(math.log(ratio, CONTINUATION_FACTOR)) if ratio > 1.0 else 0, 0, -1):
+            yield problem.with_factor(CONTINUATION_FACTOR**-k), CONTINUATION_TOL
 
 
 class SparseRun:
