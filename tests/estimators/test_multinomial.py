@@ -126,6 +126,6 @@ def test_other_penalties_are_refused_by_what_to_write():
     with pytest.raises(ValueError, match=r"write C=float\('inf'\)"):
         LogisticRegression(penalty=None).fit(X, Y)
     for parameters in ({"penalty": "l1"}, {"l1_ratio": 0.5}):
-        with pytest.raises(ValueError, match="Lasso or ElasticNet"):
+        with pytest.raises(ValueError, match="multi_class='ovr'"):
             LogisticRegression(**parameters).fit(X, Y)
     assert LogisticRegression(penalty="l2", l1_ratio=0.0, dual=True).fit(X, Y).status_ is Status.SOLVED

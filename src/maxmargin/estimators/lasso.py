@@ -154,6 +154,26 @@ class Lasso(LinearRegression):
         """
         return self._fit(X, y, sample_weight)
 
+    @staticmethod
+    def path(X: Any, y: Any, **parameters: Any) -> tuple[Any, ...]:
+        """Compute the coefficients for many penalties: :func:`maxmargin.enet_path`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of numbers of shape (n,)
+        **parameters
+            Those of the function.
+
+        Returns
+        -------
+        tuple of ndarray
+            Penalties, coefficients and duality gaps.
+        """
+        from maxmargin.estimators.sparse_paths import enet_path
+
+        return enet_path(X, y, **parameters)
+
     @property
     def sparse_coef_(self) -> Any:
         """The coefficients as a sparse row, of shape (1, d), or one row a target."""
