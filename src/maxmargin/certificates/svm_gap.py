@@ -249,18 +249,18 @@ def _classes(block: Block[LinearSVMProblem], scale: "_Scale") -> _Classes:
 def _classes_of(part: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray, scale: "_Scale") -> _Classes:
     ends = _Ends(part, beta, scale)
     classes = _rows_by_class(part, scores, ends)
-    # The first count is that of the rows of weight zero.
-    n_zero, n_between, n_inside, wrong = np.bincount(classes + 1, minlength=5)[1:].tolist()
+    n_zero, n_between, n_inside, wrong = (int(np.count_nonzero(classes == kind)) for kind in KKTClass)
     return _Classes(_kkt_violation(part, scores, ends), n_zero, n_between, n_inside + wrong, wrong)
 
 
 def _rows_by_class(part: LinearSVMProblem, scores: np.ndarray, ends: "_Ends") -> np.ndarray:
     """The KKT class of every row; -1 for rows of weight zero."""
     wrong = part.loss.targets * scores <= 0.0
-    classes = np.full(wrong.size, KKTClass.ON_MARGIN, dtype=np.int8)
-    classes[ends.at_zero] = KKTClass.OUTSIDE
-    np.add(wrong, np.int8(KKTClass.INSIDE), out=classes, where=ends.at_bound)
-    classes[part.loss.weights == 0.0] = -1
+    # On the margin, one less where the dual is zero, one more at the bound, and two more if also misclassified.
+    classes = 1 - ends.at_zero.view(np.int8) + ends.at_bound.view(np.int8) + (ends.at_bound & wrong).view(np.int8)
+    uncounted = part.loss.weights == 0.0
+    if uncounted.any():
+        classes[uncounted] = -1
     return classes
 
 
