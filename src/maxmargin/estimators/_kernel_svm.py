@@ -57,6 +57,14 @@ class KernelSVM(KernelModel, RegularizedModel):
         "and use LinearSVC or LinearSVR"
     )
 
+    @property
+    def _advice_at_max_iter(self) -> str:  # type: ignore[override]
+        # scikit-learn's sentence, by which programs know this warning.
+        return (
+            f"Solver terminated early (max_iter={self.max_iter}).  Consider pre-processing your data with "
+            "StandardScaler or MinMaxScaler, or raise max_iter"
+        )
+
     _private_attributes: ClassVar[tuple[str, ...]] = ("_kernel", "_duals", "_n_rows")
     # Nothing is random.
     random_state = 0

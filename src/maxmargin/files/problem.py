@@ -55,7 +55,7 @@ def problem_of(model: Any) -> dict[str, Any]:
 
 # How the numbers follow from a model.
 NUMBERS: dict[str, Callable[[Any], Any]] = {
-    "C": lambda model: float(model.C),
+    "C": lambda model: model._inverse_strength,
     "epsilon": lambda model: float(model.epsilon),
     "intercept": lambda model: bool(model.fit_intercept),
     "intercept_penalty": lambda model: model._intercept_penalty,
