@@ -99,6 +99,18 @@ def validate_targets(
     return (TargetPoints if y.ndim == 1 else TargetColumns)(_measurable(Points(_canonical(X))), y, weights)
 
 
+def validate_one_class(estimator: Any, X: Any, *, sample_weight: Any = None, reset: bool = True) -> TargetPoints:
+    """Check X and the weights of a fit without labels: all rows have the target 1."""
+    _refuse_collections(X)
+    _refuse_text_columns(X)
+    X = _naming("X", validate_data, estimator, X, reset=reset, **_checks(estimator))
+    targets = np.ones(X.shape[0])
+    weights = _weights(X, targets, np.empty(0), targets, sample_weight, None)
+    if weights is not None and not weights.any():
+        raise ValueError("sample_weight is zero for every row: give at least one row a positive weight.")
+    return TargetPoints(_measurable(Points(_canonical(X))), targets, weights)
+
+
 def _rows_and_targets(estimator: Any, X: Any, y: Any, reset: bool, **checks: Any) -> tuple[Any, Any]:
     """Check X and y by scikit-learn; ``reset`` sets the estimator's number and names of columns."""
     if y is None:

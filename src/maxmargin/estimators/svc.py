@@ -28,13 +28,14 @@ from maxmargin.estimators._base import (
     seed_of,
     warn_user,
 )
-from maxmargin.estimators._kernel_svm import KernelSVM
+from maxmargin.estimators._kernel_svm import C_CONSTRAINTS, KernelSVM
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._probabilities import Calibration, Sigmoid, by_task, fit_sigmoid, scores_on_folds
 from maxmargin.problems.kernel_svm import NO_MARGIN
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.reconciliation import Goal
 from maxmargin.solvers.core import Result
+from maxmargin.solvers.kernel import smo
 from maxmargin.solvers.kernel.base import SMOOptions
 from maxmargin.solvers.kernel.one_vs_one import PairSolver
 
@@ -54,7 +55,286 @@ def _has_probabilities(model: Any) -> bool:
 
 
 @estimator
-class SVC(KernelSVM, CertifiedClassifier):
+class KernelClassifier(KernelSVM, CertifiedClassifier):
+    """Classification by kernel machines, one against one: what :class:`SVC` and :class:`NuSVC` share."""
+
+    class_weight: Any = None
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    probability: Any = False
+    random_state: Any = None
+
+    _balances_rows = True
+    _scores_pairs = True
+    # The module of the solver of a pair's problem.
+    _method: ClassVar[Any] = smo
+
+    _prediction_parameters = ("decision_function_shape", "break_ties")
+    _private_attributes: ClassVar[tuple[str, ...]] = (
+        *KernelSVM._private_attributes,
+        "_n_support",
+        "_vote_order",
+    )
+
+    _parameter_constraints: ClassVar[dict] = {
+        **KernelSVM._parameter_constraints,
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "break_ties": ["boolean"],
+        "probability": ["boolean", StrOptions({"deprecated"})],
+        "random_state": ["random_state"],
+    }
+
+    @property
+    def probA_(self) -> np.ndarray:  # noqa: N802
+        """The slopes of the sigmoids."""
+        return self._sigmoids(0)
+
+    @property
+    def probB_(self) -> np.ndarray:  # noqa: N802
+        """The offsets of the sigmoids."""
+        return self._sigmoids(1)
+
+    def _sigmoids(self, parameter: int) -> np.ndarray:
+        """A or B of the sigmoids of all pairs."""
+        calibration = getattr(self, "calibration_", None)
+        if calibration is None or calibration.method != "sigmoid":
+            raise AttributeError("There are no sigmoids: fit with probability=True, or call maxmargin.calibrate.")
+        return np.array([(curve.A, curve.B)[parameter] for curve in calibration.curves])
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Compute the probabilities of the classes by Platt's sigmoids.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "calibration_"):
+            raise NotFittedError("predict_proba needs a fit with probability=True; this model was fitted without.")
+        return super().predict_proba(X)
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Compute the logarithms of the probabilities.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+        """
+        return np.log(self.predict_proba(X))
+
+    @property
+    def n_support_(self) -> np.ndarray:
+        """Support vectors of each class."""
+        check_is_fitted(self)
+        return self._n_support
+
+    @property
+    def coef_(self) -> Any:
+        """w of the linear kernel, one row for each pair of classes."""
+        check_is_fitted(self)
+        return self._coef_of(self._pair_coefficients().T)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Compute scores, in blocks of rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
+
+        Returns
+        -------
+        ndarray of shape (n,) for two classes; else of shape (n, n_classes), or (n, n_pairs) for "ovo"
+        """
+        scores = self._pair_scores(X)
+        if len(self.classes_) == 2:
+            return scores[:, 0]
+        return scores if self.decision_function_shape == "ovo" else self._class_scores(scores)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict labels: of two classes the second where f(x) >= 0, of more by votes of pairs, as LIBSVM does.
+
+        Of classes with the same number of votes it is the first one, or with ``break_ties`` the one with the greatest
+        score. A model that was read from a file of LIBSVM has the order of the classes in that file.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        scores = self._pair_scores(X)
+        if self.break_ties and len(self.classes_) > 2:
+            return self.classes_[self._class_scores(scores).argmax(axis=1)]
+        return self.classes_[self._voted(scores)]
+
+    def slack(self, X: Any, y: Any) -> np.ndarray:
+        """Compute xi_i = max(0, 1 - y_i f(x_i)): 0 outside the margin, below 1 inside it, else misclassified.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
+        y : array of labels of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,), or (n, n_pairs) for more than two classes, with zeros in pairs without the row's class
+        """
+        labelled = validate_training_data(self._as_fitted(), X, y, classes=self.classes_, reset=False)
+        scores = self._expansion(labelled.points, self._pair_coefficients()) + self.intercept_
+        if len(self.classes_) == 2:
+            return np.maximum(0.0, 1.0 - np.where(labelled.codes == 1, 1.0, -1.0) * scores[:, 0])
+        signs = np.zeros_like(scores)
+        for pair, (first, second) in enumerate(combinations(range(len(self.classes_)), 2)):
+            signs[labelled.codes == first, pair], signs[labelled.codes == second, pair] = 1.0, -1.0
+        return np.where(signs == 0.0, 0.0, np.maximum(0.0, 1.0 - signs * scores))
+
+    def _pair_scores(self, X: Any) -> np.ndarray:
+        return self._expansion(validate_points(self._as_fitted(), X), self._pair_coefficients()) + self.intercept_
+
+    _scores_by_task = _pair_scores
+
+    def _classes_of_tasks(self) -> list[tuple[int, int | None]]:
+        n_classes = len(self.classes_)
+        # Of only two classes, the second is the positive one.
+        return [(1, 0)] if n_classes == 2 else list(combinations(range(n_classes), 2))
+
+    def _class_scores(self, scores: np.ndarray) -> np.ndarray:
+        return _ovr_decision_function(scores < 0.0, -scores, len(self.classes_))
+
+    def _order_of_votes(self) -> np.ndarray:
+        """The classes in the order in which ties are decided: ascending, unless a model file has another order."""
+        return getattr(self, "_vote_order", np.arange(len(self.classes_)))
+
+    def _voted(self, scores: np.ndarray) -> np.ndarray:
+        """Positions of the classes with the most votes, the first of them in order; zero is a vote for the later."""
+        order = self._order_of_votes()
+        ranks, votes = np.argsort(order), np.zeros((scores.shape[0], order.size), dtype=np.int32)
+        if order.size == 2:
+            # Of only two classes, the second is the positive one.
+            scores = -scores
+        for pair, (first, second) in enumerate(combinations(range(order.size), 2)):
+            is_first = scores[:, pair] > 0.0 if ranks[first] < ranks[second] else scores[:, pair] >= 0.0
+            votes[:, first] += is_first
+            votes[:, second] += ~is_first
+        return order[votes[:, order].argmax(axis=1)]
+
+    def _pair_coefficients(self) -> np.ndarray:
+        """The coefficients of all support vectors in every pair, (n_support, n_pairs)."""
+        n_classes = len(self.classes_)
+        if n_classes == 2:
+            return self._duals.T
+        ends = np.cumsum(self._n_support)
+        columns = np.zeros((self.support_.size, n_classes * (n_classes - 1) // 2))
+        place = 0
+        for first in range(n_classes):
+            for second in range(first + 1, n_classes):
+                for own, other in ((first, second), (second, first)):
+                    part = slice(ends[own] - self._n_support[own], ends[own])
+                    columns[part, place] = self._duals[other if other < own else other - 1, part]
+                place += 1
+        return columns
+
+    def _tasks(self, data: LabelledPoints) -> ClassPairs:
+        return ClassPairs(data)
+
+    @contextmanager
+    def _solving(self, problems: Any, options: SMOOptions) -> Iterator[tuple[Solve, int]]:
+        with one_blas_thread():
+            solver = PairSolver(problems, options, self._method)
+            yield solver.solve, solver.at_once
+
+    def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
+        super()._set_attributes(tasks, results)
+        self._set_duals(tasks, [self._scaled(result.beta, result.intercept)[0] for result in results])
+        labels = tasks.labels()
+        per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
+        self.class_weight_ = np.asarray(per_class, dtype=np.float64)
+        self.n_iter_ = np.array([result.n_iter for result in results], dtype=np.int32)
+
+    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Result[Any]]) -> None:
+        super()._finish(tasks, problems, results)
+        if self.probability is True:
+            self._fit_sigmoids(tasks)
+
+    def _fit_sigmoids(self, tasks: Any) -> None:
+        """Fit a sigmoid for every pair of classes to the scores of models that did not see the rows."""
+        name = type(self).__name__
+        warn_user(
+            f"{name}: probability=True is deprecated in scikit-learn: CalibratedClassifierCV({name}(), ensemble=False) "
+            "is the better way.",
+            FutureWarning,
+        )
+        labels, matrix, weights = tasks.labels(), tasks.points.matrix, tasks.weights
+        fold = clone(self).set_params(probability=False, class_weight=None)
+        scores = scores_on_folds(fold, matrix, labels, weights, seed_of(self.random_state))
+        counts = np.ones(labels.size) if weights is None else weights
+        rows = by_task(scores, tasks.labelled.codes, counts, self._classes_of_tasks())
+        self.calibration_ = Calibration(tuple(Sigmoid(*fit_sigmoid(*part)) for part in rows), by_pairs=True)
+
+    def _set_duals(self, pairs: ClassPairs, betas: Sequence[np.ndarray]) -> None:
+        """Arrange the duals of all pairs by class, as scikit-learn does."""
+        labelled = pairs.labelled
+        n_classes, n_rows = len(labelled.classes), labelled.points.n_rows
+        whole = np.zeros((n_classes - 1, n_rows))
+        if n_classes == 2:
+            whole[0] = betas[0]
+        else:
+            for (first, second), beta in zip(pairs.pairs, betas, strict=True):
+                own, other = pairs.rows_of_class[first], pairs.rows_of_class[second]
+                whole[second - 1, own], whole[first, other] = np.split(beta, [own.size])
+        used = np.flatnonzero(whole.any(axis=0))
+        self.classes_ = labelled.classes
+        self.support_ = used[np.argsort(labelled.codes[used], kind="stable")].astype(np.int32)
+        self._n_support = np.bincount(labelled.codes[used], minlength=n_classes).astype(np.int32)
+        self._duals = whole[:, self.support_]
+        self.support_vectors_ = self._support_vectors_at(labelled.points, self.support_)
+        self._n_rows = n_rows
+
+    def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
+        betas = [
+            np.zeros(pair.signs.size) if result is None else self._scaled(result[2], result[1])[0]
+            for pair, result in zip(labelled.tasks(), results, strict=True)
+        ]
+        return self._expansion_so_far(labelled, betas, results)
+
+    def _certify(self, tasks: ClassPairs, problems: Any) -> Certificate | PerClass:
+        pairs = tasks
+        refuse_other_rows(pairs.points.n_rows, self._n_rows)
+        coefficients = np.zeros((pairs.points.n_rows, self.intercept_.size))
+        coefficients[self.support_] = self._pair_coefficients()
+        betas = [
+            coefficients[:, k] if pair.rows is None else coefficients[pair.rows, k]
+            for k, pair in enumerate(pairs.tasks())
+        ]
+        proofs = self._pair_proofs(problems, betas)
+        if len(proofs) == 1:
+            return proofs[0]
+        classes = pairs.labelled.classes
+        names = [(plain(classes[first]), plain(classes[second])) for first, second in pairs.pairs]
+        return PerPair(dict(zip(names, proofs, strict=True)))
+
+    def _pair_proofs(self, problems: Any, betas: Sequence[np.ndarray]) -> Sequence[Certificate]:
+        """The certificates of all pairs, given the duals of their rows."""
+        raise NotImplementedError
+
+
+@estimator
+class SVC(KernelClassifier):
     r"""Kernel support vector classification, solved to a proven duality gap.
 
     .. math:: \max_\alpha \sum_i \alpha_i - \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j\, k(x_i, x_j), \qquad
@@ -171,99 +451,13 @@ class SVC(KernelSVM, CertifiedClassifier):
     (True, True)
     """
 
-    class_weight: Any = None
-    decision_function_shape: str = "ovr"
-    break_ties: bool = False
-    probability: Any = False
-    random_state: Any = None
-
-    _balances_rows = True
-    _scores_pairs = True
+    C: float = 1.0
 
     _advice_without_solution = (
         "For C=inf that is no margin to work with: use a soft one, for example SVC(C=1.0), or a kernel that tells the "
         "points apart, for example a larger gamma."
     )
-    _prediction_parameters = ("decision_function_shape", "break_ties")
-    _private_attributes: ClassVar[tuple[str, ...]] = (
-        *KernelSVM._private_attributes,
-        "_n_support",
-        "_vote_order",
-    )
-
-    _parameter_constraints: ClassVar[dict] = {
-        **KernelSVM._parameter_constraints,
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
-        "break_ties": ["boolean"],
-        "probability": ["boolean", StrOptions({"deprecated"})],
-        "random_state": ["random_state"],
-    }
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if math.isinf(self.C) and self.kernel == "sigmoid":
-            raise ValueError("C=inf, the hard margin, needs a feature space; kernel='sigmoid' has none: use C < inf.")
-
-    @property
-    def probA_(self) -> np.ndarray:  # noqa: N802
-        """The slopes of the sigmoids."""
-        return self._sigmoids(0)
-
-    @property
-    def probB_(self) -> np.ndarray:  # noqa: N802
-        """The offsets of the sigmoids."""
-        return self._sigmoids(1)
-
-    def _sigmoids(self, parameter: int) -> np.ndarray:
-        """A or B of the sigmoids of all pairs."""
-        calibration = getattr(self, "calibration_", None)
-        if calibration is None or calibration.method != "sigmoid":
-            raise AttributeError("There are no sigmoids: fit with probability=True, or call maxmargin.calibrate.")
-        return np.array([(curve.A, curve.B)[parameter] for curve in calibration.curves])
-
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Compute the probabilities of the classes by Platt's sigmoids.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes)
-        """
-        check_is_fitted(self)
-        if not hasattr(self, "calibration_"):
-            raise NotFittedError("predict_proba needs a fit with probability=True; this model was fitted without.")
-        return super().predict_proba(X)
-
-    @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Compute the logarithms of the probabilities.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes)
-        """
-        return np.log(self.predict_proba(X))
-
-    @property
-    def n_support_(self) -> np.ndarray:
-        """Support vectors of each class."""
-        check_is_fitted(self)
-        return self._n_support
-
-    @property
-    def coef_(self) -> Any:
-        """w of the linear kernel, one row for each pair of classes."""
-        check_is_fitted(self)
-        return self._coef_of(self._pair_coefficients().T)
+    _parameter_constraints: ClassVar[dict] = {**KernelClassifier._parameter_constraints, **C_CONSTRAINTS}
 
     @property
     def margin_(self) -> Any:
@@ -272,190 +466,16 @@ class SVC(KernelSVM, CertifiedClassifier):
         margins = [_margin_of(proof, total) for proof, total in zip(self._task_certificates(), totals, strict=True)]
         return one_or_array(margins)
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Compute scores, in blocks of rows.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
-
-        Returns
-        -------
-        ndarray of shape (n,) for two classes; else of shape (n, n_classes), or (n, n_pairs) for "ovo"
-        """
-        scores = self._pair_scores(X)
-        if len(self.classes_) == 2:
-            return scores[:, 0]
-        return scores if self.decision_function_shape == "ovo" else self._class_scores(scores)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict labels: of two classes the second where f(x) >= 0, of more by votes of pairs, as LIBSVM does.
-
-        Of classes with the same number of votes it is the first one, or with ``break_ties`` the one with the greatest
-        score. A model that was read from a file of LIBSVM has the order of the classes in that file.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        if self.break_ties and self.decision_function_shape == "ovo":
-            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        scores = self._pair_scores(X)
-        if self.break_ties and len(self.classes_) > 2:
-            return self.classes_[self._class_scores(scores).argmax(axis=1)]
-        return self.classes_[self._voted(scores)]
-
-    def slack(self, X: Any, y: Any) -> np.ndarray:
-        """Compute xi_i = max(0, 1 - y_i f(x_i)): 0 outside the margin, below 1 inside it, else misclassified.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
-        y : array of labels of shape (n,)
-
-        Returns
-        -------
-        ndarray of shape (n,), or (n, n_pairs) for more than two classes, with zeros in pairs without the row's class
-        """
-        labelled = validate_training_data(self._as_fitted(), X, y, classes=self.classes_, reset=False)
-        scores = self._expansion(labelled.points, self._pair_coefficients()) + self.intercept_
-        if len(self.classes_) == 2:
-            return np.maximum(0.0, 1.0 - np.where(labelled.codes == 1, 1.0, -1.0) * scores[:, 0])
-        signs = np.zeros_like(scores)
-        for pair, (first, second) in enumerate(combinations(range(len(self.classes_)), 2)):
-            signs[labelled.codes == first, pair], signs[labelled.codes == second, pair] = 1.0, -1.0
-        return np.where(signs == 0.0, 0.0, np.maximum(0.0, 1.0 - signs * scores))
-
-    def _pair_scores(self, X: Any) -> np.ndarray:
-        return self._expansion(validate_points(self._as_fitted(), X), self._pair_coefficients()) + self.intercept_
-
-    _scores_by_task = _pair_scores
-
-    def _classes_of_tasks(self) -> list[tuple[int, int | None]]:
-        n_classes = len(self.classes_)
-        # Of only two classes, the second is the positive one.
-        return [(1, 0)] if n_classes == 2 else list(combinations(range(n_classes), 2))
-
-    def _class_scores(self, scores: np.ndarray) -> np.ndarray:
-        return _ovr_decision_function(scores < 0.0, -scores, len(self.classes_))
-
-    def _order_of_votes(self) -> np.ndarray:
-        """The classes in the order in which ties are decided: ascending, unless a model file has another order."""
-        return getattr(self, "_vote_order", np.arange(len(self.classes_)))
-
-    def _voted(self, scores: np.ndarray) -> np.ndarray:
-        """Positions of the classes with the most votes, the first of them in order; zero is a vote for the later."""
-        order = self._order_of_votes()
-        ranks, votes = np.argsort(order), np.zeros((scores.shape[0], order.size), dtype=np.int32)
-        if order.size == 2:
-            # Of only two classes, the second is the positive one.
-            scores = -scores
-        for pair, (first, second) in enumerate(combinations(range(order.size), 2)):
-            is_first = scores[:, pair] > 0.0 if ranks[first] < ranks[second] else scores[:, pair] >= 0.0
-            votes[:, first] += is_first
-            votes[:, second] += ~is_first
-        return order[votes[:, order].argmax(axis=1)]
-
-    def _pair_coefficients(self) -> np.ndarray:
-        """The coefficients of all support vectors in every pair, (n_support, n_pairs)."""
-        n_classes = len(self.classes_)
-        if n_classes == 2:
-            return self._duals.T
-        ends = np.cumsum(self._n_support)
-        columns = np.zeros((self.support_.size, n_classes * (n_classes - 1) // 2))
-        place = 0
-        for first in range(n_classes):
-            for second in range(first + 1, n_classes):
-                for own, other in ((first, second), (second, first)):
-                    part = slice(ends[own] - self._n_support[own], ends[own])
-                    columns[part, place] = self._duals[other if other < own else other - 1, part]
-                place += 1
-        return columns
-
-    def _tasks(self, data: LabelledPoints) -> ClassPairs:
-        return ClassPairs(data)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if math.isinf(self.C) and self.kernel == "sigmoid":
+            raise ValueError("C=inf, the hard margin, needs a feature space; kernel='sigmoid' has none: use C < inf.")
 
     def _problems(self, tasks: Any) -> PairProblems:
         return PairProblems(tasks, self._kernel, self.C, self._n_threads())
 
-    @contextmanager
-    def _solving(self, problems: Any, options: SMOOptions) -> Iterator[tuple[Solve, int]]:
-        with one_blas_thread():
-            solver = PairSolver(problems, options)
-            yield solver.solve, solver.at_once
-
-    def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
-        super()._set_attributes(tasks, results)
-        self._set_duals(tasks, [result.beta for result in results])
-        labels = tasks.labels()
-        per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
-        self.class_weight_ = np.asarray(per_class, dtype=np.float64)
-        self.n_iter_ = np.array([result.n_iter for result in results], dtype=np.int32)
-
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Result[Any]]) -> None:
-        super()._finish(tasks, problems, results)
-        if self.probability is True:
-            self._fit_sigmoids(tasks)
-
-    def _fit_sigmoids(self, tasks: Any) -> None:
-        """Fit a sigmoid for every pair of classes to the scores of models that did not see the rows."""
-        warn_user(
-            "SVC: probability=True is deprecated in scikit-learn: CalibratedClassifierCV(SVC(), ensemble=False) is the "
-            "better way.",
-            FutureWarning,
-        )
-        labels, matrix, weights = tasks.labels(), tasks.points.matrix, tasks.weights
-        fold = clone(self).set_params(probability=False, class_weight=None)
-        scores = scores_on_folds(fold, matrix, labels, weights, seed_of(self.random_state))
-        counts = np.ones(labels.size) if weights is None else weights
-        rows = by_task(scores, tasks.labelled.codes, counts, self._classes_of_tasks())
-        self.calibration_ = Calibration(tuple(Sigmoid(*fit_sigmoid(*part)) for part in rows), by_pairs=True)
-
-    def _set_duals(self, pairs: ClassPairs, betas: Sequence[np.ndarray]) -> None:
-        """Arrange the duals of all pairs by class, as scikit-learn does."""
-        labelled = pairs.labelled
-        n_classes, n_rows = len(labelled.classes), labelled.points.n_rows
-        whole = np.zeros((n_classes - 1, n_rows))
-        if n_classes == 2:
-            whole[0] = betas[0]
-        else:
-            for (first, second), beta in zip(pairs.pairs, betas, strict=True):
-                own, other = pairs.rows_of_class[first], pairs.rows_of_class[second]
-                whole[second - 1, own], whole[first, other] = np.split(beta, [own.size])
-        used = np.flatnonzero(whole.any(axis=0))
-        self.classes_ = labelled.classes
-        self.support_ = used[np.argsort(labelled.codes[used], kind="stable")].astype(np.int32)
-        self._n_support = np.bincount(labelled.codes[used], minlength=n_classes).astype(np.int32)
-        self._duals = whole[:, self.support_]
-        self.support_vectors_ = self._support_vectors_at(labelled.points, self.support_)
-        self._n_rows = n_rows
-
-    def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
-        betas = [
-            np.zeros(pair.signs.size) if result is None else result[2]
-            for pair, result in zip(labelled.tasks(), results, strict=True)
-        ]
-        return self._expansion_so_far(labelled, betas, results)
-
-    def _certify(self, tasks: ClassPairs, problems: Any) -> Certificate | PerClass:
-        pairs = tasks
-        refuse_other_rows(pairs.points.n_rows, self._n_rows)
-        coefficients = np.zeros((pairs.points.n_rows, self.intercept_.size))
-        coefficients[self.support_] = self._pair_coefficients()
-        betas = [
-            coefficients[:, k] if pair.rows is None else coefficients[pair.rows, k]
-            for k, pair in enumerate(pairs.tasks())
-        ]
-        proofs = measure_pair_gaps(problems, betas, self.intercept_)
-        if len(proofs) == 1:
-            return proofs[0]
-        classes = pairs.labelled.classes
-        names = [(plain(classes[first]), plain(classes[second])) for first, second in pairs.pairs]
-        return PerPair(dict(zip(names, proofs, strict=True)))
+    def _pair_proofs(self, problems: Any, betas: Sequence[np.ndarray]) -> Sequence[Certificate]:
+        return measure_pair_gaps(problems, betas, self.intercept_)
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:
         return replace(super()._goal(k, problem), lacks_margin=_lacks_margin)

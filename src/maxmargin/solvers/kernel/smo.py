@@ -208,9 +208,9 @@ class SMORun(SMOBase):
         kept = np.concatenate([last[free], last[~free]])[: max(self.size - half, n_free)]
         up, down = up.copy(), down.copy()
         up[kept], down[kept] = -math.inf, math.inf
-        rising = _largest(up, half // 2)
+        rising = largest_places(up, half // 2)
         down[rising] = math.inf
-        falling = _largest(-down, half - rising.size)
+        falling = largest_places(-down, half - rising.size)
         self.working_set = np.concatenate([rising, falling, kept])
 
     def optimise_working_set(self) -> None:
@@ -239,7 +239,7 @@ class SMORun(SMOBase):
         return KernelCache(matrix, self.options.cache_size)
 
 
-def _largest(values: np.ndarray, count: int) -> np.ndarray:
+def largest_places(values: np.ndarray, count: int) -> np.ndarray:
     """Positions of the largest values, the largest first; values of minus infinity do not count."""
     count = min(count, int(np.count_nonzero(values > -math.inf)))
     if count <= 0:

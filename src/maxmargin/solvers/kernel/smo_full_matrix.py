@@ -7,7 +7,7 @@ import numpy as np
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine.threads import RangeThreads
 from maxmargin.loops.smo import Duals, WorkingSets, ascend_working_sets
-from maxmargin.problems.kernel_svm import KernelSVMProblem
+from maxmargin.problems.kernel_svm import KernelProblem, KernelSVMProblem
 from maxmargin.solvers.core import Monitor, Result, Status, solver, stage
 from maxmargin.solvers.kernel.base import VIOLATION_SHARE, SMOBase, SMOOptions, initial_result, stall_test
 from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelMatrix
@@ -31,7 +31,7 @@ VIOLATION_FACTOR = 0.2
 PATIENCE_PER_DUAL, PATIENCE = 1000, 10_000
 
 
-def fits(problem: KernelSVMProblem, options: SMOOptions) -> bool:
+def fits(problem: KernelProblem, options: SMOOptions) -> bool:
     """Whether the kernel matrix is known, or may be stored in double precision."""
     n_rows = problem.n_rows
     return options.gram is not None or (
@@ -51,13 +51,13 @@ def solve(
     ``start`` is where an earlier attempt ended. The result has no w: the duals are the coefficients.
     """
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
-        gram = _evaluated(problem, options, monitor) if options.gram is None else options.gram(problem)
+        gram = kernel_matrix(problem, options, monitor) if options.gram is None else options.gram(problem)
         run = FullMatrixRun(problem, options, monitor, start, gram)
         run.best.status = run.run()
         return run.best
 
 
-def _evaluated(problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor) -> np.ndarray | None:
+def kernel_matrix(problem: KernelProblem, options: SMOOptions, monitor: Monitor) -> np.ndarray | None:
     """The kernel matrix; None where the monitor has to stop before it is complete."""
     dtype = options.dtype_for(problem)
     gram: np.ndarray = np.empty((problem.n_rows, problem.n_rows), dtype=dtype)
