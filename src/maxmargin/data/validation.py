@@ -177,7 +177,10 @@ def validate_labels(labelled: LabelledPoints) -> LabelledPoints:
         present = labelled.classes[np.unique(labelled.codes[labelled.weights > 0])]
     if len(present) < 2:
         which = f"only one class, {present[0].item()!r}" if len(present) else "no row of positive weight"
-        raise ValueError(f"y has {which}; give rows of at least two classes.")
+        # scikit-learn's sentence, where it is the weights that leave one class.
+        by_weights = len(labelled.classes) > 1 and len(present) == 1
+        why = "Invalid input - all samples with positive weights belong to the same class: " if by_weights else ""
+        raise ValueError(f"{why}y has {which}; give rows of at least two classes.")
     return labelled
 
 
