@@ -140,7 +140,7 @@ def test_the_deprecated_penalty_means_what_it_means_in_scikit_learn(tmp_path):
     with pytest.warns(FutureWarning, match="l1_ratio=None"):
         LogisticRegression(l1_ratio=None).fit(X, Y)
     for parameters in ({"penalty": "l1"}, {"l1_ratio": 0.5}):
-        with pytest.raises(ValueError, match="Lasso or ElasticNet"):
+        with pytest.raises(ValueError, match="multi_class='ovr'"):
             LogisticRegression(**parameters).fit(X, Y)
 
 

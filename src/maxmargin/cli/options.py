@@ -36,7 +36,7 @@ class ModelOptions:
         float | None,
         typer.Option(
             "-C",
-            help="Weight of the loss against the L2 penalty. inf: the hard margin of linear-svc and svc; "
+            help="Weight of the loss against the penalty. inf: the hard margin of linear-svc and svc; "
             "no penalty for logistic-regression.",
         ),
     ] = None
@@ -55,7 +55,14 @@ class ModelOptions:
         float | None,
         typer.Option(help="Penalty of ridge, lasso and elastic-net, 1 by default; of the last two for every row."),
     ] = None
-    l1_ratio: Annotated[float | None, typer.Option(help="elastic-net: the share of the 1-norm, 0.5 by default.")] = None
+    penalty: Annotated[
+        str | None,
+        typer.Option(help="l2, l1 (linear-svc with --loss squared_hinge), elasticnet (logistic-regression)."),
+    ] = None
+    l1_ratio: Annotated[
+        float | None,
+        typer.Option(help="elastic-net, 0.5 by default, and logistic-regression: the share of the 1-norm."),
+    ] = None
     lam: Annotated[float | None, typer.Option(help="The same for all rows together, as in the lecture.")] = None
     sigma2: Annotated[
         float | None, typer.Option(help="Variance of the noise; with --tau2 or --rate instead of --alpha.")

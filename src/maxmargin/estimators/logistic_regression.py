@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import (
     Certificate,
-    LogisticGap,
     PerClass,
     measure_logistic_gap,
     measure_multinomial_gap,
     measure_partitioned_logistic_gap,
+    measure_sparse_gap,
 )
-from maxmargin.data import JointClasses, LabelledPoints, Points, Tasks, as_dense
+from maxmargin.data import JointClasses, LabelledPoints, Tasks, as_dense
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
 from maxmargin.estimators._base import (
     LinearClassifier,
@@ -30,12 +30,14 @@ from maxmargin.estimators._base import (
     warn_user,
 )
 from maxmargin.estimators._parameters import estimator
-from maxmargin.estimators._regularized import RegularizedModel
+from maxmargin.estimators._regularized import InterceptColumn, RegularizedModel
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
 from maxmargin.problems.multinomial import MultinomialProblem, softmax
 from maxmargin.problems.partitioned import PartitionedProblem
+from maxmargin.problems.sparse_linear import SparseLinearProblem
 from maxmargin.solvers.core import Result
+from maxmargin.solvers.linear import sparse
 from maxmargin.solvers.regression import logistic_gradient, logistic_newton, multinomial, partitioned
 from maxmargin.solvers.regression.logistic_gradient import GradientOptions
 
@@ -44,7 +46,7 @@ SAME_PROBLEM = ("lbfgs", "newton-cg", "newton-cholesky", "sag", "saga")
 
 
 @estimator
-class LogisticRegression(LinearClassifier, RegularizedModel):
+class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
     r"""Logistic regression, the soft version of the perceptron, solved to a certified duality gap.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \log(1 + e^{-y_i (w \cdot x_i + b)})
@@ -55,7 +57,11 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     .. math:: \min_{W, b} \tfrac12 \lVert W \rVert_F^2
               + C \sum_i \Big(\log \sum_k e^{w_k \cdot x_i + b_k} - w_{y_i} \cdot x_i - b_{y_i}\Big)
 
-    or, with ``multi_class="ovr"``, one against the rest.
+    or, with ``multi_class="ovr"``, one against the rest. With ``l1_ratio`` r the penalty is an elastic net,
+
+    .. math:: r \lVert w \rVert_1 + \tfrac{1 - r}{2} \lVert w \rVert^2,
+
+    for r = 1 the 1-norm alone (LIBLINEAR's -s 6), with which many coefficients are zero.
 
     With C = inf there is no minimum where a hyperplane has no point on its wrong side and some on its right side
     (complete or quasi-complete separation): the loss falls for ever along it. Where such a hyperplane is found, the fit
@@ -73,12 +79,14 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         Deprecated, as in scikit-learn, with the same warning: ``l1_ratio`` says which penalty it is, and ``C=inf`` is
         None.
     l1_ratio : float, default=0.0
-        Accepted as scikit-learn's: 0 is the penalty above; another one is refused.
+        The share of the 1-norm in the penalty. With a positive one, more than two classes are learned one against the
+        rest: ``multi_class="ovr"`` has to be set.
     dual : bool, default=False
-        Accepted as scikit-learn's: every fit gives a primal and a dual solution.
+        Accepted as scikit-learn's: every fit gives a primal and a dual solution. True is refused, as there, where the
+        penalty has a 1-norm.
     fit_intercept : bool, default=True
     penalize_intercept : bool, default=False
-        Whether b has a penalty, too: (b/intercept_scaling)²/2, as LIBLINEAR's.
+        Whether b has a penalty, too, as LIBLINEAR's: that of the coefficient b/intercept_scaling.
     intercept_scaling : float, default=1.0
     multi_class : {"multinomial", "ovr"}, default="multinomial"
         How more than two classes are learned: as one problem, or one against the rest.
@@ -120,7 +128,9 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     rounds_ : int
         After a fit on Dask collections: rounds of messages, loading and certificate included.
     status_ : Status
-    certificate_ : LogisticGap, or PerClass of them; MultinomialGap of several classes that were learned jointly
+    certificate_ : LogisticGap, or PerClass of them
+        MultinomialGap of several classes that were learned jointly; SparseGap where the penalty has a 1-norm, which
+        also says how many coefficients are proven to be zero.
 
     Notes
     -----
@@ -290,14 +300,16 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._warn_of_penalty()
-        if self._share_of_l1 > 0.0:
-            raise ValueError(
-                f"penalty={self.penalty!r} with l1_ratio={self.l1_ratio!r} is not solved here: take penalty='l2' with "
-                "l1_ratio=0, or Lasso or ElasticNet on numbers."
-            )
+        if self._l1_ratio > 0.0:
+            for name, refused in (("dual", True), ("solver", "newton"), ("solver", "gradient")):
+                if getattr(self, name) == refused:
+                    raise ValueError(
+                        f"{name}={refused!r} is not available with a 1-norm in the penalty: leave it out, or set "
+                        "l1_ratio=0."
+                    )
         if self.step_size is not None and self.solver != "gradient":
             raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
-        if self.intercept_scaling != 1.0 and not self._penalizes_intercept:
+        if self.intercept_scaling != 1.0 and not self._has_intercept_column:
             raise ValueError(
                 "intercept_scaling has no effect on an intercept that is not penalised: set penalize_intercept=True, "
                 "or leave it at 1."
@@ -346,23 +358,29 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         return math.inf if self.penalty is None else float(self.C)
 
     @property
-    def _share_of_l1(self) -> float:
+    def _l1_ratio(self) -> float:
         """The share of the 1-norm in the penalty: ``l1_ratio``, unless the deprecated ``penalty`` says otherwise."""
+        if math.isinf(self._inverse_strength):
+            return 0.0
         if self.penalty in ("deprecated", "elasticnet"):
             return float(self.l1_ratio or 0.0)
         return 1.0 if self.penalty == "l1" else 0.0
 
     def _check_collections(self, X: Any) -> None:
         super()._check_collections(X)
+        if self._l1_ratio > 0.0:
+            raise ValueError(
+                f"A penalty with a 1-norm is not solved on {kind_of_rows(X)}: set l1_ratio=0."
+            )
         if math.isinf(self._inverse_strength):
             raise ValueError(f"LogisticRegression needs a finite C on {kind_of_rows(X)}: set C=1.0, or a larger one.")
         if self.solver == "gradient":
             raise ValueError(f"solver='gradient' is not available for {kind_of_rows(X)}: set 'auto' or 'newton'.")
-        if self._penalizes_intercept:
+        if self._has_intercept_column:
             raise ValueError(f"A penalised intercept is not available for {kind_of_rows(X)}: leave it free.")
 
     @property
-    def _penalizes_intercept(self) -> bool:
+    def _has_intercept_column(self) -> bool:
         return self.fit_intercept and (self.penalize_intercept or self.solver == "liblinear")
 
     def _learns_jointly(self, labelled: Any) -> bool:
@@ -385,6 +403,11 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
             raise ValueError(
                 "solver='gradient', the lecture's, learns two classes: set multi_class='ovr', or leave it out."
             )
+        if self._l1_ratio > 0.0:
+            raise ValueError(
+                "A penalty with a 1-norm is solved for two classes, or one class against the rest: set "
+                "multi_class='ovr', or l1_ratio=0 and penalty='l2'."
+            )
         return JointClasses(data)
 
     def _problem(self, data: Any) -> Any:
@@ -397,13 +420,13 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         points, fit_intercept = self._points_with_intercept(data.points)
         if isinstance(data, LabelledPoints):
             return MultinomialProblem(points, data.codes, weights, len(data.classes), C, fit_intercept)
+        ratio = self._l1_ratio
+        if ratio > 0.0:
+            penalties = {"l1": ratio, "l2": 1.0 - ratio}
+            return SparseLinearProblem.of(
+                points, data.signs, weights, "logistic", C, fit_intercept=fit_intercept, **penalties
+            )
         return LogisticProblem(points, data.signs, weights, C, fit_intercept)
-
-    def _points_with_intercept(self, points: Points) -> tuple[Points, bool]:
-        """The points, with a column of constants where the intercept is penalised; and whether it is free."""
-        if not self._penalizes_intercept:
-            return points, self.fit_intercept
-        return points.with_column(float(self.intercept_scaling)), False
 
     def _options(self, tasks: Tasks) -> GradientOptions:
         limits = self.tol, math.inf if self.max_iter is None else self.max_iter
@@ -412,6 +435,8 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     def _solver(self, problem: Any) -> Solve:
         if isinstance(problem, MultinomialProblem):
             return multinomial.solve
+        if isinstance(problem, SparseLinearProblem):
+            return sparse.solve
         if isinstance(problem, PartitionedProblem):
             return partitioned.solve_logistic
         return logistic_gradient.solve if self.solver == "gradient" else logistic_newton.solve
@@ -431,18 +456,12 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
             return [Result(np.array([w for w, _ in starts]), np.array([b for _, b in starts]), np.empty(0))]
         return [Result(w, b, np.empty(0)) for w, b in starts]
 
-    def _vectors_of_problem(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
-        """Coefficients and free intercept of the problem: a penalised intercept is one of the coefficients."""
-        return (np.append(w, b / self.intercept_scaling), 0.0) if self._penalizes_intercept else (w, float(b))
-
     def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
         self.classes_ = tasks.classes
         joint = isinstance(tasks, JointClasses)
         coef = results[0].w if joint else np.array([result.w for result in results])
         intercept = results[0].intercept if joint else np.array([result.intercept for result in results])
-        if self._penalizes_intercept:
-            coef, intercept = np.ascontiguousarray(coef[:, :-1]), coef[:, -1] * self.intercept_scaling
-        self.coef_, self.intercept_ = coef, intercept
+        self.coef_, self.intercept_ = self._vectors_of_model(coef, intercept)
         self.n_iter_ = np.array([result.n_iter for result in results], dtype=np.int32)
         self.history_ = one_or_all([result.history for result in results])
         found = [getattr(result, "separating", None) for result in results]
@@ -453,7 +472,7 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
         so_far = self._without_fit()
-        shape = (len(labelled.classes), labelled.points.n_columns + self._penalizes_intercept)
+        shape = (len(labelled.classes), labelled.points.n_columns + self._has_intercept_column)
         if isinstance(labelled, JointClasses):
             zero: Any = np.zeros(shape), np.zeros(shape[0]), None
         else:
@@ -470,11 +489,11 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
             ]
             self._dual_point = distributed_vectors(tasks.points, [point for _, point in found])
             return proof_or_per_class(tasks.classes, [proof for proof, _ in found])
-        if not isinstance(tasks, JointClasses):
+        if not isinstance(tasks, JointClasses) and isinstance(problems[0], LogisticProblem):
             self._dual_point = np.zeros((len(problems), tasks.points.n_rows))
         return super()._certify(tasks, problems)
 
-    def _certify_task(self, k: int, problem: Any) -> LogisticGap:
+    def _certify_task(self, k: int, problem: Any) -> Certificate:
         if isinstance(problem, MultinomialProblem):
             vectors = [self._vectors_of_problem(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
             return measure_multinomial_gap(
@@ -484,4 +503,6 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         if hasattr(self, "separating_coef_"):
             separating = self.separating_coef_[k], float(self.separating_intercept_[k])
         w, b = self._vectors_of_problem(self.coef_[k], self.intercept_[k])
+        if isinstance(problem, SparseLinearProblem):
+            return measure_sparse_gap(problem, w, b)
         return measure_logistic_gap(problem, w, b, separating, dual_point=self._dual_point[k])

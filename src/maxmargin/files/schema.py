@@ -26,6 +26,7 @@ from maxmargin.certificates import (
     MultinomialGap,
     RegressionGap,
     RidgeGap,
+    SparseGap,
 )
 from maxmargin.estimators import (
     SVC,
@@ -288,7 +289,7 @@ _ENTRIES = (
             **SUPPORT,
             "margin_": Numbers(as_array=True, optional=True),
             "objective_": Numbers(or_one=True, optional=True),
-            **_end(ClassificationGap, MarginBracket, joint=MulticlassGap),
+            **_end(ClassificationGap, MarginBracket, SparseGap, joint=MulticlassGap),
         },
     ),
     Entry(
@@ -300,7 +301,7 @@ _ENTRIES = (
             # Older files have none.
             "_dual_point": Array(shape=("k", "n"), optional=True),
             "objective_": Numbers(or_one=True, optional=True),
-            **_end(LogisticGap, joint=MultinomialGap),
+            **_end(LogisticGap, SparseGap, joint=MultinomialGap),
             "n_iter_": Counts(shape=("n_runs",), optional=True),
         },
     ),

@@ -20,6 +20,14 @@ def add_squares(rows, i, factor, w):
     """w_j += factor x_ij²"""
 
 
+def add_weighted(rows, i, factor, weights, w):
+    """w_j += factor weights_j x_ij"""
+
+
+def weighted_sums(rows, i, weights):
+    """The sums of weights_j x_ij and of weights_j x_ij²"""
+
+
 def add_outer(rows, i, factor, gram):
     """gram += factor (x_i, 1)(x_i, 1)^T, in the lower triangle"""
 
@@ -31,6 +39,8 @@ def fetch_row(rows, i):
 _dot = Dispatched(dot, fastmath=True)
 _add_scaled = Dispatched(add_scaled)
 _add_squares = Dispatched(add_squares)
+_add_weighted = Dispatched(add_weighted)
+_weighted_sums = Dispatched(weighted_sums, fastmath=True)
 _add_outer = Dispatched(add_outer)
 _fetch_row = Dispatched(fetch_row)
 
@@ -73,6 +83,39 @@ def _(rows, i, factor, w):
 def _(rows, i, factor, w):
     for k in range(rows.offsets[i], rows.offsets[i + 1]):
         w[rows.columns[k]] += factor * rows.values[k] * rows.values[k]
+
+
+@_add_weighted.on(DenseRows)
+def _(rows, i, factor, weights, w):
+    for j in range(w.size):
+        w[j] += factor * weights[j] * rows.values[i, j]
+
+
+@_add_weighted.on(SparseRows)
+def _(rows, i, factor, weights, w):
+    for k in range(rows.offsets[i], rows.offsets[i + 1]):
+        j = rows.columns[k]
+        w[j] += factor * weights[j] * rows.values[k]
+
+
+@_weighted_sums.on(DenseRows)
+def _(rows, i, weights):
+    total, squares = 0.0, 0.0
+    for j in range(weights.size):
+        weighted = weights[j] * rows.values[i, j]
+        total += weighted
+        squares += weighted * rows.values[i, j]
+    return total, squares
+
+
+@_weighted_sums.on(SparseRows)
+def _(rows, i, weights):
+    total, squares = 0.0, 0.0
+    for k in range(rows.offsets[i], rows.offsets[i + 1]):
+        weighted = weights[rows.columns[k]] * rows.values[k]
+        total += weighted
+        squares += weighted * rows.values[k]
+    return total, squares
 
 
 @_add_outer.on(DenseRows)
