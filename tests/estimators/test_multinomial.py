@@ -149,7 +149,9 @@ def test_the_deprecated_penalty_means_what_it_means_in_scikit_learn(tmp_path):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_scores_are_as_near_to_the_optimum_as_those_of_scikit_learn_at_the_same_tol(C, tol, n_classes):
     points, labels = scale(X), np.minimum(Y, n_classes - 1)
-    optimum = Rival(C=C, tol=1e-13, solver="newton-cholesky", max_iter=1000).fit(points, labels).decision_function(points)
+    optimum = (
+        Rival(C=C, tol=1e-13, solver="newton-cholesky", max_iter=1000).fit(points, labels).decision_function(points)
+    )
     ours, theirs = (
         np.abs(model(C=C, tol=tol).fit(points, labels).decision_function(points) - optimum).max()
         for model in (LogisticRegression, Rival)
@@ -161,5 +163,6 @@ def test_without_a_step_the_model_is_that_of_the_start():
     for labels in (Y, Y == 1):
         with pytest.warns(LimitWarning):
             model = LogisticRegression(max_iter=0).fit(X, labels)
-        assert not model.coef_.any() and not model.intercept_.any()
+        assert not model.coef_.any()
+        assert not model.intercept_.any()
         assert model.n_iter_[0] == 0

@@ -181,9 +181,7 @@ def scores_on_folds(
     return scores
 
 
-def _score_of_pair(
-    known: dict[Any, np.ndarray], pair: tuple[int, int], present: np.ndarray, n_rows: int
-) -> np.ndarray:
+def _score_of_pair(known: dict[Any, np.ndarray], pair: tuple[int, int], present: np.ndarray, n_rows: int) -> np.ndarray:
     """The scores of a pair of classes, of which a fold may have lacked one: then 1 for the other one."""
     first, second = sorted(pair)
     sign = 1.0 if pair == (first, second) else -1.0

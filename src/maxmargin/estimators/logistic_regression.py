@@ -235,6 +235,8 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
 
     @property
     def _advice_when_stalled(self) -> str:  # type: ignore[override]
+        if self.max_iter is not None and self.n_iter_.max() >= self.max_iter:
+            return self._advice_at_max_iter
         if self.solver == "gradient" and self.step_size is not None:
             return "the gap stopped shrinking above tol: set a smaller step_size (None is a safe one), or raise tol"
         return "the gap stopped shrinking above tol: rescale the columns of X, or raise tol"
@@ -369,9 +371,7 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
     def _check_collections(self, X: Any) -> None:
         super()._check_collections(X)
         if self._l1_ratio > 0.0:
-            raise ValueError(
-                f"A penalty with a 1-norm is not solved on {kind_of_rows(X)}: set l1_ratio=0."
-            )
+            raise ValueError(f"A penalty with a 1-norm is not solved on {kind_of_rows(X)}: set l1_ratio=0.")
         if math.isinf(self._inverse_strength):
             raise ValueError(f"LogisticRegression needs a finite C on {kind_of_rows(X)}: set C=1.0, or a larger one.")
         if self.solver == "gradient":

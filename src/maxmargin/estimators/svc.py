@@ -112,7 +112,8 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
     def _deprecated_sigmoids(self, parameter: int, name: str) -> np.ndarray:
         check_is_fitted(self)
         warn_user(
-            f"Attribute `{name}` was deprecated in version 1.9 of scikit-learn: read calibration_.curves.", FutureWarning
+            f"Attribute `{name}` was deprecated in version 1.9 of scikit-learn: read calibration_.curves.",
+            FutureWarning,
         )
         return self._sigmoids(parameter)
 
@@ -409,9 +410,10 @@ class SVC(KernelClassifier):
     verbose : int, default=0
         Whether a line is printed for every block of steps.
     probability : bool, default="deprecated"
-        Deprecated, as in scikit-learn, and False unless given: whether ``predict_proba`` is there: Platt's sigmoids, fitted to the scores of models of five folds, coupled over
-        the pairs of classes, as LIBSVM's. It takes five more fits, and its argmax may differ from ``predict``.
-        scikit-learn has deprecated it: ``CalibratedClassifierCV(SVC(), ensemble=False)`` is the better way.
+        Deprecated, as in scikit-learn, and False unless given: whether ``predict_proba`` is there: Platt's sigmoids,
+        fitted to the scores of models of five folds, coupled over the pairs of classes, as LIBSVM's. It takes five more
+        fits, and its argmax may differ from ``predict``. scikit-learn has deprecated it:
+        ``CalibratedClassifierCV(SVC(), ensemble=False)`` is the better way.
     random_state : int, RandomState or None, default=None
         The seed of these folds; nothing else is random.
 
