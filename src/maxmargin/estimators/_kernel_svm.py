@@ -101,7 +101,7 @@ class KernelSVM(KernelModel, RegularizedModel):
         return super()._fit(X, y, without_negative(sample_weight), **start)
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        return super()._data_to_certify(X, y, without_negative(sample_weight))
+        return super()._data_to_certify(X, y, without_negative(sample_weight))  # type: ignore[safe-super]
 
     @property
     def _gamma(self) -> float:
