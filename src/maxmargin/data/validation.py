@@ -186,10 +186,11 @@ def validate_labels(labelled: LabelledPoints, *, may_lack_weight: bool = False) 
     if labelled.weights is not None:
         present = labelled.classes[np.unique(labelled.codes[labelled.weights > 0])]
     if len(labelled.classes) < 2 or len(present) < (1 if may_lack_weight else 2):
-        if not len(present):
-            raise ValueError("y has no row of positive weight; give rows of at least two classes.")
-        left = "" if len(labelled.classes) < 2 else ": all samples with positive weights belong to the same class"
-        raise ValueError(f"y has only one class, {present[0].item()!r}; give rows of at least two classes{left}.")
+        which = f"only one class, {present[0].item()!r}" if len(present) else "no row of positive weight"
+        # scikit-learn's sentence, where it is the weights that leave one class.
+        by_weights = len(labelled.classes) > 1 and len(present) == 1
+        why = "Invalid input - all samples with positive weights belong to the same class: " if by_weights else ""
+        raise ValueError(f"{why}y has {which}; give rows of at least two classes.")
     return labelled
 
 

@@ -44,7 +44,7 @@ def problem_of(model: Any) -> dict[str, Any]:
         numbers["loss"] = f"positive_{loss}"
     elif getattr(model, "_is_penalised", False):
         numbers |= {"loss": "elastic_net_perceptron", "alpha": float(model.alpha), "l1_ratio": model._l1_ratio}
-    elif loss != "perceptron" and (getattr(model, "penalty", None) == "l1" or getattr(model, "_l1_ratio", 0.0) > 0.0):
+    elif loss != "perceptron" and getattr(model, "_l1_ratio", float(getattr(model, "penalty", None) == "l1")) > 0.0:
         numbers = elastic_net_classifier(model)
     elif loss == "logistic" and model._is_joint() and len(model.classes_) > 2:
         numbers["loss"] = "multinomial"
@@ -72,7 +72,7 @@ def elastic_net_classifier(model: Any) -> dict[str, Any]:
 
 # How the numbers follow from a model.
 NUMBERS: dict[str, Callable[[Any], Any]] = {
-    "C": lambda model: float(model.C),
+    "C": lambda model: model._inverse_strength,
     "epsilon": lambda model: float(model.epsilon),
     "intercept": lambda model: bool(model.fit_intercept),
     "intercept_penalty": lambda model: model._intercept_penalty,
