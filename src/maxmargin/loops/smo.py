@@ -310,9 +310,12 @@ def mirror_block(matrix, first_row, last_row, first_column, last_column):
 
 
 @jit
-def gather_block(stored, slots, columns, block):
-    """Copy some columns of some rows of a stored kernel matrix."""
-    for i in range(slots.size):
+def gather_block(stored, slots, columns, order, block, first, last):
+    """Copy some columns of stored rows of a kernel matrix to rows of a block; ``order`` sorts the columns.
+
+    Rows are read from memory in ascending order, which the processor then fetches ahead.
+    """
+    for i in range(first, last):
         source, target = stored[slots[i]], block[i]
-        for j in range(columns.size):
-            target[j] = source[columns[j]]
+        for k in range(order.size):
+            target[order[k]] = source[columns[order[k]]]

@@ -15,7 +15,7 @@ from joblib import cpu_count
 
 from maxmargin.data import as_dense
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.data.points import WIDE, few_columns, only_columns, squared_norms
+from maxmargin.data.points import few_columns, only_columns, squared_norms
 from maxmargin.problems.kernels import Kernel, RadialBasis, built_in, pays_dense
 from maxmargin.problems.sparse_products import ColumnSplit, SplitRows
 
@@ -27,7 +27,7 @@ SUPPORT_PER_BLOCK = 1024
 SYMMETRIC_PER_BLOCK = 512
 # Entries of a block of rows: 32 megabytes in float64.
 MOST_BLOCK_ENTRIES = 1 << 22
-# Rows per block of sparse data with so many columns that they are never made dense.
+# Rows per block of sparse data that are not made dense.
 SPARSE_ROWS_PER_BLOCK = 512
 # Entries up to which the support is converted once and kept; a larger one is converted again for every block of rows.
 KEPT_ENTRIES = 1 << 23
@@ -320,9 +320,8 @@ def scores_of_own_rows(
 
     n_blocks = len(expansion.parts)
     # The longest jobs first.
-    jobs: list[Callable[[], None]] = [partial(fill_support, k) for k in range(n_blocks - 1, -1, -1)]
-    jobs += [partial(fill_others, part) for part in blocks_of(others.size, rows_at_once(matrix))]
-    run_jobs(jobs, n_threads)
+    run_jobs([partial(fill_support, k) for k in reversed(range(n_blocks))], n_threads)
+    each_block(others.size, rows_at_once(matrix), fill_others, n_threads)
     for j, part in enumerate(expansion.parts):
         for k in range(j, n_blocks):
             scores[support[part]] += of_support[k][j]
@@ -335,10 +334,12 @@ def split_of(kernel: Kernel | None, matrix: Any) -> ColumnSplit | None:
 
 
 def rows_at_once(matrix: Any) -> int:
+    """How many rows make a block: sparse rows that are not made dense, or ``MOST_BLOCK_ENTRIES``."""
+    return dense_rows_at_once(matrix.shape[1]) if pays_dense(matrix) else SPARSE_ROWS_PER_BLOCK
+
+
+def dense_rows_at_once(n_columns: int) -> int:
     """How many rows of that length make a block of ``MOST_BLOCK_ENTRIES``."""
-    n_columns = matrix.shape[1]
-    if n_columns > WIDE and not pays_dense(matrix):
-        return SPARSE_ROWS_PER_BLOCK
     return max(16, MOST_BLOCK_ENTRIES // max(1, n_columns))
 
 
@@ -350,6 +351,8 @@ def each_block(n_rows: int, most_rows: int, work: Callable[[slice], None], n_thr
 def blocks_of(n_rows: int, most_rows: int) -> list[slice]:
     """Blocks of the rows, of no more than ``most_rows``."""
     n_blocks = -(-n_rows // min(ROWS_PER_BLOCK, most_rows))
+    if n_blocks == 0:
+        return []
     return [slice(first, last) for first, last in pairwise(n_rows * k // n_blocks for k in range(n_blocks + 1))]
 
 

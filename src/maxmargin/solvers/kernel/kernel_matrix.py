@@ -9,7 +9,6 @@ from its ``QMatrix``.
 
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,11 @@ import scipy.sparse as sp
 
 from maxmargin.data import Points
 from maxmargin.data.rows import Rows, rows_of
-from maxmargin.engine.threads import MOST_BLOCKS, RangeThreads
+from maxmargin.engine.threads import ENTRIES_PER_BLOCK, MOST_BLOCKS, RangeThreads, ranges
 from maxmargin.loops.exponential import store_exponentials
 from maxmargin.loops.products import add_sparse_products
 from maxmargin.loops.smo import add_kernel_rows, gather_block, mirror_block, store_block
-from maxmargin.problems.kernel_expansion import Scratch, rows_at_once
+from maxmargin.problems.kernel_expansion import Scratch, dense_rows_at_once
 from maxmargin.problems.kernels import Kernel, RadialBasis, built_in
 from maxmargin.problems.sparse_products import ColumnSplit, SplitRows
 from maxmargin.solvers.core import Monitor, Positions
@@ -89,7 +88,7 @@ class KernelMatrix:
             products = columns.n_frequent + PRODUCTS_PER_SPARSE * columns.meeting_entries
             if products < n_columns:
                 self._split = columns.of((self._matrix if rows is None else self._matrix[rows]).astype(dtype))
-        self._rows_at_once = rows_at_once(self._matrix)
+        self._rows_at_once = dense_rows_at_once(n_columns)
         # Multiplications of one kernel value, or what takes as long.
         self.products_per_value: float = min(products, n_columns) + PRODUCTS_PER_EXPONENTIAL
         # Rows of the matrix that are evaluated between two checks of the limits.
@@ -147,8 +146,7 @@ class KernelMatrix:
             products = few.size * self.n_rows * self.products_per_value
             most = min(MOST_BLOCKS, self.n_rows // FEWEST_COLUMNS, int(products / PRODUCTS_PER_THREAD))
             n_ranges = max(1, most) if self.in_threads else 1
-            cuts = [self.n_rows * k // n_ranges for k in range(n_ranges + 1)]
-            self.engine.run([partial(store, *ends) for ends in pairwise(cuts)])
+            self.engine.run([partial(store, *ends) for ends in ranges(self.n_rows, n_ranges)])
 
     def whole(self, out: np.ndarray, monitor: Monitor) -> bool:
         """Write all values to ``out``, in threads; return whether the limits left the time for that.
@@ -395,7 +393,10 @@ class KernelCache:
         """Write k(x_i, x_j), i and j in ``rows``, which are stored in ``slots``, to ``out``; return ``out``."""
         if not self.matrix.in_threads or self.matrix.products_per_value <= PRODUCTS_PER_GATHERED:
             return self.matrix.block(rows, rows, out)
-        gather_block(self.stored, slots, rows, out)
+        order = np.argsort(rows)
+        n_ranges = max(1, min(MOST_BLOCKS, rows.size**2 // ENTRIES_PER_BLOCK))
+        gathered = partial(gather_block, self.stored, slots, rows, order, out)
+        self.matrix.engine.run([partial(gathered, *ends) for ends in ranges(rows.size, n_ranges)])
         return out
 
     def add_rows(self, slots: np.ndarray, coefficients: np.ndarray, scores: np.ndarray) -> None:
