@@ -177,7 +177,7 @@ class KernelSVMProblem:
         Solvers pass their own ``exponentiate``; certificates use NumPy's.
         """
         columns, column = self.columns_of(support), coefficients[:, None]
-        if isinstance(places, slice) and places == slice(None) and built_in(self.kernel):
+        if self.kernel is not None and built_in(self.kernel) and isinstance(places, slice) and places == slice(None):
             own = self.columns_of(np.arange(self.n_rows))
             matrix, n_threads = self.points.matrix, self.n_threads
             return scores_of_own_rows(
