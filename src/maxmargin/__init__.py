@@ -29,11 +29,15 @@ _HOME_OF = {
     "SVR": "estimators",
     "calibrate": "estimators",
     "certify": "estimators",
+    "enet_path": "estimators",
+    "l1_min_c": "estimators",
+    "lasso_path": "estimators",
     "svm_path": "estimators",
     "Certificate": "certificates",
     "CertificateError": "certificates",
     "DualityGap": "certificates",
     "SVMGap": "certificates",
+    "SparseGap": "certificates",
     "LassoGap": "certificates",
     "MarginBracket": "certificates",
     "LogisticGap": "certificates",
@@ -90,6 +94,7 @@ if TYPE_CHECKING:
         PerTarget,
         RegressionGap,
         RidgeGap,
+        SparseGap,
         SVMGap,
         mistake_bound,
     )
@@ -112,6 +117,9 @@ if TYPE_CHECKING:
         Ridge,
         calibrate,
         certify,
+        enet_path,
+        l1_min_c,
+        lasso_path,
         svm_path,
     )
     from maxmargin.files import ModelFileError, checkpoints, load, save

@@ -20,6 +20,7 @@ from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multicl
 from maxmargin.certificates.multinomial_gap import MultinomialGap, measure_multinomial_gap
 from maxmargin.certificates.nu_gap import NuGap, measure_nu_gap, measure_nu_pair_gaps
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_partitioned_ridge_gap, measure_ridge_gap
+from maxmargin.certificates.sparse_gap import SparseGap, measure_sparse_gap
 from maxmargin.certificates.svm_gap import (
     ClassificationGap,
     KKTClass,
@@ -53,6 +54,7 @@ __all__ = [
     "RegressionGap",
     "RidgeGap",
     "SVMGap",
+    "SparseGap",
     "UpdateRule",
     "bound_mistakes",
     "bracket_hard_margin",
@@ -73,5 +75,6 @@ __all__ = [
     "measure_partitioned_logistic_gap",
     "measure_partitioned_ridge_gap",
     "measure_ridge_gap",
+    "measure_sparse_gap",
     "mistake_bound",
 ]

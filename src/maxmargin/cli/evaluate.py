@@ -18,7 +18,7 @@ from maxmargin.cli.metrics import (
     regression_metrics,
     score_metrics,
 )
-from maxmargin.cli.models import is_outlier_detector, is_regression, score
+from maxmargin.cli.models import is_outlier_detector, is_regression, model_entry, score
 from maxmargin.cli.options import DETAILS, JSON, DataOptions, NewRowsOptions, expand_options
 
 # Classes that are printed one by one; of more the worst ones.
@@ -52,13 +52,13 @@ def evaluate(
     """
     from maxmargin.cli.files import load_model, read_rows, takes_any_width, target_of
 
-    machine = load_model(model)
+    machine = load_model(model, data)
     with working(f"reading {data}"):
         any_width = takes_any_width(model)
         rows = read_rows(machine, data, given, new, any_width=any_width)
         rows = labelled(machine, rows, data, target_of(machine, data, given))
     answer: dict[str, Any] = {
-        "model": repr(machine),
+        "model": model_entry(machine),
         "data": Entry(f"{printable(data)}: {len(rows.y):,} rows", {"data": data, "rows": len(rows.y)}),
     }
     with working("predicting"):

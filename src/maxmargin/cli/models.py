@@ -4,6 +4,8 @@ import inspect
 import re
 from typing import Any
 
+from maxmargin.cli.console import Entry, plain
+
 # Name in the shell, and the class.
 MODELS = {
     "linear-svc": "LinearSVC",
@@ -67,6 +69,37 @@ def make_model(name: str, options: dict[str, Any], used_elsewhere: tuple[str, ..
     return model
 
 
+def model_entry(model: Any) -> Entry:
+    """A model as it is typed: its name and the options that are not the default ones; in JSON all parameters."""
+    from maxmargin.cli.options import ModelOptions
+
+    kind = type(model).__name__
+    name = next((name for name, of in MODELS.items() if of == kind), kind)
+    known = inspect.signature(type(model).__init__).parameters
+    usual = {"n_jobs": ALL_CORES, "random_state": SEED}
+    words, others = [name], []
+    for option, value in sorted(model.get_params(deep=False).items()):
+        if value in (known[option].default, usual.get(option)):
+            continue
+        if option == "fit_intercept":
+            words.append(flag_of(option))
+        elif option in ModelOptions().parameters():
+            words += [flag_of(option), _typed(value)]
+        else:
+            others.append(f"{option.replace('_', ' ')} {_typed(value)}")
+    text = "; ".join((" ".join(words), *others))
+    return Entry(text, {"model": name, "parameters": plain(model.get_params(deep=False))})
+
+
+def _typed(value: Any) -> str:
+    """The value of an option as it is typed."""
+    if isinstance(value, dict):
+        return ",".join(f"{label}={weight:g}" for label, weight in value.items())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
 def refuse_values(model: Any) -> None:
     """Refuse values that ``fit`` would refuse, before any file is read, by their names in the shell."""
     try:
@@ -117,6 +150,7 @@ def options_as_typed(message: str) -> str:
 
     message = re.sub(rf"\b({names})=('[^']*'|[\w-]+)", typed, message).replace("since n_features is", "the columns are")
     quoted = re.sub(r"(--[\w-]+ [\w-]+), '([\w-]+)' or '([\w-]+)'", r"\1, \2 or \3", message)
+    quoted = re.sub(r"^\w+: (max_iter|max_time)(?= was reached)", lambda found: flag_of(found[1]), quoted)
     start = "|".join((*DATA_PARAMETERS, "n_jobs", "class_weight", "sample_weight"))
     found = re.match(rf"({start})\b(?= (must|is about|names))", quoted)
     return quoted if found is None else flag_of(found[1]) + quoted[found.end() :]

@@ -16,6 +16,7 @@ from maxmargin.estimators.one_class_svm import OneClassSVM
 from maxmargin.estimators.perceptron import Perceptron
 from maxmargin.estimators.regularisation_path import svm_path
 from maxmargin.estimators.ridge import Ridge
+from maxmargin.estimators.sparse_paths import enet_path, l1_min_c, lasso_path
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svr import SVR
 
@@ -38,5 +39,8 @@ __all__ = [
     "Ridge",
     "calibrate",
     "certify",
+    "enet_path",
+    "l1_min_c",
+    "lasso_path",
     "svm_path",
 ]

@@ -103,6 +103,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     _entries_worth_a_thread: ClassVar[int] = ENTRIES_PER_BLOCK
 
     # What to do where a status is a failure; None where it is not.
+    _advice_at_max_iter: str = "max_iter was reached: raise it to go on"
     _advice_when_stalled: str | None = None
     _advice_when_separable: str | None = None
     _advice_when_not_separable: str | None = "no hyperplane has the margin asked for: lower it, or use a soft margin"
@@ -477,7 +478,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             for line in str(self.certificate_).splitlines():
                 print(f"[{type(self).__name__}] {self.status_}: {line}", flush=True)
         advice = {
-            Status.ITERATION_LIMIT: "max_iter was reached: raise it to go on",
+            Status.ITERATION_LIMIT: self._advice_at_max_iter,
             Status.TIME_LIMIT: "max_time was reached: raise it to go on",
             Status.NOT_SEPARABLE: self._advice_when_not_separable,
             Status.STALLED: self._advice_when_stalled,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -69,6 +69,14 @@ class KernelSVM(KernelModel, RegularizedModel):
         "and use LinearSVC or LinearSVR"
     )
 
+    @property
+    def _advice_at_max_iter(self) -> str:  # type: ignore[override]
+        # scikit-learn's sentence, by which programs know this warning.
+        return (
+            f"Solver terminated early (max_iter={self.max_iter}).  Consider pre-processing your data with "
+            "StandardScaler or MinMaxScaler, or raise max_iter"
+        )
+
     _private_attributes: ClassVar[tuple[str, ...]] = ("_kernel", "_duals", "_n_rows")
     # Nothing is random.
     random_state = 0
@@ -89,6 +97,20 @@ class KernelSVM(KernelModel, RegularizedModel):
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, **start: Any) -> Self:
+        if self.kernel == "precomputed" and sp.issparse(X):
+            raise TypeError("Sparse precomputed kernels are not supported: pass X.toarray().")
+        return super()._fit(X, y, without_negative(sample_weight), **start)
+
+    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        return super()._data_to_certify(X, y, without_negative(sample_weight))  # type: ignore[safe-super]
+
+    @property
+    def _gamma(self) -> float:
+        """The number that ``gamma`` is for the rows of the fit, by the name of scikit-learn's private attribute."""
+        check_is_fitted(self)
+        return float(getattr(self._kernel, "gamma", 0.0))
 
     @property
     def dual_coef_(self) -> Any:
@@ -198,6 +220,18 @@ class KernelSVM(KernelModel, RegularizedModel):
         coef = coefficients @ vectors
         coef.flags.writeable = False
         return coef
+
+
+def without_negative(sample_weight: Any) -> Any:
+    """Weights with zero in place of negative ones: LIBSVM leaves out rows whose weight is not positive."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight)
+    if weights.dtype.kind not in "biuf" or not (weights <= 0).any():
+        return sample_weight
+    if (weights <= 0).all():
+        raise ValueError("Invalid input - all samples have zero or negative weights.")
+    return np.maximum(weights, 0)
 
 
 class SingleExpansion(KernelSVM):

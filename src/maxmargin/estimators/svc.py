@@ -47,10 +47,10 @@ SMALLEST_POSITIVE = 1e-300
 
 
 def _has_probabilities(model: Any) -> bool:
-    if model.probability is True or hasattr(model, "calibration_"):
+    if model._fits_probabilities or hasattr(model, "calibration_"):
         return True
     raise AttributeError(
-        "predict_proba is not available when probability=False: set probability=True, or call maxmargin.calibrate."
+        "predict_proba is not available when probability=False: call maxmargin.calibrate, or set probability=True."
     )
 
 
@@ -61,7 +61,7 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
     class_weight: Any = None
     decision_function_shape: str = "ovr"
     break_ties: bool = False
-    probability: Any = False
+    probability: Any = "deprecated"
     random_state: Any = None
 
     _balances_rows = True
@@ -87,21 +87,43 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
         "random_state": ["random_state"],
     }
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.probability != "deprecated":
+            name = type(self).__name__
+            warn_user(
+                "The `probability` parameter was deprecated in version 1.9 of scikit-learn: leave it out, and take "
+                f"CalibratedClassifierCV({name}(), ensemble=False), or maxmargin.calibrate, for probabilities.",
+                FutureWarning,
+            )
+
+    @property
+    def _fits_probabilities(self) -> bool:
+        return self.probability != "deprecated" and bool(self.probability)
+
     @property
     def probA_(self) -> np.ndarray:  # noqa: N802
-        """The slopes of the sigmoids."""
-        return self._sigmoids(0)
+        """The slopes of the sigmoids; empty without."""
+        return self._deprecated_sigmoids(0, "probA_")
 
     @property
     def probB_(self) -> np.ndarray:  # noqa: N802
-        """The offsets of the sigmoids."""
-        return self._sigmoids(1)
+        """The offsets of the sigmoids; empty without."""
+        return self._deprecated_sigmoids(1, "probB_")
+
+    def _deprecated_sigmoids(self, parameter: int, name: str) -> np.ndarray:
+        check_is_fitted(self)
+        warn_user(
+            f"Attribute `{name}` was deprecated in version 1.9 of scikit-learn: read calibration_.curves.",
+            FutureWarning,
+        )
+        return self._sigmoids(parameter)
 
     def _sigmoids(self, parameter: int) -> np.ndarray:
-        """A or B of the sigmoids of all pairs."""
+        """A or B of the sigmoids of all pairs; empty where there are none."""
         calibration = getattr(self, "calibration_", None)
         if calibration is None or calibration.method != "sigmoid":
-            raise AttributeError("There are no sigmoids: fit with probability=True, or call maxmargin.calibrate.")
+            return np.empty(0)
         return np.array([(curve.A, curve.B)[parameter] for curve in calibration.curves])
 
     @available_if(_has_probabilities)
@@ -118,7 +140,10 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
         """
         check_is_fitted(self)
         if not hasattr(self, "calibration_"):
-            raise NotFittedError("predict_proba needs a fit with probability=True; this model was fitted without.")
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False: fit again with probability=True, "
+                "or call maxmargin.calibrate."
+            )
         return super().predict_proba(X)
 
     @available_if(_has_probabilities)
@@ -238,6 +263,8 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
     def _pair_coefficients(self) -> np.ndarray:
         """The coefficients of all support vectors in every pair, (n_support, n_pairs)."""
         n_classes = len(self.classes_)
+        if self._n_support.sum() != self.support_.size:
+            raise ValueError(f"The internal representation of {type(self).__name__} was altered")
         if n_classes == 2:
             return self._duals.T
         ends = np.cumsum(self._n_support)
@@ -270,22 +297,17 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
 
     def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Result[Any]]) -> None:
         super()._finish(tasks, problems, results)
-        if self.probability is True:
+        if self._fits_probabilities:
             self._fit_sigmoids(tasks)
 
     def _fit_sigmoids(self, tasks: Any) -> None:
         """Fit a sigmoid for every pair of classes to the scores of models that did not see the rows."""
-        name = type(self).__name__
-        warn_user(
-            f"{name}: probability=True is deprecated in scikit-learn: CalibratedClassifierCV({name}(), ensemble=False) "
-            "is the better way.",
-            FutureWarning,
-        )
         labels, matrix, weights = tasks.labels(), tasks.points.matrix, tasks.weights
-        fold = clone(self).set_params(probability=False, class_weight=None)
-        scores = scores_on_folds(fold, matrix, labels, weights, seed_of(self.random_state))
+        fold = clone(self).set_params(probability="deprecated", class_weight=None)
+        pairs: Any = self._classes_of_tasks()
+        scores = scores_on_folds(fold, matrix, labels, weights, seed_of(self.random_state), tasks=pairs)
         counts = np.ones(labels.size) if weights is None else weights
-        rows = by_task(scores, tasks.labelled.codes, counts, self._classes_of_tasks())
+        rows = by_task(scores, tasks.labelled.codes, counts, pairs)
         self.calibration_ = Calibration(tuple(Sigmoid(*fit_sigmoid(*part)) for part in rows), by_pairs=True)
 
     def _set_duals(self, pairs: ClassPairs, betas: Sequence[np.ndarray]) -> None:
@@ -390,10 +412,11 @@ class SVC(KernelClassifier):
         it.
     verbose : int, default=0
         Whether a line is printed for every block of steps.
-    probability : bool, default=False
-        Whether ``predict_proba`` is there: Platt's sigmoids, fitted to the scores of models of five folds, coupled over
-        the pairs of classes, as LIBSVM's. It takes five more fits, and its argmax may differ from ``predict``.
-        scikit-learn has deprecated it: ``CalibratedClassifierCV(SVC(), ensemble=False)`` is the better way.
+    probability : bool, default="deprecated"
+        Deprecated, as in scikit-learn, and False unless given: whether ``predict_proba`` is there: Platt's sigmoids,
+        fitted to the scores of models of five folds, coupled over the pairs of classes, as LIBSVM's. It takes five more
+        fits, and its argmax may differ from ``predict``. scikit-learn has deprecated it:
+        ``CalibratedClassifierCV(SVC(), ensemble=False)`` is the better way.
     random_state : int, RandomState or None, default=None
         The seed of these folds; nothing else is random.
 

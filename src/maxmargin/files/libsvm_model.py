@@ -110,7 +110,7 @@ def _written_sigmoids(model: KernelClassifier, places: np.ndarray, path: str | o
         raise ModelFileError(
             path, "its isotonic calibration does not go into the format, which has sigmoids: write ONNX"
         )
-    A, B = model.probA_, model.probB_
+    A, B = model._sigmoids(0), model._sigmoids(1)
     A, B = _reordered_sigmoids(A, -B if len(places) == 2 else B, places)
     return [f"{name} {' '.join(map(exactly, values))}" for name, values in (("probA", A), ("probB", B))]
 

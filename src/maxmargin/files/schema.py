@@ -27,6 +27,7 @@ from maxmargin.certificates import (
     NuGap,
     RegressionGap,
     RidgeGap,
+    SparseGap,
 )
 from maxmargin.estimators import (
     SVC,
@@ -266,7 +267,7 @@ _ENTRIES = (
             "hull_weights_": Array(shape=("k", "n"), or_none=True, optional=True),
             "_n_held_out": Count(at_most="n", optional=True),
             "_rows_of_stream": Count(optional=True),
-            **_end(MistakeBound),
+            **_end(MistakeBound, MarginBracket),
         },
         # ``fit`` sets the first ones, ``partial_fit`` the last one.
         one_of=(frozenset({"dual_coef_", "hull_weights_", "_n_held_out"}), frozenset({"_rows_of_stream"})),
@@ -308,7 +309,7 @@ _ENTRIES = (
             **SUPPORT,
             "margin_": Numbers(as_array=True, optional=True),
             "objective_": Numbers(or_one=True, optional=True),
-            **_end(ClassificationGap, MarginBracket, joint=MulticlassGap),
+            **_end(ClassificationGap, MarginBracket, SparseGap, joint=MulticlassGap),
         },
     ),
     Entry(
@@ -320,7 +321,7 @@ _ENTRIES = (
             # Older files have none.
             "_dual_point": Array(shape=("k", "n"), optional=True),
             "objective_": Numbers(or_one=True, optional=True),
-            **_end(LogisticGap, joint=MultinomialGap),
+            **_end(LogisticGap, SparseGap, joint=MultinomialGap),
             "n_iter_": Counts(shape=("n_runs",), optional=True),
         },
     ),

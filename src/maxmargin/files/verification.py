@@ -139,7 +139,7 @@ def check_model(model: Any, data: Any, proof: Certificate | PerClass) -> None:
         _check_kernel_duals(model, data)
     elif hasattr(model, "support_") and not hasattr(model, "support_vectors_"):
         _check_support(model)
-    if hasattr(model, "coef_init_") and hasattr(model, "dual_coef_") and not model.average:
+    if hasattr(model, "coef_init_") and hasattr(model, "dual_coef_") and not (model.average or model._is_penalised):
         _check_updates(model, data)
     if hasattr(model, "coef_factor_"):
         _check_posterior(model, model._problem(data))

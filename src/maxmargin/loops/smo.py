@@ -16,6 +16,8 @@ from maxmargin.loops.jit import inlined, jit, reducing
 # The curvature along a pair of points with the same feature vector is zero. This positive value makes its step so long
 # that it ends at a bound.
 SMALLEST_CURVATURE = 1e-12
+# Rows and columns of a square whose transpose is copied at a time.
+SQUARE = 32
 
 
 @inlined
@@ -297,3 +299,26 @@ def store_block(values, slots, first, stored):
         target = stored[slots[k], first : first + source.size]
         for j in range(source.size):
             target[j] = source[j]
+
+
+@jit
+def mirror_block(matrix, first_row, last_row, first_column, last_column):
+    """Copy a block of a symmetric matrix to its mirrored place, in squares that stay in the cache."""
+    for top in range(first_row, last_row, SQUARE):
+        for left in range(first_column, last_column, SQUARE):
+            for j in range(left, min(last_column, left + SQUARE)):
+                target = matrix[j]
+                for i in range(top, min(last_row, top + SQUARE)):
+                    target[i] = matrix[i, j]
+
+
+@jit
+def gather_block(stored, slots, columns, order, block, first, last):
+    """Copy some columns of stored rows of a kernel matrix to rows of a block; ``order`` sorts the columns.
+
+    Rows are read from memory in ascending order, which the processor then fetches ahead.
+    """
+    for i in range(first, last):
+        source, target = stored[slots[i]], block[i]
+        for k in range(order.size):
+            target[order[k]] = source[columns[order[k]]]

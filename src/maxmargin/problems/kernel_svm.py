@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
-from maxmargin.problems.kernel_expansion import Exponentiate, expansion_scores, exponentiate
-from maxmargin.problems.kernels import Kernel, UserFunction
+from maxmargin.problems.kernel_expansion import Exponentiate, expansion_scores, exponentiate, scores_of_own_rows
+from maxmargin.problems.kernels import Kernel, UserFunction, built_in
 from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss
 from maxmargin.problems.semidefinite import KernelFacts
 
@@ -142,7 +142,14 @@ class KernelProblem:
 
         Solvers pass their own ``exponentiate``; certificates use NumPy's.
         """
-        columns, rows, column = self.columns_of(support), self.matrix_of(places), coefficients[:, None]
+        columns, column = self.columns_of(support), coefficients[:, None]
+        if self.kernel is not None and built_in(self.kernel) and isinstance(places, slice) and places == slice(None):
+            own = self.columns_of(np.arange(self.n_rows))
+            matrix, n_threads = self.points.matrix, self.n_threads
+            return scores_of_own_rows(
+                self.kernel, matrix, own, support, column, n_threads=n_threads, exponentiate=exponentiate
+            )[:, 0]
+        rows = self.matrix_of(places)
         if self.kernel is None:
             return expansion_scores(None, rows, columns, column, n_threads=self.n_threads)[:, 0]
         return expansion_scores(

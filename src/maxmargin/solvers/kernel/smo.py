@@ -216,8 +216,7 @@ class SMORun(SMOBase):
         """Optimise pairs of the working set, then update all scores."""
         slots = self.cache.slots(self.working_set, self.monitor)
         chosen, slots = self.working_set[slots >= 0], slots[slots >= 0]
-        # To evaluate this block anew is faster than to gather it from the cache.
-        gram = self.cache.matrix.block(chosen, chosen, self._scratch.array((chosen.size, chosen.size), np.float64))
+        gram = self.cache.block_of(chosen, slots, self._scratch.array((chosen.size, chosen.size), np.float64))
         beta, before = self.beta[chosen], self.beta[chosen].copy()
         residuals = self.problem.loss.targets[chosen] - self.scores[chosen]
         duals = Duals(beta, residuals, self.lower[chosen], self.upper[chosen], self.problem.loss.epsilon)

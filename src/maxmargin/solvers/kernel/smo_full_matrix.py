@@ -61,12 +61,7 @@ def kernel_matrix(problem: KernelProblem, options: SMOOptions, monitor: Monitor)
     gram: np.ndarray = np.empty((problem.n_rows, problem.n_rows), dtype=dtype)
     with RangeThreads(WORK_PER_COLUMN, options.n_threads) as engine:
         matrix = KernelMatrix(problem.points, problem.kernel, dtype, problem.rows, engine)
-        for first in range(0, problem.n_rows, matrix.rows_per_call):
-            if first and monitor.check_limits() is not None:
-                return None
-            rows = np.arange(first, min(problem.n_rows, first + matrix.rows_per_call))
-            matrix.whole_rows(rows, rows, gram)
-    return gram
+        return gram if matrix.whole(gram, monitor) else None
 
 
 class FullMatrixRun(SMOBase):
