@@ -64,7 +64,7 @@ class NuSVR(SingleExpansion, CertifiedRegressor):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = NuSVR(nu=0.3).fit(scale(X), scale(y))
     >>> residuals = abs(model.predict(scale(X)) - scale(y))
-    >>> (residuals > model.epsilon_ + 1e-2).mean() <= 0.3, model.certificate_.relative <= 1e-3
+    >>> bool((residuals > model.epsilon_ + 1e-2).mean() <= 0.3), model.certificate_.relative <= 1e-3
     (True, True)
     """
 
