@@ -346,7 +346,7 @@ def test_parameters_out_of_range(model, message, classes):
 
 def test_weights_of_zero_for_every_row(classes):
     X, _ = classes
-    with pytest.raises(ValueError, match="zero or negative weights|sample_weight"):
+    with pytest.raises(ValueError, match=r"zero or negative weights|sample_weight"):
         OneClassSVM().fit(X, sample_weight=np.zeros(len(X)))
 
 
