@@ -51,6 +51,10 @@ class ModelOptions:
     degree: Annotated[int | None, typer.Option(help="Degree of the polynomial kernel.")] = None
     coef0: Annotated[float | None, typer.Option(help="Constant of the polynomial and the sigmoid kernel.")] = None
     epsilon: Annotated[float | None, typer.Option(help="linear-svr, svr: errors up to epsilon cost nothing.")] = None
+    nu: Annotated[
+        float | None,
+        typer.Option(help="nu-svc, nu-svr, one-class-svm: the largest share of margin errors, 0.5 by default."),
+    ] = None
     alpha: Annotated[
         float | None,
         typer.Option(

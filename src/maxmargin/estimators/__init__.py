@@ -10,6 +10,9 @@ from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svr import LinearSVR
 from maxmargin.estimators.logistic_regression import LogisticRegression
 from maxmargin.estimators.margin_perceptron import MarginPerceptron
+from maxmargin.estimators.nu_svc import NuSVC
+from maxmargin.estimators.nu_svr import NuSVR
+from maxmargin.estimators.one_class_svm import OneClassSVM
 from maxmargin.estimators.perceptron import Perceptron
 from maxmargin.estimators.regularisation_path import svm_path
 from maxmargin.estimators.ridge import Ridge
@@ -28,6 +31,9 @@ __all__ = [
     "LinearSVR",
     "LogisticRegression",
     "MarginPerceptron",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
     "Perceptron",
     "PosteriorSample",
     "Ridge",

@@ -68,19 +68,25 @@ class RegularizedModel(CertifiedModel):
             return 1
         return n_cores(os.environ.get("LOKY_MAX_CPU_COUNT"))
 
+    @property
+    def _inverse_strength(self) -> float:
+        """The factor on the losses that the parameters say."""
+        return float(self.C)
+
     def _check_parameters(self) -> None:
         # An infinite C, where it is not defined, is refused elsewhere.
         if not math.isinf(self.C):
             self._refuse_extreme("C")
 
     def _prepare(self, data: Any) -> None:
-        if not math.isinf(self.C):
+        if not math.isinf(self._inverse_strength):
             validate_factors("C", self.C, data.weights)
         elif self._advice_without_solution is not None:
             self._refuse_classes_without_weight(data, "C=inf, the hard margin,")
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
-        negligible = NEGLIGIBLE_LOSS * self.C if math.isfinite(self.C) else 0.0
+        C = self._inverse_strength
+        negligible = NEGLIGIBLE_LOSS * C if math.isfinite(C) else 0.0
         return Goal(self.tol, lambda proof: proof.dual <= 0.0 and proof.gap <= negligible)
 
     def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002

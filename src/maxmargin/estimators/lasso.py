@@ -119,6 +119,9 @@ class Lasso(LinearRegression):
 
     _takes_target_columns: ClassVar[bool] = True
 
+    # scikit-learn's sentence, by which programs know this warning.
+    _advice_at_max_iter = "Objective did not converge. You might want to increase the number of iterations, max_iter"
+
     # The number of rows, with their weights: scikit-learn's alpha is a penalty for each of them.
     _private_attributes: ClassVar[tuple[str, ...]] = (*LinearRegression._private_attributes, "_total_weight")
 

@@ -27,6 +27,7 @@ from maxmargin.estimators._base import (
     lies_elsewhere,
     one_or_all,
     proof_or_per_class,
+    warn_user,
 )
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import InterceptColumn, RegularizedModel
@@ -74,8 +75,9 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
     ----------
     C : float, default=1.0
         The inverse regularisation strength, the factor on the losses. ``inf`` is the lecture's: no penalty.
-    penalty : {"l2", "l1", "elasticnet"}, default="l2"
-        "l1" is ``l1_ratio=1``; "l2" and "elasticnet" leave it as it is. None is refused: write ``C=inf``.
+    penalty : {"l2", "l1", "elasticnet"} or None
+        Deprecated, as in scikit-learn, with the same warning: ``l1_ratio`` says which penalty it is, and ``C=inf`` is
+        None.
     l1_ratio : float, default=0.0
         The share of the 1-norm in the penalty. With a positive one, more than two classes are learned one against the
         rest: ``multi_class="ovr"`` has to be set.
@@ -166,7 +168,7 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
     """
 
     C: float = 1.0
-    penalty: str | None = "l2"
+    penalty: str | None = "deprecated"
     l1_ratio: float | None = 0.0
     dual: bool = False
     fit_intercept: bool = True
@@ -190,7 +192,7 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
         "l1_ratio": [Interval(Real, 0.0, 1.0, closed="both"), None],
         "dual": ["boolean"],
         "fit_intercept": ["boolean"],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "tol": [Interval(Real, 0.0, None, closed="left")],
         "penalize_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "multi_class": [StrOptions({"multinomial", "ovr"})],
@@ -211,6 +213,19 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
     _private_attributes = ("_dual_point",)
 
     @property
+    def _advice_at_max_iter(self) -> str:  # type: ignore[override]
+        # scikit-learn's sentences for its solvers' names, by which programs know this warning.
+        reached = f"max_iter={self.max_iter} was reached"
+        return {
+            "lbfgs": f"lbfgs failed to converge: {reached}. Increase the number of iterations",
+            "newton-cg": f"newton-cg failed to converge: {reached}. Increase the number of iterations",
+            "newton-cholesky": f"Newton solver did not converge after {self.max_iter} iterations: raise max_iter",
+            "liblinear": f"Liblinear failed to converge, increase the number of iterations. {reached}",
+            "sag": "The max_iter was reached which means the coef_ did not converge: raise it",
+            "saga": "The max_iter was reached which means the coef_ did not converge: raise it",
+        }.get(self.solver, super()._advice_at_max_iter)
+
+    @property
     def _advice_when_separable(self) -> str:  # type: ignore[override]
         if not hasattr(self, "separating_coef_"):
             return "the classes are separated, so the loss has no minimum: set a finite C"
@@ -220,6 +235,8 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
 
     @property
     def _advice_when_stalled(self) -> str:  # type: ignore[override]
+        if self.max_iter is not None and self.n_iter_.max() >= self.max_iter:
+            return self._advice_at_max_iter
         if self.solver == "gradient" and self.step_size is not None:
             return "the gap stopped shrinking above tol: set a smaller step_size (None is a safe one), or raise tol"
         return "the gap stopped shrinking above tol: rescale the columns of X, or raise tol"
@@ -284,14 +301,13 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.penalty is None:
-            raise ValueError("penalty=None is no penalty: write C=float('inf').")
+        self._warn_of_penalty()
         if self._l1_ratio > 0.0:
             for name, refused in (("dual", True), ("solver", "newton"), ("solver", "gradient")):
                 if getattr(self, name) == refused:
                     raise ValueError(
                         f"{name}={refused!r} is not available with a 1-norm in the penalty: leave it out, or set "
-                        "penalty='l2' and l1_ratio=0."
+                        "l1_ratio=0."
                     )
         if self.step_size is not None and self.solver != "gradient":
             raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
@@ -302,23 +318,61 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
             )
         if self.penalize_intercept and not self.fit_intercept:
             raise ValueError("penalize_intercept=True needs fit_intercept=True.")
-        if self.solver == "liblinear" and math.isinf(self.C):
-            raise ValueError("solver='liblinear' needs a finite C: leave it out for C=inf.")
+        if self.solver == "liblinear" and math.isinf(self._inverse_strength):
+            raise ValueError(
+                "C=np.inf as well as penalty=None is not supported for the liblinear solver: leave solver out."
+            )
+
+    def _warn_of_penalty(self) -> None:
+        """Warn of ``penalty`` where scikit-learn does: it is deprecated there, and ``l1_ratio`` may contradict it."""
+        penalty, l1_ratio = self.penalty, self.l1_ratio
+        if penalty == "deprecated":
+            if l1_ratio is None:
+                warn_user(
+                    "'l1_ratio=None' was deprecated in version 1.8 of scikit-learn: write l1_ratio=0.0.", FutureWarning
+                )
+            return
+        warn_user(
+            "'penalty' was deprecated in version 1.8 of scikit-learn: leave it out, and write l1_ratio=0 for "
+            "penalty='l2', l1_ratio=1 for penalty='l1', l1_ratio between 0 and 1 for penalty='elasticnet', C=np.inf "
+            "for penalty=None.",
+            FutureWarning,
+        )
+        if penalty == "elasticnet":
+            if l1_ratio is None:
+                raise ValueError("l1_ratio must be specified when penalty is elasticnet.")
+            return
+        if l1_ratio is not None and 0.0 < l1_ratio < 1.0:
+            warn_user(
+                f"l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={penalty})", UserWarning
+            )
+        if (penalty == "l2" and l1_ratio != 0.0) or (penalty == "l1" and l1_ratio != 1.0):
+            warn_user(
+                f"Inconsistent values: penalty={penalty} with l1_ratio={l1_ratio}. penalty is deprecated, and counts; "
+                "use l1_ratio only.",
+                UserWarning,
+            )
+        if penalty is None and self.C != 1.0:
+            warn_user("Setting penalty=None will ignore the C and l1_ratio parameters", UserWarning)
+
+    @property
+    def _inverse_strength(self) -> float:
+        return math.inf if self.penalty is None else float(self.C)
 
     @property
     def _l1_ratio(self) -> float:
-        """The share of the 1-norm in the penalty; zero without a penalty."""
-        if math.isinf(self.C):
+        """The share of the 1-norm in the penalty: ``l1_ratio``, unless the deprecated ``penalty`` says otherwise."""
+        if math.isinf(self._inverse_strength):
             return 0.0
-        return 1.0 if self.penalty == "l1" else float(self.l1_ratio or 0.0)
+        if self.penalty in ("deprecated", "elasticnet"):
+            return float(self.l1_ratio or 0.0)
+        return 1.0 if self.penalty == "l1" else 0.0
 
     def _check_collections(self, X: Any) -> None:
         super()._check_collections(X)
         if self._l1_ratio > 0.0:
-            raise ValueError(
-                f"A penalty with a 1-norm is not solved on {kind_of_rows(X)}: set penalty='l2', l1_ratio=0."
-            )
-        if math.isinf(self.C):
+            raise ValueError(f"A penalty with a 1-norm is not solved on {kind_of_rows(X)}: set l1_ratio=0.")
+        if math.isinf(self._inverse_strength):
             raise ValueError(f"LogisticRegression needs a finite C on {kind_of_rows(X)}: set C=1.0, or a larger one.")
         if self.solver == "gradient":
             raise ValueError(f"solver='gradient' is not available for {kind_of_rows(X)}: set 'auto' or 'newton'.")
@@ -342,8 +396,8 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
             )
         if self.solver == "liblinear":
             raise ValueError(
-                "solver='liblinear' learns two classes: set multi_class='ovr', or leave solver out for the "
-                "multinomial problem."
+                "The 'liblinear' solver does not support multiclass classification: set multi_class='ovr', or leave "
+                "solver out for the multinomial problem."
             )
         if self.solver == "gradient":
             raise ValueError(
@@ -360,8 +414,9 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
         if isinstance(data, PartitionedTask):
             lying: Any = data.points
             empty = np.empty(0)
-            return PartitionedProblem(LogisticProblem(lying, empty, empty, float(self.C), self.fit_intercept), data)
-        weights, C = weights_of(data.points, data.weights), float(self.C)
+            problem = LogisticProblem(lying, empty, empty, self._inverse_strength, self.fit_intercept)
+            return PartitionedProblem(problem, data)
+        weights, C = weights_of(data.points, data.weights), self._inverse_strength
         points, fit_intercept = self._points_with_intercept(data.points)
         if isinstance(data, LabelledPoints):
             return MultinomialProblem(points, data.codes, weights, len(data.classes), C, fit_intercept)

@@ -44,7 +44,7 @@ def problem_of(model: Any) -> dict[str, Any]:
         numbers["loss"] = f"positive_{loss}"
     elif getattr(model, "_is_penalised", False):
         numbers |= {"loss": "elastic_net_perceptron", "alpha": float(model.alpha), "l1_ratio": model._l1_ratio}
-    elif loss != "perceptron" and (getattr(model, "penalty", None) == "l1" or getattr(model, "_l1_ratio", 0.0) > 0.0):
+    elif loss != "perceptron" and getattr(model, "_l1_ratio", float(getattr(model, "penalty", None) == "l1")) > 0.0:
         numbers = elastic_net_classifier(model)
     elif loss == "logistic" and model._is_joint() and len(model.classes_) > 2:
         numbers["loss"] = "multinomial"
@@ -72,13 +72,14 @@ def elastic_net_classifier(model: Any) -> dict[str, Any]:
 
 # How the numbers follow from a model.
 NUMBERS: dict[str, Callable[[Any], Any]] = {
-    "C": lambda model: float(model.C),
+    "C": lambda model: model._inverse_strength,
     "epsilon": lambda model: float(model.epsilon),
     "intercept": lambda model: bool(model.fit_intercept),
     "intercept_penalty": lambda model: model._intercept_penalty,
     "kernel": lambda model: kernel_numbers(model._kernel),
     "lam": lambda model: model._penalty() if hasattr(model, "_penalty") else 0.0,
     "squared_penalty": lambda model: model._squared_penalty(),
+    "nu": lambda model: float(model.nu),
     "normalize": lambda model: bool(model.normalize),
     "rule": lambda model: getattr(model, "rule", "online"),
     "step": lambda model: float(model.eta0),
@@ -89,6 +90,9 @@ PROBLEMS: dict[str, tuple[str | None, *tuple[str, ...]]] = {
     "LinearSVR": (None, "C", "epsilon", "intercept_penalty"),
     "SVC": ("hinge", "C", "kernel"),
     "SVR": ("epsilon_insensitive", "C", "epsilon", "kernel"),
+    "NuSVC": ("nu_classification", "nu", "kernel"),
+    "NuSVR": ("nu_regression", "C", "nu", "kernel"),
+    "OneClassSVM": ("nu_one_class", "nu", "kernel"),
     "LogisticRegression": ("logistic", "C", "intercept"),
     "Ridge": ("squared_error", "lam", "intercept"),
     "BayesianRegression": ("squared_error", "lam", "intercept"),

@@ -19,7 +19,7 @@ from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.solvers.core import Monitor, Options, Result, Status, solver, stage
 from maxmargin.solvers.core.hessian import HessianOperator, fill_scores, matrix_pays
 from maxmargin.solvers.core.subsample import subsample_rows
-from maxmargin.solvers.regression.logistic import LogisticResult, LogisticRun, initial_result
+from maxmargin.solvers.regression.logistic import LogisticResult, LogisticRun, gap_to_reach, initial_result
 from maxmargin.solvers.separability.quasi_complete_separation import (
     quasi_separation_by_linear_program,
     quasi_separation_near,
@@ -64,8 +64,7 @@ def solve(
                 start = part
         best = initial_result(problem, start)
         best.n_iter = n_steps
-        # The certificate counts all rounding errors: half of the gap is required.
-        return _run(problem, replace(options, tol=0.5 * options.tol), monitor, best)
+        return _run(problem, replace(options, tol=gap_to_reach(options.tol, problem)), monitor, best)
 
 
 def subsample(problem: LogisticProblem) -> LogisticProblem | None:
@@ -98,7 +97,9 @@ class NewtonRun(LogisticRun):
         """Make steps until there is a reason to stop."""
         while True:
             self.monitor.checkpoint(self)
-            self.minimise_intercept()
+            if self.options.max_iter > 0:
+                # Without a single step the model is that of the start.
+                self.minimise_intercept()
             status = self.evaluate("step")
             if self._may_diverge(status):
                 # Numbers as they were given are more often multiples of each other than centred ones.
