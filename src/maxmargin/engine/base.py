@@ -117,6 +117,14 @@ class Engine(ABC, Generic[ProblemT]):
         """The vector over all rows; elsewhere a handle of it."""
 
     @abstractmethod
+    def vector(self, name: str) -> np.ndarray:
+        """The vector over all rows in this process."""
+
+    @abstractmethod
+    def set_vector(self, name: str, values: np.ndarray) -> None:
+        """Replace the values of a vector over all rows."""
+
+    @abstractmethod
     def allocate(self, *names: str, dtype: Any = np.float64) -> None:
         """Add vectors over the rows, whose values are undefined."""
 

@@ -85,6 +85,7 @@ class DiskExecutor(Executor):
     # A subset takes two passes more, and saves some only if it can be kept in memory. Whether it can is not asked here:
     # the results would depend on it.
     largest_subset = 0.25
+    compact = True
 
     def __init__(self, source: BlockSource, n_threads: int, memory: int | None = None) -> None:
         super().__init__(n_threads)

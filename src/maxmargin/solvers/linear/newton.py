@@ -36,6 +36,7 @@ from maxmargin.loops.newton import (
     DualSums,
     derivative_along_step,
     derivative_at_full_step,
+    derivatives_along_step,
     evaluate,
     mark_active,
 )
@@ -69,6 +70,7 @@ LINEAR_SHARE = 0.2
 # Where every product with the Hessian costs a round: the factor on sigma after an outer step, and the share of the move
 # of the duals at which it ends. Larger sigmas and more exact outer steps took more rounds, as measured.
 GROWTH_IN_ROUNDS, SHARE_IN_ROUNDS = 1.5, 0.5
+ENOUGH = 0.9
 # The most further rounds of a line search.
 ROUNDS_OF_SEARCH = 8
 
@@ -341,15 +343,15 @@ class ProximalProblem:
             gradient = run.w - (sums.positive + sums.negative)
             gradient_b = run.rho * run.b - sum_of_duals(sums) if run.problem.has_intercept else 0.0
             length = math.sqrt(float(gradient @ gradient) + gradient_b * gradient_b)
-            is_small = length <= share * math.sqrt(max(0.0, sums.totals[MOVED]))
-            if inner == INNER_STEPS or (inner and is_small):
+            enough = share * math.sqrt(max(0.0, sums.totals[MOVED]))
+            if inner == INNER_STEPS or (inner and length <= enough):
                 break
             if excluded is not None and max(self.changes.value) > SURPRISE * run.radius:
                 break
             status = run.monitor.check_work(run.best.n_iter, run.options)
             if status is not None:
                 return inner, status, sums
-            step, step_b = run.system.solve(self.counts.value, self.images, factor, gradient, gradient_b)
+            step, step_b = run.system.solve(self.counts.value, self.images, factor, gradient, gradient_b, ENOUGH * enough)
             self._line_search(step, step_b, float(gradient @ step) + gradient_b * step_b, excluded)
         return inner, None, sums
 
@@ -410,7 +412,15 @@ def _derivative_at_full_step(block: Block[LinearSVMProblem], sigma: float, step:
 
 def _derivatives_along_step(block: Block[LinearSVMProblem], sigma: float, lengths: Sequence[float]) -> np.ndarray:
     active = _active_set(block, sigma)
-    return np.array([derivative_along_step(block.problem.loss, active, t) for t in lengths])
+    if len(lengths) == 1:
+        return np.array([derivative_along_step(block.problem.loss, active, lengths[0])])
+    order = np.argsort(lengths)
+    totals = np.zeros(len(lengths))
+    # Short steps, those up to 1, and longer ones.
+    ordered = np.array(lengths)[order]
+    cuts = np.unique(np.append(np.searchsorted(ordered, [0.0, 0.1, 1.0], side="right"), len(lengths)))
+    derivatives_along_step(block.problem.loss, active, ordered, cuts, totals)
+    return totals[np.argsort(order)]
 
 
 @row_task

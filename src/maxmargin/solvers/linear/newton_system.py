@@ -36,6 +36,7 @@ from maxmargin.solvers.core.hessian import (
 FORCING, ROW_SPACE_FORCING = 1e-2, 1e-8
 # The same where every product costs a round: fewer digits of a step, and a few more steps, take fewer rounds.
 FORCING_IN_ROUNDS, MAX_STEPS_IN_ROUNDS = 0.3, 20
+AS_PREDICTED, FORCING_AS_PREDICTED, MAX_STEPS_AS_PREDICTED = 1.5, 0.05, 100
 # Entries of the free rows that are sent to solve a system where every product would cost a round: at most 100 MB, and
 # fewer bytes than the vectors of so many rounds.
 SENT_ENTRIES = 1 << 23
@@ -69,14 +70,14 @@ class NewtonSystem:
         self._engine = engine
         # Whether products with the matrix cost rounds, unless the free rows are so few that they are sent.
         self._in_rounds = engine.has_rounds and not self._by_columns
-        self._sends_rows = True
+        self.sends_rows = True
         self.n_conjugate = EXPECTED_CONJUGATE_STEPS
-        self._systems = DeflatedSystems(self._points.n_columns + 1)
+        self.systems = DeflatedSystems(self._points.n_columns + 1)
 
     @property
     def takes_rounds(self) -> bool:
         """Whether every product with the matrix costs a round."""
-        return self._in_rounds and not self._sends_rows
+        return self._in_rounds and not self.sends_rows
 
     def choose(self, engine: Engine[LinearSVMProblem]) -> None:
         """Set the working set: the rows that can be free from now on; the vector ``free`` says which of them are."""
@@ -108,12 +109,21 @@ class NewtonSystem:
         """Ask for the images of the subspace that successive systems share, where products cost rounds."""
         if not self.takes_rounds:
             return None
-        return engine.ask(_images_of_block, self._systems.basis)
+        return engine.ask(_images_of_block, self.systems.basis)
 
     def solve(
-        self, counts: np.ndarray, images: Answer | None, factor: float, gradient: np.ndarray, gradient_b: float
+        self,
+        counts: np.ndarray,
+        images: Answer | None,
+        factor: float,
+        gradient: np.ndarray,
+        gradient_b: float,
+        enough: float = 0.0,
     ) -> tuple[np.ndarray, float]:
-        """Return the steps of w and b, given what ``count_free`` has counted and ``ask_images`` was answered."""
+        """Return the steps of w and b, given what ``count_free`` has counted and ``ask_images`` was answered.
+
+        A gradient of the norm ``enough`` after the step is small enough, where products are dear.
+        """
         n_free, n_changed = counts
         if self._asks_early:
             if self._asked is None:
@@ -131,9 +141,9 @@ class NewtonSystem:
             return self._split(step)
         free = self._engine.subset("free", "weights")
         if self._in_rounds:
-            self._sends_rows = n_free * self._points.entries_per_row <= SENT_ENTRIES
-            if not self._sends_rows:
-                return self._solve_in_rounds(free, images, factor, gradient, gradient_b)
+            self.sends_rows = n_free * self._points.entries_per_row <= SENT_ENTRIES
+            if not self.sends_rows:
+                return self._solve_in_rounds(free, images, factor, self._whole(gradient, gradient_b), enough)
             free = _sent(free)
         few = n_free <= min(LARGEST_DIRECT, self._points.n_columns) // 2
         if isinstance(free, MemoryEngine) and (few or self._rows_pay(n_free, factor)):
@@ -148,28 +158,33 @@ class NewtonSystem:
         images: Answer | None,
         factor: float,
         gradient: np.ndarray,
-        gradient_b: float,
+        enough: float,
     ) -> tuple[np.ndarray, float]:
         """Conjugate gradients, one product a round, outside of the subspace that is known from the systems before."""
         if images is None:
             images = self.ask_images(self._engine)
         assert images is not None
         hessian = self._hessian(free, factor)
+        # Where the last step left the residual of its system as gradient, the free rows are still the same: further
+        # steps of conjugate gradients pay, and to begin anew would throw their directions away.
+        as_predicted = np.linalg.norm(gradient) <= AS_PREDICTED * self.systems.residual
+        max_steps = MAX_STEPS_AS_PREDICTED if as_predicted else MAX_STEPS_IN_ROUNDS
         *of_basis, diagonal = images.value
-        step = self._systems.solve(
+        step = self.systems.solve(
             hessian.image,
             np.array(
                 [
                     hessian.image_of_sum(vector, image)
-                    for vector, image in zip(self._systems.basis, of_basis, strict=True)
+                    for vector, image in zip(self.systems.basis, of_basis, strict=True)
                 ]
             )
             if of_basis
-            else np.empty_like(self._systems.basis),
-            -self._whole(gradient, gradient_b),
+            else np.empty_like(self.systems.basis),
+            -gradient,
             hessian.inverse_diagonal(diagonal),
-            FORCING_IN_ROUNDS,
-            MAX_STEPS_IN_ROUNDS,
+            FORCING_AS_PREDICTED if as_predicted else FORCING_IN_ROUNDS,
+            max_steps,
+            enough,
         )
         return self._split(step)
 

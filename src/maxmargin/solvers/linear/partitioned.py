@@ -1,7 +1,8 @@
 """The linear support vector machine on partitions: Newton steps in few rounds, from the solution of a subsample."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +24,8 @@ from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, ROWS_PER_CLASS
 
 # The subsample has at most this share of the rows, so many rows a column if there are more, and so many entries.
 LARGEST_SHARE, ROWS_PER_COLUMN, LARGEST_SAMPLE = 1 / 4, 60, 1 << 24
+# What a checkpoint holds of the incumbent: its duals are a vector of the engine.
+OF_INCUMBENT = tuple(f"best.{one.name}" for one in fields(Result) if one.name != "beta")
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,16 @@ class Start:
     w: np.ndarray
     b: float
     sigma: float
+
+
+class PartitionedRun(NewtonRun):
+    """A run whose vectors over the rows, and with them the incumbent's duals, belong to the engine."""
+
+    checkpointed: ClassVar[tuple[str, ...]] = (
+        *(name for name in NewtonRun.checkpointed if name != "best"),
+        *("engine.kept", "system.sends_rows", "system.systems.basis", "system.systems.residual", *OF_INCUMBENT),
+    )
+    outcome: ClassVar[tuple[str, ...]] = ("sigma", "engine.kept", *OF_INCUMBENT)
 
 
 @solver({"a linear support vector machine": lambda problem, _: isinstance(problem.problem, LinearSVMProblem)})
@@ -47,7 +60,7 @@ def solve(
     engine.allocate("scores", "centers")
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         first = _from_subsample(engine, task, options, monitor) if start is None else _continue(engine, start)
-        run = NewtonRun(engine, options, monitor, first, start or Result(first.w, first.b, np.empty(0)))
+        run = PartitionedRun(engine, options, monitor, first, start or Result(first.w, first.b, np.empty(0)))
         best = run.best
         best.status = run.run()
         engine.keep("kept")
