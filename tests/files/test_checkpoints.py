@@ -79,7 +79,12 @@ FITS = {
     "logistic": (LogisticRegression(C=1.0, tol=1e-8), X, y, (2, 4)),
     "logistic from a subsample": (LogisticRegression(tol=1e-8), many, labels, (2, 6)),
     "multinomial": (LogisticRegression(C=1.0, tol=1e-8), X, classes, (1, 3)),
-    "multinomial, by conjugate gradients": (LogisticRegression(C=1.0, tol=1e-6), wide, wide[:, :3].argmax(axis=1), (2,)),
+    "multinomial, by conjugate gradients": (
+        LogisticRegression(C=1.0, tol=1e-6),
+        wide,
+        wide[:, :3].argmax(axis=1),
+        (2,),
+    ),
     "ridge by conjugate gradients": (Ridge(alpha=1e-3, tol=1e-8), *long_and_wide, (3, 20)),
     "gradient descent": (LogisticRegression(C=1.0, solver="gradient", tol=1e-3), X, y, (2, 30)),
     "lasso": (Lasso(lam=1.0, tol=1e-8), X, values, (2,)),

@@ -98,6 +98,8 @@ class Engine(ABC, Generic[ProblemT]):
         Whether every answer costs a round of messages, or of reading: several questions are then better asked at once.
     vectors_are_near : bool
         Whether answers from the vectors alone, without entries of rows, cost little all the same.
+    may_collect_rows : bool
+        Whether solvers may collect some rows in their own process.
     largest_subset : float
         The largest share of the rows of which a subset saves more than gathering it costs.
     """
@@ -105,6 +107,7 @@ class Engine(ABC, Generic[ProblemT]):
     problem: ProblemT
     has_rounds: ClassVar[bool] = False
     vectors_are_near: ClassVar[bool] = True
+    may_collect_rows: ClassVar[bool] = True
     largest_subset: ClassVar[float] = 0.8
 
     @property

@@ -45,6 +45,8 @@ ADDED_AT_ONCE = 8
 # short enough (128 kB) that the memory is not given back to the system and asked for again, which costs workers of
 # Dask more than the work.
 ROWS_AT_A_TIME = 1 << 14
+# The setting of Dask that lets fits collect some rows in the client: a subsample to start from, and few free rows.
+COLLECT_ROWS = "maxmargin.collect-rows"
 # Seconds between checks of the cluster while a round runs, and those after which one without workers counts as lost.
 PATIENCE, PATIENCE_WITHOUT_WORKERS = 1.0, 30.0
 
@@ -342,6 +344,8 @@ class Executor:
         The largest share of the rows of which a subset saves more than it costs.
     compact : bool
         Whether targets lie in the smallest type, and are converted in every round.
+    may_collect_rows : bool
+        Whether some rows, a subsample or a few free ones, may be sent to this process.
     """
 
     vectors_are_near: ClassVar[bool] = False
@@ -350,6 +354,7 @@ class Executor:
 
     def __init__(self, n_threads: int = 1) -> None:
         self.n_threads = n_threads
+        self.may_collect_rows = False
         self.rounds = self.bytes_sent = self.bytes_received = 0
 
     def load(self, delayed: Sequence[Any]) -> list[Any]:
@@ -499,9 +504,10 @@ def executor_for(X: Any, n_threads: int) -> Executor:
     import dask.base
 
     client = getattr(dask.base.get_scheduler(collections=[X]), "__self__", None)
-    if client is not None and hasattr(client, "scheduler_info"):
-        return ClusterExecutor(client)
-    return Executor(n_threads)
+    on_cluster = client is not None and hasattr(client, "scheduler_info")
+    executor = ClusterExecutor(client) if on_cluster else Executor(n_threads)
+    executor.may_collect_rows = bool(dask.config.get(COLLECT_ROWS, False))
+    return executor
 
 
 def load_partitions(
@@ -633,6 +639,11 @@ class DaskEngine(Engine[ProblemT]):
     def vectors_are_near(self) -> bool:  # type: ignore[override]
         """Whether the vectors lie in this process."""
         return bool(self._rows.executor.vectors_are_near)
+
+    @property
+    def may_collect_rows(self) -> bool:  # type: ignore[override]
+        """Whether some rows may be sent to this process."""
+        return bool(self._rows.executor.may_collect_rows)
 
     def __init__(self, problem: ProblemT, local: LocalTargets) -> None:
         self.problem = problem

@@ -89,6 +89,7 @@ class DiskExecutor(Executor):
 
     def __init__(self, source: BlockSource, n_threads: int, memory: int | None = None) -> None:
         super().__init__(n_threads)
+        self.may_collect_rows = True
         self.source = source
         self._cuts = np.append(0, np.cumsum(source.block_rows))
         n_rows, n_blocks = int(self._cuts[-1]), len(source.block_rows)

@@ -224,7 +224,9 @@ def _identity(model: Any, data: Any, starts: Sequence[Any]) -> dict[str, Any]:
                 "without checkpoints, or give a plain value."
             ) from error
     matrix = data.points.matrix
-    targets, weights = _targets_of(data) if isinstance(data, PartitionedData) else (_codes_of(data, model), data.weights)
+    targets, weights = (
+        _targets_of(data) if isinstance(data, PartitionedData) else (_codes_of(data, model), data.weights)
+    )
     kind = "sparse" if sp.issparse(matrix) else "dense"
     return {
         "class": type(model).__name__,

@@ -26,13 +26,10 @@ class DeflatedSystems:
     ----------
     basis : ndarray of shape (k, d)
         Orthonormal rows.
-    residual : float
-        The norm of the residual of the last system.
     """
 
     def __init__(self, n_unknowns: int) -> None:
         self.basis = np.empty((0, n_unknowns))
-        self.residual = 0.0
 
     def solve(
         self,
@@ -42,12 +39,8 @@ class DeflatedSystems:
         inverse_diagonal: np.ndarray,
         forcing: float,
         max_steps: int,
-        enough: float = 0.0,
     ) -> np.ndarray:
-        """Run until the residual has fallen to the share ``forcing``; ``images`` are the rows H w of the basis.
-
-        A residual of the norm ``enough`` is small enough in any case.
-        """
+        """Run until the residual has fallen to the share ``forcing``; ``images`` are the rows H w of the basis."""
         basis = self.basis
         inner = basis @ images.T
         inverse = np.linalg.pinv(0.5 * (inner + inner.T), hermitian=True) if len(basis) else inner
@@ -63,7 +56,7 @@ class DeflatedSystems:
         goal = forcing * forcing * float(right @ (inverse_diagonal * right))
         scaled = inverse_diagonal * residual
         square, direction = float(residual @ scaled), outside(scaled)
-        while len(directions) < max_steps and goal < square < math.inf and float(residual @ residual) > enough**2:
+        while len(directions) < max_steps and goal < square < math.inf:
             image = product(direction)
             curvature = float(direction @ image)
             if not curvature > 0.0:
@@ -76,7 +69,6 @@ class DeflatedSystems:
             scaled = inverse_diagonal * residual
             before, square = square, float(residual @ scaled)
             direction = outside(scaled) + (square / before) * direction
-        self.residual = float(np.linalg.norm(residual))
         self._keep(directions, images, found)
         return solution
 

@@ -70,7 +70,6 @@ LINEAR_SHARE = 0.2
 # Where every product with the Hessian costs a round: the factor on sigma after an outer step, and the share of the move
 # of the duals at which it ends. Larger sigmas and more exact outer steps took more rounds, as measured.
 GROWTH_IN_ROUNDS, SHARE_IN_ROUNDS = 1.5, 0.5
-ENOUGH = 0.9
 # The most further rounds of a line search.
 ROUNDS_OF_SEARCH = 8
 
@@ -343,15 +342,15 @@ class ProximalProblem:
             gradient = run.w - (sums.positive + sums.negative)
             gradient_b = run.rho * run.b - sum_of_duals(sums) if run.problem.has_intercept else 0.0
             length = math.sqrt(float(gradient @ gradient) + gradient_b * gradient_b)
-            enough = share * math.sqrt(max(0.0, sums.totals[MOVED]))
-            if inner == INNER_STEPS or (inner and length <= enough):
+            is_small = length <= share * math.sqrt(max(0.0, sums.totals[MOVED]))
+            if inner == INNER_STEPS or (inner and is_small):
                 break
             if excluded is not None and max(self.changes.value) > SURPRISE * run.radius:
                 break
             status = run.monitor.check_work(run.best.n_iter, run.options)
             if status is not None:
                 return inner, status, sums
-            step, step_b = run.system.solve(self.counts.value, self.images, factor, gradient, gradient_b, ENOUGH * enough)
+            step, step_b = run.system.solve(self.counts.value, self.images, factor, gradient, gradient_b)
             self._line_search(step, step_b, float(gradient @ step) + gradient_b * step_b, excluded)
         return inner, None, sums
 

@@ -36,9 +36,8 @@ from maxmargin.solvers.core.hessian import (
 FORCING, ROW_SPACE_FORCING = 1e-2, 1e-8
 # The same where every product costs a round: fewer digits of a step, and a few more steps, take fewer rounds.
 FORCING_IN_ROUNDS, MAX_STEPS_IN_ROUNDS = 0.3, 20
-AS_PREDICTED, FORCING_AS_PREDICTED, MAX_STEPS_AS_PREDICTED = 1.5, 0.05, 100
-# Entries of the free rows that are sent to solve a system where every product would cost a round: at most 100 MB, and
-# fewer bytes than the vectors of so many rounds.
+# Entries of the free rows that are sent to solve a system where every product would cost a round and rows may be sent:
+# at most 100 MB, and fewer bytes than the vectors of so many rounds.
 SENT_ENTRIES = 1 << 23
 # Above this factor, times the squared length of a row, the system is ill-conditioned in the space of the columns.
 LARGE_FACTOR = 100.0
@@ -68,9 +67,10 @@ class NewtonSystem:
         self._asked: tuple[Answer, bool] | None = None
         self._gram: np.ndarray | None = None
         self._engine = engine
-        # Whether products with the matrix cost rounds, unless the free rows are so few that they are sent.
+        # Whether products with the matrix cost rounds, unless few free rows may be collected here.
         self._in_rounds = engine.has_rounds and not self._by_columns
-        self.sends_rows = True
+        self._may_collect = engine.may_collect_rows
+        self.sends_rows = self._may_collect
         self.n_conjugate = EXPECTED_CONJUGATE_STEPS
         self.systems = DeflatedSystems(self._points.n_columns + 1)
 
@@ -112,18 +112,9 @@ class NewtonSystem:
         return engine.ask(_images_of_block, self.systems.basis)
 
     def solve(
-        self,
-        counts: np.ndarray,
-        images: Answer | None,
-        factor: float,
-        gradient: np.ndarray,
-        gradient_b: float,
-        enough: float = 0.0,
+        self, counts: np.ndarray, images: Answer | None, factor: float, gradient: np.ndarray, gradient_b: float
     ) -> tuple[np.ndarray, float]:
-        """Return the steps of w and b, given what ``count_free`` has counted and ``ask_images`` was answered.
-
-        A gradient of the norm ``enough`` after the step is small enough, where products are dear.
-        """
+        """Return the steps of w and b, given what ``count_free`` has counted and ``ask_images`` was answered."""
         n_free, n_changed = counts
         if self._asks_early:
             if self._asked is None:
@@ -141,9 +132,9 @@ class NewtonSystem:
             return self._split(step)
         free = self._engine.subset("free", "weights")
         if self._in_rounds:
-            self.sends_rows = n_free * self._points.entries_per_row <= SENT_ENTRIES
+            self.sends_rows = self._may_collect and n_free * self._points.entries_per_row <= SENT_ENTRIES
             if not self.sends_rows:
-                return self._solve_in_rounds(free, images, factor, self._whole(gradient, gradient_b), enough)
+                return self._solve_in_rounds(free, images, factor, gradient, gradient_b)
             free = _sent(free)
         few = n_free <= min(LARGEST_DIRECT, self._points.n_columns) // 2
         if isinstance(free, MemoryEngine) and (few or self._rows_pay(n_free, factor)):
@@ -158,17 +149,13 @@ class NewtonSystem:
         images: Answer | None,
         factor: float,
         gradient: np.ndarray,
-        enough: float,
+        gradient_b: float,
     ) -> tuple[np.ndarray, float]:
         """Conjugate gradients, one product a round, outside of the subspace that is known from the systems before."""
         if images is None:
             images = self.ask_images(self._engine)
         assert images is not None
         hessian = self._hessian(free, factor)
-        # Where the last step left the residual of its system as gradient, the free rows are still the same: further
-        # steps of conjugate gradients pay, and to begin anew would throw their directions away.
-        as_predicted = np.linalg.norm(gradient) <= AS_PREDICTED * self.systems.residual
-        max_steps = MAX_STEPS_AS_PREDICTED if as_predicted else MAX_STEPS_IN_ROUNDS
         *of_basis, diagonal = images.value
         step = self.systems.solve(
             hessian.image,
@@ -180,11 +167,10 @@ class NewtonSystem:
             )
             if of_basis
             else np.empty_like(self.systems.basis),
-            -gradient,
+            -self._whole(gradient, gradient_b),
             hessian.inverse_diagonal(diagonal),
-            FORCING_AS_PREDICTED if as_predicted else FORCING_IN_ROUNDS,
-            max_steps,
-            enough,
+            FORCING_IN_ROUNDS,
+            MAX_STEPS_IN_ROUNDS,
         )
         return self._split(step)
 
