@@ -18,6 +18,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from maxmargin.files.remote import open_binary, size_of_file
+
 STANDARD_INPUT = "-"
 
 # Suffixes of compressed files, and the first bytes of each format.
@@ -65,10 +67,10 @@ def open_bytes(path: str | os.PathLike[str]) -> Iterator[io.RawIOBase]:
             plain = cast(BinaryIO, io.BufferedReader(_Rejoined(head, source)))
         else:
             kind = kind_of(path)
-            plain = opened.enter_context(open(path, "rb", buffering=0))
+            plain = opened.enter_context(open_binary(path))
         listener = bytes_listener.get()
         if listener is not None:
-            size = None if path == STANDARD_INPUT else os.path.getsize(path) or None
+            size = None if path == STANDARD_INPUT else size_of_file(path) or None
             plain = cast(BinaryIO, _Counted(plain, size, listener))
         yield _Named(_DECOMPRESSED[kind](plain), name_of(path))
 
