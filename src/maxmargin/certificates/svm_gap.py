@@ -26,7 +26,7 @@ from maxmargin.certificates.rounding import (
     up,
     upper_bound,
 )
-from maxmargin.engine import Block, Engine, MemoryEngine, Threads
+from maxmargin.engine import Block, Engine, MemoryEngine, Threads, row_task
 from maxmargin.engine.dask import DaskEngine
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors, sums_of_sides
 from maxmargin.problems.partitioned import PartitionedProblem
@@ -168,14 +168,18 @@ def measure_partitioned_gap(problem: PartitionedProblem, w: np.ndarray, b: float
         return _gap_on_blocks(engine, w, b, problem.task.largest_target)
 
 
+@row_task
 def _clip(block: Block[LinearSVMProblem]) -> None:
-    np.clip(block["beta"], block.problem.lowers(), block.problem.uppers(), out=block["beta"])
+    part = block.problem.part(block.rows)
+    np.clip(block["beta"], part.lowers(), part.uppers(), out=block["beta"])
 
 
+@row_task
 def _sums_of_sides(block: Block[LinearSVMProblem]) -> np.ndarray:
     return np.array(sums_of_sides(block["beta"]))
 
 
+@row_task
 def _balance(block: Block[LinearSVMProblem], above: float, below: float) -> None:
     beta = block["beta"]
     np.multiply(beta, above, out=beta, where=beta > 0.0)
@@ -243,6 +247,7 @@ class _Classes(NamedTuple):
     n_misclassified: int
 
 
+@row_task
 def _classes(block: Block[LinearSVMProblem], scale: "_Scale") -> _Classes:
     return _classes_of(block.problem.part(block.rows), block["scores"], block["beta"], scale)
 
@@ -398,6 +403,7 @@ def _scale_of(problem: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray) -
     return scale.confirmed(residuals, float(np.abs(problem.loss.targets).max(initial=0.0)))
 
 
+@row_task
 def _ratios(block: Block[LinearSVMProblem]) -> _Ratios:
     return _largest_ratios(block.problem.part(block.rows), block["beta"])
 
@@ -427,6 +433,7 @@ class _Residuals(NamedTuple):
 _ResidualsOfSides = tuple[_Residuals, _Residuals]
 
 
+@row_task
 def _residuals_of_sides(block: Block[LinearSVMProblem], scale: _Scale) -> _ResidualsOfSides:
     return _residuals_of(block.problem.part(block.rows), block["scores"], block["beta"], scale)
 
@@ -479,6 +486,7 @@ def _primal_at_most(problem: LinearSVMProblem, w: np.ndarray, b: float, lost: fl
     return up(up(up(0.5 * up(length * length)) + of_intercept) + lost)
 
 
+@row_task
 def _losses(block: Block[LinearSVMProblem], error: float) -> float:
     return _losses_of(block.problem.part(block.rows), block["scores"], error)
 
@@ -567,6 +575,7 @@ def dual_terms_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[fl
     return _terms_at_least(problem, terms, beta.size, largest_target), terms.sizes
 
 
+@row_task
 def _dual_terms(block: Block[LinearSVMProblem]) -> _DualTerms:
     return _dual_terms_of(block.problem.part(block.rows), block["beta"])
 
@@ -635,6 +644,7 @@ def sides_of(beta: np.ndarray) -> Sides:
     return Sides(beta.size, used, sum_at_most(np.abs(beta)), (exact_sum(beta),), *sums_of_sides(beta))
 
 
+@row_task
 def sides_of_block(block: Block[Any]) -> Sides:
     """The sums over the duals ``beta`` of a block."""
     return sides_of(block["beta"])

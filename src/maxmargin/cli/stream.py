@@ -1,5 +1,6 @@
 """``maxmargin train -m perceptron --passes K``: rows are read block by block, in the memory of a block."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -33,7 +34,7 @@ def passes_of(machine: Any, paths: list[str], passes: int | None, *, takes_store
     needed = memory_to_train(files)
     for path in files:
         if is_store(path):
-            needed += sum(part.stat().st_size for part in path.glob("*.bin"))
+            needed += sum(part.stat().st_size for part in Path(path).glob("*.bin"))
     if needed <= available_memory():
         return None
     typer.echo(

@@ -151,7 +151,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             self._check_collections(X)
             if record is not None:
                 raise ValueError(
-                    "Fits on Dask collections and stores write no checkpoints: their vectors stay with the blocks."
+                    "Fits on Dask collections write no checkpoints: their vectors stay on the workers. Fit a store."
                 )
         model = self._without_fit()
         model._freeze_parameters()

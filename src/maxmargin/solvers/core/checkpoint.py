@@ -192,7 +192,7 @@ def _name(entry: str | Positions) -> str:
 
 def _get(value: Any, path: str) -> Any:
     for name in path.split("."):
-        value = value[name] if isinstance(value, Engine) else getattr(value, name)
+        value = value.vector(name) if isinstance(value, Engine) else getattr(value, name)
     return value
 
 
@@ -200,7 +200,7 @@ def _set(value: Any, path: str, new: Any) -> None:
     parent, _, name = path.rpartition(".")
     owner = _get(value, parent) if parent else value
     if isinstance(owner, Engine):
-        owner[name] = new  # type: ignore[index]
+        owner.set_vector(name, new)
     elif isinstance(owner, tuple):
         # Compiled loops have the arrays of a named tuple.
         getattr(owner, name)[...] = new
