@@ -13,7 +13,7 @@ from sklearn.base import _fit_context
 
 from maxmargin.data import LabelledPoints, validate_targets
 from maxmargin.data.validation import LARGEST_FACTOR, SMALLEST_FACTOR, validate_factors
-from maxmargin.estimators._base import CertifiedModel, CertifiedRegressor, certificates_of, one_or_all, plain
+from maxmargin.estimators._base import CertifiedModel, CertifiedRegressor, one_or_all, plain
 from maxmargin.reconciliation import Goal
 
 # A gap of at most C times this slack counts as none where the optimum may be zero.
@@ -83,8 +83,7 @@ class RegularizedModel(CertifiedModel):
         negligible = NEGLIGIBLE_LOSS * self.C if math.isfinite(self.C) else 0.0
         return Goal(self.tol, lambda proof: proof.dual <= 0.0 and proof.gap <= negligible)
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
-        proofs: list[Any] = certificates_of(self.certificate_, tasks.n_tasks)
+    def _set_certified_attributes(self, proofs: Sequence[Any]) -> None:
         self.objective_ = one_or_all([proof.objective for proof in proofs])
 
     def _refuse_extreme(self, *names: str) -> None:

@@ -242,7 +242,7 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
             self._prepare(labelled)
             return [None] * labelled.n_tasks
         # The updates since a fit are not those of one run.
-        self._one_run = self._one_run and not hasattr(self, "certificate_")
+        self._one_run = self._one_run and not hasattr(self, "status_")
         return [Start(scores=scores) for scores in self._expansion(labelled.points).T]
 
     def _add_results(self, labelled: LabelledPoints, results: Sequence[PerceptronResult]) -> None:

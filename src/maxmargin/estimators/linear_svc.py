@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.certificates import Certificate, bracket_hard_margin, measure_gap, measure_multiclass_gap
 from maxmargin.data import Dataset, JointClasses, LabelledPoints, Tasks, validate_training_data
-from maxmargin.estimators._base import LinearClassifier, certificates_of, one_or_array, refuse_other_rows
+from maxmargin.estimators._base import LinearClassifier, one_or_array, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.estimators._parameters import estimator
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
@@ -240,9 +240,9 @@ class LinearSVC(LinearSVM, LinearClassifier):
         measure: Any = bracket_hard_margin if isinstance(problem, HardMarginProblem) else measure_gap
         return measure(problem, *vectors)
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
-        super()._finish(tasks, problems, results)
-        self.margin_ = one_or_array(self._margins(certificates_of(self.certificate_, tasks.n_tasks)))
+    def _set_certified_attributes(self, proofs: Sequence[Any]) -> None:
+        super()._set_certified_attributes(proofs)
+        self.margin_ = one_or_array(self._margins(proofs))
 
     def _margins(self, proofs: Sequence[Any]) -> Sequence[float]:
         """The margins that certificates prove for the hard margin, else 1/||w||."""

@@ -30,7 +30,15 @@ from maxmargin.estimators._base import (
 )
 from maxmargin.estimators._kernel_svm import KernelSVM
 from maxmargin.estimators._parameters import estimator
-from maxmargin.estimators._probabilities import Calibration, Sigmoid, by_task, fit_sigmoid, scores_on_folds
+from maxmargin.estimators._probabilities import (
+    N_FOLDS,
+    Calibration,
+    Sigmoid,
+    by_task,
+    fit_sigmoid,
+    scores_on_folds,
+)
+from maxmargin.estimators._progress import FitLimits
 from maxmargin.problems.kernel_svm import NO_MARGIN
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.reconciliation import Goal
@@ -236,7 +244,10 @@ class SVC(KernelSVM, CertifiedClassifier):
         """
         check_is_fitted(self)
         if not hasattr(self, "calibration_"):
-            raise NotFittedError("predict_proba needs a fit with probability=True; this model was fitted without.")
+            raise NotFittedError(
+                "predict_proba needs a fit with probability=True, which max_time or Ctrl-C did not end before it came "
+                "to the probabilities."
+            )
         return super().predict_proba(X)
 
     @available_if(_has_probabilities)
@@ -396,13 +407,16 @@ class SVC(KernelSVM, CertifiedClassifier):
         self.class_weight_ = np.asarray(per_class, dtype=np.float64)
         self.n_iter_ = np.array([result.n_iter for result in results], dtype=np.int32)
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Result[Any]]) -> None:
-        super()._finish(tasks, problems, results)
-        if self.probability is True:
-            self._fit_sigmoids(tasks)
+    def _finish(self, tasks: Any, limits: FitLimits) -> None:
+        super()._finish(tasks, limits)
+        if self.probability is True and limits.seconds_left:
+            self._fit_sigmoids(tasks, limits)
 
-    def _fit_sigmoids(self, tasks: Any) -> None:
-        """Fit a sigmoid for every pair of classes to the scores of models that did not see the rows."""
+    def _fit_sigmoids(self, tasks: Any, limits: FitLimits) -> None:
+        """Fit a sigmoid for every pair of classes to the scores of models that did not see the rows.
+
+        After Ctrl-C there are none.
+        """
         warn_user(
             "SVC: probability=True is deprecated in scikit-learn: CalibratedClassifierCV(SVC(), ensemble=False) is the "
             "better way.",
@@ -410,7 +424,11 @@ class SVC(KernelSVM, CertifiedClassifier):
         )
         labels, matrix, weights = tasks.labels(), tasks.points.matrix, tasks.weights
         fold = clone(self).set_params(probability=False, class_weight=None)
+        if self.max_time is not None:
+            fold.max_time = limits.seconds_left / N_FOLDS
         scores = scores_on_folds(fold, matrix, labels, weights, seed_of(self.random_state))
+        if limits.is_interrupted:
+            return
         counts = np.ones(labels.size) if weights is None else weights
         rows = by_task(scores, tasks.labelled.codes, counts, self._classes_of_tasks())
         self.calibration_ = Calibration(tuple(Sigmoid(*fit_sigmoid(*part)) for part in rows), by_pairs=True)

@@ -6,6 +6,7 @@ Certificates evaluate it with NumPy's exponential function. Solvers and predicti
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -15,6 +16,7 @@ from joblib import cpu_count
 
 from maxmargin.data import as_dense
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.interruption import check_interruption
 from maxmargin.data.points import WIDE, few_columns, only_columns, squared_norms
 from maxmargin.problems.kernels import Kernel, RadialBasis, built_in, pays_dense
 
@@ -226,11 +228,17 @@ def each_block(n_rows: int, most_rows: int, work: Callable[[slice], None], n_thr
     n_blocks = -(-n_rows // min(ROWS_PER_BLOCK, most_rows))
     cuts = [n_rows * k // n_blocks for k in range(n_blocks + 1)]
     parts = [slice(first, last) for first, last in pairwise(cuts)]
+    contexts = [copy_context() for _ in parts]
     n_threads = cpu_count() if n_threads is None else n_threads
     with one_blas_thread():
         if min(n_threads, len(parts)) <= 1:
             for part in parts:
-                work(part)
+                _checked(work, part)
             return
         with ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(work, parts))
+            list(pool.map(lambda part, context: context.run(_checked, work, part), parts, contexts))
+
+
+def _checked(work: Callable[[slice], None], part: slice) -> None:
+    check_interruption()
+    work(part)
