@@ -111,7 +111,7 @@ def test_certificates_end_soon_after_either_limit(monkeypatch):
     request.set()
     assert not limits.must_end_certificate()
     request.requested_at = now[0]
-    now[0] += 0.69
+    now[0] += 0.59
     assert not limits.must_end_certificate()
     now[0] += 0.02
     assert limits.must_end_certificate()

@@ -28,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 import maxmargin
 from maxmargin.certificates import Certificate, MarginBracket, NotSeparableError, PerClass
 from maxmargin.data import (
+    JointClasses,
     LabelledPoints,
     Points,
     Tasks,
@@ -172,6 +173,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             options = model._options(tasks)
             if record is not None:
                 options = record.begin(model, data, starts, options)
+                stack.enter_context(record.going_on())
             attempt: Attempt | None = (starts, options)
             n_attempts = 0
             # Up to here there is nothing to keep: Ctrl-C is raised at once, and leaves the last model.
@@ -193,6 +195,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             if isinstance(data, PartitionedData):
                 model._count_rounds(data)
             model._refuse_not_finite(checked)
+            if record is not None:
+                record.check(model, data)
             self._take_over(model)
             if record is not None:
                 record.end(model.status_)
@@ -461,7 +465,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         some, began = Points(points.matrix[:n_rows]), time.perf_counter()
         some.combination(some.scores(np.ones(points.n_columns)))
         of_pass = (time.perf_counter() - began) * points.n_rows / n_rows
-        return (SECONDS_PER_TASK + self._certificate_passes * of_pass) * tasks.n_tasks / self._at_once(tasks), 0.0
+        # A problem of all classes at once has the scores of all of them.
+        n_passes = self._certificate_passes * (len(tasks.classes) if isinstance(tasks, JointClasses) else 1)
+        return (SECONDS_PER_TASK + n_passes * of_pass) * tasks.n_tasks / self._at_once(tasks), 0.0
 
     @abstractmethod
     def _certify_task(self, k: int, problem: Any) -> Certificate:

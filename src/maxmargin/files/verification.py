@@ -18,6 +18,7 @@ from maxmargin.data.exact_numbers import SMALLEST, UNIT
 from maxmargin.estimators.certification import certify, check_claims
 from maxmargin.files.fingerprint import UNDERFLOW, ScoreSums, fingerprint_of, proof_tensors, sum_tolerances
 from maxmargin.files.model import StoredModel
+from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.problems.squared_errors import SquaredErrors
 
 # Share of its bound by which a dual may exceed it.
@@ -127,7 +128,11 @@ def check_model(model: Any, data: Any, proof: Certificate | PerClass) -> None:
     proof : Certificate or PerClass
         What ``certify`` computed for them.
     """
-    check_claims(model, proof, model._problems(model._tasks(data)))
+    problems = model._problems(model._tasks(data))
+    check_claims(model, proof, problems)
+    for k, problem in enumerate(problems):
+        if isinstance(problem, LinearSVMProblem):
+            _check_box(problem, np.asarray(model.dual_coef_[k]))
     if hasattr(model, "class_weight_"):
         weights = compute_class_weight(model.class_weight, classes=data.classes, y=data.labels())
         if not _within(model.class_weight_ - weights, MEAN_AGREEMENT * weights):
@@ -179,14 +184,18 @@ def _check_kernel_duals(model: Any, data: Any) -> None:
     for task, (part, problem) in enumerate(zip(tasks.tasks(), model._problems(tasks), strict=True)):
         rows = getattr(part, "rows", None)
         beta = coefficients[:, task] if rows is None else coefficients[rows, task]
-        uppers, lowers = problem.losses.uppers(), problem.losses.lowers()
-        slack = OUTSIDE_BOX * np.where(np.isfinite(uppers - lowers), uppers - lowers, np.abs(beta).max(initial=0.0))
-        if (beta > uppers + slack).any() or (beta < lowers - slack).any():
-            raise CertificateError("dual_coef_ has a dual outside of its box")
+        _check_box(problem.losses, beta)
         if not _within(beta.sum(), IMBALANCE * np.abs(beta).sum()):
             raise CertificateError("dual_coef_ does not sum to zero")
         if rows is not None and np.count_nonzero(beta) != np.count_nonzero(coefficients[:, task]):
             raise CertificateError("dual_coef_ has duals of rows that are not of the pair")
+
+
+def _check_box(problem: LinearSVMProblem, beta: np.ndarray) -> None:
+    uppers, lowers = problem.uppers(), problem.lowers()
+    slack = OUTSIDE_BOX * np.where(np.isfinite(uppers - lowers), uppers - lowers, np.abs(beta).max(initial=0.0))
+    if (beta > uppers + slack).any() or (beta < lowers - slack).any():
+        raise CertificateError("dual_coef_ has a dual outside of its box")
 
 
 def _check_updates(model: Any, data: Any) -> None:
