@@ -26,6 +26,7 @@ from maxmargin.estimators._base import warn_user
 from maxmargin.files.atomic import written_atomically
 from maxmargin.files.container import CHECKSUM, Tensor, check_sum, content_of, pack, tensors_of
 from maxmargin.files.fingerprint import hash_of, hash_of_rows
+from maxmargin.files.model import check_storable
 from maxmargin.files.values import decode, encode
 from maxmargin.files.verification import check_model
 from maxmargin.solvers.core.checkpoint import BROKEN_OFF, CheckpointError, Stage, TaskRecord, active_record
@@ -187,6 +188,7 @@ class FileRecord:
         if self._loaded is not None and hasattr(model, "certificate_"):
             with np.errstate(over="ignore", invalid="ignore"):
                 check_model(model, data, model.certificate_)
+                check_storable(model, data)
 
     def end(self, status: Status) -> None:
         """Write the last checkpoint; that of a fit that has ended may be overwritten."""

@@ -18,6 +18,7 @@ from maxmargin.data.exact_numbers import SMALLEST, UNIT
 from maxmargin.estimators.certification import certify, check_claims
 from maxmargin.files.fingerprint import UNDERFLOW, ScoreSums, fingerprint_of, proof_tensors, sum_tolerances
 from maxmargin.files.model import StoredModel
+from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.problems.squared_errors import SquaredErrors
 
@@ -133,6 +134,8 @@ def check_model(model: Any, data: Any, proof: Certificate | PerClass) -> None:
     for k, problem in enumerate(problems):
         if isinstance(problem, LinearSVMProblem):
             _check_box(problem, np.asarray(model.dual_coef_[k]))
+        elif isinstance(problem, CrammerSingerProblem):
+            _check_multiclass_duals(problem, np.asarray(model.dual_coef_).T)
     if hasattr(model, "class_weight_"):
         weights = compute_class_weight(model.class_weight, classes=data.classes, y=data.labels())
         if not _within(model.class_weight_ - weights, MEAN_AGREEMENT * weights):
@@ -196,6 +199,18 @@ def _check_box(problem: LinearSVMProblem, beta: np.ndarray) -> None:
     slack = OUTSIDE_BOX * np.where(np.isfinite(uppers - lowers), uppers - lowers, np.abs(beta).max(initial=0.0))
     if (beta > uppers + slack).any() or (beta < lowers - slack).any():
         raise CertificateError("dual_coef_ has a dual outside of its box")
+
+
+def _check_multiclass_duals(problem: CrammerSingerProblem, B: np.ndarray) -> None:
+    """Duals of other classes are not positive and sum to at most C in a row; those of a class sum to zero."""
+    slack, others = OUTSIDE_BOX * problem.box_bounds(), B.copy()
+    others[problem.own] = 0.0
+    own = -others.sum(axis=1)
+    if (others > slack[:, None]).any() or (own > problem.box_bounds() + slack).any():
+        raise CertificateError("dual_coef_ has a dual outside of its box")
+    others[problem.own] = own
+    if problem.has_free_intercept and not _within(others.sum(axis=0), IMBALANCE * np.abs(others).sum(axis=0)):
+        raise CertificateError("dual_coef_ does not sum to zero")
 
 
 def _check_updates(model: Any, data: Any) -> None:
