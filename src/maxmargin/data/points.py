@@ -225,7 +225,7 @@ class Points:
         """Whether a product with all rows needs no copy of them and does not take long."""
         check_interruption()
         is_short = self.n_rows * self.entries_per_row * n_vectors <= ENTRIES_PER_PRODUCT
-        return self.matrix.dtype == np.float64 and is_short
+        return bool(self.matrix.dtype == np.float64 and is_short)
 
     def _wide(self, part: slice) -> Matrix:
         """The rows of a block in float64."""

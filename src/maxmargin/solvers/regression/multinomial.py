@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from maxmargin.data import centred
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.problems.logistic import certified_radius
 from maxmargin.problems.multinomial import MultinomialProblem, multinomial_losses, softmax
@@ -86,12 +87,19 @@ class MultinomialRun:
         )
 
     def run(self) -> Result[np.ndarray]:
-        """Make steps until there is a reason to stop."""
+        """Make steps until there is a reason to stop; a limit also ends a step between two blocks of rows."""
+        try:
+            with ending_when(lambda: self.monitor.check_limits() is not None):
+                self.best.status = self._make_steps()
+        except InterruptedPassError:
+            self.best.status = self.monitor.check_limits() or Status.INTERRUPTED
+        return self.best
+
+    def _make_steps(self) -> Status:
         for step in count():
             status = self.evaluate(step)
             if status is not None:
-                self.best.status = status
-                return self.best
+                return status
             direction, direction_b = self.newton_direction()
             self.search(direction, direction_b)
             self.best.n_iter += 1
