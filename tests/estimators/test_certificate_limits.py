@@ -199,3 +199,39 @@ def test_probabilities_share_the_limits(monkeypatch):
     assert not hasattr(model, "calibration_")
     with pytest.raises(NotFittedError, match="before it came"):
         model.predict_proba(X)
+
+
+@pytest.mark.parametrize("C", [1.0, np.inf])
+@pytest.mark.parametrize("kind", [mm.LinearSVC, mm.LogisticRegression])
+def test_classes_that_were_not_begun_are_left_untouched(kind, C, monkeypatch):
+    """With many classes, preparing every one after Ctrl-C would take longer than the answer may."""
+    X, _ = random_set(5, n=120, d=3)
+    y = X.argmax(axis=1) + 3 * (X[:, 0] > 1.0)
+    model = kind(C=C, n_jobs=1).set_params(**{"multi_class": "ovr"} if kind is mm.LogisticRegression else {})
+    check_limits, n_runs, solver = Monitor.check_limits, [0], kind._solver
+
+    def counted(self, problem):
+        solve = solver(self, problem)
+
+        def run(*arguments):
+            n_runs[0] += 1
+            return solve(*arguments)
+
+        return run
+
+    def interrupt(monitor):
+        monitor.stop_requested.set()
+        return check_limits(monitor)
+
+    monkeypatch.setattr(kind, "_solver", counted)
+    monkeypatch.setattr(Monitor, "check_limits", interrupt)
+    # Small data are solved in compiled calls that ask for no limits.
+    monkeypatch.setattr("maxmargin.data.Points.small_rows", None)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert n_runs == [1]
+    assert model.status_ == "interrupted"
+    assert not model.coef_[1:].any()
+    # What is claimed of them is true, and they can be certified.
+    model.certificate_.check(mm.certify(model, X, y))
+    assert model.predict(X).shape == y.shape

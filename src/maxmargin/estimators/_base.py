@@ -227,6 +227,11 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             began = time.perf_counter()
 
             def run(k: int, start: Any, share: float | None) -> Any:
+                if start is None and stop_requested.is_set():
+                    # Ctrl-C came before the task began: with many classes, preparing each would take too long.
+                    untouched = model._untouched_result(problems[k])
+                    if untouched is not None:
+                        return untouched
                 limit = None if share is None else time.perf_counter() - began + share
                 monitor = Monitor(limit, progress.of_task(k), stop_requested, began, per_entry)
                 if record_of is not None and start is starts[k]:
@@ -434,6 +439,10 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     @abstractmethod
     def _solver(self, problem: Any) -> Solve:
         """The solver of a problem."""
+
+    def _untouched_result(self, problem: Any) -> Any | None:  # noqa: ARG002
+        """The result of a task before its first step; None where only the solver makes it."""
+        return None
 
     @contextmanager
     def _solving(self, problems: Sequence[Any], options: Any) -> Iterator[tuple[Solve, int | None]]:  # noqa: ARG002
