@@ -63,7 +63,7 @@ SETS = {
     "40 classes": lambda: make_classification(
         20_000, 60, n_informative=40, n_classes=40, n_clusters_per_class=1, random_state=0
     ),
-    "9,000 x 9,000": wide,
+    "9000 x 9000": wide,
 }
 
 
