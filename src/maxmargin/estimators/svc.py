@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.certificates import Certificate, MarginBracket, PerClass, PerPair, measure_pair_gaps
 from maxmargin.data import ClassPairs, LabelledPoints, validate_points, validate_training_data
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.interruption import check_interruption
 from maxmargin.estimators._base import (
     CertifiedClassifier,
     Solve,
@@ -462,12 +463,17 @@ class SVC(KernelSVM, CertifiedClassifier):
     def _certify(self, tasks: ClassPairs, problems: Any) -> Certificate | PerClass:
         pairs = tasks
         refuse_other_rows(pairs.points.n_rows, self._n_rows)
-        coefficients = np.zeros((pairs.points.n_rows, self.intercept_.size))
-        coefficients[self.support_] = self._pair_coefficients()
-        betas = [
-            coefficients[:, k] if pair.rows is None else coefficients[pair.rows, k]
-            for k, pair in enumerate(pairs.tasks())
-        ]
+        coefficients = self._pair_coefficients()
+        # The place of every row among the support vectors; -1 for other rows, whose dual is zero.
+        places = np.full(pairs.points.n_rows, -1)
+        places[self.support_] = np.arange(self.support_.size)
+        betas = []
+        for k, pair in enumerate(pairs.tasks()):
+            check_interruption()
+            at = places if pair.rows is None else places[pair.rows]
+            beta = np.zeros(at.size)
+            beta[at >= 0] = coefficients[at[at >= 0], k]
+            betas.append(beta)
         proofs = measure_pair_gaps(problems, betas, self.intercept_)
         if len(proofs) == 1:
             return proofs[0]
