@@ -109,6 +109,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     _entries_worth_a_thread: ClassVar[int] = ENTRIES_PER_BLOCK
 
     # What to do where a status is a failure; None where it is not.
+    _advice_at_max_iter: str = "max_iter was reached: raise it to go on"
     _advice_when_stalled: str | None = None
     _advice_when_separable: str | None = None
     _advice_when_not_separable: str | None = "no hyperplane has the margin asked for: lower it, or use a soft margin"
@@ -189,7 +190,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
                 model._certify_in_time(tasks, problems, results, limits)
                 attempt = model._finer_attempt(problems, results, attempt) if limits.seconds_left else None
             model.status_ = worst([result.status for result in results])
-            model._finish(tasks, limits)
+            model._finish(tasks, results, limits)
             if hasattr(model, "certificate_"):
                 model._set_certified_attributes(certificates_of(model.certificate_, len(results)))
             if isinstance(data, PartitionedData):
@@ -489,7 +490,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     def _finer_attempt(self, problems: Sequence[Any], results: Sequence[Any], attempt: Attempt) -> Attempt | None:
         """Starts and options of another attempt of higher precision; None where there is none, or no need for it."""
 
-    def _finish(self, tasks: Any, limits: FitLimits) -> None:
+    def _finish(self, tasks: Any, results: Sequence[Any], limits: FitLimits) -> None:
         """Set the attributes that depend on the status, or need further fits in the time that is left."""
 
     def _set_certified_attributes(self, proofs: Sequence[Any]) -> None:
@@ -516,7 +517,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         """What to do where a status is a failure."""
         match status:
             case Status.ITERATION_LIMIT:
-                return "max_iter was reached: raise it to go on"
+                return self._advice_at_max_iter
             case Status.TIME_LIMIT:
                 return "max_time was reached: raise it to go on"
             case Status.NOT_SEPARABLE:
@@ -591,6 +592,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
 
     # Whether class_weight="balanced" counts the rows of the classes, or adds up their weights.
     _balances_rows: ClassVar[bool] = False
+    # Whether the weights may leave one class, as of a bootstrap sample: the model is then constant.
+    _may_lack_weight: ClassVar[bool] = True
     # Whether a decision function is about a pair of classes, or about one class and the rest.
     _scores_pairs: ClassVar[bool] = False
 
@@ -610,7 +613,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
             class_weight=getattr(self, "class_weight", None),
             balances_rows=self._balances_rows,
         )
-        return validate_labels(labelled)
+        return validate_labels(labelled, may_lack_weight=self._may_lack_weight)
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
         if lies_elsewhere(X):

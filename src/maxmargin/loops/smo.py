@@ -16,6 +16,8 @@ from maxmargin.loops.jit import inlined, jit, reducing
 # The curvature along a pair of points with the same feature vector is zero. This positive value makes its step so long
 # that it ends at a bound.
 SMALLEST_CURVATURE = 1e-12
+# Rows and columns of a square whose transpose is copied at a time.
+SQUARE = 32
 
 
 @inlined
@@ -156,6 +158,7 @@ class WorkingSets(NamedTuple):
     most, max_steps : the largest number of working sets, and of steps on pairs
     violation : the KKT violation at which to end
     gap : the relative gap at which to end; negative where it is not measured
+    accepted : the largest KKT violation with which the gap may end the run
     """
 
     size: int
@@ -165,6 +168,7 @@ class WorkingSets(NamedTuple):
     max_steps: int
     violation: float
     gap: float
+    accepted: float
 
 
 @jit
@@ -234,7 +238,8 @@ def ascend_working_sets(gram, duals, targets, sets):
         violation = most - least
         if violation <= sets.violation or n_steps >= sets.max_steps:
             break
-        if sets.gap >= 0.0 and relative_gap(duals, targets, 0.5 * (most + least)) <= sets.gap:
+        may_end = sets.gap >= 0.0 and violation <= sets.accepted
+        if may_end and relative_gap(duals, targets, 0.5 * (most + least)) <= sets.gap:
             break
         places = np.concatenate((ups[:n_ups], downs[:n_downs], kept))
         part = np.empty((places.size, places.size))
@@ -294,3 +299,26 @@ def store_block(values, slots, first, stored):
         target = stored[slots[k], first : first + source.size]
         for j in range(source.size):
             target[j] = source[j]
+
+
+@jit
+def mirror_block(matrix, first_row, last_row, first_column, last_column):
+    """Copy a block of a symmetric matrix to its mirrored place, in squares that stay in the cache."""
+    for top in range(first_row, last_row, SQUARE):
+        for left in range(first_column, last_column, SQUARE):
+            for j in range(left, min(last_column, left + SQUARE)):
+                target = matrix[j]
+                for i in range(top, min(last_row, top + SQUARE)):
+                    target[i] = matrix[i, j]
+
+
+@jit
+def gather_block(stored, slots, columns, order, block, first, last):
+    """Copy some columns of stored rows of a kernel matrix to rows of a block; ``order`` sorts the columns.
+
+    Rows are read from memory in ascending order, which the processor then fetches ahead.
+    """
+    for i in range(first, last):
+        source, target = stored[slots[i]], block[i]
+        for k in range(order.size):
+            target[order[k]] = source[columns[order[k]]]

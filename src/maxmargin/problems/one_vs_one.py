@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from maxmargin.data import ClassPair, ClassPairs
-from maxmargin.problems.kernel_expansion import KernelExpansion, RowBlock, each_block, rows_at_once
+from maxmargin.problems.kernel_expansion import KernelExpansion, each_block, rows_at_once, split_of
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel, built_in
 from maxmargin.problems.linear_svm import hinge, weights_of
+from maxmargin.problems.sparse_products import ColumnSplit
 
 
 class PairProblems(Sequence[KernelSVMProblem]):
@@ -82,7 +83,7 @@ class PairProblems(Sequence[KernelSVMProblem]):
         totals = np.empty((len(others), rows.size))
 
         def fill(part: slice) -> None:
-            block = RowBlock(matrix[rows[part]])
+            block = within.row_block(rows[part])
             totals[:, part] = within.scores(block).T
             for k, expansion in enumerate(across):
                 totals[k, part] += expansion.scores(block)[:, 0]
@@ -94,4 +95,8 @@ class PairProblems(Sequence[KernelSVMProblem]):
         """The expansion over the rows of a class that have a dual in any column."""
         used = betas.any(axis=1)
         support = self.pairs.rows_of_class[of_class][used]
-        return KernelExpansion(self.kernel, self._points.matrix, support, betas[used])
+        return KernelExpansion(self.kernel, self._points.matrix, support, betas[used], split=self._split)
+
+    @cached_property
+    def _split(self) -> ColumnSplit | None:
+        return split_of(self.kernel, self._points.matrix)

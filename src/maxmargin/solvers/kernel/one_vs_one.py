@@ -1,17 +1,18 @@
 """Kernel SVMs of all pairs of classes: small ones several at a time, with kernel values that they share."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from maxmargin.data import ClassPairs
 from maxmargin.engine.threads import RangeThreads
 from maxmargin.problems.kernel_expansion import Scratch
-from maxmargin.problems.kernel_svm import KernelSVMProblem
+from maxmargin.problems.kernel_svm import KernelProblem
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.solvers.core import Monitor, Result, Status
-from maxmargin.solvers.kernel import smo, smo_full_matrix
-from maxmargin.solvers.kernel.base import SMOOptions, initial_result
+from maxmargin.solvers.kernel import smo_full_matrix
+from maxmargin.solvers.kernel.base import SMOOptions
 from maxmargin.solvers.kernel.kernel_matrix import KernelMatrix
 
 # Shares of the cache: what the matrices of all classes may take together, and what that of a single pair may take.
@@ -28,6 +29,8 @@ class PairSolver:
     ----------
     problems : PairProblems
     options : SMOOptions
+    method : module
+        The solver of a pair's problem, with ``solve`` and ``initial_result``.
 
     Attributes
     ----------
@@ -35,15 +38,16 @@ class PairSolver:
         How many pairs may be solved at the same time. Large ones use all threads themselves, one after the other.
     """
 
-    def __init__(self, problems: PairProblems, options: SMOOptions) -> None:
+    def __init__(self, problems: PairProblems, options: SMOOptions, method: Any) -> None:
         pairs, whole = problems.pairs, problems.of_all_points
+        self._method = method
         self.at_once = pairs_at_once(pairs, whole, options) if pairs.n_tasks > 1 else 0
         self._gram = PairMatrices(pairs, whole, options).of if self.at_once else None
         self.at_once = max(1, self.at_once)
 
     def solve(
-        self, problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor, start: Result[float] | None = None
-    ) -> Result[float]:
+        self, problem: KernelProblem, options: SMOOptions, monitor: Monitor, start: Result[Any] | None = None
+    ) -> Result[Any]:
         """Run until the relative gap of a pair's problem is at most ``tol``.
 
         ``start`` is where an earlier attempt ended; it is the result where that attempt solved the problem.
@@ -53,13 +57,13 @@ class PairSolver:
         limit = monitor.check_limits()
         if limit is not None:
             # One of many pairs: even a kernel matrix would take longer than there is.
-            result = start or initial_result(problem)
+            result = start or self._method.initial_result(problem)
             result.status = limit
             return result
-        return smo.solve(problem, replace(options, gram=self._gram), monitor, start)
+        return self._method.solve(problem, replace(options, gram=self._gram), monitor, start)
 
 
-def pairs_at_once(pairs: ClassPairs, problem: KernelSVMProblem, options: SMOOptions) -> int:
+def pairs_at_once(pairs: ClassPairs, problem: KernelProblem, options: SMOOptions) -> int:
     """How many pairs' matrices may be held at the same time beside those of the classes; zero if not even one."""
     sizes = [rows.size for rows in pairs.rows_of_class]
     largest = sum(sorted(sizes)[-2:])
@@ -77,12 +81,12 @@ class PairMatrices:
     Parameters
     ----------
     pairs : ClassPairs
-    problem : KernelSVMProblem
+    problem : KernelProblem
         A problem of all points, whatever their signs.
     options : SMOOptions
     """
 
-    def __init__(self, pairs: ClassPairs, problem: KernelSVMProblem, options: SMOOptions) -> None:
+    def __init__(self, pairs: ClassPairs, problem: KernelProblem, options: SMOOptions) -> None:
         self._pairs = pairs
         self._matrix = KernelMatrix(problem.points, problem.kernel, options.dtype_for(problem))
         self._scratch = Scratch()
@@ -92,7 +96,7 @@ class PairMatrices:
             for made in engine.map(self._of_classes, len(pairs.rows_of_class)):
                 self._within.extend(made)
 
-    def of(self, problem: KernelSVMProblem) -> np.ndarray:
+    def of(self, problem: KernelProblem) -> np.ndarray:
         """The matrix of a pair's problem; valid until the same thread asks for the next."""
         assert problem.rows is not None
         first, second = self._pairs.labelled.codes[problem.rows[[0, -1]]]
