@@ -366,7 +366,7 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
             beta, b = {i: x for i, x in beta.items() if x}, intercepts[task]
             if self.problem["loss"] == "perceptron":
                 found, b = b, sum(beta.values()) if self.problem["intercept"] else Fraction(0)
-                self.holds("intercept_", abs(b - found), (1 + sum(map(abs, beta.values()))) / 10**9)
+                self.holds("intercept_", abs(b - found), sum(map(abs, beta.values())) / 2**37)
             yield t, Expansion(self, self.problem["kernel"], beta, b, K), beta
 
     def certificate(self, claims):  # section 5; returns the scores of all tasks

@@ -27,6 +27,7 @@ from maxmargin.certificates.svm_gap import (
     gap_with_classes,
     losses_at_most,
 )
+from maxmargin.data.interruption import check_interruption
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.one_vs_one import PairProblems
 
@@ -80,6 +81,7 @@ def _from_scores(
     problem: KernelSVMProblem, beta: np.ndarray, b: float, scores: np.ndarray, moved: float
 ) -> Certificate:
     """The certificate of feasible duals and their scores; the model's own duals differ from them by ``moved``."""
+    check_interruption()
     support = np.flatnonzero(beta)
     w = feature_vector(problem.diagonal, problem.entry_error, beta[support], scores[support])
     w = w._replace(semidefinite=w.semidefinite and not problem.may_be_indefinite)

@@ -71,7 +71,7 @@ def fit_on_stream(
         try:
             machine.fit_blocks(blocks, passes)
         except KeyboardInterrupt:
-            if not hasattr(machine, "certificate_"):
+            if not hasattr(machine, "status_"):
                 raise
             interrupted = True
     n_rows, n_columns = sum(counts.values()), machine.n_features_in_
@@ -95,20 +95,23 @@ def fit_on_stream(
 
 
 def mistakes_entry(machine: Any, n_rows: int) -> Entry:
-    """The mistakes of every pass, of all classes, beside their bound."""
+    """The mistakes of every pass, of all classes, beside their bound, where there was time for one."""
     import numpy as np
 
     from maxmargin.certificates import PerClass
 
     of_tasks = np.atleast_2d(machine.mistakes_per_pass_)
-    per_pass, proof = of_tasks.sum(axis=0).tolist(), machine.certificate_
-    proofs: list[Any] = list(proof.values()) if isinstance(proof, PerClass) else [proof]
-    bounds = [one.bound for one in proofs]
+    per_pass, proof = of_tasks.sum(axis=0).tolist(), getattr(machine, "certificate_", None)
     shown = ", ".join(f"{number:,}" for number in per_pass[:8]) + (", ..." if len(per_pass) > 8 else "")
     in_passes = "in one pass" if len(per_pass) == 1 else f"in {len(per_pass)} passes ({shown})"
     text = f"{sum(per_pass):,} {in_passes} over {n_rows:,} rows, each predicted before its label was used"
+    counts = {"mistakes": sum(per_pass), "mistakes_per_pass": of_tasks.tolist()}
+    if proof is None:
+        return Entry(text, counts)
+    proofs: list[Any] = list(proof.values()) if isinstance(proof, PerClass) else [proof]
+    bounds = [one.bound for one in proofs]
     tasks = "" if len(bounds) == 1 else f" of all {len(bounds)} classes against the rest"
     return Entry(
         f"{text}; at most {sum(bounds):.6g} by the mistake bound{tasks}",
-        {"mistakes": sum(per_pass), "mistakes_per_pass": of_tasks.tolist(), "mistake_bound": sum(bounds)},
+        {**counts, "mistake_bound": sum(bounds)},
     )

@@ -29,6 +29,7 @@ from maxmargin.estimators._kernels import (
     seconds_per_entry,
 )
 from maxmargin.estimators._parameters import estimator
+from maxmargin.estimators._progress import FitLimits
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.kernel_svm import KernelProblem
 from maxmargin.problems.kernels import Kernel, Linear
@@ -174,8 +175,11 @@ class KernelSVM(KernelModel, RegularizedModel):
             return None
         return results, replace(options, exact=True)
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Result[Any]]) -> None:  # noqa: ARG002
+    def _finish(self, tasks: Any, results: Sequence[Any], limits: FitLimits) -> None:  # noqa: ARG002
         self.fit_status_ = int(self.status_ is not Status.SOLVED)
+
+    def _set_certified_attributes(self, proofs: Sequence[Any]) -> None:
+        """Nothing: the objective is a property, and so is the margin."""
 
     def _expansion_so_far(self, data: Any, betas: Any, results: Sequence[Any]) -> dict[str, Any]:
         """The attributes of the expansion with these duals, and its intercepts."""

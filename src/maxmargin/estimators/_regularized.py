@@ -13,8 +13,12 @@ from sklearn.base import _fit_context
 
 from maxmargin.data import LabelledPoints, Points, validate_targets
 from maxmargin.data.validation import LARGEST_FACTOR, SMALLEST_FACTOR, validate_factors
-from maxmargin.estimators._base import CertifiedModel, CertifiedRegressor, certificates_of, one_or_all, plain
+from maxmargin.estimators._base import CertifiedModel, CertifiedRegressor, one_or_all, plain
+from maxmargin.problems.hard_margin import HardMarginProblem
+from maxmargin.problems.linear_svm import LinearSVMProblem
+from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.reconciliation import Goal
+from maxmargin.solvers.core import Result, Status
 
 # A gap of at most C times this slack counts as none where the optimum may be zero.
 NEGLIGIBLE_LOSS = 1e-9
@@ -89,8 +93,13 @@ class RegularizedModel(CertifiedModel):
         negligible = NEGLIGIBLE_LOSS * C if math.isfinite(C) else 0.0
         return Goal(self.tol, lambda proof: proof.dual <= 0.0 and proof.gap <= negligible)
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
-        proofs: list[Any] = certificates_of(self.certificate_, tasks.n_tasks)
+    def _untouched_result(self, problem: Any) -> Result[float] | None:
+        if not isinstance(problem, (LinearSVMProblem, HardMarginProblem, LogisticProblem)):
+            return None
+        points = problem.points
+        return Result(np.zeros(points.n_columns), 0.0, np.zeros(points.n_rows), status=Status.INTERRUPTED)
+
+    def _set_certified_attributes(self, proofs: Sequence[Any]) -> None:
         self.objective_ = one_or_all([proof.objective for proof in proofs])
 
     def _refuse_extreme(self, *names: str) -> None:

@@ -17,7 +17,7 @@ from maxmargin.certificates import (
     measure_sparse_gap,
 )
 from maxmargin.data import Dataset, JointClasses, LabelledPoints, Tasks, as_dense, validate_training_data
-from maxmargin.estimators._base import LinearClassifier, certificates_of, kind_of_rows, one_or_array, refuse_other_rows
+from maxmargin.estimators._base import LinearClassifier, kind_of_rows, one_or_array, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import InterceptColumn
@@ -300,9 +300,9 @@ class LinearSVC(InterceptColumn, LinearSVM, LinearClassifier):
         measure: Any = bracket_hard_margin if isinstance(problem, HardMarginProblem) else measure_gap
         return measure(problem, *vectors)
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
-        super()._finish(tasks, problems, results)
-        self.margin_ = one_or_array(self._margins(certificates_of(self.certificate_, tasks.n_tasks)))
+    def _set_certified_attributes(self, proofs: Sequence[Any]) -> None:
+        super()._set_certified_attributes(proofs)
+        self.margin_ = one_or_array(self._margins(proofs))
 
     def _margins(self, proofs: Sequence[Any]) -> Sequence[float]:
         """The margins that certificates prove for the hard margin, else 1/||w||."""

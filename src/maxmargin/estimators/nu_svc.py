@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval
 from maxmargin.certificates import Certificate, NuGap, measure_nu_pair_gaps
 from maxmargin.estimators._kernel_svm import nu_goal
 from maxmargin.estimators._parameters import estimator
+from maxmargin.estimators._progress import FitLimits
 from maxmargin.estimators.svc import KernelClassifier
 from maxmargin.problems.nu_svm import NuPairProblems, NuSVMProblem, Offsets
 from maxmargin.reconciliation import Goal
@@ -93,7 +94,7 @@ class NuSVC(KernelClassifier):
         scale = offsets.rho if offsets.rho > 0.0 else 1.0
         return beta / scale, offsets.intercept / scale
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
+    def _finish(self, tasks: Any, results: Sequence[Any], limits: FitLimits) -> None:
         for name, result in zip(tasks.names(), results, strict=True):
             no_margin = -result.dual <= NO_MARGIN * result.largest_value
             if result.status in (Status.SOLVED, Status.STALLED) and (
@@ -103,7 +104,7 @@ class NuSVC(KernelClassifier):
                     f"nu={self.nu:g} leaves no margin, {name}: the reduced convex hulls of the classes intersect. "
                     "Raise nu, or take a kernel that tells the points apart, for example a larger gamma."
                 )
-        super()._finish(tasks, problems, results)
+        super()._finish(tasks, results, limits)
 
     def _pair_proofs(self, problems: Any, betas: Sequence[np.ndarray]) -> Sequence[Certificate]:
         return nu_pair_proofs(problems, betas, self.intercept_)

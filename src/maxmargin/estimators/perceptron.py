@@ -433,7 +433,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
 
     def _continue_stream(self, labelled: LabelledPoints, first: bool) -> Sequence[Start]:
         starts = self._starts(labelled) if first else self._ends
-        if first or hasattr(self, "certificate_"):
+        if first or hasattr(self, "status_"):
             # A stream begins, at the coefficients of the last fit if there was one.
             self._set_starts(labelled, starts)
             self._rows_of_stream = 0
@@ -478,8 +478,9 @@ class Perceptron(LinearClassifier, OnlineClassifier):
         beta = hull_weights[k] * problem.dataset.signs
         return has_no_margin(bracket_hard_margin(hard, self.coef_[k], float(self.intercept_[k]), beta))
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
-        """Leave out hull weights that prove nothing."""
+    def _certify_results(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
+        """Certify, and again without the hull weights that prove nothing."""
+        super()._certify_results(tasks, problems, results)
         refuted = [run.witness is not None and run.status is not Status.NOT_SEPARABLE for run in results]
         if any(refuted) and self.hull_weights_ is not None:
             self.hull_weights_[refuted] = 0.0

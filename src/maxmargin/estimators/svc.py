@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.certificates import Certificate, MarginBracket, PerClass, PerPair, measure_pair_gaps
 from maxmargin.data import ClassPairs, LabelledPoints, validate_points, validate_training_data
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.interruption import check_interruption
 from maxmargin.estimators._base import (
     CertifiedClassifier,
     Solve,
@@ -30,7 +31,15 @@ from maxmargin.estimators._base import (
 )
 from maxmargin.estimators._kernel_svm import C_CONSTRAINTS, KernelSVM
 from maxmargin.estimators._parameters import estimator
-from maxmargin.estimators._probabilities import Calibration, Sigmoid, by_task, fit_sigmoid, scores_on_folds
+from maxmargin.estimators._probabilities import (
+    N_FOLDS,
+    Calibration,
+    Sigmoid,
+    by_task,
+    fit_sigmoid,
+    scores_on_folds,
+)
+from maxmargin.estimators._progress import FitLimits
 from maxmargin.problems.kernel_svm import NO_MARGIN
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.reconciliation import Goal
@@ -142,7 +151,7 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
         if not hasattr(self, "calibration_"):
             raise NotFittedError(
                 "predict_proba is not available when fitted with probability=False: fit again with probability=True, "
-                "or call maxmargin.calibrate."
+                "or call maxmargin.calibrate. (A fit that max_time or Ctrl-C ended may not have come to them.)"
             )
         return super().predict_proba(X)
 
@@ -295,17 +304,24 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
         self.class_weight_ = np.asarray(per_class, dtype=np.float64)
         self.n_iter_ = np.array([result.n_iter for result in results], dtype=np.int32)
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Result[Any]]) -> None:
-        super()._finish(tasks, problems, results)
-        if self._fits_probabilities:
-            self._fit_sigmoids(tasks)
+    def _finish(self, tasks: Any, results: Sequence[Result[Any]], limits: FitLimits) -> None:
+        super()._finish(tasks, results, limits)
+        if self._fits_probabilities and limits.seconds_left:
+            self._fit_sigmoids(tasks, limits)
 
-    def _fit_sigmoids(self, tasks: Any) -> None:
-        """Fit a sigmoid for every pair of classes to the scores of models that did not see the rows."""
+    def _fit_sigmoids(self, tasks: Any, limits: FitLimits) -> None:
+        """Fit a sigmoid for every pair of classes to the scores of models that did not see the rows.
+
+        After Ctrl-C there are none.
+        """
         labels, matrix, weights = tasks.labels(), tasks.points.matrix, tasks.weights
         fold = clone(self).set_params(probability="deprecated", class_weight=None)
+        if self.max_time is not None:
+            fold.max_time = limits.seconds_left / N_FOLDS
         pairs: Any = self._classes_of_tasks()
         scores = scores_on_folds(fold, matrix, labels, weights, seed_of(self.random_state), tasks=pairs)
+        if limits.is_interrupted:
+            return
         counts = np.ones(labels.size) if weights is None else weights
         rows = by_task(scores, tasks.labelled.codes, counts, pairs)
         self.calibration_ = Calibration(tuple(Sigmoid(*fit_sigmoid(*part)) for part in rows), by_pairs=True)
@@ -339,12 +355,17 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
     def _certify(self, tasks: ClassPairs, problems: Any) -> Certificate | PerClass:
         pairs = tasks
         refuse_other_rows(pairs.points.n_rows, self._n_rows)
-        coefficients = np.zeros((pairs.points.n_rows, self.intercept_.size))
-        coefficients[self.support_] = self._pair_coefficients()
-        betas = [
-            coefficients[:, k] if pair.rows is None else coefficients[pair.rows, k]
-            for k, pair in enumerate(pairs.tasks())
-        ]
+        coefficients = self._pair_coefficients()
+        # The place of every row among the support vectors; -1 for other rows, whose dual is zero.
+        places = np.full(pairs.points.n_rows, -1)
+        places[self.support_] = np.arange(self.support_.size)
+        betas = []
+        for k, pair in enumerate(pairs.tasks()):
+            check_interruption()
+            at = places if pair.rows is None else places[pair.rows]
+            beta = np.zeros(at.size)
+            beta[at >= 0] = coefficients[at[at >= 0], k]
+            betas.append(beta)
         proofs = self._pair_proofs(problems, betas)
         if len(proofs) == 1:
             return proofs[0]

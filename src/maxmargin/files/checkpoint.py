@@ -21,12 +21,15 @@ from safetensors import SafetensorError
 from sklearn.base import is_classifier
 
 from maxmargin import __version__
+from maxmargin.certificates import NotSeparableError
 from maxmargin.data.partitions import PartitionedData
 from maxmargin.estimators._base import warn_user
 from maxmargin.files.atomic import written_atomically
 from maxmargin.files.container import CHECKSUM, Tensor, check_sum, content_of, pack, tensors_of
 from maxmargin.files.fingerprint import hash_of, hash_of_rows
+from maxmargin.files.model import check_storable
 from maxmargin.files.values import decode, encode
+from maxmargin.files.verification import check_model
 from maxmargin.solvers.core.checkpoint import BROKEN_OFF, CheckpointError, Stage, TaskRecord, active_record
 from maxmargin.solvers.core.status import Status
 
@@ -168,6 +171,25 @@ class FileRecord:
 
             record = self._attempts[attempt][k] = TaskRecord(self._path, stages, is_due, on_change)
         return record
+
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Within the block, errors of a fit that goes on from the file are errors of the file."""
+        try:
+            yield
+        except (CheckpointError, NotSeparableError, MemoryError):
+            raise
+        except Exception as error:
+            if self._loaded is None:
+                raise
+            raise CheckpointError(self._path, f"a fit that goes on from it fails: {error}") from error
+
+    def check(self, model: Any, data: Any) -> None:
+        """Refuse vectors that do not belong together, which a forged state may have set."""
+        if self._loaded is not None and hasattr(model, "certificate_"):
+            with np.errstate(over="ignore", invalid="ignore"):
+                check_model(model, data, model.certificate_)
+                check_storable(model, data)
 
     def end(self, status: Status) -> None:
         """Write the last checkpoint; that of a fit that has ended may be overwritten."""

@@ -280,7 +280,7 @@ _ENTRIES = (
             "n_updates_": Numbers(of=int),
             "n_rounds_": Numbers(of=int),
             "gamma_guess_": Numbers(),
-            "margin_": Numbers(as_array=True),
+            "margin_": Numbers(as_array=True, optional=True),
             **_end(MarginBracket),
         },
     ),

@@ -6,6 +6,7 @@ Certificates evaluate it with NumPy's exponential function. Solvers and predicti
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
@@ -15,6 +16,7 @@ from joblib import cpu_count
 
 from maxmargin.data import as_dense
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.interruption import check_interruption
 from maxmargin.data.points import few_columns, only_columns, squared_norms
 from maxmargin.problems.kernels import Kernel, RadialBasis, built_in, pays_dense
 from maxmargin.problems.sparse_products import ColumnSplit, SplitRows
@@ -362,7 +364,13 @@ def run_jobs(jobs: Sequence[Callable[[], None]], n_threads: int | None) -> None:
     with one_blas_thread():
         if min(n_threads, len(jobs)) <= 1:
             for job in jobs:
-                job()
+                _checked(job)
             return
+        contexts = [copy_context() for _ in jobs]
         with ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(lambda job: job(), jobs))
+            list(pool.map(lambda job, context: context.run(_checked, job), jobs, contexts))
+
+
+def _checked(job: Callable[[], None]) -> None:
+    check_interruption()
+    job()

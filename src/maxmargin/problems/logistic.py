@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from maxmargin.data import Points
+from maxmargin.data.interruption import check_interruption
 from maxmargin.problems.column_statistics import ColumnStatistics, column_statistics
 
 # Newton steps for the intercept: convergence is quadratic, and far out the steps double.
@@ -116,6 +117,7 @@ def falling_root(function: Callable[[float], tuple[float, float]], b: float, pre
     """
     low, high = -math.inf, math.inf
     for _ in range(MAX_INTERCEPT_STEPS):
+        check_interruption()
         value, derivative = function(b)
         if value == 0.0:
             break

@@ -12,6 +12,7 @@ do not check them. Whatever a forged state may hold otherwise, the certificate i
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
@@ -132,6 +133,12 @@ class FitRecord(Protocol):
 
     def task(self, attempt: int, k: int) -> TaskRecord:
         """The record of task k in an attempt."""
+
+    def going_on(self) -> AbstractContextManager[None]:
+        """Within the block, errors of a fit that goes on from a checkpoint are errors of that."""
+
+    def check(self, model: Any, data: Any) -> None:
+        """Refuse a model whose vectors do not belong together, where the fit went on from a checkpoint."""
 
     def end(self, status: Status) -> None:
         """Write the last checkpoint of a fit that has ended."""

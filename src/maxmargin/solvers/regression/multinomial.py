@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from maxmargin.data import centred
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.problems.logistic import certified_radius
 from maxmargin.problems.multinomial import MultinomialProblem, multinomial_losses, softmax
@@ -96,7 +97,14 @@ class MultinomialRun:
 
     @stage
     def run(self) -> Status:
-        """Make steps until there is a reason to stop."""
+        """Make steps until there is a reason to stop; a limit also ends a step between two blocks of rows."""
+        try:
+            with ending_when(lambda: self.monitor.check_limits() is not None):
+                return self._make_steps()
+        except InterruptedPassError:
+            return self.monitor.check_limits() or Status.INTERRUPTED
+
+    def _make_steps(self) -> Status:
         while True:
             self.monitor.checkpoint(self)
             status = self.evaluate()
