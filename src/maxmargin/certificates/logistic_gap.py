@@ -265,7 +265,7 @@ def _dual_point(engine: MemoryEngine[LogisticProblem]) -> _DualPoint:
     engine["centred"] = linear
     engine.allocate("others", "beta")
     sums = engine.map(_dual_terms)
-    return _point_of(problem, sums, [sides_of(engine["beta"])])
+    return _point_of(problem, sums, sides_of(engine["beta"]))
 
 
 def _point_of(

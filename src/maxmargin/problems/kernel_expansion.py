@@ -132,6 +132,12 @@ class KernelExpansion:
         if self.in_threads and places.size * entries_per_row <= KEPT_ENTRIES:
             self._kept = [RowBlock(matrix[places[part]]) for part in self._parts]
 
+    def values(self, block: RowBlock) -> np.ndarray:
+        """The kernel values of some rows and the support, (r, s), for a support that is kept."""
+        assert self._kept is not None
+        found = [self._values(block, support, Scratch()) for support in self._kept]
+        return np.hstack(found) if found else np.zeros((block.rows.shape[0], 0))
+
     def scores(self, block: RowBlock) -> np.ndarray:
         """The values at some rows, (r, k)."""
         total = np.zeros((block.rows.shape[0], self._coefficients.shape[1]))

@@ -1,5 +1,6 @@
 """One-vs-one kernel SVMs: the problems of all pairs of classes, which share their kernel values."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -12,6 +13,9 @@ from maxmargin.problems.kernel_expansion import KernelExpansion, RowBlock, each_
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel, built_in
 from maxmargin.problems.linear_svm import hinge, weights_of
+
+# Entries of the kernel matrix of all rows up to which it is evaluated as a whole: 32 megabytes in float64.
+MOST_ENTRIES = 1 << 22
 
 
 class PairProblems(Sequence[KernelSVMProblem]):
@@ -55,6 +59,22 @@ class PairProblems(Sequence[KernelSVMProblem]):
         loss = hinge(np.ones(self.pairs.points.n_rows), self._weights, self._C)
         return KernelSVMProblem(self._points, self.kernel, loss, n_threads=self._n_threads)
 
+    def extremes_of(self, values: np.ndarray) -> list[tuple[float, float]]:
+        """The smallest and the largest of some values of all points, for the rows of every pair of several classes."""
+        of_class = [(float(values[rows].min()), float(values[rows].max())) for rows in self.pairs.rows_of_class]
+        return [
+            (min(of_class[first][0], of_class[second][0]), max(of_class[first][1], of_class[second][1]))
+            for first, second in self.pairs.pairs
+        ]
+
+    def entry_errors(self) -> list[float]:
+        """Upper bounds on the errors of the kernel values of every pair of several classes."""
+        kernel = self.kernel
+        if kernel is None or self._points.is_sparse:
+            return [problem.entry_error for problem in self]
+        longest = self._points.longest_row
+        return [kernel.error(math.sqrt(square), longest) for _, square in self.extremes_of(self._points.squared_norms)]
+
     def scores(self, betas: list[np.ndarray]) -> list[np.ndarray]:
         """The scores of every pair's rows without intercept, given its duals, with NumPy's exponential function.
 
@@ -67,12 +87,38 @@ class PairProblems(Sequence[KernelSVMProblem]):
         halves: dict[tuple[int, int], np.ndarray] = {}
         for pair, (first, second) in enumerate(self.pairs.pairs):
             halves[first, second], halves[second, first] = np.split(betas[pair], [sizes[first]])
-        scores = {}
-        for own in range(len(sizes)):
+        scores: dict[tuple[int, int], np.ndarray] = {}
+        if built_in(self.kernel) and self.pairs.points.n_rows**2 <= MOST_ENTRIES:
+            scores = self._scores_at_once(sizes, halves)
+        for own in range(len(sizes)) if not scores else ():
             others = [other for other in range(len(sizes)) if other != own]
             for other, column in zip(others, self._scores_of_class(own, others, halves), strict=True):
                 scores[own, other] = column
         return [np.concatenate([scores[first, second], scores[second, first]]) for first, second in self.pairs.pairs]
+
+    def _scores_at_once(
+        self, sizes: list[int], halves: dict[tuple[int, int], np.ndarray]
+    ) -> dict[tuple[int, int], np.ndarray]:
+        """The scores of every class in its pairs, for few rows: their kernel matrix with the support as a whole."""
+        cuts = np.cumsum([0, *sizes])
+        rows, duals = np.concatenate(self.pairs.rows_of_class), np.zeros((cuts[-1], len(sizes)))
+        for (own, other), half in halves.items():
+            duals[cuts[own] : cuts[own + 1], other] = half
+        used = duals.any(axis=1)
+        support = duals[used]
+        values = KernelExpansion(self.kernel, self._points.matrix, rows[used], support).values(
+            RowBlock(self._points.matrix[rows])
+        )
+        columns = np.concatenate([[0], np.cumsum(used)])[cuts]
+        scores = {}
+        for own in range(len(sizes)):
+            of_rows, inner = values[cuts[own] : cuts[own + 1]], slice(columns[own], columns[own + 1])
+            within = of_rows[:, inner] @ support[inner]
+            for other in range(len(sizes)):
+                outer = slice(columns[other], columns[other + 1])
+                if other != own:
+                    scores[own, other] = within[:, other] + of_rows[:, outer] @ support[outer, own]
+        return scores
 
     def _scores_of_class(self, own: int, others: list[int], halves: dict[tuple[int, int], np.ndarray]) -> np.ndarray:
         """The scores of the rows of a class in its pairs, one row of the result for each."""
