@@ -88,6 +88,7 @@ def measure_pair_gaps(problems: PairProblems, betas: Sequence[np.ndarray], inter
 def _gaps_at_once(problems: PairProblems, betas: Sequence[np.ndarray], intercepts: np.ndarray) -> list[Certificate]:
     """The gaps of small pairs, by passes over the rows of all pairs together."""
     whole, found = problems.of_all_points, []
+    indefinite, assumption = whole.may_be_indefinite, whole.kernel_facts.assumption
     joint, tasks = joint_problem([problem.losses for problem in problems])
     given = np.concatenate(betas)
     beta = feasible_duals(joint, given, tasks)
@@ -112,9 +113,9 @@ def _gaps_at_once(problems: PairProblems, betas: Sequence[np.ndarray], intercept
         if rounding_matters(joint.C * weights[k] * errors[k] + _error_of_norm(w), primal, dual):
             found.append(_from_scores(problems[k], parts[k], float(intercepts[k]), each_score[k], moved[k]))
             continue
-        proven = w.semidefinite and not whole.may_be_indefinite
+        proven = w.semidefinite and not indefinite
         gap = gap_of_task(joint, primal, dual if proven else -math.inf, classes[k])
-        found.append(replace(gap, assumption=whole.kernel_facts.assumption) if proven else gap)
+        found.append(replace(gap, assumption=assumption) if proven and assumption else gap)
     return found
 
 

@@ -21,8 +21,8 @@ from maxmargin.certificates.rounding import (
     up,
     upper_bound,
 )
-from maxmargin.certificates.task_sums import exact_sum
 from maxmargin.certificates.svm_gap import AT_BOUND, ON_MARGIN, ClassificationGap
+from maxmargin.certificates.task_sums import exact_sum
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 
 

@@ -651,7 +651,9 @@ def _dual_at_least(problem: LinearSVMProblem, sums: _DualSums, largest_target: f
     return down(at_least - up(0.5 * up(length * length))), sums.error * (computed + sums.error)
 
 
-def losses_of_tasks(joint: LinearSVMProblem, scores: np.ndarray, errors: Sequence[float], tasks: ManyTasks) -> list[float]:
+def losses_of_tasks(
+    joint: LinearSVMProblem, scores: np.ndarray, errors: Sequence[float], tasks: ManyTasks
+) -> list[float]:
     """The sum of the losses of every task, at most, where all its scores are known up to its error."""
     return _losses_of(joint, scores, tasks.spread(errors), tasks)
 
@@ -705,9 +707,7 @@ def _dual_terms_of(problem: LinearSVMProblem, beta: np.ndarray, tasks: OneTask =
         squares = sums_at_most(0.5 * residuals * absolute * (1.0 + 8.0 * UNIT) + SMALLEST, tasks)
     totals = sums_at_most(absolute, tasks)
     # The targets of a classifier are signs.
-    absolute_terms = (
-        totals if loss.one_sided else sums_at_most(absolute * (np.abs(loss.targets) + loss.epsilon), tasks)
-    )
+    absolute_terms = totals if loss.one_sided else sums_at_most(absolute * (np.abs(loss.targets) + loss.epsilon), tasks)
     return [
         _DualTerms(linear, up(terms * (1.0 + OF_BOUNDS) + size * SMALLEST), square, total)
         for linear, terms, size, square, total in zip(

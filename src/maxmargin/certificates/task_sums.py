@@ -143,9 +143,7 @@ def exact_sums(values: np.ndarray, tasks: OneTask) -> list[float]:
     # Of a task without a rest, the sums of its parts.
     rests = [part[part != 0.0].tolist() for part in tasks.parts(rest)] if rest.any() else []
     n_tasks = len(tasks.sizes(values))
-    return [
-        sum_of([*(part[k] for part in exact), *(rests[k] if rests else ())]) for k in range(n_tasks)
-    ]
+    return [sum_of([*(part[k] for part in exact), *(rests[k] if rests else ())]) for k in range(n_tasks)]
 
 
 def sum_of(numbers: Sequence[float]) -> float:

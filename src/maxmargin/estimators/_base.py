@@ -522,7 +522,7 @@ def proof_or_per_class(classes: Iterable[Any], proofs: Sequence[Certificate]) ->
 def certificates_of(certificate: Certificate | PerClass, n_tasks: int) -> list[Certificate]:
     """The certificates of the tasks of a fit, in their order."""
     if isinstance(certificate, PerClass) and n_tasks > 1:
-        return list(certificate.values())
+        return certificate.proofs
     return [certificate]  # type: ignore[list-item]
 
 

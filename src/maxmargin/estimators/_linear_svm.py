@@ -14,7 +14,14 @@ from maxmargin.certificates import Certificate, PerClass, SVMGap, measure_gaps, 
 from maxmargin.data import TargetPoints, Tasks
 from maxmargin.data.block_source import is_block_source
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
-from maxmargin.estimators._base import Solve, distributed_vectors, kind_of_rows, one_or_all, proof_or_per_class, refuse_other_rows
+from maxmargin.estimators._base import (
+    Solve,
+    distributed_vectors,
+    kind_of_rows,
+    one_or_all,
+    proof_or_per_class,
+    refuse_other_rows,
+)
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.crammer_singer import CrammerSingerProblem

@@ -136,6 +136,8 @@ class KernelExpansion:
         """The kernel values of some rows and the support, (r, s), for a support that is kept."""
         assert self._kept is not None
         found = [self._values(block, support, Scratch()) for support in self._kept]
+        if len(found) == 1:
+            return found[0]
         return np.hstack(found) if found else np.zeros((block.rows.shape[0], 0))
 
     def scores(self, block: RowBlock) -> np.ndarray:

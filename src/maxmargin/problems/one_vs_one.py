@@ -49,9 +49,10 @@ class PairProblems(Sequence[KernelSVMProblem]):
         """The problem of a pair."""
         weights = self._weights if pair.rows is None else self._weights[pair.rows]
         loss = hinge(pair.signs, weights, self._C)
+        whole = self.of_all_points
         if pair.rows is None:
-            return replace(self.of_all_points, loss=loss)
-        return replace(self.of_all_points, loss=loss, rows=pair.rows, whole=self.of_all_points)
+            return replace(whole, loss=loss)
+        return KernelSVMProblem(self._points, self.kernel, loss, pair.rows, whole, self._n_threads)
 
     @cached_property
     def of_all_points(self) -> KernelSVMProblem:
@@ -86,7 +87,8 @@ class PairProblems(Sequence[KernelSVMProblem]):
         sizes = [rows.size for rows in self.pairs.rows_of_class]
         halves: dict[tuple[int, int], np.ndarray] = {}
         for pair, (first, second) in enumerate(self.pairs.pairs):
-            halves[first, second], halves[second, first] = np.split(betas[pair], [sizes[first]])
+            beta, cut = betas[pair], sizes[first]
+            halves[first, second], halves[second, first] = beta[:cut], beta[cut:]
         scores: dict[tuple[int, int], np.ndarray] = {}
         if built_in(self.kernel) and self.pairs.points.n_rows**2 <= MOST_ENTRIES:
             scores = self._scores_at_once(sizes, halves)

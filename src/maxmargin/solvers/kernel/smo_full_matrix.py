@@ -71,6 +71,19 @@ def _evaluated(problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor)
     return gram
 
 
+def working_sets(n_rows: int, max_steps: float, violation: float, tol: float) -> WorkingSets:
+    """How a call on a kernel matrix of so many rows chooses working sets; a negative ``tol`` asks for no gap."""
+    return WorkingSets(
+        size=WORKING_SET,
+        kept=KEPT,
+        share=VIOLATION_SHARE,
+        most=min(SETS_PER_CHECK, ROWS_PER_CHECK // n_rows + 1),
+        max_steps=int(min(STEPS_PER_CHECK, max_steps)),
+        violation=violation,
+        gap=SAFETY * tol,
+    )
+
+
 class FullMatrixRun(SMOBase):
     """A run on a stored kernel matrix, from zero or from the duals of an earlier attempt."""
 
@@ -106,16 +119,13 @@ class FullMatrixRun(SMOBase):
         duals = Duals(self.beta, self.residuals, self.lower, self.upper, problem.loss.epsilon)
         while True:
             goal = VIOLATION_FACTOR * min(self.violation, 2.0 * float(np.abs(targets).max())) if problem.hard else 0.0
-            sets = WorkingSets(
-                size=WORKING_SET,
-                kept=KEPT,
-                share=VIOLATION_SHARE,
-                most=min(SETS_PER_CHECK, ROWS_PER_CHECK // targets.size + 1),
-                max_steps=int(min(STEPS_PER_CHECK, max(1, options.max_iter - best.n_iter))),
-                violation=max(self.rounding, goal),
-                gap=-1.0 if problem.hard else SAFETY * options.tol,
+            sets = working_sets(
+                targets.size,
+                max(1, options.max_iter - best.n_iter),
+                max(self.rounding, goal),
+                -1.0 if problem.hard else options.tol,
             )
-            n_steps, self.violation = ascend_working_sets(gram, duals, targets, sets)
+            n_steps, self.violation, _ = ascend_working_sets(gram, duals, targets, sets)
             best.n_iter += n_steps
             self.scores = targets - self.residuals
             status = self.check(self.stall, best.n_iter, can_move=n_steps > 0)
