@@ -50,7 +50,7 @@ class Maxmargin(_Regression):
 
     def make(self, stop):
         """Return the estimator."""
-        return (Ridge if stop.kind == "ridge" else Lasso)(self.lam, tol=stop.tolerance)
+        return (Ridge if stop.kind == "ridge" else Lasso)(lam=self.lam, tol=stop.tolerance)
 
 
 class ScikitLearn(_Regression):

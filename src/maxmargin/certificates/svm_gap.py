@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -341,10 +342,9 @@ def _classes_of(
     classes = _rows_by_class(part, scores, ends)
     violations = _kkt_violations(part, scores, ends, tasks)
     return [
-        # The first count is that of the rows of weight zero.
         _Classes(violation, n_zero, n_between, n_inside + wrong, wrong)
-        for violation, (_, n_zero, n_between, n_inside, wrong) in zip(
-            violations, tasks.histograms(classes + 1, 5), strict=True
+        for violation, (n_zero, n_between, n_inside, wrong) in zip(
+            violations, tasks.histograms(classes, len(KKTClass)), strict=True
         )
     ]
 
@@ -352,10 +352,11 @@ def _classes_of(
 def _rows_by_class(part: LinearSVMProblem, scores: np.ndarray, ends: "_Ends") -> np.ndarray:
     """The KKT class of every row; -1 for rows of weight zero."""
     wrong = part.loss.targets * scores <= 0.0
-    classes = np.full(wrong.size, KKTClass.ON_MARGIN, dtype=np.int8)
-    classes[ends.at_zero] = KKTClass.OUTSIDE
-    np.add(wrong, np.int8(KKTClass.INSIDE), out=classes, where=ends.at_bound)
-    classes[part.loss.weights == 0.0] = -1
+    # On the margin, one less where the dual is zero, one more at the bound, and two more if also misclassified.
+    classes = 1 - ends.at_zero.view(np.int8) + ends.at_bound.view(np.int8) + (ends.at_bound & wrong).view(np.int8)
+    uncounted = part.loss.weights == 0.0
+    if uncounted.any():
+        classes[uncounted] = -1
     return classes
 
 
@@ -435,20 +436,31 @@ class _Ends:
     def __init__(
         self, problem: LinearSVMProblem, beta: np.ndarray, scales: Sequence[_Scale], tasks: OneTask = ONE_TASK
     ) -> None:
-        loss, largest = problem.loss, tasks.spread([scale.largest for scale in scales])
-        self.beta, self.at_zero = beta, beta == 0.0
-        bound = 0.5 / loss.curvature if math.isinf(loss.box_bound) else loss.box_bound
-        # A dual that is smaller than this has no weight in the KKT conditions.
-        self.near = AT_BOUND * np.minimum(bound * np.where(loss.weights > 0.0, loss.weights, 1.0), largest)
-        if math.isinf(loss.box_bound):
-            # Without an upper bound, the dual of a point is 2 C times its slack: none is on the margin.
+        self.problem, self.beta, self._scales, self._tasks = problem, beta, scales, tasks
+        if math.isinf(problem.loss.box_bound):
             self.at_upper = self.at_lower = np.zeros(beta.shape, dtype=bool)
-            self.at_bound = ~self.at_zero
             return
         above, below = (tasks.spread(factors) for factors in zip(*(scale[1:] for scale in scales), strict=True))
         self.at_upper = beta >= above * (1.0 - AT_BOUND) * problem.uppers()
         self.at_lower = beta <= below * (1.0 - AT_BOUND) * problem.lowers()
-        self.at_bound = ~self.at_zero & (self.at_upper | self.at_lower)
+
+    @cached_property
+    def at_zero(self) -> np.ndarray:
+        return np.equal(self.beta, 0.0)
+
+    @cached_property
+    def at_bound(self) -> np.ndarray:
+        if math.isinf(self.problem.loss.box_bound):
+            # Without an upper bound, the dual of a point is 2 C times its slack: none is on the margin.
+            return ~self.at_zero
+        return ~self.at_zero & (self.at_upper | self.at_lower)
+
+    @property
+    def near(self) -> np.ndarray:
+        """The size up to which a dual has no weight in the KKT conditions."""
+        loss, largest = self.problem.loss, self._tasks.spread([scale.largest for scale in self._scales])
+        bound = 0.5 / loss.curvature if math.isinf(loss.box_bound) else loss.box_bound
+        return AT_BOUND * np.minimum(bound * np.where(loss.weights > 0.0, loss.weights, 1.0), largest)
 
 
 class _Ratios(NamedTuple):
@@ -544,15 +556,19 @@ def _residuals_of(
 
 def _kkt_violations(problem: LinearSVMProblem, scores: np.ndarray, ends: _Ends, tasks: OneTask) -> list[float]:
     """The largest distance of a residual from the interval that the KKT conditions allow for its dual."""
-    loss, beta = problem.loss, ends.beta
+    loss, beta, near = problem.loss, ends.beta, ends.near
     excess = loss.targets - scores - problem.curvatures() * beta
-    at_least = np.where(problem.counts_above, loss.epsilon, np.inf)
-    at_most = np.where(problem.counts_below, -loss.epsilon, -np.inf)
-    # The objective of the dual grows with beta where the residual exceeds epsilon, and falls where it is below.
-    rise = np.where(beta < -ends.near, at_most, at_least)
-    fall = np.where(beta > ends.near, at_least, at_most)
-    may_rise = np.where(ends.at_upper, 0.0, np.maximum(0.0, excess - rise))
-    may_fall = np.where(ends.at_lower, 0.0, np.maximum(0.0, fall - excess))
+    if loss.one_sided:
+        # In terms of alpha = y beta, which may grow unless it is at C, and fall unless it is zero.
+        excess *= loss.targets
+        may_rise = np.where(np.where(loss.targets > 0.0, ends.at_upper, ends.at_lower), 0.0, excess)
+        may_fall = np.where(np.abs(beta) > near, -excess, 0.0)
+    else:
+        # The objective of the dual grows with beta where the residual exceeds epsilon, and falls where it is below.
+        rise = np.where(beta < -near, -loss.epsilon, loss.epsilon)
+        fall = np.where(beta > near, loss.epsilon, -loss.epsilon)
+        may_rise = np.where(ends.at_upper, 0.0, excess - rise)
+        may_fall = np.where(ends.at_lower, 0.0, fall - excess)
     violations = np.where(loss.weights > 0.0, np.maximum(may_rise, may_fall), 0.0)
     return list(map(upper_bound, tasks.largest(violations)))
 

@@ -28,11 +28,12 @@ class OneTask:
         return [int(np.count_nonzero(mask))]
 
     def histograms(self, codes: np.ndarray, n_codes: int) -> list[list[int]]:
-        """The number of rows of every task with each code from 0 on."""
-        return [np.bincount(codes, minlength=n_codes).tolist()]
+        """The number of rows of every task with each code from 0 on; -1 is not counted."""
+        # Not by bincount, which converts the codes to long integers first.
+        return [[int(np.count_nonzero(codes == code)) for code in range(n_codes)]]
 
     def largest(self, values: np.ndarray) -> list[float]:
-        """The largest value of every task, none of which is negative."""
+        """The largest value of every task, at least zero."""
         return [float(values.max(initial=0.0))]
 
     def two_largest(self, values: np.ndarray) -> list[list[float]]:
@@ -79,14 +80,14 @@ class ManyTasks(OneTask):
         return np.add.reduceat(mask, self._starts, dtype=np.int64).tolist()
 
     def histograms(self, codes: np.ndarray, n_codes: int) -> list[list[int]]:
-        """The number of rows of every task with each code from 0 on."""
-        offsets = np.repeat(np.arange(self._sizes.size) * n_codes, self._sizes)
-        counts = np.bincount(codes + offsets, minlength=n_codes * self._sizes.size)
-        return counts.reshape(-1, n_codes).tolist()
+        """The number of rows of every task with each code from 0 on; -1 is not counted."""
+        offsets = np.repeat(np.arange(self._sizes.size) * (n_codes + 1) + 1, self._sizes)
+        counts = np.bincount(codes + offsets, minlength=(n_codes + 1) * self._sizes.size)
+        return counts.reshape(-1, n_codes + 1)[:, 1:].tolist()
 
     def largest(self, values: np.ndarray) -> list[float]:
-        """The largest value of every task, none of which is negative."""
-        return np.maximum.reduceat(values, self._starts).tolist()
+        """The largest value of every task, at least zero."""
+        return np.maximum(np.maximum.reduceat(values, self._starts), 0.0).tolist()
 
     def two_largest(self, values: np.ndarray) -> list[list[float]]:
         """The largest value of every task, preceded by the second."""
