@@ -95,7 +95,7 @@ def _gaps_at_once(problems: PairProblems, betas: Sequence[np.ndarray], intercept
     parts = tasks.parts(beta)
     each_score = problems.scores(parts)
     scores = np.concatenate(each_score)
-    full = scores + tasks.spread(intercepts)
+    full = scores + tasks.spread(intercepts.tolist())
     vectors = feature_vectors(problems.extremes_of(whole.diagonal), problems.entry_errors(), beta, scores, tasks)
     moved = sums_at_most(np.abs(given - beta) * (1.0 + 2.0 * UNIT), tasks)
     # A sum of zeros is exact; its bound is the smallest number above.

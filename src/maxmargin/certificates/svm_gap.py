@@ -201,16 +201,18 @@ def measure_gaps(
     return found
 
 
-def joint_problem(problems: Sequence[LinearSVMProblem]) -> tuple[LinearSVMProblem, ManyTasks]:
+def joint_problem(problems: Sequence[LinearSVMProblem]) -> tuple[LinearSVMProblem, OneTask]:
     """The losses of the rows of several problems, one problem after the other; its points have no meaning."""
     first = problems[0]
+    if len(problems) == 1:
+        return first, ONE_TASK
     targets = np.concatenate([problem.loss.targets for problem in problems])
     weights = np.concatenate([problem.loss.weights for problem in problems])
     joint = first.of_block(first.points, targets, weights)
     return joint, ManyTasks([problem.loss.targets.size for problem in problems])
 
 
-def feasible_duals(joint: LinearSVMProblem, beta: np.ndarray, tasks: ManyTasks) -> np.ndarray:
+def feasible_duals(joint: LinearSVMProblem, beta: np.ndarray, tasks: OneTask) -> np.ndarray:
     """Project the duals of every task, as ``LinearSVMProblem.feasible`` does those of one."""
     feasible = np.clip(beta, joint.lowers(), joint.uppers())
     if joint.has_free_intercept:
@@ -279,9 +281,7 @@ def _losses_of_accurate_scores(problem: LinearSVMProblem, w: np.ndarray, b: floa
     return upper_bound(losses_at_most(problem, scores, errors))
 
 
-def classes_of_tasks(
-    joint: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray, tasks: ManyTasks
-) -> list["_Classes"]:
+def classes_of_tasks(joint: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray, tasks: OneTask) -> list["_Classes"]:
     """The KKT classes of every task, given its feasible duals and scores."""
     scales = [_common_scale([ratios]) for ratios in _largest_ratios(joint, beta, tasks)]
     if any(scale.is_shared for scale in scales):
@@ -668,7 +668,7 @@ def _dual_at_least(problem: LinearSVMProblem, sums: _DualSums, largest_target: f
 
 
 def losses_of_tasks(
-    joint: LinearSVMProblem, scores: np.ndarray, errors: Sequence[float], tasks: ManyTasks
+    joint: LinearSVMProblem, scores: np.ndarray, errors: Sequence[float], tasks: OneTask
 ) -> list[float]:
     """The sum of the losses of every task, at most, where all its scores are known up to its error."""
     return _losses_of(joint, scores, tasks.spread(errors), tasks)
@@ -691,7 +691,7 @@ class DualBound(NamedTuple):
     sides: "Sides"
 
 
-def dual_bounds_of_tasks(joint: LinearSVMProblem, beta: np.ndarray, tasks: ManyTasks) -> list[DualBound]:
+def dual_bounds_of_tasks(joint: LinearSVMProblem, beta: np.ndarray, tasks: OneTask) -> list[DualBound]:
     """These bounds of every task, given feasible duals."""
     largest_target = float(np.abs(joint.loss.targets).max(initial=0.0))
     return [

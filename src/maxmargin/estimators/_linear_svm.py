@@ -165,12 +165,13 @@ class LinearSVM(RegularizedModel):
         return model
 
     def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:
-        small = len(problems) > 1 and isinstance(problems[0], LinearSVMProblem) and self._at_once(tasks) == 1
-        if not small or tasks.n_tasks * tasks.points.n_rows > MOST_ROWS_AT_ONCE:
+        is_small = tasks.n_tasks * tasks.points.n_rows <= MOST_ROWS_AT_ONCE and self._is_small(tasks)
+        if not (is_small and isinstance(problems[0], LinearSVMProblem)):
             return super()._certify(tasks, problems)
         refuse_other_rows(tasks.points.n_rows, self.dual_coef_.shape[1])
-        proofs = measure_gaps(problems, self.coef_, self.intercept_, np.asarray(self.dual_coef_))
-        return proof_or_per_class(tasks.classes, proofs)
+        coef = self.coef_.reshape(tasks.n_tasks, -1)
+        proofs = measure_gaps(problems, coef, self.intercept_, np.asarray(self.dual_coef_))
+        return proof_or_per_class(getattr(tasks, "classes", ()), proofs)
 
     def _certify_on_blocks(self, k: int, problem: PartitionedProblem, w: np.ndarray, b: float) -> SVMGap:
         """The certificate of a task whose rows are in partitions."""

@@ -4,7 +4,7 @@ Certificates evaluate it with NumPy's exponential function. Solvers and predicti
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise
@@ -233,7 +233,11 @@ def each_block(n_rows: int, most_rows: int, work: Callable[[slice], None], n_thr
     """Call ``work`` for every block of the rows, of no more than ``most_rows``, in threads: all cores if None."""
     n_blocks = -(-n_rows // min(ROWS_PER_BLOCK, most_rows))
     cuts = [n_rows * k // n_blocks for k in range(n_blocks + 1)]
-    parts = [slice(first, last) for first, last in pairwise(cuts)]
+    in_threads(work, [slice(first, last) for first, last in pairwise(cuts)], n_threads)
+
+
+def in_threads(work: Callable[[Any], None], parts: Sequence[Any], n_threads: int | None) -> None:
+    """Call ``work`` for every part, in threads: all cores if None."""
     n_threads = cpu_count() if n_threads is None else n_threads
     with one_blas_thread():
         if min(n_threads, len(parts)) <= 1:

@@ -4,18 +4,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from maxmargin.data import ClassPair, ClassPairs
-from maxmargin.problems.kernel_expansion import KernelExpansion, RowBlock, each_block, rows_at_once
+from maxmargin.problems.kernel_expansion import KernelExpansion, RowBlock, each_block, in_threads, rows_at_once
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel, built_in
 from maxmargin.problems.linear_svm import hinge, weights_of
 
 # Entries of the kernel matrix of all rows up to which it is evaluated as a whole: 32 megabytes in float64.
 MOST_ENTRIES = 1 << 22
+# Kernel values from which on they are evaluated in threads.
+ENTRIES_FOR_THREADS = 1 << 20
 
 
 class PairProblems(Sequence[KernelSVMProblem]):
@@ -101,25 +104,26 @@ class PairProblems(Sequence[KernelSVMProblem]):
     def _scores_at_once(
         self, sizes: list[int], halves: dict[tuple[int, int], np.ndarray]
     ) -> dict[tuple[int, int], np.ndarray]:
-        """The scores of every class in its pairs, for few rows: their kernel matrix with the support as a whole."""
+        """The scores of every class in its pairs, for few rows: their kernel values with the whole support, once."""
         cuts = np.cumsum([0, *sizes])
         rows, duals = np.concatenate(self.pairs.rows_of_class), np.zeros((cuts[-1], len(sizes)))
         for (own, other), half in halves.items():
             duals[cuts[own] : cuts[own + 1], other] = half
         used = duals.any(axis=1)
         support = duals[used]
-        values = KernelExpansion(self.kernel, self._points.matrix, rows[used], support).values(
-            RowBlock(self._points.matrix[rows])
-        )
-        columns = np.concatenate([[0], np.cumsum(used)])[cuts]
-        scores = {}
-        for own in range(len(sizes)):
-            of_rows, inner = values[cuts[own] : cuts[own + 1]], slice(columns[own], columns[own + 1])
-            within = of_rows[:, inner] @ support[inner]
-            for other in range(len(sizes)):
-                outer = slice(columns[other], columns[other + 1])
+        expansion = KernelExpansion(self.kernel, self._points.matrix, rows[used], support)
+        columns = np.concatenate([[0], np.cumsum(used)])[cuts].tolist()
+        of_class = [slice(first, last) for first, last in pairwise(columns)]
+        scores: dict[tuple[int, int], np.ndarray] = {}
+
+        def fill(own: int) -> None:
+            values = expansion.values(RowBlock(self._points.matrix[self.pairs.rows_of_class[own]]))
+            within = values[:, of_class[own]] @ support[of_class[own]]
+            for other, part in enumerate(of_class):
                 if other != own:
-                    scores[own, other] = within[:, other] + of_rows[:, outer] @ support[outer, own]
+                    scores[own, other] = within[:, other] + values[:, part] @ support[part, own]
+
+        in_threads(fill, range(len(sizes)), self._n_threads if rows.size * len(support) >= ENTRIES_FOR_THREADS else 1)
         return scores
 
     def _scores_of_class(self, own: int, others: list[int], halves: dict[tuple[int, int], np.ndarray]) -> np.ndarray:

@@ -123,7 +123,7 @@ class SmallPairs:
         sizes = [part.size for part in pairs.rows_of_class]
         self._cuts = np.cumsum([0, *sizes])
         matrix = KernelMatrix(problem.points, problem.kernel, options.dtype_for(problem), rows)
-        self._gram = np.empty((rows.size, rows.size), dtype=matrix.dtype)
+        self._gram: np.ndarray = np.empty((rows.size, rows.size), dtype=matrix.dtype)
         everything = np.arange(rows.size)
         with np.errstate(over="ignore", invalid="ignore"):
             matrix.whole_rows(everything, everything, self._gram)
