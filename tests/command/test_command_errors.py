@@ -286,7 +286,7 @@ def test_warnings_are_told_once_and_in_one_line(ended, iris, tmp_path):
     arguments = ["train", iris, "-o", tmp_path / "model", "--cv", 3, "--max-iter", 1]
     code, out, error = ended(*arguments)
     assert code == 0
-    assert error.startswith("warning: LinearSVC: max_iter was reached")
+    assert error.startswith("warning: --max-iter was reached")
     assert error.count("\n") == 1
     assert len(error) < 400
     assert "(4 times)" in error

@@ -48,6 +48,7 @@ apart = many[np.abs(distances) > 0.1], (distances > 0.0)[np.abs(distances) > 0.1
 near = apart[0][:300, :4], apart[1][:300]
 wide = rng.standard_normal((40, 200))
 large = rng.standard_normal((1200, 250)), rng.integers(0, 2, 1200)
+texts = sp.random_array((300, 3000), density=0.02, rng=rng, format="csr"), rng.integers(0, 2, 300)
 ill = X * np.logspace(0, 3, 12)
 
 # Every solver: the model, its data, and the checkpoints at which the process is killed.
@@ -75,6 +76,9 @@ FITS = {
     "logistic": (LogisticRegression(C=1.0, tol=1e-8), X, y, (2, 4)),
     "logistic from a subsample": (LogisticRegression(tol=1e-8), many, labels, (2, 6)),
     "gradient descent": (LogisticRegression(C=1.0, solver="gradient", tol=1e-3), X, y, (2, 30)),
+    "squared hinge with an L1 penalty": (LinearSVC(penalty="l1", loss="squared_hinge", tol=1e-8), X, y, (2,)),
+    "L1 penalty on working sets": (LogisticRegression(l1_ratio=1.0, C=9.0, tol=1e-8), *texts, (2, 4)),
+    "penalised perceptron": (Perceptron(penalty="elasticnet", tol=1e-6, max_iter=30), X, y, (2, 4)),
     "lasso": (Lasso(lam=1.0, tol=1e-8), X, values, (2,)),
     "lasso by continuation": (Lasso(lam=0.01, tol=1e-8), wide, wide[:, :5].sum(axis=1), (2, 9)),
     "perceptron": (Perceptron(max_iter=40, tol=None, random_state=0), X, y, (2, 4)),

@@ -101,7 +101,7 @@ def test_what_cannot_be_read_as_blocks_is_refused(tmp_path):
     for paths, options, message in (
         ([tmp_path / "a.svm", tmp_path / "b.csv"], {}, "different formats"),
         (tmp_path / "none-*.svm", {}, "no such files"),
-        (tmp_path / "b.csv", {}, "name the column to be predicted"),
+        (tmp_path / "b.csv", {}, "give target=COLUMN"),
         (tmp_path / "a.svm", {"target": "y"}, "is none"),
         (tmp_path / "b.csv", {"target": "y", "zero_based": True}, "zero_based"),
         ([], {}, "paths is empty"),

@@ -60,7 +60,7 @@ def test_a_table_is_understood_as_the_options_say(table):
         ("a,y\n" + "".join(f"id{k},{k % 2}\n" for k in range(50)), {}, "50 different texts in 50 rows"),
         ("a,y\n" + "u,1\nv,2\nw,1\n" * 9, {"max_categories": 2}, "3 different values, more than 2"),
         ("1,2\n3,4\n", {}, "first line holds numbers.*header=False"),
-        ("a,y\n1,2\n", {"drop": ("b",)}, "no column 'b' for drop"),
+        ("a,y\n1,2\n", {"drop": ("b",)}, "drop='b' is no column"),
         ("a,a,y\n1,2,3\n", {}, "same name"),
         ("a,y\n", {}, "there are no rows"),
         ("", {}, "there are no rows"),

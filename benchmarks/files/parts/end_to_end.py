@@ -14,7 +14,8 @@ class EndToEnd(InTurn):
     text = (
         "`maxmargin train FILE -o MODEL -C 1` (linear SVM with an intercept, to a proven gap of 1e-4, which the model "
         "file holds), `liblinear-train -s 3 -c 1` (the same loss without intercept, to its own tolerance) and `vw "
-        "--loss_function hinge` (one pass), each a fresh process, interpreter start included. `peak` is the largest "
+        "--loss_function hinge` (one pass), each a fresh process, interpreter start included; `first use` also "
+        "compiles its loops. `peak` is the largest "
         "resident memory. Wanted: faster than both on the large file, within 1 s of them on the small one. "
         f"A program is ended after {CAP:g} s."
     )

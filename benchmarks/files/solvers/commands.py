@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+import tempfile
 
 from files.command import Command
 
@@ -14,6 +15,17 @@ class Maxmargin(Command):
     def command(self):
         """Start the command in this interpreter."""
         return [sys.executable, "-m", "maxmargin.cli.app", "train", str(self.text), "-o", str(self.model), "-C", "1"]
+
+
+class MaxmarginFirstUse(Maxmargin):
+    """The same with an empty cache of compiled loops, as after an installation."""
+
+    name = "maxmargin, first use"
+
+    def command(self):
+        """Start the command with a cache folder of its own."""
+        cache = tempfile.mkdtemp(dir=self.folder.name)
+        return ["env", f"NUMBA_CACHE_DIR={cache}", *super().command()]
 
 
 if shutil.which("liblinear-train"):

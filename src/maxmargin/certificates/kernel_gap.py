@@ -67,7 +67,7 @@ def measure_kernel_gap(problem: KernelSVMProblem, beta: np.ndarray, b: float) ->
     support = np.flatnonzero(beta)
     with np.errstate(over="ignore", invalid="ignore"):
         scores = problem.scores_of(slice(None), support, beta[support])
-        return _from_scores(problem, beta, b, scores, _moved(given, beta))
+        return _from_scores(problem, beta, b, scores, change_of_duals(given, beta))
 
 
 def measure_pair_gaps(problems: PairProblems, betas: Sequence[np.ndarray], intercepts: np.ndarray) -> list[Certificate]:
@@ -78,7 +78,7 @@ def measure_pair_gaps(problems: PairProblems, betas: Sequence[np.ndarray], inter
             return _gaps_at_once(problems, betas, intercepts)
         feasible = [problem.losses.feasible(beta) for problem, beta in zip(each, betas, strict=True)]
         return [
-            _from_scores(problem, beta, float(b), scores, _moved(given, beta))
+            _from_scores(problem, beta, float(b), scores, change_of_duals(given, beta))
             for problem, given, beta, b, scores in zip(
                 each, betas, feasible, intercepts, problems.scores(feasible), strict=True
             )
@@ -100,7 +100,7 @@ def _gaps_at_once(problems: PairProblems, betas: Sequence[np.ndarray], intercept
     moved = sums_at_most(np.abs(given - beta) * (1.0 + 2.0 * UNIT), tasks)
     # A sum of zeros is exact; its bound is the smallest number above.
     moved = [0.0 if bound <= SMALLEST else bound for bound in moved]
-    owns = [w if off == 0.0 else _moved_by(w, off) for w, off in zip(vectors, moved, strict=True)]
+    owns = [w if off == 0.0 else moved_by(w, off) for w, off in zip(vectors, moved, strict=True)]
     errors = [
         up(float(own.score_error) + _error_of_intercept(b, largest, 1.0))
         for own, b, largest in zip(owns, intercepts.tolist(), tasks.largest(np.abs(scores)), strict=True)
@@ -135,7 +135,7 @@ def _error_of_norm(w: FeatureVector) -> float:
     return 0.5 * (w.squared_norm - w.shortest * w.shortest)
 
 
-def _moved(given: np.ndarray, feasible: np.ndarray) -> float:
+def change_of_duals(given: np.ndarray, feasible: np.ndarray) -> float:
     """sum |beta_j| by which the projection has moved the duals, at most."""
     return sum_at_most(np.abs(given - feasible) * (1.0 + 2.0 * UNIT)) if (given != feasible).any() else 0.0
 
@@ -171,7 +171,7 @@ def _judge(
 ) -> tuple[Certificate, bool]:
     """The certificate, and whether rounding errors make up much of its gap."""
     # The model's coefficients are those of its own duals.
-    own = w if moved == 0.0 else _moved_by(w, moved)
+    own = w if moved == 0.0 else moved_by(w, moved)
     if problem.hard:
         bracket = _bracket(problem, beta, scores + b, w, own)
         width = bracket.upper - bracket.lower
@@ -188,7 +188,7 @@ def _judge(
     return replace(gap, assumption=problem.kernel_facts.assumption) if w.semidefinite else gap, matters
 
 
-def _moved_by(w: FeatureVector, moved: float) -> FeatureVector:
+def moved_by(w: FeatureVector, moved: float) -> FeatureVector:
     """Bounds on w + sum_j d_j phi(x_j) with sum |d_j| at most ``moved``."""
     length = up(moved * w.radius)
     longest = up(w.longest + length)

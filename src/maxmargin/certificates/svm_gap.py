@@ -185,7 +185,7 @@ def measure_gaps(
         ]
         scores = (points.scores(coef.T) + intercepts).T.ravel()
         losses = _losses_of(joint, scores, tasks.spread(errors), tasks)
-        terms, sides = _dual_terms_of(joint, beta, tasks), sides_of(beta, tasks)
+        terms, sides = _dual_terms_of(joint, beta, tasks), sides_of_tasks(beta, tasks)
         weights = tasks.sums(joint.loss.weights)
         classes = classes_of_tasks(joint, scores, beta, tasks)
         for k, (problem, duals) in enumerate(zip(problems, tasks.parts(beta), strict=True)):
@@ -696,7 +696,7 @@ def dual_bounds_of_tasks(joint: LinearSVMProblem, beta: np.ndarray, tasks: OneTa
     largest_target = float(np.abs(joint.loss.targets).max(initial=0.0))
     return [
         DualBound(_terms_at_least(joint, terms, sides.n_rows, largest_target), terms.sizes, sides)
-        for terms, sides in zip(_dual_terms_of(joint, beta, tasks), sides_of(beta, tasks), strict=True)
+        for terms, sides in zip(_dual_terms_of(joint, beta, tasks), sides_of_tasks(beta, tasks), strict=True)
     ]
 
 
@@ -775,7 +775,12 @@ class Sides(NamedTuple):
         return up(whole * (1.0 + 4.0 * UNIT) + rounded)
 
 
-def sides_of(beta: np.ndarray, tasks: OneTask = ONE_TASK) -> list[Sides]:
+def sides_of(beta: np.ndarray) -> Sides:
+    """The sums over these duals."""
+    return sides_of_tasks(beta, ONE_TASK)[0]
+
+
+def sides_of_tasks(beta: np.ndarray, tasks: OneTask) -> list[Sides]:
     """The sums over the duals of every task."""
     return [
         Sides(size, used, total, (exact,), above, -below)
@@ -793,7 +798,7 @@ def sides_of(beta: np.ndarray, tasks: OneTask = ONE_TASK) -> list[Sides]:
 
 def sides_of_block(block: Block[Any]) -> Sides:
     """The sums over the duals ``beta`` of a block."""
-    return sides_of(block["beta"])[0]
+    return sides_of(block["beta"])
 
 
 def merged_sides(blocks: Sequence[Sides]) -> Sides:
@@ -809,7 +814,7 @@ def cost_of_imbalance(problem: LinearSVMProblem, beta: np.ndarray, length: float
     The dual terms lose at most the share of their sizes by which the side shrinks; w, of norm at most ``length``, moves
     by at most that share times R sum|beta_i|.
     """
-    return cost_of_sides(problem, sides_of(beta)[0], length, sizes, radius)
+    return cost_of_sides(problem, sides_of(beta), length, sizes, radius)
 
 
 def cost_of_sides(problem: LinearSVMProblem, sides: Sides, length: float, sizes: float, radius: float) -> float:

@@ -19,6 +19,7 @@ from maxmargin.cli.demo import demo
 from maxmargin.cli.evaluate import evaluate
 from maxmargin.cli.info import info
 from maxmargin.cli.lab import lab
+from maxmargin.cli.mapped_files import end_on_cut_stores
 from maxmargin.cli.models import options_as_typed
 from maxmargin.cli.plot import plot
 from maxmargin.cli.predict import predict
@@ -91,6 +92,7 @@ def main() -> None:
     predict ... | head``) 141. Further exit codes are in the help of the subcommands.
     """
     collect_garbage_rarely()
+    end_on_cut_stores(sys.argv[1:], ERROR)
     try:
         code = app(standalone_mode=False, prog_name="maxmargin")
     except (KeyboardInterrupt, typer.Abort):
@@ -113,10 +115,18 @@ def _explain(error: Exception) -> int:
         if isinstance(error, MemoryError):
             found = f" ({error})" if str(error) else ""
             error = MemoryError(f"out of memory{found}: train a linear model with --store, or give more memory.")
-        _print_error(str(error))
+        _print_error(_text_of(error))
         return ERROR
     _print_error(f"unexpected {type(error).__name__}: {error} (MAXMARGIN_DEBUG=1 shows where)")
     return UNEXPECTED
+
+
+def _text_of(error: Exception) -> str:
+    """The text of an error; one of the system begins with its file."""
+    if not isinstance(error, OSError) or error.filename is None:
+        return str(error)
+    missing = isinstance(error, FileNotFoundError)
+    return f"{error.filename}: {'there is no such file' if missing else error.strerror}."
 
 
 def _explain_usage(error: Any) -> int:

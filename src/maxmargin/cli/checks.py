@@ -78,6 +78,24 @@ def sample_weights(rows: Any, given: str | None) -> Any:
     return values
 
 
+def refuse_targets(machine: Any, y: Any, target: str | None) -> None:
+    """Refuse values in the place of labels, and labels in the place of values, with the models that take them."""
+    import numpy as np
+
+    what = "the first number of a line" if target is None else f"--target {target}"
+    if is_regression(machine):
+        if y.dtype.kind not in "iufb":
+            raise ValueError(
+                f"{what} is text, such as {y[0]!s}, and a regression predicts numbers: choose a classifier."
+            )
+    elif y.dtype.kind == "f" and not np.array_equal(y, np.rint(y)):
+        example = y[np.flatnonzero(y != np.rint(y))[0]]
+        raise ValueError(
+            f"{what} has values such as {example:.6g}, and a classifier predicts classes: choose a regression, such as "
+            "-m ridge or -m linear-svr."
+        )
+
+
 def labelled(machine: Any, rows: Any, data: str, target: str | None) -> Any:
     """Rows whose labels can be compared with a model's predictions; without such labels they are refused."""
     if rows.y is None:

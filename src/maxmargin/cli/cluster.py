@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from maxmargin.cli.console import Entry, Stopwatch, json_key, working
-from maxmargin.cli.models import is_regression, score_name
+from maxmargin.cli.models import is_regression, model_entry, score_name
 
 # Seconds in which a scheduler has to answer, and workers to join it.
 CONNECT_SECONDS = 30.0
@@ -95,7 +95,7 @@ def fit_on_cluster(
                 raise
             interrupted = True
     answer["training"] = watch.entry("training")
-    answer["model"] = repr(machine)
+    answer["model"] = model_entry(machine)
     answer["rounds"] = machine.rounds_
     name, value = score_name(machine), float(machine.score(rows.X, rows.y).compute())
     answer[name] = Entry(f"{value:.6g} on the {n_rows:,} training rows", {f"{json_key(name)}_train": value})

@@ -36,11 +36,11 @@ def progress_lines(wanted: bool) -> Iterator[None]:
 
 
 @contextmanager
-def working(description: str, steps: int | None = None) -> Iterator[Callable[[], None]]:
+def working(description: str, steps: int | None = None, seconds: float | None = None) -> Iterator[Callable[[], None]]:
     """Show a progress bar on standard error, with an estimate of the time left, if that is a terminal.
 
     Reading files and fitting models inside the block move the bar. With a number of ``steps``, each call of the yielded
-    function moves it instead.
+    function moves it instead. A limit of ``seconds`` moves it where the work itself would take longer.
     """
     description = printable(description)
     errors = Console(stderr=True)
@@ -48,7 +48,14 @@ def working(description: str, steps: int | None = None) -> Iterator[Callable[[],
         shown: Any = _bar(errors, description, steps)
     else:
         shown = _lines(description, steps) if _lines_wanted.get() else nullcontext((lambda *_: None, lambda *_: None))
-    with shown as (on_share, on_description):
+    with shown as (show_share, on_description):
+        began = time.perf_counter()
+
+        def on_share(share: float | None, found: str) -> None:
+            if seconds is not None:
+                share = min(1.0, max(share or 0.0, (time.perf_counter() - began) / seconds))
+            show_share(share, found)
+
         if steps is not None:
             done = count(1)
             yield lambda: on_share(next(done) / steps, "")
@@ -154,6 +161,8 @@ MOST_COLUMNS = 30
 MOST_CERTIFICATES = 6
 # Characters of a printed warning, which may contain one certificate per class.
 LONGEST_WARNING = 300
+# Where a warning goes on with the certificates.
+PROVEN = " Proven: "
 
 
 @contextmanager
@@ -168,11 +177,16 @@ def warnings_reported() -> Iterator[None]:
             yield
         finally:
             _warned.reset(before)
+            from maxmargin.cli.models import options_as_typed
+
+            console = Console(stderr=True)
             for message, times in _kinds_of_warnings(warned):
                 often = f" ({times} times)" if times > 1 else ""
-                typer.echo(
-                    f"warning: {textwrap.shorten(message, LONGEST_WARNING, placeholder=' ...')}{often}", err=True
-                )
+                # What is proven stands in the report, as the certificate.
+                message = options_as_typed(message.partition(PROVEN)[0])
+                text = textwrap.shorten(message, LONGEST_WARNING, placeholder=" ...")
+                line = printable(f"warning: {text}{often}")
+                typer.echo("\n".join(_wrapped(line, console.width) if console.is_terminal else [line]), err=True)
 
 
 def _kinds_of_warnings(warned: Sequence[Any]) -> list[tuple[str, int]]:
@@ -180,7 +194,7 @@ def _kinds_of_warnings(warned: Sequence[Any]) -> list[tuple[str, int]]:
     kinds: dict[str, list[str]] = {}
     for warning in warned:
         message = str(warning.message)
-        kinds.setdefault(message.partition(" Proven: ")[0], []).append(message)
+        kinds.setdefault(message.partition(PROVEN)[0], []).append(message)
     return [(messages[0], len(messages)) for messages in kinds.values()]
 
 
@@ -258,7 +272,8 @@ def report(answer: dict[str, Any], as_json: bool, *, err: bool = False) -> None:
             room = max(20, console.width - width - 2)
             if any(len(line) > room and "   " in line for line in lines):
                 # A table that is too wide beside its name stands below it.
-                typer.echo("\n".join([name, *(f"  {line}" for line in lines)]), err=err)
+                parts = [part for line in lines for part in _wrapped(line, console.width - 2)]
+                typer.echo("\n".join([name, *(f"  {part}" for part in parts)]), err=err)
                 continue
             lines = [part for line in lines for part in _wrapped(line, room)]
         indent = "\n" + " " * (width + 2)

@@ -6,16 +6,18 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from maxmargin.cli.options import JSON, expand_options
 
-def demo(as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table.")) -> None:
+
+@expand_options
+def demo(*, as_json: Annotated[bool, JSON] = False) -> None:
     """Train on data sets of scikit-learn, and print each result with the bound that its theorem proves.
 
     Example: maxmargin demo

@@ -1,5 +1,8 @@
 """Model files of all formats, and data files for a model."""
 
+import shlex
+import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,23 +16,29 @@ ROWS_PER_BLOCK = 8192
 LIBLINEAR, LIBSVM = b"solver_type", b"svm_type"
 
 
-def load_model(path: Path) -> Any:
-    """Load a model; the first word identifies files of LIBLINEAR and LIBSVM."""
+def load_model(path: Path, data: str | None = None) -> Any:
+    """Load a model; the first word identifies files of LIBLINEAR and LIBSVM.
+
+    ``data`` is the argument beside it, which may be the model where the two are swapped.
+    """
     from maxmargin.files import load, read_liblinear_model, read_libsvm_model
 
-    refuse_data_as_model(path)
+    refuse_data_as_model(path, data)
     head = _head_of(path)
     if head.startswith(LIBLINEAR):
         return read_liblinear_model(path)
     return read_libsvm_model(path) if head.startswith(LIBSVM) else load(path)
 
 
-def refuse_data_as_model(path: Path) -> None:
+def refuse_data_as_model(path: Path, data: str | None = None) -> None:
     """Refuse data in the place of a model: the arguments may be swapped."""
     if not path.exists():
         raise ValueError(f"{path}: there is no such file.")
     if path.is_dir() or looks_like_data(path):
-        raise ValueError(f"{path} is data, not a model: is the model the first argument, and the data the second?")
+        if data is not None and is_model_file(Path(data)):
+            meant = shlex.join(["maxmargin", sys.argv[1], data, str(path)])
+            raise ValueError(f"{path} is data, not a model: did you mean {meant}?")
+        raise ValueError(f"{path} is data, not a model.")
 
 
 def looks_like_data(path: Path) -> bool:
@@ -42,20 +51,21 @@ def looks_like_data(path: Path) -> bool:
     if table_format(path) is not None or kind_of(path):
         return True
     words = _head_of(path).split(None, 2)
-    return len(words) > 1 and words[1].partition(b":")[0].isdigit() and b":" in words[1]
+    # A file without a word is one without rows.
+    return not words or (len(words) > 1 and words[1].partition(b":")[0].isdigit() and b":" in words[1])
 
 
 def refuse_model_as_data(data: str) -> None:
     """Refuse a model in the place of data."""
     if data != "-" and is_model_file(Path(data)):
-        raise ValueError(f"{data} is a model, not data: is the model the first argument, and the data the second?")
+        raise ValueError(f"{data} is a model, not data: name the file of the rows.")
 
 
-def stored_model(path: Path) -> Any:
+def stored_model(path: Path, data: str | None = None) -> Any:
     """A model with what its file says of the data; files of LIBLINEAR and LIBSVM say nothing."""
     from maxmargin.files.model import StoredModel, read_model_file
 
-    refuse_data_as_model(path)
+    refuse_data_as_model(path, data)
     if _head_of(path).startswith((LIBLINEAR, LIBSVM)):
         return StoredModel(load_model(path), None, {})
     return read_model_file(path)
@@ -150,14 +160,17 @@ def blocks_of(
         return
     else:
         blocks = _text_blocks(machine, data, given.zero_based, unseen, any_width=any_width)
-    n_rows = 0
+    n_rows, named = 0, True
     for block in blocks:
         n_rows += block.X.shape[0]
+        named = block.ids is not None
         scaling = None if preparation is None else preparation.scaling
         yield block if scaling is None else replace(block, X=scaling(block.X))
     if n_rows == 0:
         raise ValueError(f"{data}: there are no rows.")
     unseen.warn(data)
+    if id_column is None and preparation is not None and preparation.id is not None and not named:
+        warnings.warn(f"{data} has no column {preparation.id!r}: rows are printed without their names.", stacklevel=2)
 
 
 def _refuse_target(machine: Any, target: str | None) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from maxmargin.cli.console import Entry, columns_entry, proof_entry, report, table_text, working
+from maxmargin.cli.models import model_entry
 from maxmargin.cli.options import DETAILS, JSON, ColumnOptions, DataOptions, expand_options
 
 # Posterior probability of the credible intervals of bayesian-regression.
@@ -44,7 +45,7 @@ def info(
         return
     stored = stored_model(file)
     machine = stored.model
-    answer: dict[str, Any] = {"model": repr(machine), "columns": _count("columns", machine.n_features_in_)}
+    answer: dict[str, Any] = {"model": model_entry(machine), "columns": _count("columns", machine.n_features_in_)}
     for name, attribute in (("classes", "classes_"), ("names", "feature_names_in_")):
         if hasattr(machine, attribute):
             values = getattr(machine, attribute).tolist()

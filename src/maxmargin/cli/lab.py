@@ -6,15 +6,19 @@ import typer
 
 from maxmargin.cli.checks import refuse_unreadable
 from maxmargin.cli.console import working
-from maxmargin.cli.options import ZERO_BASED
+from maxmargin.cli.options import ZERO_BASED, expand_options
 
 MISSING = "maxmargin lab needs the extra lab: pip install 'maxmargin[lab]'."
 
 
+@expand_options
 def lab(
+    *,
     data: Annotated[str | None, typer.Argument(help="Rows to start with, in any format that train reads.")] = None,
-    port: Annotated[int, typer.Option(help="Port on this machine; 0: any free one.", min=0, max=65535)] = 0,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
+    port: Annotated[
+        int, typer.Option(help="Port on this machine; 0: any free one.", min=0, max=65535, metavar="<int>")
+    ] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page in the browser.")] = False,
     target: Annotated[str | None, typer.Option(help="The column of a table that holds the labels.")] = None,
     zero_based: Annotated[bool, ZERO_BASED] = False,
 ) -> None:
@@ -39,7 +43,7 @@ def lab(
             new_page = page_maker(data, target=target, zero_based=zero_based)  # type: ignore[assignment]
     server = Server(port, new_page)
     typer.echo(f"{server.address}\nCtrl-C ends the page.")
-    if browser:
+    if not no_browser:
         import webbrowser
 
         webbrowser.open(server.address)

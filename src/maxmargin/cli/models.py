@@ -4,12 +4,17 @@ import inspect
 import re
 from typing import Any
 
+from maxmargin.cli.console import Entry, plain
+
 # Name in the shell, and the class.
 MODELS = {
     "linear-svc": "LinearSVC",
     "linear-svr": "LinearSVR",
     "svc": "SVC",
     "svr": "SVR",
+    "nu-svc": "NuSVC",
+    "nu-svr": "NuSVR",
+    "one-class-svm": "OneClassSVM",
     "perceptron": "Perceptron",
     "margin-perceptron": "MarginPerceptron",
     "kernel-perceptron": "KernelPerceptron",
@@ -64,6 +69,37 @@ def make_model(name: str, options: dict[str, Any], used_elsewhere: tuple[str, ..
     return model
 
 
+def model_entry(model: Any) -> Entry:
+    """A model as it is typed: its name and the options that are not the default ones; in JSON all parameters."""
+    from maxmargin.cli.options import ModelOptions
+
+    kind = type(model).__name__
+    name = next((name for name, of in MODELS.items() if of == kind), kind)
+    known = inspect.signature(type(model).__init__).parameters
+    usual = {"n_jobs": ALL_CORES, "random_state": SEED}
+    words, others = [name], []
+    for option, value in sorted(model.get_params(deep=False).items()):
+        if value in (known[option].default, usual.get(option)):
+            continue
+        if option == "fit_intercept":
+            words.append(flag_of(option))
+        elif option in ModelOptions().parameters():
+            words += [flag_of(option), _typed(value)]
+        else:
+            others.append(f"{option.replace('_', ' ')} {_typed(value)}")
+    text = "; ".join((" ".join(words), *others))
+    return Entry(text, {"model": name, "parameters": plain(model.get_params(deep=False))})
+
+
+def _typed(value: Any) -> str:
+    """The value of an option as it is typed."""
+    if isinstance(value, dict):
+        return ",".join(f"{label}={weight:g}" for label, weight in value.items())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
 def refuse_values(model: Any) -> None:
     """Refuse values that ``fit`` would refuse, before any file is read, by their names in the shell."""
     try:
@@ -114,6 +150,7 @@ def options_as_typed(message: str) -> str:
 
     message = re.sub(rf"\b({names})=('[^']*'|[\w-]+)", typed, message).replace("since n_features is", "the columns are")
     quoted = re.sub(r"(--[\w-]+ [\w-]+), '([\w-]+)' or '([\w-]+)'", r"\1, \2 or \3", message)
+    quoted = re.sub(r"^\w+: (max_iter|max_time)(?= was reached)", lambda found: flag_of(found[1]), quoted)
     start = "|".join((*DATA_PARAMETERS, "n_jobs", "class_weight", "sample_weight"))
     found = re.match(rf"({start})\b(?= (must|is about|names))", quoted)
     return quoted if found is None else flag_of(found[1]) + quoted[found.end() :]
@@ -126,13 +163,22 @@ def is_regression(model: Any) -> bool:
     return is_regressor(model)
 
 
+def is_outlier_detector(model: Any) -> bool:
+    """Whether the model learns from rows without labels which rows are outliers."""
+    from sklearn.base import is_outlier_detector as is_detector
+
+    return is_detector(model)
+
+
 def score_name(model: Any) -> str:
     """Name of what :func:`score` returns."""
+    if is_outlier_detector(model):
+        return "share inside"
     return "R²" if is_regression(model) else "accuracy"
 
 
 def score(model: Any, rows: Any) -> float:
-    """Accuracy, or R² of a regression, as ``model.score`` computes it."""
+    """Accuracy, R² of a regression or share of rows inside, as ``model.score`` computes it."""
     return score_of(model, rows.quietly(model.predict)(rows.X), rows.y)
 
 
@@ -155,12 +201,14 @@ def rows_to_score(model: Any, rows: Any) -> Any:
 
 
 def score_of(model: Any, predicted: Any, y: Any) -> float:
-    """Accuracy or R² of predictions.
+    """Accuracy or R² of predictions, or the share of rows that are no outliers.
 
     Not by scikit-learn's metrics: importing them takes longer than training on most files.
     """
     import numpy as np
 
+    if is_outlier_detector(model):
+        return float(np.mean(predicted == 1))
     if not is_regression(model):
         return float(np.mean(predicted == y))
     total = float(np.square(y - y.mean()).sum())

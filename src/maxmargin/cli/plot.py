@@ -47,7 +47,7 @@ def plot(
         raise ValueError(f"--kind {kind} is none of {', '.join(KINDS)}.")
     from maxmargin.cli.files import load_model, read_rows, takes_any_width, target_of
 
-    machine = load_model(model)
+    machine = load_model(model, data)
     with working(f"reading {data}"):
         any_width = takes_any_width(model)
         rows = read_rows(machine, data, given, new, any_width=any_width)

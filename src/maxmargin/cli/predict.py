@@ -35,7 +35,8 @@ def predict(
         typer.Option(help="Also print bayesian-regression's predictive interval of this probability."),
     ] = None,
     id_column: Annotated[
-        str | None, typer.Option("--id", help="Column of a table that names the rows; printed first.")
+        str | None,
+        typer.Option("--id", help="Column of a table that names the rows, printed first; by default the training's."),
     ] = None,
     given: DataOptions,
     new: NewRowsOptions,
@@ -50,7 +51,7 @@ def predict(
 
     refuse_unwritable(output)
     refuse_input_as_output(output, (model, data))
-    machine = load_model(model)
+    machine = load_model(model, data)
     also = _also(machine, scores=scores, proba=proba, std=std, interval=interval)
     any_width = takes_any_width(model)
     blocks = blocks_of(machine, data, given, new, any_width=any_width, id_column=id_column)
@@ -104,11 +105,9 @@ def _lines(
         yield "".join(map(partial(line, names), *(found if block.ids is None else [block.ids, *found])))
 
 
-def _plain_line(_names: tuple[str, ...], label: Any, *others: Any) -> str:
-    words = [str(label)]
-    for other in others:
-        words += map(repr, other if isinstance(other, list) else [other])
-    return "\t".join(words) + "\n"
+def _plain_line(_names: tuple[str, ...], *found: Any) -> str:
+    values = (value for one in found for value in (one if isinstance(one, list) else [one]))
+    return "\t".join(map(str, values)) + "\n"
 
 
 def _json_line(names: tuple[str, ...], *found: Any) -> str:

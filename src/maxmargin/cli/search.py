@@ -2,6 +2,7 @@
 
 import re
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -160,15 +161,22 @@ class Clock:
         self._deadline = None if seconds is None else time.perf_counter() + seconds
         self._n_left = n_fits
 
+    @property
+    def next_limit(self) -> float | None:
+        """The seconds of the next fit; None without a limit."""
+        if self._deadline is None:
+            return None
+        return max(LEAST_SECONDS, (self._deadline - time.perf_counter()) / self._n_left)
+
     @contextmanager
     def limit(self, machine: Any, n_fits: int = 1) -> Iterator[None]:
         """Set the time limit of each of the next fits; afterwards ``max_time`` is the user's again."""
-        if self._deadline is None:
+        share = self.next_limit
+        if share is None:
             yield
             return
-        share = (self._deadline - time.perf_counter()) / self._n_left
         self._n_left -= n_fits
-        machine.set_params(max_time=max(LEAST_SECONDS, share))
+        machine.set_params(max_time=share)
         try:
             yield
         finally:
@@ -267,8 +275,17 @@ def _folds(y: Any, n_folds: int, seed: int, *, is_stratified: bool) -> Iterator[
     import numpy as np
     from sklearn.model_selection import KFold, StratifiedKFold
 
+    advice = f"too few for {n_folds} folds: leave out --cv, --search and --calibrate."
     if len(y) < n_folds:
-        raise ValueError(f"The data have {len(y)} rows, too few for {n_folds} folds: leave out --cv and --search.")
-    kind = StratifiedKFold if is_stratified else KFold
-    codes = np.unique(y, return_inverse=True)[1] if is_stratified else y
-    return kind(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), codes)
+        raise ValueError(f"The data have {len(y)} rows, {advice}")
+    if not is_stratified:
+        return KFold(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)))
+    labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if counts.max() < n_folds:
+        raise ValueError(f"No label has more than {counts.max()} rows, {advice}")
+    if counts.min() < n_folds:
+        rare = f"Label {labels[counts.argmin()]} has {counts.min()} rows: some of the {n_folds} folds are without it."
+        warnings.warn(rare, stacklevel=2)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")
+        return iter(list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), codes)))

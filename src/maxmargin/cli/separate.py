@@ -35,8 +35,10 @@ def separate(
     Example: maxmargin separate mushrooms.svm -o witness.npz
     """
     import maxmargin
+    from maxmargin.cli.files import refuse_model_as_data
     from maxmargin.files import read_data
 
+    refuse_model_as_data(data)
     refuse_unwritable(output)
     refuse_input_as_output(output, (data,))
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from maxmargin.cli.console import Entry, Stopwatch, printable, working
-from maxmargin.cli.models import score_of, weights_by_labels
+from maxmargin.cli.models import model_entry, score_of, weights_by_labels
 
 if TYPE_CHECKING:
     from maxmargin.files.columns import TableOptions
@@ -82,7 +82,7 @@ def fit_on_stream(
         **answer,
         "training": watch.entry("training"),
         "mistakes": mistakes_entry(machine, n_rows),
-        "model": repr(machine),
+        "model": model_entry(machine),
     }
     if scored and not interrupted:
         with working("scoring"):

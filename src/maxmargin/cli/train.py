@@ -8,6 +8,7 @@ import typer
 from maxmargin.cli.checks import (
     labelled,
     refuse_input_as_output,
+    refuse_targets,
     refuse_unreadable,
     refuse_unreadable_pattern,
     refuse_unwritable,
@@ -35,6 +36,7 @@ from maxmargin.cli.models import (
     flag_of,
     is_regression,
     make_model,
+    model_entry,
     rows_to_score,
     score,
     score_name,
@@ -277,6 +279,7 @@ def _read(
                 table=table,
                 n_features=columns.n_features,
             )
+    refuse_targets(machine, rows.y, given.target)
     n_rows, n_columns = rows.X.shape
     text = f"{printable(name_of(source))}: {n_rows:,} rows of {n_columns:,} columns"
     text = "; ".join((text, *rows.notes))
@@ -416,7 +419,7 @@ def _folds_entry(name: str, scores: Any, *, nested: bool) -> Entry:
 def _fit(machine: Any, rows: "DataFile", weights: Any, clock: Clock, answer: Answer) -> bool:
     """Fit; returns whether Ctrl-C or another signal ended the fit early, with a model and its certificate."""
     watch, interrupted = Stopwatch(), False
-    with working("training"):
+    with working("training", seconds=clock.next_limit):
         try:
             with clock.limit(machine):
                 data = (rows,) if learns_from_blocks(machine, rows) else (rows.X, rows.y)
@@ -480,7 +483,7 @@ def _score(
 ) -> dict[str, float]:
     """Accuracy or R² on the rows of the fit and on test data; returns them by their keys."""
     name, metrics = score_name(machine), dict[str, float]()
-    answer["model"] = repr(machine)
+    answer["model"] = model_entry(machine)
     if not selection.no_score and rows is not None:
         some, n_rows = rows_to_score(machine, rows), rows.X.shape[0]
         with working("scoring"):

@@ -46,7 +46,7 @@ def verify(
     from maxmargin.files import read_data
     from maxmargin.files.verification import verify_file
 
-    stored, proof = with_proof(model)
+    stored, proof = with_proof(model, data)
     machine = stored.model
     refuse_model_as_data(data)
     target, weight_column = target_of(machine, data, given), weight_column_of(weights, data)
@@ -61,7 +61,7 @@ def verify(
         )
         rows = labelled(machine, rows, data, target)
         sample_weight = sample_weights(rows, weights)
-    identified = "by its hashes" if stored.fingerprint is not None else "not identified by the file"
+    identified = "identified by its hashes" if stored.fingerprint is not None else "not identified by the file"
     answer: dict[str, Any] = {
         **({} if proof == model else {"proof": str(proof)}),
         **proof_entry("claimed", machine.certificate_, "claim", details=details),
@@ -88,12 +88,12 @@ def verify(
     report({**answer, "true": True}, as_json)
 
 
-def with_proof(path: Path) -> tuple[Any, Path]:
+def with_proof(path: Path, data: str | None = None) -> tuple[Any, Path]:
     """A stored model with its certificate, and its file: for a stripped model the proof beside it."""
     from maxmargin.cli.files import stored_model
     from maxmargin.files.proof_file import proof_path, same_predictions
 
-    stored = stored_model(path)
+    stored = stored_model(path, data)
     if hasattr(stored.model, "certificate_"):
         return stored, path
     beside = proof_path(path)

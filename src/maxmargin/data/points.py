@@ -49,6 +49,11 @@ class Points:
         return rows_of(self.matrix)
 
     @cached_property
+    def columns(self) -> Rows:
+        """The columns, as the loops read rows: a copy of the matrix."""
+        return rows_of(self.matrix.tocsc() if sp.issparse(self.matrix) else np.ascontiguousarray(self.matrix.T))
+
+    @cached_property
     def small_rows(self) -> DenseRows | None:
         """The rows, dense and in float64, where the data are small; else None."""
         few = self.n_rows <= SMALL_ROWS and self.n_columns <= SMALL_COLUMNS

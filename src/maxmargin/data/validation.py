@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
 from maxmargin.data.dataset import Dataset, LabelledPoints, TargetColumns, TargetPoints
+from maxmargin.data.memory import available_memory
 from maxmargin.data.points import Points
 from maxmargin.data.rows import Matrix, aligned
 
@@ -24,6 +25,10 @@ NOT_NUMBERS = (
 SMALLEST_NORM, LARGEST_NORM = 1e-140, 1e140
 # Positive weights, parameters and their products: those with squared norms must stay in the range of float64.
 SMALLEST_FACTOR, LARGEST_FACTOR = 1e-100, 1e100
+
+# Columns from which on the memory of a fit is looked at, and the vectors of this length that a fit holds at least
+# (coefficients, gradient, direction, column sums ...; measured: 6 for perceptrons, 7 for LinearSVR, 15 for Lasso).
+WIDE, VECTORS_PER_FIT = 1 << 24, 6
 
 MATRIX_CHECKS: dict[str, Any] = {
     "accept_sparse": "csr",
@@ -99,6 +104,18 @@ def validate_targets(
     return (TargetPoints if y.ndim == 1 else TargetColumns)(_measurable(Points(_canonical(X))), y, weights)
 
 
+def validate_one_class(estimator: Any, X: Any, *, sample_weight: Any = None, reset: bool = True) -> TargetPoints:
+    """Check X and the weights of a fit without labels: all rows have the target 1."""
+    _refuse_collections(X)
+    _refuse_text_columns(X)
+    X = _naming("X", validate_data, estimator, X, reset=reset, **_checks(estimator))
+    targets = np.ones(X.shape[0])
+    weights = _weights(X, targets, np.empty(0), targets, sample_weight, None)
+    if weights is not None and not weights.any():
+        raise ValueError("sample_weight is zero for every row: give at least one row a positive weight.")
+    return TargetPoints(_measurable(Points(_canonical(X))), targets, weights)
+
+
 def _rows_and_targets(estimator: Any, X: Any, y: Any, reset: bool, **checks: Any) -> tuple[Any, Any]:
     """Check X and y by scikit-learn; ``reset`` sets the estimator's number and names of columns."""
     if y is None:
@@ -109,6 +126,8 @@ def _rows_and_targets(estimator: Any, X: Any, y: Any, reset: bool, **checks: Any
         return X, y
     _refuse_text_columns(X)
     X, y = _naming("X", validate_data, estimator, X, y, reset=reset, **_checks(estimator), **checks)
+    if not hasattr(estimator, "kernel"):
+        _refuse_too_wide(X)
     return X, y
 
 
@@ -158,14 +177,20 @@ def _no_number_of(y: Any) -> Any:
     return y
 
 
-def validate_labels(labelled: LabelledPoints) -> LabelledPoints:
-    """Refuse labels with fewer than two classes of positive weight."""
+def validate_labels(labelled: LabelledPoints, *, may_lack_weight: bool = False) -> LabelledPoints:
+    """Refuse labels of fewer than two classes, and weights that leave fewer than two of them.
+
+    With ``may_lack_weight`` one class may be left, as by the weights of a bootstrap sample.
+    """
     present = labelled.classes
     if labelled.weights is not None:
         present = labelled.classes[np.unique(labelled.codes[labelled.weights > 0])]
-    if len(present) < 2:
+    if len(labelled.classes) < 2 or len(present) < (1 if may_lack_weight else 2):
         which = f"only one class, {present[0].item()!r}" if len(present) else "no row of positive weight"
-        raise ValueError(f"y has {which}; give rows of at least two classes.")
+        # scikit-learn's sentence, where it is the weights that leave one class.
+        by_weights = len(labelled.classes) > 1 and len(present) == 1
+        why = "Invalid input - all samples with positive weights belong to the same class: " if by_weights else ""
+        raise ValueError(f"{why}y has {which}; give rows of at least two classes.")
     return labelled
 
 
@@ -188,6 +213,7 @@ def validate_two_classes(X: Any, y: Any, *, caller: str) -> Dataset:
     _refuse_collections(X, y)
     _refuse_text_columns(X)
     X = _naming("X", check_array, X, input_name="X", **MATRIX_CHECKS)
+    _refuse_too_wide(X)
     y = _naming("y", column_or_1d, y, warn=True)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
@@ -327,6 +353,19 @@ def refuse_unmeasurable(largest: float, all_zero: bool) -> None:
     if not all_zero and not SMALLEST_NORM <= largest <= LARGEST_NORM:
         size = "large" if largest > LARGEST_NORM else "small"
         raise ValueError(f"X has values too {size} to be squared: rescale it, for example to a largest entry of 1.")
+
+
+def _refuse_too_wide(X: Matrix) -> None:
+    """Refuse sparse rows so wide that the coefficients do not fit in memory, as one index of 2^31 - 1 makes them."""
+    if not sp.issparse(X) or X.shape[1] < WIDE:
+        return
+    needed, available = 8 * VECTORS_PER_FIT * X.shape[1], available_memory()
+    if needed > available:
+        raise ValueError(
+            f"X has {X.shape[1]:,} columns, {np.unique(X.indices).size:,} of them with entries: coefficients and other "
+            f"vectors of this length take {needed / 1e9:.0f} GB, and {available / 1e9:.0f} GB are available. Number "
+            "the columns that occur from 1 on, or hash them to fewer."
+        )
 
 
 def _refuse_text_columns(X: Any) -> None:

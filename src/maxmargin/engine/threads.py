@@ -82,5 +82,9 @@ class RangeThreads(Threads):
     def map(self, task: Callable[[int, int], T], n_items: int, most: int = MOST_BLOCKS) -> list[T]:
         """Call ``task(first, last)`` for at most ``most`` ranges of the items; return the results in order."""
         n_ranges = int(max(1, min(most, n_items * self._entries_per_item // ENTRIES_PER_BLOCK)))
-        cuts = [n_items * k // n_ranges for k in range(n_ranges + 1)]
-        return self.run([partial(task, first, last) for first, last in pairwise(cuts)])
+        return self.run([partial(task, first, last) for first, last in ranges(n_items, n_ranges)])
+
+
+def ranges(n_items: int, n_ranges: int) -> list[tuple[int, int]]:
+    """First and last of ranges of nearly the same size."""
+    return list(pairwise(n_items * k // n_ranges for k in range(n_ranges + 1)))

@@ -103,6 +103,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     _entries_worth_a_thread: ClassVar[int] = ENTRIES_PER_BLOCK
 
     # What to do where a status is a failure; None where it is not.
+    _advice_at_max_iter: str = "max_iter was reached: raise it to go on"
     _advice_when_stalled: str | None = None
     _advice_when_separable: str | None = None
     _advice_when_not_separable: str | None = "no hyperplane has the margin asked for: lower it, or use a soft margin"
@@ -479,7 +480,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             for line in str(self.certificate_).splitlines():
                 print(f"[{type(self).__name__}] {self.status_}: {line}", flush=True)
         advice = {
-            Status.ITERATION_LIMIT: "max_iter was reached: raise it to go on",
+            Status.ITERATION_LIMIT: self._advice_at_max_iter,
             Status.TIME_LIMIT: "max_time was reached: raise it to go on",
             Status.NOT_SEPARABLE: self._advice_when_not_separable,
             Status.STALLED: self._advice_when_stalled,
@@ -542,6 +543,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
 
     # Whether class_weight="balanced" counts the rows of the classes, or adds up their weights.
     _balances_rows: ClassVar[bool] = False
+    # Whether the weights may leave one class, as of a bootstrap sample: the model is then constant.
+    _may_lack_weight: ClassVar[bool] = True
     # Whether a decision function is about a pair of classes, or about one class and the rest.
     _scores_pairs: ClassVar[bool] = False
 
@@ -561,7 +564,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
             class_weight=getattr(self, "class_weight", None),
             balances_rows=self._balances_rows,
         )
-        return validate_labels(labelled)
+        return validate_labels(labelled, may_lack_weight=self._may_lack_weight)
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
         if lies_elsewhere(X):

@@ -93,7 +93,7 @@ class LinearRegression(LinearRegressor):
         intercept = np.array([result.intercept for result in results])
         one = len(results) == 1
         self.coef_ = coef[0] if one else coef
-        self.intercept_ = intercept if isinstance(tasks, TargetColumns) else float(intercept[0])
+        self.intercept_ = intercept if isinstance(tasks, TargetColumns) else intercept[0]
         # A warm start may have nothing to do.
         least = 0 if getattr(self, "warm_start", False) else 1
         n_iter = [max(least, result.n_iter) for result in results]

@@ -28,8 +28,9 @@ from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss, weights_of
 from maxmargin.problems.partitioned import PartitionedProblem
+from maxmargin.problems.sparse_linear import SparseLinearProblem
 from maxmargin.solvers.core import Result, warm_start
-from maxmargin.solvers.linear import auto, crammer_singer, partitioned
+from maxmargin.solvers.linear import auto, crammer_singer, partitioned, sparse
 from maxmargin.solvers.linear.hard_margin import gap_of_width
 from maxmargin.solvers.linear.options import SELECTIONS, SOLVERS, LinearOptions
 from maxmargin.solvers.separability import decision
@@ -41,6 +42,7 @@ SOLVERS_OF_PROBLEMS: dict[type, Solve] = {
     LinearSVMProblem: auto.solve,
     CrammerSingerProblem: crammer_singer.solve,
     HardMarginProblem: decision.solve,
+    SparseLinearProblem: sparse.solve,
     PartitionedProblem: partitioned.solve,
 }
 

@@ -20,6 +20,8 @@ except ImportError:
 
 # Seconds since the last write after which a temporary file may be of a dead run: a new one is locked at once.
 YOUNGEST_PART = 60.0
+# Errors of a disk that takes no more.
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Constants of Linux's renameat2: paths are relative to the working folder; exchange two paths.
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
@@ -88,7 +90,8 @@ def folder_written_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
     with errors_name(path, folder):
         folder.mkdir()
     try:
-        yield folder
+        with errors_name(path, folder):
+            yield folder
         sync_folder(folder)
         if not target.exists():
             os.rename(folder, target)
@@ -150,11 +153,12 @@ def _remove_parts_of_dead_runs(target: Path) -> None:
 
 @contextmanager
 def errors_name(path: str | os.PathLike[str], temporary: Path) -> Iterator[None]:
-    """Errors of the system name the given path, not the temporary one."""
+    """Errors of the system name the given path, not the temporary one; those of a full disk name no file at all."""
     try:
         yield
     except OSError as error:
-        if error.filename is not None and os.fspath(error.filename) == os.fspath(temporary):
+        is_full = error.filename is None and error.errno in DISK_FULL
+        if is_full or (error.filename is not None and Path(os.fspath(error.filename)).is_relative_to(temporary)):
             error.filename = os.fspath(path)
         raise
 

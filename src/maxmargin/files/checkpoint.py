@@ -200,7 +200,7 @@ class FileRecord:
                 raise
             if not self._has_warned:
                 self._has_warned = True
-                warn_user(f"{self._path}: no checkpoint was written: {error}. The fit goes on.", UserWarning)
+                warn_user(f"{self._path}: no checkpoint was written: {error.strerror}. The fit goes on.", UserWarning)
         self._written_at = time.perf_counter()
         if self._every > 0.0:
             self._interval = max(self._every, PARTS_TO_WRITE * (self._written_at - began))

@@ -256,7 +256,7 @@ def _number(name: str, column: Any, options: TableOptions, n_other: int = 0, pat
             f"{path}: column {name!r} has {n_other:,} text{'s' * (n_other != 1)} among its numbers: give "
             f"{IMPUTE}, or drop={name!r}."
         )
-    note = "counts the rows: an id?" if _counts_rows(column) else ""
+    note = _suspicion(column)
     note = f"{n_other:,} of them not numbers" if n_other else note
     return Column(name, NUMBER, (), _fill_of(column, options.impute) if n_missing else None, n_missing, note)
 
@@ -279,7 +279,7 @@ def _categories(name: str, column: Any, options: TableOptions, path: str | Path)
     if name not in options.categorical and n_values > max(FEWEST_DISTINCT, DISTINCT_SHARE * n_rows):
         raise ValueError(
             f"{path}: column {name!r} has {n_values:,} different texts in {n_rows:,} rows, which is no category: give "
-            f"drop={name!r}, id={name!r} or categorical={name!r}."
+            f"{_other_decimal(texts, options)}drop={name!r}, id={name!r} or categorical={name!r}."
         )
     if n_values > options.max_categories:
         raise ValueError(
@@ -290,6 +290,14 @@ def _categories(name: str, column: Any, options: TableOptions, path: str | Path)
     rare = sum(count == 1 for count in counts.values())
     note = f"{rare} occur only once" if rare > 1 else ""
     return Column(name, CATEGORY, tuple(sorted(counts)), fill, column.null_count, note)
+
+
+def _other_decimal(texts: Any, options: TableOptions) -> str:
+    """Advice where most texts are numbers with the other decimal point."""
+    decimal = "," if options.decimal == "." else "."
+    if as_numbers(texts, decimal).null_count > FEW_OTHERS * len(texts):
+        return ""
+    return f"decimal={decimal!r} if they are numbers, or "
 
 
 def _refuse_mostly_numbers(name: str, column: Any, options: TableOptions, path: str | Path) -> None:
@@ -394,13 +402,16 @@ def _fill_of(column: Any, impute: str | None) -> float:
     return float(distinct[counts.argmax()])
 
 
-def _counts_rows(column: Any) -> bool:
-    """Whether a column holds consecutive whole numbers in order, as an id does."""
+def _suspicion(column: Any) -> str:
+    """A remark on whole numbers that all differ, as those of an id do."""
     from pyarrow import types
 
     if not types.is_integer(column.type) or column.null_count or len(column) < FEWEST_DISTINCT:
-        return False
-    return bool((np.diff(column.to_numpy()) == 1).all())
+        return ""
+    values = column.to_numpy()
+    if (np.diff(values) == 1).all():
+        return "counts the rows: an id?"
+    return "all values differ: an id?" if np.unique(values).size == values.size else ""
 
 
 def _first_missing(column: Any) -> int:

@@ -64,8 +64,9 @@ def open_bytes(path: str | os.PathLike[str]) -> Iterator[io.RawIOBase]:
             kind = next((kind for kind, first in FIRST_BYTES.items() if head.startswith(first)), "")
             plain = cast(BinaryIO, io.BufferedReader(_Rejoined(head, source)))
         else:
-            kind = kind_of(path)
             plain = opened.enter_context(open(path, "rb", buffering=0))
+            # An empty file is one without rows, whatever its name says; a pipe has no size.
+            kind = "" if os.path.isfile(path) and not os.path.getsize(path) else kind_of(path)
         listener = bytes_listener.get()
         if listener is not None:
             size = None if path == STANDARD_INPUT else os.path.getsize(path) or None

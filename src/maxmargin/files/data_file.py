@@ -198,7 +198,7 @@ def columns_like(model: Any, path: str | Path) -> dict[str, Any]:
     """The columns that a model was trained with, or else their names, as arguments of ``read_table``."""
     preparation = getattr(model, "preparation_", None)
     if preparation is not None and preparation.columns is not None:
-        return {"columns": preparation.columns}
+        return {"columns": preparation.columns, "names_of_rows": preparation.id}
     return {"names": names_of(model, path)}
 
 

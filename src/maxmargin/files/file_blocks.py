@@ -87,7 +87,7 @@ def read_blocks(
     if kind != "text" and zero_based:
         raise ValueError(f"zero_based is about svmlight text, and {found[0]} is none.")
     if kind == "table" and target is None:
-        raise ValueError(f"{found[0]} is a table: name the column to be predicted as target.")
+        raise ValueError(f"{found[0]} is a table: give target=COLUMN, the one to be predicted.")
     options = table or TableOptions()
     options.check()
     return FileBlocks(tuple(found), kind, target, bool(zero_based), options)
@@ -184,9 +184,13 @@ class FileBlocks:
     options: TableOptions
 
     def __iter__(self) -> Iterator[DataFile]:
-        if self.kind == "table":
-            return self._table_blocks()
-        return self._text_blocks() if self.kind == "text" else self._store_blocks()
+        blocks = {"table": self._table_blocks, "text": self._text_blocks, "store": self._store_blocks}
+        n_rows = 0
+        for block in blocks[self.kind]():
+            n_rows += block.X.shape[0]
+            yield block
+        if n_rows == 0:
+            raise ValueError(f"{self.paths[0]}: there are no rows.")
 
     @property
     def names(self) -> list[str] | None:
@@ -198,7 +202,7 @@ class FileBlocks:
     @property
     def preparation(self) -> Preparation | None:
         """What is done to the columns of tables."""
-        return Preparation(tuple(self._columns[0]), self.target) if self.kind == "table" else None
+        return Preparation(tuple(self._columns[0]), self.target, id=self.options.id) if self.kind == "table" else None
 
     def store(self, path: str | Path) -> Store:
         """Write all rows into a store, and open it; one that was written from these files as they are is kept."""

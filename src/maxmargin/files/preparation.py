@@ -74,11 +74,14 @@ class Preparation:
     target : str or None
         The column that is predicted.
     scaling : Scaling or None
+    id : str or None
+        The column that names the rows.
     """
 
     columns: tuple[Column, ...] | None = None
     target: str | None = None
     scaling: Scaling | None = None
+    id: str | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -94,16 +97,18 @@ class Preparation:
             "scaling": None
             if scaling is None
             else {"kind": scaling.kind, "shift": scaling.shift.tolist(), "width": scaling.width.tolist()},
+            **({} if self.id is None else {"id": self.id}),
         }
 
 
 def read_preparation(stored: Any, n_features: int) -> Preparation:
     """The inverse of :meth:`Preparation.plain`; ValueError where a value does not fit."""
-    if not isinstance(stored, dict) or set(stored) != {"columns", "target", "scaling"}:
+    if not isinstance(stored, dict) or set(stored) - {"id"} != {"columns", "target", "scaling"}:
         raise ValueError("its preparation is not an object of columns, target and scaling")
-    target = stored["target"]
-    if target is not None and not isinstance(target, str):
-        raise ValueError("the target of its preparation is not a name")
+    target, id_column = stored["target"], stored.get("id")
+    for what, name in (("target", target), ("id", id_column)):
+        if name is not None and not isinstance(name, str):
+            raise ValueError(f"the {what} of its preparation is not a name")
     columns = stored["columns"]
     if columns is not None:
         if not isinstance(columns, list):
@@ -112,7 +117,8 @@ def read_preparation(stored: Any, n_features: int) -> Preparation:
         if sum(len(column.features) for column in columns) != n_features:
             raise ValueError("its columns are not those of the model")
     scaling = stored["scaling"]
-    return Preparation(columns, target, None if scaling is None else _read_scaling(scaling, n_features))
+    scaling = None if scaling is None else _read_scaling(scaling, n_features)
+    return Preparation(columns, target, scaling, id_column)
 
 
 def _read_column(stored: Any) -> Column:

@@ -395,8 +395,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             and (names is None or (len(names) == shape[1] and all(isinstance(name, str) for name in names)))
             and isinstance(arrays, dict)
         )
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise StoreError(f"{path} is damaged: {error!r}.") from error
+    except RecursionError as error:
+        raise StoreError(f"{path} is damaged: its values are nested too deeply.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path} is damaged: {error}.") from error
     if kind != FORMAT or version != VERSION or not sound:
         raise StoreError(f"{path} is not the manifest of a store that this version reads.")
     return manifest

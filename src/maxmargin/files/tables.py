@@ -50,6 +50,7 @@ def read_table(
     options: TableOptions | None = None,
     columns: Sequence[Column] | None = None,
     names: list[str] | None = None,
+    names_of_rows: str | None = None,
     unseen: Unseen | None = None,
 ) -> DataFile:
     """Read a table.
@@ -65,6 +66,8 @@ def read_table(
         The columns that a model was trained with.
     names : list of str, optional
         The names of a model's columns, in place of ``columns`` where it knows no more.
+    names_of_rows : str, optional
+        The column that named the rows in training; it does so here where the options name none and it is there.
     unseen : Unseen, optional
         Counts or refuses the categories that did not occur in training.
 
@@ -82,6 +85,7 @@ def read_table(
             columns = columns_of_names(names, source.names, path)
         if is_new:
             refuse_options(source.names, target, options, path)
+        options = source.options = _with_id(options, names_of_rows, source.names, path)
         table = source.read(columns)
         if table.num_rows == 0:
             raise ValueError(f"{name_of(path)}: there are no rows.")
@@ -98,6 +102,7 @@ def read_table_blocks(
     options: TableOptions | None = None,
     columns: Sequence[Column] | None = None,
     names: list[str] | None = None,
+    names_of_rows: str | None = None,
     unseen: Unseen | None = None,
     target: str | None = None,
     target_type: Any = None,
@@ -114,6 +119,7 @@ def read_table_blocks(
         source = Source(path, options)
         if columns is None:
             columns = columns_of_names(names or [], source.names, path)
+        options = source.options = _with_id(options, names_of_rows, source.names, path)
         n_rows = 0
         for block in source.blocks(columns, {} if target is None else {target: target_type}):
             if block.num_rows:
@@ -121,6 +127,15 @@ def read_table_blocks(
                 n_rows += block.num_rows
         if n_rows == 0:
             raise ValueError(f"{name_of(path)}: there are no rows.")
+
+
+def _with_id(options: TableOptions, usual: str | None, there: Sequence[str], path: str | Path) -> TableOptions:
+    """Options with the column that names the rows, by default the one of the training where the table has it."""
+    if options.id is None:
+        return replace(options, id=usual if usual in there else None)
+    if options.id not in there:
+        raise ValueError(f"{path}: id={options.id!r} is no column; there are {_listed(there)}.")
+    return options
 
 
 def columns_of_names(names: list[str], there: Sequence[str], path: str | Path) -> list[Column]:
@@ -241,7 +256,7 @@ def _rows_of(
         X,
         y,
         [feature for column in columns for feature in column.features],
-        Preparation(tuple(columns), target),
+        Preparation(tuple(columns), target, id=options.id),
         as_texts(table[options.id]).to_pylist() if options.id in there else None,
         None if weight is None or weight not in there else _weights(table[weight], weight, path),
     )
@@ -249,14 +264,19 @@ def _rows_of(
 
 def refuse_options(there: Sequence[str], target: str | None, options: TableOptions, path: str | Path) -> None:
     """Refuse names of columns that the table does not have, and a target that is not given."""
-    listed = ", ".join(there) if len(there) <= 20 else f"{', '.join(there[:20])} and {len(there) - 20:,} more"
+    listed = _listed(there)
     if target is None:
-        raise ValueError(f"{path} is a table: name the column to be predicted as target; there are {listed}.")
+        raise ValueError(f"{path} is a table: give target=COLUMN, the one to be predicted; there are {listed}.")
     for name, option in {target: "target", **options.named()}.items():
         if name not in there:
-            raise ValueError(f"{path}: there is no column {name!r} for {option}; there are {listed}.")
+            raise ValueError(f"{path}: {option}={name!r} is no column; there are {listed}.")
     if target in options.named():
-        raise ValueError(f"column {target!r} is the target, and cannot be for {options.named()[target]}, too.")
+        option = options.named()[target]
+        raise ValueError(f"{path}: column {target!r} is the target: {option}={target!r} cannot name it, too.")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 20 else f"{', '.join(names[:20])} and {len(names) - 20:,} more"
 
 
 @contextmanager
@@ -270,7 +290,7 @@ def arrow_errors(path: str | Path, options: TableOptions | None = None) -> Itera
         yield
     except pa.ArrowException as error:
         message = str(error)
-        if message.startswith("Empty CSV file"):
+        if "Empty CSV file" in message or "Parquet file size is 0 bytes" in message:
             raise ValueError(f"{name_of(path)}: there are no rows.") from error
         if "UTF8" in message or "utf-8" in message.lower():
             raise _not_encoded(path, options, message) from error

@@ -123,6 +123,13 @@ def greedy_steps(rows, ascent, n_steps):
 
 
 @jit
+def add_rows(rows, chosen, factors, w):
+    """Add multiples of the chosen rows to w."""
+    for k in range(chosen.size):
+        add_scaled(rows, chosen[k], factors[k], w)
+
+
+@jit
 def unshrink(ascent, scores, shrinking_threshold, order):
     """Put the rows within the shrinking threshold into the order, given all scores; return how many they are."""
     n_active = 0

@@ -63,9 +63,10 @@ class _TolerantCache:
     def _tell(self, error: Exception) -> None:
         if not _TolerantCache.told:
             _TolerantCache.told = True
+            why = getattr(error, "strerror", None) or "a file in it is damaged"
             message = (
-                f"The cache of compiled loops in {self._cache.cache_path} cannot be used ({type(error).__name__}: "
-                f"{error}): loops are compiled in memory. Delete the folder, or name another by NUMBA_CACHE_DIR."
+                f"The cache of compiled loops in {self._cache.cache_path} cannot be used ({why}): loops are compiled "
+                "in memory. Delete the folder, or name another by NUMBA_CACHE_DIR."
             )
             warnings.warn(message, CacheWarning, stacklevel=2)
 

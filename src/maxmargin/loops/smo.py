@@ -16,6 +16,8 @@ from maxmargin.loops.jit import inlined, jit, merged, reducing
 # The curvature along a pair of points with the same feature vector is zero. This positive value makes its step so long
 # that it ends at a bound.
 SMALLEST_CURVATURE = 1e-12
+# Rows and columns of a square whose transpose is copied at a time.
+SQUARE = 32
 
 
 @inlined
@@ -156,6 +158,7 @@ class WorkingSets(NamedTuple):
     most, max_steps : the largest number of working sets, and of steps on pairs
     violation : the KKT violation at which to end
     gap : the relative gap at which to end; negative where it is not measured
+    accepted : the largest KKT violation with which the gap may end the run
     """
 
     size: int
@@ -165,6 +168,7 @@ class WorkingSets(NamedTuple):
     max_steps: int
     violation: float
     gap: float
+    accepted: float
 
 
 @jit
@@ -240,7 +244,8 @@ def ascend_working_sets(gram, duals, targets, sets):
         violation, b = most - least, 0.5 * (most + least)
         if violation <= sets.violation or n_steps >= sets.max_steps:
             break
-        if sets.gap >= 0.0 and relative_gap(duals, targets, b) <= sets.gap:
+        may_end = sets.gap >= 0.0 and violation <= sets.accepted
+        if may_end and relative_gap(duals, targets, b) <= sets.gap:
             break
         places = np.concatenate((ups[:n_ups], downs[:n_downs], kept))
         part = np.empty((places.size, places.size))
@@ -276,7 +281,7 @@ def ascend_working_sets(gram, duals, targets, sets):
 def _ascend_whole(gram, duals, targets, sets):
     """As ``ascend_working_sets``, where all duals are one working set; return the number of steps and the intercept."""
     beta, residuals, lower, upper, epsilon = duals
-    n_steps, b = 0, 0.0
+    n_steps, violation, b = 0, np.inf, 0.0
     for _ in range(sets.most):
         most, least = -np.inf, np.inf
         for k in range(beta.size):
@@ -284,19 +289,21 @@ def _ascend_whole(gram, duals, targets, sets):
                 most = max(most, derivative_up(beta[k], residuals[k], epsilon))
             if beta[k] > lower[k]:
                 least = min(least, derivative_down(beta[k], residuals[k], epsilon))
-        b = 0.5 * (most + least)
-        if most - least <= sets.violation or relative_gap(duals, targets, b) <= sets.gap:
+        violation, b = most - least, 0.5 * (most + least)
+        if violation <= sets.violation:
             break
-        made = ascend_pairs(gram, duals, sets.share * (most - least), sets.max_steps - n_steps)
+        if violation <= sets.accepted and relative_gap(duals, targets, b) <= sets.gap:
+            break
+        made = ascend_pairs(gram, duals, sets.share * violation, sets.max_steps - n_steps)
         if made == 0:
             break
         n_steps += made
-    return n_steps, b
+    return n_steps, violation, b
 
 
-# Places in the values of a pair: its steps, the intercept, the primal value and the gap.
-STEPS, INTERCEPT, PRIMAL, GAP = range(4)
-N_VALUES = 4
+# Places in the values of a pair: its steps, the KKT violation, the intercept, the primal value and the gap.
+STEPS, VIOLATION, INTERCEPT, PRIMAL, GAP = range(5)
+N_VALUES = 5
 
 
 @jit
@@ -342,8 +349,8 @@ def _ascend_pair(gram, positive, n_positive, negative, bounds, beta, values, set
             lower[i], targets[i] = -bounds[place], -1.0
         beta[i] = 0.0
     duals = Duals(beta, targets.copy(), lower, upper, 0.0)
-    n_steps, b = _ascend_whole(part, duals, targets, sets)
-    values[STEPS], values[INTERCEPT] = n_steps, b
+    n_steps, violation, b = _ascend_whole(part, duals, targets, sets)
+    values[STEPS], values[VIOLATION], values[INTERCEPT] = n_steps, violation, b
     values[GAP], values[PRIMAL] = gap_and_primal(duals, targets, b)
     return float(size) * (size + n_steps)
 
@@ -376,3 +383,26 @@ def store_block(values, slots, first, stored):
         target = stored[slots[k], first : first + source.size]
         for j in range(source.size):
             target[j] = source[j]
+
+
+@jit
+def mirror_block(matrix, first_row, last_row, first_column, last_column):
+    """Copy a block of a symmetric matrix to its mirrored place, in squares that stay in the cache."""
+    for top in range(first_row, last_row, SQUARE):
+        for left in range(first_column, last_column, SQUARE):
+            for j in range(left, min(last_column, left + SQUARE)):
+                target = matrix[j]
+                for i in range(top, min(last_row, top + SQUARE)):
+                    target[i] = matrix[i, j]
+
+
+@jit
+def gather_block(stored, slots, columns, order, block, first, last):
+    """Copy some columns of stored rows of a kernel matrix to rows of a block; ``order`` sorts the columns.
+
+    Rows are read from memory in ascending order, which the processor then fetches ahead.
+    """
+    for i in range(first, last):
+        source, target = stored[slots[i]], block[i]
+        for k in range(order.size):
+            target[order[k]] = source[columns[order[k]]]

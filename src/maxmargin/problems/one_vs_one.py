@@ -3,17 +3,18 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from maxmargin.data import ClassPair, ClassPairs
-from maxmargin.problems.kernel_expansion import KernelExpansion, RowBlock, each_block, in_threads, rows_at_once
+from maxmargin.problems.kernel_expansion import KernelExpansion, each_block, rows_at_once, run_jobs, split_of
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel, built_in
 from maxmargin.problems.linear_svm import hinge, weights_of
+from maxmargin.problems.sparse_products import ColumnSplit
 
 # Entries of the kernel matrix of all rows up to which it is evaluated as a whole: 32 megabytes in float64.
 MOST_ENTRIES = 1 << 22
@@ -111,19 +112,20 @@ class PairProblems(Sequence[KernelSVMProblem]):
             duals[cuts[own] : cuts[own + 1], other] = half
         used = duals.any(axis=1)
         support = duals[used]
-        expansion = KernelExpansion(self.kernel, self._points.matrix, rows[used], support)
+        expansion = KernelExpansion(self.kernel, self._points.matrix, rows[used], support, split=self._split)
         columns = np.concatenate([[0], np.cumsum(used)])[cuts].tolist()
         of_class = [slice(first, last) for first, last in pairwise(columns)]
         scores: dict[tuple[int, int], np.ndarray] = {}
 
         def fill(own: int) -> None:
-            values = expansion.values(RowBlock(self._points.matrix[self.pairs.rows_of_class[own]]))
+            values = expansion.values(expansion.row_block(self.pairs.rows_of_class[own]))
             within = values[:, of_class[own]] @ support[of_class[own]]
             for other, part in enumerate(of_class):
                 if other != own:
                     scores[own, other] = within[:, other] + values[:, part] @ support[part, own]
 
-        in_threads(fill, range(len(sizes)), self._n_threads if rows.size * len(support) >= ENTRIES_FOR_THREADS else 1)
+        n_threads = self._n_threads if rows.size * len(support) >= ENTRIES_FOR_THREADS else 1
+        run_jobs([partial(fill, own) for own in range(len(sizes))], n_threads)
         return scores
 
     def _scores_of_class(self, own: int, others: list[int], halves: dict[tuple[int, int], np.ndarray]) -> np.ndarray:
@@ -134,7 +136,7 @@ class PairProblems(Sequence[KernelSVMProblem]):
         totals = np.empty((len(others), rows.size))
 
         def fill(part: slice) -> None:
-            block = RowBlock(matrix[rows[part]])
+            block = within.row_block(rows[part])
             totals[:, part] = within.scores(block).T
             for k, expansion in enumerate(across):
                 totals[k, part] += expansion.scores(block)[:, 0]
@@ -146,4 +148,8 @@ class PairProblems(Sequence[KernelSVMProblem]):
         """The expansion over the rows of a class that have a dual in any column."""
         used = betas.any(axis=1)
         support = self.pairs.rows_of_class[of_class][used]
-        return KernelExpansion(self.kernel, self._points.matrix, support, betas[used])
+        return KernelExpansion(self.kernel, self._points.matrix, support, betas[used], split=self._split)
+
+    @cached_property
+    def _split(self) -> ColumnSplit | None:
+        return split_of(self.kernel, self._points.matrix)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from maxmargin.data.exact_numbers import UNIT
 from maxmargin.engine.threads import RangeThreads, Threads
 from maxmargin.loops.smo import N_VALUES, ascend_class_pairs
 from maxmargin.problems.kernel_expansion import Scratch
-from maxmargin.problems.kernel_svm import KernelSVMProblem
+from maxmargin.problems.kernel_svm import KernelProblem, KernelSVMProblem
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.solvers.core import Monitor, Result, Status
 from maxmargin.solvers.kernel import smo, smo_full_matrix
@@ -46,6 +47,8 @@ class PairSolver:
     ----------
     problems : PairProblems
     options : SMOOptions
+    method : module
+        The solver of a pair's problem, with ``solve`` and ``initial_result``.
 
     Attributes
     ----------
@@ -53,12 +56,13 @@ class PairSolver:
         How many pairs may be solved at the same time. Large ones use all threads themselves, one after the other.
     """
 
-    def __init__(self, problems: PairProblems, options: SMOOptions) -> None:
+    def __init__(self, problems: PairProblems, options: SMOOptions, method: Any) -> None:
         pairs, whole = problems.pairs, problems.of_all_points
+        self._method = method
         self.at_once = pairs_at_once(pairs, whole, options) if pairs.n_tasks > 1 else 0
-        self._gram: Callable[[KernelSVMProblem], np.ndarray] | None = None
+        self._gram: Callable[[Any], np.ndarray] | None = None
         self._together: SmallPairs | None = None
-        if self.at_once and not whole.hard and are_small(pairs):
+        if self.at_once and method is smo and not whole.hard and are_small(pairs):
             self._together, self.at_once = SmallPairs(pairs, whole, options), 1
             self._gram = self._together.gram_of
         elif self.at_once:
@@ -66,8 +70,8 @@ class PairSolver:
         self.at_once = max(1, self.at_once)
 
     def solve(
-        self, problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor, start: Result[float] | None = None
-    ) -> Result[float]:
+        self, problem: KernelProblem, options: SMOOptions, monitor: Monitor, start: Result[Any] | None = None
+    ) -> Result[Any]:
         """Run until the relative gap of a pair's problem is at most ``tol``.
 
         ``start`` is where an earlier attempt ended; it is the result where that attempt solved the problem.
@@ -82,10 +86,10 @@ class PairSolver:
         limit = monitor.check_limits()
         if limit is not None:
             # One of many pairs: even a kernel matrix would take longer than there is.
-            result = start or initial_result(problem)
+            result = start or self._method.initial_result(problem)
             result.status = limit
             return result
-        return smo.solve(problem, replace(options, gram=self._gram), monitor, start)
+        return self._method.solve(problem, replace(options, gram=self._gram), monitor, start)
 
 
 def are_small(pairs: ClassPairs) -> bool:
@@ -100,7 +104,7 @@ def takes_long_calls(monitor: Monitor, options: SMOOptions) -> bool:
     return not listens and monitor.max_time is None and math.isinf(options.max_iter)
 
 
-def position_of(pairs: ClassPairs, problem: KernelSVMProblem) -> tuple[int, int]:
+def position_of(pairs: ClassPairs, problem: KernelProblem) -> tuple[int, int]:
     """The classes of a pair's problem."""
     assert problem.rows is not None
     first, second = pairs.labelled.codes[problem.rows[[0, -1]]].tolist()
@@ -132,7 +136,7 @@ class SmallPairs:
         self._ends = np.cumsum([0, *of_pairs]).tolist()
         self._betas, self._values = np.empty(self._ends[-1]), np.zeros((len(of_pairs), N_VALUES))
         # A violation of less is due to rounding; margins are 1.
-        self._sets = working_sets(max(of_pairs), math.inf, UNIT, options.tol)
+        self._sets = working_sets(max(of_pairs), math.inf, UNIT, options)
         self._places, self._is_reached = (
             {pair: k for k, pair in enumerate(pairs.pairs)},
             np.zeros(len(of_pairs), dtype=bool),
@@ -141,16 +145,17 @@ class SmallPairs:
         self._n_threads = options.n_threads if work > WORK_PER_THREAD else 1
         self._began = False
 
-    def result_of(self, problem: KernelSVMProblem, monitor: Monitor) -> Result[float]:
+    def result_of(self, problem: Any, monitor: Monitor) -> Result[float]:
         """The duals of a pair, and their values; those of a pair that was not reached are zero."""
         k, result = self._places[position_of(self._pairs, problem)], initial_result(problem)
         if not self._began:
             self._began = True
             self._solve_all(monitor)
-        steps, b, primal, gap = self._values[k].tolist()
+        steps, violation, b, primal, gap = self._values[k].tolist()
         if self._is_reached[k] and math.isfinite(b):
             result.beta = self._betas[self._ends[k] : self._ends[k + 1]]
             result.n_iter, result.intercept, result.primal, result.dual = int(steps), b, primal, primal - gap
+            result.kkt_violation = violation
         return result
 
     def _solve_all(self, monitor: Monitor) -> None:
@@ -182,7 +187,7 @@ class SmallPairs:
         return self._gram[np.ix_(rows, rows)]
 
 
-def pairs_at_once(pairs: ClassPairs, problem: KernelSVMProblem, options: SMOOptions) -> int:
+def pairs_at_once(pairs: ClassPairs, problem: KernelProblem, options: SMOOptions) -> int:
     """How many pairs' matrices may be held at the same time beside those of the classes; zero if not even one."""
     sizes = [rows.size for rows in pairs.rows_of_class]
     largest = sum(sorted(sizes)[-2:])
@@ -200,12 +205,12 @@ class PairMatrices:
     Parameters
     ----------
     pairs : ClassPairs
-    problem : KernelSVMProblem
+    problem : KernelProblem
         A problem of all points, whatever their signs.
     options : SMOOptions
     """
 
-    def __init__(self, pairs: ClassPairs, problem: KernelSVMProblem, options: SMOOptions) -> None:
+    def __init__(self, pairs: ClassPairs, problem: KernelProblem, options: SMOOptions) -> None:
         self._pairs = pairs
         self._matrix = KernelMatrix(problem.points, problem.kernel, options.dtype_for(problem))
         self._scratch = Scratch()
@@ -215,7 +220,7 @@ class PairMatrices:
             for made in engine.map(self._of_classes, len(pairs.rows_of_class)):
                 self._within.extend(made)
 
-    def of(self, problem: KernelSVMProblem) -> np.ndarray:
+    def of(self, problem: KernelProblem) -> np.ndarray:
         """The matrix of a pair's problem; valid until the same thread asks for the next."""
         first, second = position_of(self._pairs, problem)
         rows, others = self._pairs.rows_of_class[first], self._pairs.rows_of_class[second]

@@ -1,4 +1,4 @@
-"""Linear support vector machines by dual coordinate ascent with shrinking.
+"""Linear support vector machines by dual coordinate ascent with shrinking and extrapolation.
 
 The intercept enters as a feature of value s, whose weight is penalised: its value is b = c + s² sum beta_i around a
 centre c. A penalised intercept has s² = 1/rho and c = 0. For a free one the centre follows, c <- b, every few epochs:
@@ -29,6 +29,7 @@ from maxmargin.problems.best_intercept import best_intercept
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Positions, Result, StallTest, Status, solver, stage
 from maxmargin.solvers.core.hessian import fill_scores
+from maxmargin.solvers.linear.extrapolation import Extrapolation
 from maxmargin.solvers.linear.initial_point import initial_point
 from maxmargin.solvers.linear.options import LinearOptions
 
@@ -85,7 +86,7 @@ class CoordinateRun:
 
     checkpointed = (
         *("duals", "ascent.w", "ascent.b", "random", "shrinking_threshold", "summed_anew", "best", "stall", "pace"),
-        *("work", "checked_at", "epochs_since_centre", "n_epochs"),
+        *("work", "checked_at", "epochs_since_centre", "n_epochs", "extrapolation"),
         Positions("order", "duals"),
         Positions("n_active", "order"),
     )
@@ -132,6 +133,9 @@ class CoordinateRun:
             halving_patience=HALVING_PATIENCE,
         )
         self.pace = Pace(options.tol)
+        # The other orders are those of the lecture.
+        self._extrapolates = options.selection == "random"
+        self.extrapolation = Extrapolation(problem, self.ascent)
         engine.allocate("scores")
 
     @property
@@ -159,6 +163,13 @@ class CoordinateRun:
             limit, largest = self._epoch()
             best.n_iter += 1
             self.epochs_since_centre += 1
+            if (
+                limit is None
+                and largest > 0.0
+                and self.options.selection == "random"
+                and self.extrapolation.after_epoch()
+            ):
+                self.shrinking_threshold = math.inf
             interval = min(EPOCHS_PER_CHECK * entries, max(entries, SHARE_PER_CHECK * self.work))
             at_end = limit is not None or best.n_iter >= self.options.max_iter
             if at_end or largest == 0.0 or self.work >= self.checked_at + interval:

@@ -32,6 +32,9 @@ class Epoch(NamedTuple):
 class EpochRun:
     """A run through the rows, epoch by epoch; subclasses say what happens to a row."""
 
+    # Whether an epoch without a mistake changes nothing, so that the run has ended.
+    ends_without_mistakes: ClassVar[bool] = True
+
     def __init__(self, dataset: Dataset, options: EpochOptions, start: Start) -> None:
         self.dataset = dataset
         self.start = start
@@ -167,13 +170,15 @@ class EpochHistory(EpochRecord):
     def _end(self, epoch: Epoch, error: float | None) -> Status | None:
         if epoch.cut_short is not None:
             return epoch.cut_short
-        if epoch.updates == 0:
+        if epoch.updates == 0 and self._run.ends_without_mistakes:
             return Status.SOLVED
         if self._options.tol is None:
             return None
         if error is None:
-            # Mistakes without loss are those of zero coefficients, which say nothing about progress.
-            error = epoch.online_loss / self._run.order.size if epoch.online_loss > 0.0 else math.inf
+            error = epoch.online_loss / self._run.order.size
+            if epoch.online_loss <= 0.0 and self._run.ends_without_mistakes:
+                # Mistakes without loss are those of zero coefficients, which say nothing about progress.
+                error = math.inf
         progress = math.isinf(self._best) or error <= self._best - self._options.tol
         self._best = min(self._best, error)
         return Status.STALLED if self._stall.count(progress, len(self.epochs)) else None

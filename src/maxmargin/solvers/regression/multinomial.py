@@ -8,6 +8,7 @@ region Newton method for large-scale logistic regression", 2008).
 """
 
 import math
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -22,6 +23,7 @@ from maxmargin.problems.logistic import certified_radius
 from maxmargin.problems.multinomial import MultinomialProblem, multinomial_losses, softmax
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
+from maxmargin.solvers.regression.logistic import gap_to_reach
 
 # Unknowns of the largest system that is solved directly: about as many as conjugate gradients take products.
 LARGEST_DIRECT = 320
@@ -42,6 +44,7 @@ def solve(
     problem: MultinomialProblem, options: Options, monitor: Monitor, start: Result[np.ndarray] | None = None
 ) -> Result[np.ndarray]:
     """Make Newton steps until the relative gap is at most ``tol``, or without a penalty all rows are separated."""
+    options = replace(options, tol=gap_to_reach(options.tol, problem))
     quiet = np.errstate(over="ignore", invalid="ignore", under="ignore")
     with quiet, one_blas_thread(), Threads(options.n_threads) as threads:
         return MultinomialRun(problem, options, monitor, threads, start).run()
@@ -70,7 +73,8 @@ class MultinomialRun:
         )
         self.W = np.zeros((K, d)) if start is None else start.w.astype(np.float64)
         if start is None:
-            self.b = problem.initial_intercepts()
+            # Without a single step the model is that of the start.
+            self.b = problem.initial_intercepts() if options.max_iter > 0 else np.zeros(K)
         else:
             self.b = start.intercept + self.W @ self.centring.centre
         self.best: Result[np.ndarray] = Result(self.W.copy(), self.b.copy(), np.empty(0))
