@@ -23,7 +23,8 @@ CLASSIFIERS = {
     "LinearSVC": (lambda: maxmargin.LinearSVC(loss="squared_hinge", **LIBLINEAR), svm.LinearSVC),
     "LogisticRegression": (lambda: maxmargin.LogisticRegression(), linear_model.LogisticRegression),
     "SVC": (lambda: maxmargin.SVC(), svm.SVC),
-    "Perceptron": (lambda: maxmargin.Perceptron(), linear_model.Perceptron),
+    # Without tol, ours goes on until a pass makes no mistake, or until the classes are proven inseparable.
+    "Perceptron": (lambda: maxmargin.Perceptron(tol=1e-3), linear_model.Perceptron),
     "GridSearchCV(LinearSVC)": (
         lambda: GridSearchCV(maxmargin.LinearSVC(loss="squared_hinge", **LIBLINEAR), GRID, cv=5),
         lambda: GridSearchCV(svm.LinearSVC(), GRID, cv=5),

@@ -28,6 +28,7 @@ from maxmargin.certificates.svm_gap import (
     SVMGap,
     kkt_classes,
     measure_gap,
+    measure_gaps,
     measure_partitioned_gap,
 )
 
@@ -63,6 +64,7 @@ __all__ = [
     "kkt_classes",
     "linear_geometry",
     "measure_gap",
+    "measure_gaps",
     "measure_kernel_gap",
     "measure_lasso_gap",
     "measure_logistic_gap",

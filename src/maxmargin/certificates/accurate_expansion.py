@@ -13,7 +13,8 @@ from scipy.spatial.distance import cdist
 
 from maxmargin.certificates.accurate_products import Product
 from maxmargin.certificates.bounds import OF_BOUNDS
-from maxmargin.certificates.rounding import SMALLEST, UNIT, exact_sum, gamma, sum_at_most
+from maxmargin.certificates.rounding import SMALLEST, UNIT, gamma, sum_at_most
+from maxmargin.certificates.task_sums import exact_sum
 from maxmargin.data import as_dense
 from maxmargin.data.blocks import row_blocks
 from maxmargin.problems.kernel_svm import KernelProblem

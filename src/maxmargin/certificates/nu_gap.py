@@ -15,13 +15,13 @@ from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
     down,
-    exact_sum,
     lower_bound,
     sum_at_most,
     up,
     upper_bound,
 )
 from maxmargin.certificates.svm_gap import AT_BOUND, SVMGap, dual_terms_at_least
+from maxmargin.certificates.task_sums import exact_sum
 from maxmargin.problems.nu_svm import NuPairProblems, NuSVMProblem, Offsets
 
 # Roundings of nu times the sum of the weights, times C and divided by 2, and one more.

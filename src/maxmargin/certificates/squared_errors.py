@@ -16,13 +16,13 @@ from maxmargin.certificates.passes import combination, scores, total_at_most
 from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
-    exact_sum,
     gamma,
     length_at_most,
     sum_at_most,
     up,
     upper_bound,
 )
+from maxmargin.certificates.task_sums import exact_sum
 from maxmargin.engine import MemoryEngine
 from maxmargin.problems.partitioned import ErrorSums
 from maxmargin.problems.squared_errors import SquaredErrors

@@ -505,9 +505,11 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _at_once(self, tasks: Tasks) -> int:
         """How many tasks run at a time: one of a few rows is so short that threads would wait for the interpreter."""
-        points = tasks.points
-        is_small = points.n_rows * points.entries_per_row < self._entries_worth_a_thread
-        return 1 if is_small or tasks.n_tasks == 1 else min(tasks.n_tasks, self._n_threads())
+        return 1 if tasks.n_tasks == 1 or self._is_small(tasks) else min(tasks.n_tasks, self._n_threads())
+
+    def _is_small(self, tasks: Tasks) -> bool:
+        """Whether the rows of a task are not worth a thread."""
+        return tasks.points.n_rows * tasks.points.entries_per_row < self._entries_worth_a_thread
 
     def _most_steps(self) -> int | None:
         """The largest number of iterations, if there is one."""
@@ -574,7 +576,7 @@ def proof_or_per_class(classes: Iterable[Any], proofs: Sequence[Certificate]) ->
 def certificates_of(certificate: Certificate | PerClass, n_tasks: int) -> list[Certificate]:
     """The certificates of the tasks of a fit, in their order."""
     if isinstance(certificate, PerClass) and n_tasks > 1:
-        return list(certificate.values())
+        return certificate.proofs
     return [certificate]  # type: ignore[list-item]
 
 

@@ -299,9 +299,9 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
     def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
         super()._set_attributes(tasks, results)
         self._set_duals(tasks, [self._scaled(result.beta, result.intercept)[0] for result in results])
-        labels = tasks.labels()
-        per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
-        self.class_weight_ = np.asarray(per_class, dtype=np.float64)
+        self.class_weight_ = np.ones(len(self.classes_))
+        if self.class_weight is not None:
+            self.class_weight_[:] = compute_class_weight(self.class_weight, classes=self.classes_, y=tasks.labels())
         self.n_iter_ = np.array([result.n_iter for result in results], dtype=np.int32)
 
     def _finish(self, tasks: Any, results: Sequence[Result[Any]], limits: FitLimits) -> None:
@@ -336,7 +336,7 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
         else:
             for (first, second), beta in zip(pairs.pairs, betas, strict=True):
                 own, other = pairs.rows_of_class[first], pairs.rows_of_class[second]
-                whole[second - 1, own], whole[first, other] = np.split(beta, [own.size])
+                whole[second - 1, own], whole[first, other] = beta[: own.size], beta[own.size :]
         used = np.flatnonzero(whole.any(axis=0))
         self.classes_ = labelled.classes
         self.support_ = used[np.argsort(labelled.codes[used], kind="stable")].astype(np.int32)

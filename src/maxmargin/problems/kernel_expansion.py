@@ -167,6 +167,14 @@ class KernelExpansion:
         """The support's block of that number."""
         return self.row_block(self._places[self.parts[k]]) if self._kept is None else self._kept[k]
 
+    def values(self, block: RowBlock) -> np.ndarray:
+        """The kernel values of some rows and the support, (r, s), for a support that is kept."""
+        assert self._kept is not None
+        found = [self._values(block, support, Scratch()) for support in self._kept]
+        if len(found) == 1:
+            return found[0]
+        return np.hstack(found) if found else np.zeros((block.rows.shape[0], 0))
+
     def scores(self, block: RowBlock) -> np.ndarray:
         """The values at some rows, (r, k)."""
         total = np.zeros((block.rows.shape[0], self._coefficients.shape[1]))

@@ -74,6 +74,10 @@ class StallTest:
             self._halved_gap, self._halved_work = gap, work
         return self.count(progress, work) or work > self._halved_work + self.halving_patience
 
+    def least_work(self, work: float) -> float:
+        """How much more work can be done, after so much in all, before the run could have stalled."""
+        return self._work + self.patience - work
+
     def count(self, progress: bool, work: float) -> bool:
         """Take whether the run made progress, by a measure of the solver's own, after so much work in all."""
         if progress:

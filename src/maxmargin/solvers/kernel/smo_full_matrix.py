@@ -1,5 +1,7 @@
 """SMO where the whole kernel matrix fits into memory: a few compiled calls in all."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
@@ -64,6 +66,20 @@ def kernel_matrix(problem: KernelProblem, options: SMOOptions, monitor: Monitor)
         return gram if matrix.whole(gram, monitor) else None
 
 
+def working_sets(n_rows: int, max_steps: float, violation: float, options: SMOOptions) -> WorkingSets:
+    """How a call on a kernel matrix of so many rows chooses working sets; a negative ``tol`` asks for no gap."""
+    return WorkingSets(
+        size=WORKING_SET,
+        kept=KEPT,
+        share=VIOLATION_SHARE,
+        most=min(SETS_PER_CHECK, ROWS_PER_CHECK // n_rows + 1),
+        max_steps=int(min(STEPS_PER_CHECK, max_steps)),
+        violation=violation,
+        accepted=options.max_violation,
+        gap=SAFETY * options.tol,
+    )
+
+
 class FullMatrixRun(SMOBase):
     """A run on a stored kernel matrix, from zero or from the duals of an earlier attempt."""
 
@@ -99,17 +115,13 @@ class FullMatrixRun(SMOBase):
         duals = Duals(self.beta, self.residuals, self.lower, self.upper, problem.loss.epsilon)
         while True:
             goal = VIOLATION_FACTOR * min(self.violation, 2.0 * float(np.abs(targets).max())) if problem.hard else 0.0
-            sets = WorkingSets(
-                size=WORKING_SET,
-                kept=KEPT,
-                share=VIOLATION_SHARE,
-                most=min(SETS_PER_CHECK, ROWS_PER_CHECK // targets.size + 1),
-                max_steps=int(min(STEPS_PER_CHECK, max(0, options.max_iter - best.n_iter))),
-                violation=max(self.rounding, goal),
-                accepted=options.max_violation,
-                gap=-1.0 if problem.hard else SAFETY * options.tol,
+            sets = working_sets(
+                targets.size,
+                max(0, options.max_iter - best.n_iter),
+                max(self.rounding, goal),
+                replace(options, tol=-1.0) if problem.hard else options,
             )
-            n_steps, self.violation = ascend_working_sets(gram, duals, targets, sets)
+            n_steps, self.violation, _ = ascend_working_sets(gram, duals, targets, sets)
             best.n_iter += n_steps
             self.scores = targets - self.residuals
             can_move = n_steps > 0 or best.n_iter >= options.max_iter

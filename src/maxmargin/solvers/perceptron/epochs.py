@@ -161,9 +161,11 @@ class EpochHistory(EpochRecord):
 
     def epochs_until_check(self) -> float:
         """How many epochs can be run before anything but an epoch without updates could end the run."""
-        if self._options.tol is None and self._options.held_out is None:
-            return self._options.max_iter - len(self.epochs)
-        return 1
+        if self._options.held_out is not None:
+            return 1
+        n_epochs = len(self.epochs)
+        left = self._options.max_iter - n_epochs
+        return left if self._options.tol is None else max(1, min(left, self._stall.least_work(n_epochs)))
 
     def _end(self, epoch: Epoch, error: float | None) -> Status | None:
         if epoch.cut_short is not None:
