@@ -200,7 +200,7 @@ def test_more_rows_than_a_block_are_solved_to_the_gap(C):
 
 def test_limits_are_told_with_the_gap():
     X, y = random_set(2, n=3000, d=8, noise=0.3)
-    with pytest.warns(LimitWarning, match="max_iter was reached.*Proven: relative duality gap"):
+    with pytest.warns(LimitWarning, match=r"Solver terminated early \(max_iter=1\).*Proven: relative duality gap"):
         model = SVC(max_iter=1).fit(X, y)
     assert model.status_ is Status.ITERATION_LIMIT
     assert model.fit_status_ == 1

@@ -21,6 +21,7 @@ from maxmargin import (
     Perceptron,
     Ridge,
     Status,
+    certify,
 )
 from maxmargin.data import Dataset, Points
 from maxmargin.estimators._progress import solve_in_time
@@ -125,10 +126,13 @@ def test_the_time_of_certificates_is_part_of_the_limit():
     # 780 pairs of classes, none of which there is time for.
     X, y = make_classification(4000, 20, n_informative=15, n_classes=40, n_clusters_per_class=1, random_state=0)
     model = SVC(max_time=0.05)
-    with pytest.warns(LimitWarning, match="max_time"):
+    with pytest.warns(LimitWarning, match="max_time") as warned:
         model.fit(X, y)
     assert model.status_ is Status.TIME_LIMIT
-    assert len(model.certificate_) == 780
+    # A busy machine may not find the time for certificates, either, and then says so.
+    told = any("no time for a certificate" in str(one.message) for one in warned)
+    assert told != hasattr(model, "certificate_")
+    assert len(certify(model, X, y)) == 780
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -166,6 +170,7 @@ def test_max_time_is_kept(name):
     y = y + (X[:, 0] > 1.0) if name == "Crammer-Singer" else y
     model = LONG[name]
     clone(model).set_params(max_iter=50).fit(X[:200], y[:200])  # compiles
+    clone(model).set_params(max_time=0.2).fit(X, y)  # what larger data need is compiled, too
     started = time.perf_counter()
     model.set_params(max_time=0.2).fit(X, y)
     elapsed = time.perf_counter() - started

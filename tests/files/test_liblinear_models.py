@@ -219,7 +219,7 @@ def test_models_that_the_texts_cannot_hold(tmp_path):
         write_libsvm_model(SVC(kernel="precomputed").fit(X @ X.T, CODES), path)
     with pytest.raises(ModelFileError, match="only the linear, polynomial, RBF and sigmoid"):
         write_libsvm_model(SVC(kernel=lambda a, b: a @ b.T).fit(X, CODES), path)
-    with pytest.raises(ModelFileError, match="is not SVC or SVR"):
+    with pytest.raises(ModelFileError, match="is not SVC, SVR, NuSVC, NuSVR or OneClassSVM"):
         write_libsvm_model(LinearSVC().fit(X, CODES), path)
     with pytest.raises(ModelFileError, match="is not LinearSVC"):
         write_liblinear_model(SVC().fit(X, CODES), path)

@@ -30,6 +30,7 @@ from maxmargin.certificates.svm_gap import (
     measure_gap,
     measure_gaps,
     measure_partitioned_gap,
+    measured_at_once,
 )
 
 __all__ = [
@@ -78,5 +79,6 @@ __all__ = [
     "measure_partitioned_ridge_gap",
     "measure_ridge_gap",
     "measure_sparse_gap",
+    "measured_at_once",
     "mistake_bound",
 ]

@@ -22,6 +22,7 @@ from maxmargin.certificates.duality_gap import ROUNDING_SHARE, rounding_matters
 from maxmargin.certificates.margin_bracket import MarginBracket
 from maxmargin.certificates.rounding import SMALLEST, UNIT, down, lower_bound, sum_at_least, sum_at_most, up
 from maxmargin.certificates.svm_gap import (
+    MOST_ROWS_AT_ONCE,
     SVMGap,
     classes_of_tasks,
     cost_of_imbalance,
@@ -39,9 +40,6 @@ from maxmargin.certificates.task_sums import sums_at_most
 from maxmargin.data.interruption import check_interruption
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.one_vs_one import PairProblems
-
-# Rows of all pairs together up to which their gaps are measured at once: vectors of a megabyte.
-MOST_ROWS_AT_ONCE = 1 << 17
 
 
 def measure_kernel_gap(problem: KernelSVMProblem, beta: np.ndarray, b: float) -> Certificate:

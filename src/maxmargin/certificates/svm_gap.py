@@ -26,13 +26,17 @@ from maxmargin.certificates.rounding import (
     upper_bound,
 )
 from maxmargin.certificates.task_sums import ONE_TASK, ManyTasks, OneTask, exact_sums, sum_of, sums_at_most
+from maxmargin.data import Points
 from maxmargin.engine import Block, Engine, MemoryEngine, Threads, row_task
 from maxmargin.engine.dask import DaskEngine
+from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors, sums_of_sides
 from maxmargin.problems.partitioned import PartitionedProblem
 
 # A dual within this share of its upper bound is at the bound, by a few thousand roundings; zero is exact.
 AT_BOUND = 1e-9
+# Rows of all tasks together up to which their gaps are measured at once: vectors of a megabyte.
+MOST_ROWS_AT_ONCE = 1 << 17
 # Duals that share the largest ratio to their bound are on the margin where their residuals, in shares of the largest
 # target, are below this.
 ON_MARGIN = 1e-6
@@ -150,6 +154,18 @@ def measure_gap(problem: LinearSVMProblem, w: np.ndarray, b: float, beta: np.nda
     -------
     ClassificationGap or RegressionGap
     """
+    if measured_at_once(problem.points, 1):
+        return measure_gaps([problem], w[None], np.array([b]), beta[None])[0]
+    return _gap_in_threads(problem, w, b, beta, n_threads)
+
+
+def measured_at_once(points: Points, n_tasks: int) -> bool:
+    """Whether the gaps of so many problems of these points are measured in passes over the rows of all at once."""
+    few_entries = points.n_rows * points.entries_per_row < ENTRIES_PER_BLOCK
+    return few_entries and n_tasks * points.n_rows <= MOST_ROWS_AT_ONCE
+
+
+def _gap_in_threads(problem: LinearSVMProblem, w: np.ndarray, b: float, beta: np.ndarray, n_threads: int = 1) -> SVMGap:
     with np.errstate(over="ignore", invalid="ignore"), Threads(n_threads) as threads:
         engine = MemoryEngine(problem, threads)
         engine["beta"] = problem.feasible(beta)
@@ -195,7 +211,7 @@ def measure_gaps(
             dual, of_dual = _dual_at_least(problem, sums, largest_target)
             primal = _primal_at_most(problem, w, b, losses[k])
             if rounding_matters(errors[k] * problem.C * weights[k] + of_dual, primal, dual):
-                found.append(measure_gap(problem, w, b, betas[k]))
+                found.append(_gap_in_threads(problem, w, b, betas[k]))
             else:
                 found.append(gap_of_task(problem, primal, dual, classes[k]))
     return found

@@ -10,7 +10,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from maxmargin.certificates import Certificate, PerClass, SVMGap, measure_gaps, measure_partitioned_gap
+from maxmargin.certificates import (
+    Certificate,
+    PerClass,
+    SVMGap,
+    measure_gaps,
+    measure_partitioned_gap,
+    measured_at_once,
+)
 from maxmargin.data import TargetPoints, Tasks
 from maxmargin.data.block_source import is_block_source
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
@@ -34,9 +41,6 @@ from maxmargin.solvers.linear import auto, crammer_singer, partitioned, sparse
 from maxmargin.solvers.linear.hard_margin import gap_of_width
 from maxmargin.solvers.linear.options import SELECTIONS, SOLVERS, LinearOptions
 from maxmargin.solvers.separability import decision
-
-# Rows of all tasks together up to which their certificates are measured at once: vectors of a megabyte.
-MOST_ROWS_AT_ONCE = 1 << 17
 
 SOLVERS_OF_PROBLEMS: dict[type, Solve] = {
     LinearSVMProblem: auto.solve,
@@ -167,8 +171,7 @@ class LinearSVM(RegularizedModel):
         return model
 
     def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:
-        is_small = tasks.n_tasks * tasks.points.n_rows <= MOST_ROWS_AT_ONCE and self._is_small(tasks)
-        if not (is_small and isinstance(problems[0], LinearSVMProblem)):
+        if not (isinstance(problems[0], LinearSVMProblem) and measured_at_once(tasks.points, tasks.n_tasks)):
             return super()._certify(tasks, problems)
         refuse_other_rows(tasks.points.n_rows, self.dual_coef_.shape[1])
         coef = self.coef_.reshape(tasks.n_tasks, -1)

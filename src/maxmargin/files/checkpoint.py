@@ -185,8 +185,12 @@ class FileRecord:
             raise CheckpointError(self._path, f"a fit that goes on from it fails: {error}") from error
 
     def check(self, model: Any, data: Any) -> None:
-        """Refuse vectors that do not belong together, which a forged state may have set."""
-        if self._loaded is not None and hasattr(model, "certificate_"):
+        """Refuse vectors that do not belong together, which a forged state may have set.
+
+        Those of a store's rows stay in its blocks, and the certificate alone speaks of them.
+        """
+        in_memory = not isinstance(data, PartitionedData)
+        if self._loaded is not None and in_memory and hasattr(model, "certificate_"):
             with np.errstate(over="ignore", invalid="ignore"):
                 check_model(model, data, model.certificate_)
                 check_storable(model, data)

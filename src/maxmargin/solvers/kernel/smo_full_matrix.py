@@ -119,7 +119,7 @@ class FullMatrixRun(SMOBase):
                 targets.size,
                 max(0, options.max_iter - best.n_iter),
                 max(self.rounding, goal),
-                replace(options, tol=-1.0) if problem.hard else options,
+                replace(options, tol=-1.0 if problem.hard else options.tol, max_violation=self.accepted_violation),
             )
             n_steps, self.violation, _ = ascend_working_sets(gram, duals, targets, sets)
             best.n_iter += n_steps
