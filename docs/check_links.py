@@ -34,6 +34,8 @@ def broken_links(site: Path) -> list[str]:
         raise FileNotFoundError(f"There is no page in {site}.")
     broken = []
     for path, page in pages.items():
+        if "_static" in path.relative_to(site.resolve()).parts:  # templates of the theme, and pages without links
+            continue
         for address in page.addresses:
             parts = urlsplit(address)
             if parts.scheme or parts.netloc:

@@ -8,8 +8,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 FOLDER = Path(__file__).parent / "replays"
-# Pixels, enough for the picture and the panels below it on a page of usual width.
-HEIGHT = 760
+# Pixels, enough for the picture and the buttons below it on a page of usual width; the other panels scroll.
+HEIGHT = 880
 
 
 class Replay(SphinxDirective):
@@ -31,7 +31,7 @@ class Replay(SphinxDirective):
         frame = (
             f'<figure class="replay"><iframe src="{address}" title="A recorded run: {escape(name)}" loading="lazy" '
             f'height="{HEIGHT}"></iframe>'
-            f'<figcaption>{caption} <a href="{address}">A page of its own.</a></figcaption></figure>'
+            f'<figcaption>{caption} <a href="{address}">In a page of its own.</a></figcaption></figure>'
         )
         return [nodes.raw("", frame, format="html")]
 
