@@ -77,4 +77,7 @@ sphinx_gallery_conf = {
 }
 
 suppress_warnings = ["config.cache"]
-nitpicky = False
+# A reference to a name that has no page is a warning, but for modules, which are parts of one page, and names of
+# scikit-learn, whose site is not asked.
+nitpicky = True
+nitpick_ignore_regex = [("py:mod", r"maxmargin\..*"), ("py:.*", r"sklearn\..*")]
