@@ -28,7 +28,7 @@ ERROR = Fraction(1 << 6, 1 << BITS)  # of exp and log, whose size is below 800: 
 KERNEL_LIMIT = 4_000_000  # kernel values: about a minute
 CONTENT = {"sha256", "format", "version", "class", "parameters", "problem", "data", "attributes", "column_major"}
 OPTIONAL = {"preparation", "calibration", "provenance"}
-UNKNOWN = "multinomial", "elastic_net", "logistic_", "positive_"  # beginnings of problems that are not decided here
+UNKNOWN = "multinomial", "elastic_net", "logistic_", "positive_", "nu_"  # beginnings of problems not decided here
 CHECKS = {"crammer_singer": "multiclass", "logistic": "logistic", "squared_error": "squared_errors"}
 CHECKS |= {"absolute_penalty": "squared_errors", "hard_margin": "margins", "margin": "margins", "perceptron": "margins"}
 COUNTS = "outside on_margin inside misclassified within_epsilon on_boundary beyond_epsilon hulls_meet objective_"
@@ -366,7 +366,7 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
             beta, b = {i: x for i, x in beta.items() if x}, intercepts[task]
             if self.problem["loss"] == "perceptron":
                 found, b = b, sum(beta.values()) if self.problem["intercept"] else Fraction(0)
-                self.holds("intercept_", abs(b - found), (1 + sum(map(abs, beta.values()))) / 10**9)
+                self.holds("intercept_", abs(b - found), sum(map(abs, beta.values())) / 2**37)
             yield t, Expansion(self, self.problem["kernel"], beta, b, K), beta
 
     def certificate(self, claims):  # section 5; returns the scores of all tasks
@@ -394,7 +394,8 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
 
     def run(self):  # all claims; those that were not decided are named at the end
         attributes, data, fs = self.attributes, self.model["data"] or {}, ()
-        sizes, y = array("Q", [self.n, self.d, *map(len, self.columns)]), array("Q" if self.k else "d", self.y)
+        y = self.y if self.model["class"] != "OneClassSVM" else [1.0] * self.n  # it learns without labels
+        sizes, y = array("Q", [self.n, self.d, *map(len, self.columns)]), array("Q" if self.k else "d", y)
         parts = [sizes, *self.columns, *self.values], [y], [self.s] * bool(self.s)
         found = [hashlib.sha256(b"".join(map(bytes, part))).hexdigest() if part else None for part in parts]
         same = found == [data[name] for name in ("X", "y", "weights")] if data else None
@@ -414,8 +415,8 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
             self.say("objective_", attributes["objective_"] == [p for p, _ in pairs], "the primal values")
         if attributes.get("status_") == "solved" and pairs:
             tol, least = self.model["parameters"].get("tol", 1e-6) + 1e-9, 1e-9 * self.problem.get("C", 1.0)
-            done = all(p - d <= tol * p or (d <= 0 and p - d <= least) for p, d in pairs)
-            self.say("status_", done or (None if "lam" in self.problem else False), "gap <= tol primal")
+            done = all(p - d <= tol * max(p, -d) or (d <= 0 and p - d <= least) for p, d in pairs)
+            self.say("status_", done or (None if {"lam", "nu"} & {*self.problem} else False), "gap <= tol primal")
         if "support_" in self.tensors and "kernel" not in self.problem:
             used = [i for i, column in enumerate(zip(*self.tensors["dual_coef_"])) if any(column)]
             self.say("support_", sorted(self.tensors["support_"][0]) == used, "rows with a dual that is not zero")

@@ -12,6 +12,7 @@ from maxmargin import (
     ElasticNet,
     Lasso,
     LinearSVR,
+    NuSVR,
     Ridge,
 )
 
@@ -26,6 +27,7 @@ REGRESSIONS = [
     LinearSVR(loss="squared_epsilon_insensitive", fit_intercept=False, epsilon=0.1),
     SVR(),
     SVR(kernel="linear", C=0.1),
+    NuSVR(nu=0.3),
     Ridge(lam=0.3),
     Ridge(sigma2=2.0, tau2=3.0, fit_intercept=False),
     Lasso(lam=0.3),

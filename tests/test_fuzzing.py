@@ -14,6 +14,7 @@ INPUTS = {
     "parquet": 1000,
     "stores": 1000,
     "models": 300,
+    "checkpoints": 150,
     "libsvm": 1000,
     "liblinear": 1000,
     "command": 120,

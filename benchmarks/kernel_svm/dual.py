@@ -8,7 +8,7 @@ import scipy.sparse as sp
 ROWS_PER_BLOCK = 1024
 
 
-def classifier_value(model: Any, X: Any, gamma: float) -> float:
+def classifier_value(model: Any, X: Any, gamma: float | None) -> float:
     """The sum over all pairs of classes of sum alpha - 1/2 beta K beta.
 
     The duals are laid out as LIBSVM does it: support vectors class by class, a row of duals for each other class.
@@ -32,20 +32,24 @@ def classifier_value(model: Any, X: Any, gamma: float) -> float:
     return total
 
 
-def regression_value(model: Any, X: Any, y: np.ndarray, gamma: float, epsilon: float) -> float:
+def regression_value(model: Any, X: Any, y: np.ndarray, gamma: float | None, epsilon: float) -> float:
     """sum (y beta - epsilon |beta|) - 1/2 beta K beta."""
     support, beta = np.asarray(model.support_), _dense(model.dual_coef_)[0]
     return _value(X[support], beta, y[support], gamma) - epsilon * float(np.abs(beta).sum())
 
 
-def _value(rows: Any, beta: np.ndarray, targets: np.ndarray, gamma: float) -> float:
-    rows = rows.toarray() if sp.issparse(rows) else np.asarray(rows, dtype=np.float64)
-    squares = np.einsum("ij,ij->i", rows, rows)
+def _value(rows: Any, beta: np.ndarray, targets: np.ndarray, gamma: float | None) -> float:
+    """targets·beta - 1/2 beta K beta; without gamma the kernel is linear."""
+    rows = rows.astype(np.float64)
+    squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel() if sp.issparse(rows) else np.vecdot(rows, rows)
     quadratic = 0.0
     for start in range(0, beta.size, ROWS_PER_BLOCK):
         part = slice(start, start + ROWS_PER_BLOCK)
-        distances = np.maximum(squares[part, None] - 2.0 * rows[part] @ rows.T + squares[None, :], 0.0)
-        quadratic += float(beta[part] @ (np.exp(-gamma * distances) @ beta))
+        values = rows[part] @ rows.T
+        values = values.toarray() if sp.issparse(values) else values
+        if gamma is not None:
+            values = np.exp(-gamma * np.maximum(squares[part, None] - 2.0 * values + squares[None, :], 0.0))
+        quadratic += float(beta[part] @ (values @ beta))
     return float(targets @ beta) - 0.5 * quadratic
 
 

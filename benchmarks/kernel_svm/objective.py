@@ -8,7 +8,7 @@ OURS = "maxmargin"
 
 
 class KernelSVM(Objective):
-    """Training and predicting with the RBF kernel."""
+    """Training and predicting with the RBF and the linear kernel."""
 
     title = "Kernel support vector machines"
     part_order = ("fit", "regression", "predict", "memory")

@@ -5,14 +5,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Machine:
-    """C, the RBF kernel's gamma, and the epsilon of a regression (None for a classifier)."""
+    """C, the RBF kernel's gamma, and the epsilon of a regression.
+
+    gamma is None for the linear kernel, epsilon for a classifier.
+    """
 
     C: float
-    gamma: float
+    gamma: float | None
     epsilon: float | None = None
 
     def __str__(self) -> str:
-        return f"C = {self.C:g}, gamma = {self.gamma:.3g}"
+        return f"C = {self.C:g}, " + ("linear" if self.gamma is None else f"gamma = {self.gamma:.3g}")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,10 @@ TRIM_THRESHOLD, MMAP_MAX = -1, -4
 
 
 class Tool(Solver):
-    """Trains with the RBF kernel. ``tolerances`` leads from coarse to fine; the first is the tool's default."""
+    """Trains with the RBF or the linear kernel.
+
+    ``tolerances`` leads from coarse to fine; the first is the tool's default.
+    """
 
     parts = ("fit", "regression")
     tolerances: ClassVar[tuple[float, ...]] = (1e-3,)
@@ -45,7 +48,8 @@ class Tool(Solver):
 
     def of_kind(self, machine: Machine, **options: Any) -> Any:
         """Return a classifier or a regression."""
-        options.update(C=machine.C, gamma=machine.gamma)
+        options["C"] = machine.C
+        options |= {"kernel": "linear"} if machine.gamma is None else {"gamma": machine.gamma}
         if machine.epsilon is None:
             return self.classifier(**options)
         return self.regression(**options, epsilon=machine.epsilon)

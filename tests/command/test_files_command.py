@@ -20,6 +20,7 @@ from maxmargin import (
     load,
 )
 from maxmargin.cli.app import app
+from maxmargin.estimators._progress import FitLimits
 from maxmargin.files import open_store, read_data, read_svmlight, save, store_text, write_store, write_svmlight
 from maxmargin.files.compression import bytes_listener
 from maxmargin.solvers.core import step_listener
@@ -326,6 +327,23 @@ def test_ctrl_c_writes_the_model_that_was_found_so_far(cancer, tmp_path, monkeyp
     monkeypatch.setattr(LinearSVC, "fit", lambda self, X, y: signal.raise_signal(signal.SIGINT))  # noqa: ARG005
     runner.invoke(app, ["train", str(cancer), "-o", str(tmp_path / "none")])
     assert not (tmp_path / "none").exists()
+
+
+def test_a_model_without_a_certificate_is_written_and_says_so(cancer, tmp_path, monkeypatch):
+    monkeypatch.setattr(FitLimits, "must_end_certificate", lambda _: True)
+    model = tmp_path / "model"
+    answer = told("train", cancer, "-o", model, "--max-time", 60)
+    assert (answer["status"], answer["certificate"]) == ("time limit", None)
+    assert "none: there was no time" in run("train", cancer, "-o", model, "--max-time", 60).stdout
+    monkeypatch.undo()
+    assert run("predict", model, cancer).stdout
+    assert "certificate" not in told("info", model)
+    refused = runner.invoke(app, ["verify", str(model), str(cancer)])
+    assert "left no time for it" in str(refused.exception)
+    monkeypatch.setattr(FitLimits, "must_end_certificate", lambda _: True)
+    answer = told("train", cancer, "-o", model, "-m", "perceptron", "--passes", 2)
+    assert answer["certificate"] is None
+    assert "mistake_bound" not in answer
 
 
 def test_bars_are_shown_on_a_terminal_only(cancer, tmp_path):

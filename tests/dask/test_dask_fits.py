@@ -247,15 +247,19 @@ def test_a_model_of_partitions_is_saved_with_its_duals(tmp_path):
     again.certificate_.check(certify(again, dX, dy))
 
 
-@pytest.mark.parametrize("sent", [0, 1 << 23])
-def test_wide_rows_are_solved_without_a_matrix(sent, monkeypatch):
-    """By conjugate gradients, one product a round, or with the free rows sent."""
-    monkeypatch.setattr(newton_system, "SENT_ENTRIES", sent)
+@pytest.mark.parametrize("collect", [False, True])
+def test_wide_rows_are_solved_without_a_matrix(collect, monkeypatch):
+    """By conjugate gradients, one product a round, or where that is allowed with the free rows in this process."""
+    sent = []
+    rows_of = newton_system._rows_and_weights
+    monkeypatch.setattr(newton_system, "_rows_and_weights", lambda block: sent.append(block) or rows_of(block))
     X, y = load("sms-spam")
     dX, dy = collections(X, y, [0, 2000, 3000, X.shape[0]])
-    model = LinearSVC(C=0.1, tol=1e-3).fit(dX, dy)
+    with dask.config.set({"maxmargin.collect-rows": collect}):
+        model = LinearSVC(C=0.1, tol=1e-3).fit(dX, dy)
     assert model.certificate_.relative <= 1e-3
-    if sent:
+    assert bool(sent) == collect
+    if collect:
         assert model.rounds_ <= 5 * model.n_iter_ + 12
     model.certificate_.check(certify(model, X, y))
 

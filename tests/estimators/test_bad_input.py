@@ -147,8 +147,6 @@ def test_bad_weights_and_starts():
         Perceptron().fit(X, y, sample_weight=np.full(60, 1e200))
     with pytest.raises(ValueError, match="sample_weight cannot be used"):
         Perceptron().fit(X, y, sample_weight=np.zeros(60))
-    with pytest.raises(ValueError, match="only one class"):
-        Perceptron().fit(X, y, sample_weight=(y > 0).astype(float))
     with pytest.raises(ValueError, match="coef_init"):
         Perceptron().fit(X, y, coef_init=np.ones(3))
     with pytest.raises(ValueError, match="coef_init"):

@@ -85,6 +85,34 @@ def test_probabilities_are_those_of_libsvm_but_for_the_folds(n_classes, tmp_path
     assert not hasattr(mm.SVC().fit(points, labels), "predict_proba")
 
 
+def test_probabilities_of_a_class_of_one_row_as_libsvm_has_them():
+    rows = np.r_[:20, 50:70, 100]
+    for labels in (Y[rows], np.where(Y[rows] == 2, 1, 0)):
+        with pytest.warns(FutureWarning, match="`probability` parameter was deprecated"):
+            model = mm.SVC(probability=True, random_state=0).fit(X[rows], labels)
+        chances = model.predict_proba(X[rows])
+        np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+        assert np.mean(model.classes_[chances.argmax(axis=1)] == labels) > 0.9
+        with pytest.warns(FutureWarning, match="Attribute `probA_` was deprecated"):
+            assert model.probA_.shape == model.intercept_.shape
+
+
+def test_rows_without_a_positive_weight_are_left_out_as_libsvm_does():
+    weights = np.where(np.arange(len(Y)) % 3 == 0, -0.5, 2.0)
+    kept = weights > 0.0
+    for name in ("SVC", "SVR"):
+        model = getattr(mm, name)(tol=1e-8).fit(X, Y, weights)
+        theirs = getattr(rivals, name)(tol=1e-8).fit(X, Y, weights)
+        fewer = getattr(mm, name)(tol=1e-8, gamma=model._gamma).fit(X[kept], Y[kept], weights[kept])
+        np.testing.assert_allclose(model.predict(X), fewer.predict(X), atol=1e-6)
+        np.testing.assert_allclose(model.predict(X), theirs.predict(X), atol=1e-5)
+        model.certificate_.check(mm.certify(model, X, Y, sample_weight=weights))
+        with pytest.raises(ValueError, match="all samples have zero or negative weights"):
+            model.fit(X, Y, -weights * kept)
+    with pytest.raises(ValueError, match="all samples with positive weights belong to the same class"):
+        mm.SVC().fit(X, Y, np.where(Y == 1, 1.0, -1.0))
+
+
 def test_sparse_coefficients_predict_and_are_certified_like_dense_ones():
     model = mm.LinearSVC().fit(X, Y)
     scores = model.decision_function(X)
@@ -100,8 +128,8 @@ def test_names_that_change_nothing_and_names_that_are_refused():
     np.testing.assert_array_equal(mm.Ridge(alpha=2.0, solver="cholesky", random_state=1).fit(X, values).coef_, plain)
     shuffled = mm.Lasso(alpha=0.1, selection="random", random_state=3, tol=1e-10).fit(X, values)
     np.testing.assert_allclose(shuffled.coef_, mm.Lasso(alpha=0.1, tol=1e-10).fit(X, values).coef_, atol=1e-6)
-    for model in (mm.Ridge(positive=True, solver="svd"), mm.Ridge(solver="lbfgs"), mm.Perceptron(penalty="l2")):
-        with pytest.raises(ValueError, match=r"not (support|available)|only when positive"):
+    for model in (mm.Ridge(positive=True, solver="svd"), mm.Ridge(solver="lbfgs")):
+        with pytest.raises(ValueError, match=r"not support|only when positive"):
             model.fit(X, np.minimum(Y, 1))
 
 

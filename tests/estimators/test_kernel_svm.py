@@ -232,7 +232,7 @@ def test_sparse_fits_have_scikit_learns_types():
 
 @pytest.mark.parametrize(
     ("options", "name"),
-    [({"C": 0.0}, "C"), ({"C": 1e200}, "C"), ({"max_iter": 0}, "max_iter"), ({"cache_size": 0}, "cache_size"),
+    [({"C": 0.0}, "C"), ({"C": 1e200}, "C"), ({"max_iter": -2}, "max_iter"), ({"cache_size": 0}, "cache_size"),
      ({"kernel": "cosine"}, "kernel"), ({"gamma": -1.0}, "gamma"), ({"degree": -1}, "degree"), ({"tol": 0.0}, "tol")],
 )  # fmt: skip
 def test_bad_parameters_are_named(options, name):

@@ -122,10 +122,47 @@ def test_a_penalised_intercept_is_that_of_liblinear():
         LogisticRegression(intercept_scaling=2.0).fit(X, Y)
 
 
-def test_other_penalties_are_refused_by_what_to_write():
-    with pytest.raises(ValueError, match=r"write C=float\('inf'\)"):
-        LogisticRegression(penalty=None).fit(X, Y)
+def test_the_deprecated_penalty_means_what_it_means_in_scikit_learn(tmp_path):
+    with pytest.warns(FutureWarning, match="write l1_ratio=0 for penalty='l2'"):
+        named = LogisticRegression(penalty="l2", C=3.0).fit(X, Y)
+    np.testing.assert_array_equal(named.coef_, LogisticRegression(C=3.0).fit(X, Y).coef_)
+    labels = (Y == 1).astype(int)
+    with pytest.warns(UserWarning, match="penalty=None will ignore the C"):
+        free = LogisticRegression(penalty=None, C=4.0).fit(X, labels)
+    unpenalised = LogisticRegression(C=np.inf).fit(X, labels)
+    np.testing.assert_array_equal(free.coef_, unpenalised.coef_)
+    assert certify(free, X, labels) == free.certificate_ == unpenalised.certificate_
+    save(free, tmp_path / "model", X, labels)
+    assert load(tmp_path / "model").certificate_ == free.certificate_
+    with pytest.warns(UserWarning, match="Inconsistent values: penalty=l2 with l1_ratio=1"):
+        contradicted = LogisticRegression(penalty="l2", C=3.0, l1_ratio=1.0).fit(X, Y)
+    np.testing.assert_array_equal(contradicted.coef_, named.coef_)
+    with pytest.warns(FutureWarning, match="l1_ratio=None"):
+        LogisticRegression(l1_ratio=None).fit(X, Y)
     for parameters in ({"penalty": "l1"}, {"l1_ratio": 0.5}):
-        with pytest.raises(ValueError, match="Lasso or ElasticNet"):
+        with pytest.raises(ValueError, match="multi_class='ovr'"):
             LogisticRegression(**parameters).fit(X, Y)
-    assert LogisticRegression(penalty="l2", l1_ratio=0.0, dual=True).fit(X, Y).status_ is Status.SOLVED
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0])
+@pytest.mark.parametrize("tol", [1e-4, 1e-8])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_are_as_near_to_the_optimum_as_those_of_scikit_learn_at_the_same_tol(C, tol, n_classes):
+    points, labels = scale(X), np.minimum(Y, n_classes - 1)
+    optimum = (
+        Rival(C=C, tol=1e-13, solver="newton-cholesky", max_iter=1000).fit(points, labels).decision_function(points)
+    )
+    ours, theirs = (
+        np.abs(model(C=C, tol=tol).fit(points, labels).decision_function(points) - optimum).max()
+        for model in (LogisticRegression, Rival)
+    )
+    assert ours <= max(1.5 * theirs, 1e-10)
+
+
+def test_without_a_step_the_model_is_that_of_the_start():
+    for labels in (Y, Y == 1):
+        with pytest.warns(LimitWarning):
+            model = LogisticRegression(max_iter=0).fit(X, labels)
+        assert not model.coef_.any()
+        assert not model.intercept_.any()
+        assert model.n_iter_[0] == 0

@@ -26,11 +26,14 @@ from maxmargin import (
     LogisticRegression,
     MarginPerceptron,
     Perceptron,
+    Ridge,
     checkpoints,
     save,
 )
 from maxmargin.data import Points
 from maxmargin.files import checkpoint as files
+from maxmargin.files import open_store, write_store
+from maxmargin.files import store as store_files
 from maxmargin.solvers.linear.newton import NewtonRun
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
@@ -48,6 +51,8 @@ apart = many[np.abs(distances) > 0.1], (distances > 0.0)[np.abs(distances) > 0.1
 near = apart[0][:300, :4], apart[1][:300]
 wide = rng.standard_normal((40, 200))
 large = rng.standard_normal((1200, 250)), rng.integers(0, 2, 1200)
+long_and_wide = sp.random_array((2100, 2050), density=0.003, rng=1, format="csr"), rng.standard_normal(2100)
+texts = sp.random_array((300, 3000), density=0.02, rng=rng, format="csr"), rng.integers(0, 2, 300)
 ill = X * np.logspace(0, 3, 12)
 
 # Every solver: the model, its data, and the checkpoints at which the process is killed.
@@ -74,7 +79,18 @@ FITS = {
     "support vector regression": (SVR(tol=1e-4, C=10.0), many, distances, (4,)),
     "logistic": (LogisticRegression(C=1.0, tol=1e-8), X, y, (2, 4)),
     "logistic from a subsample": (LogisticRegression(tol=1e-8), many, labels, (2, 6)),
+    "multinomial": (LogisticRegression(C=1.0, tol=1e-8), X, classes, (1, 3)),
+    "multinomial, by conjugate gradients": (
+        LogisticRegression(C=1.0, tol=1e-6),
+        wide,
+        wide[:, :3].argmax(axis=1),
+        (2,),
+    ),
+    "ridge by conjugate gradients": (Ridge(alpha=1e-3, tol=1e-8), *long_and_wide, (3, 20)),
     "gradient descent": (LogisticRegression(C=1.0, solver="gradient", tol=1e-3), X, y, (2, 30)),
+    "squared hinge with an L1 penalty": (LinearSVC(penalty="l1", loss="squared_hinge", tol=1e-8), X, y, (2,)),
+    "L1 penalty on working sets": (LogisticRegression(l1_ratio=1.0, C=9.0, tol=1e-8), *texts, (2, 4)),
+    "penalised perceptron": (Perceptron(penalty="elasticnet", tol=1e-6, max_iter=30), X, y, (2, 4)),
     "lasso": (Lasso(lam=1.0, tol=1e-8), X, values, (2,)),
     "lasso by continuation": (Lasso(lam=0.01, tol=1e-8), wide, wide[:, :5].sum(axis=1), (2, 9)),
     "perceptron": (Perceptron(max_iter=40, tol=None, random_state=0), X, y, (2, 4)),
@@ -121,6 +137,43 @@ def killed(model, data, targets, file, moment):
     _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status), "the fit ended before its checkpoint"
     assert os.WTERMSIG(status) == signal.SIGKILL
+
+
+# Fits on the blocks of a store: the model, rows, targets, and the checkpoints at which the process is killed.
+STORED_FITS = {
+    "SVM": (LinearSVC(tol=1e-8), X, y, (1, 3)),
+    "SVM, more columns than a matrix has": (
+        LinearSVC(tol=1e-6),
+        sp.random_array((300, 2100), density=0.01, rng=2, format="csr"),
+        np.arange(300) % 2,
+        (1, 3),
+    ),
+    "SVM from a subsample": (LinearSVC(tol=1e-8), many, labels, (1, 3)),
+    "SVM of several classes": (LinearSVC(tol=1e-6), X, classes, (2, 7)),
+    "support vector regression": (LinearSVR(tol=1e-6), X, values, (2,)),
+    "logistic": (LogisticRegression(C=1.0, tol=1e-8), X, y, (1, 3)),
+    "ridge": (Ridge(alpha=1.0, tol=1e-10), X, values, (1,)),
+}
+
+
+@pytest.mark.parametrize("name", STORED_FITS)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_killed_fit_on_a_store_goes_on_with_the_same_bits(name, tmp_path, monkeypatch):
+    model, data, targets, moments = STORED_FITS[name]
+    monkeypatch.setattr(store_files, "ENTRIES_OF_BLOCK", 1000)
+    cuts = range(0, data.shape[0], 50)
+    write_store(tmp_path / "store", ((data[k : k + 50], targets[k : k + 50]) for k in cuts))
+    store = open_store(tmp_path / "store")
+    whole = bits(clone(model).fit(store), data, targets, tmp_path)
+    for moment in moments:
+        file = tmp_path / f"{moment}.checkpoint"
+        killed(model, store, None, file, moment)
+        with checkpoints(file, resume=True):
+            resumed = clone(model).fit(store)
+        assert bits(resumed, data, targets, tmp_path) == whole
+    write_store(tmp_path / "other", [(data, targets[::-1].copy())])
+    with checkpoints(file, resume=True), pytest.raises(CheckpointError, match="other targets"):
+        clone(model).fit(open_store(tmp_path / "other"))
 
 
 @pytest.mark.parametrize("name", FITS)

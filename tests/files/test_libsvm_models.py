@@ -259,7 +259,7 @@ def clear(model, data):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("c_svc", "nu_svc", "line 1: svm_type 'nu_svc' is not supported"),
+        ("c_svc", "c_svr", "line 1: svm_type 'c_svr' is not supported"),
         ("rbf", "precomputed", "line 2: kernel_type 'precomputed' is not supported"),
         ("gamma 0.5", "gamma -1", "line 3: gamma is negative"),
         ("gamma 0.5", "gamma nan", "line 3: 'nan' is not a finite number"),

@@ -135,7 +135,7 @@ def json_value(random: Random) -> Any:
         return {"float": random.choice(floats)}
     if kind < 0.81:
         deep: Any = []
-        for _ in range(500):
+        for _ in range(200):
             deep = [deep]
         return deep
     pairs = {"pairs": []}, {"pairs": [[1]]}, {"pairs": [["a", 1], ["a", 2]]}

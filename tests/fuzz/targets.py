@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from fuzz.checkpoints import Checkpoints
 from fuzz.commands import Commands
 from fuzz.estimators import Estimators
 from fuzz.files import Liblinear, Libsvm, Parquet, Stores, Svmlight, Tables
@@ -17,6 +18,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
     "parquet": Parquet,
     "models": Models,
     "stores": Stores,
+    "checkpoints": Checkpoints,
     "libsvm": Libsvm,
     "liblinear": Liblinear,
     "command": Commands,

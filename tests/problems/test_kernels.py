@@ -4,6 +4,7 @@ import decimal
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -11,9 +12,10 @@ from maxmargin import SVC
 from maxmargin.data import ClassPairs
 from maxmargin.loops.exponential import exponentiate, store_exponentials
 from maxmargin.problems import kernel_expansion
-from maxmargin.problems.kernel_expansion import RowBlock, expansion_scores
-from maxmargin.problems.kernels import RadialBasis
+from maxmargin.problems.kernel_expansion import RowBlock, expansion_scores, scores_of_own_rows
+from maxmargin.problems.kernels import Polynomial, RadialBasis
 from maxmargin.problems.one_vs_one import PairProblems
+from maxmargin.problems.sparse_products import ColumnSplit
 
 
 def test_nearly_whole_numbers_are_not_taken_for_whole():
@@ -89,3 +91,33 @@ def exponential_of(exponent):
     with decimal.localcontext() as context:
         context.prec = 40
         return decimal.Decimal(float(exponent)).exp()
+
+
+@pytest.mark.parametrize("kernel", [RadialBasis(0.4), Polynomial(0.5, 2, 1.0)], ids=lambda one: str(one))
+@pytest.mark.parametrize("sparse", [False, True])
+def test_kernel_values_of_two_support_vectors_serve_both(kernel, sparse):
+    # More support vectors than a block has, and rows of the matrix that do not count.
+    rng = np.random.default_rng(0)
+    X = sp.random_array((1500, 300), density=0.02, rng=rng, format="csr") if sparse else rng.standard_normal((1500, 3))
+    rows = rng.permutation(1500)[:1400]
+    support = np.sort(rng.permutation(1400)[:1150])
+    coefficients = rng.standard_normal((1150, 2))
+    found = [scores_of_own_rows(kernel, X, rows, support, coefficients, n_threads=n) for n in (1, 3)]
+    np.testing.assert_array_equal(*found)
+    dense = (X.toarray() if sparse else X)[rows]
+    exact = kernel.gram(dense, dense[support]) @ coefficients
+    np.testing.assert_allclose(found[0], exact, rtol=1e-11, atol=1e-10)
+
+
+def test_inner_products_of_split_rows_add_up():
+    rng = np.random.default_rng(2)
+    shares = np.repeat([0.5, 0.01], [5, 200])
+    X = sp.csr_array(rng.random((60, 205)) * (rng.random((60, 205)) < shares))
+    columns = ColumnSplit(X)
+    assert columns.n_frequent == 5
+    split = columns.of(X)
+    assert split.rest.nnz + np.count_nonzero(split.dense) == X.nnz
+    inner = split.dense @ split.dense.T + (split.rest @ split.rest.T).toarray()
+    np.testing.assert_allclose(inner, (X @ X.T).toarray(), rtol=1e-12)
+    meeting = ((split.rest != 0).astype(float) @ (split.rest != 0).astype(float).T).sum()
+    assert columns.meeting_entries == pytest.approx(meeting / 60**2)

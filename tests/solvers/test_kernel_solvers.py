@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from maxmargin import SVC, Status
 from maxmargin.data import ClassPairs, Points
 from maxmargin.engine.threads import RangeThreads
-from maxmargin.loops.smo import Duals, ascend_pairs
+from maxmargin.loops.smo import Duals, ascend_pairs, gather_block
 from maxmargin.problems.kernels import Linear, Polynomial, RadialBasis
 from maxmargin.problems.linear_svm import hinge
 from maxmargin.problems.one_vs_one import PairProblems
@@ -88,3 +88,47 @@ def test_cached_rows_and_blocks_of_the_kernel_matrix_are_its_entries(kernel, spa
         np.testing.assert_allclose(cache.stored[slots], exact[some], rtol=1e-12)
         cache.add_rows(slots, np.ones(some.size), scores)
     np.testing.assert_allclose(scores, 2.0 * exact[rows].sum(axis=0) + exact[columns].sum(axis=0), rtol=1e-11)
+
+
+def text_like(n_rows, n_columns, seed=0):
+    """Sparse rows; some columns are in most rows, most are in few."""
+    rng = np.random.default_rng(seed)
+    shares = np.minimum(0.9, 4.0 / np.arange(1.0, n_columns + 1.0))
+    X = rng.random((n_rows, n_columns)) * (rng.random((n_rows, n_columns)) < shares)
+    X[3] = 0.0
+    return sp.csr_array(X)
+
+
+@pytest.mark.parametrize("kernel", [RadialBasis(0.7), Linear(), Polynomial(0.5, 2, 1.0)], ids=lambda one: str(one))
+def test_kernel_rows_of_text_are_those_of_dense_rows(kernel):
+    X = text_like(70, 900)
+    chosen = np.arange(2, 66)
+    matrix = KernelMatrix(Points(X), kernel, np.float64, chosen)
+    assert matrix._split.dense.shape[1] > 0
+    dense = X.toarray()[chosen]
+    exact = kernel.gram(dense, dense)
+    rows, columns = np.array([3, 40, 7, 1]), np.array([1, 2, 49, 30])
+    np.testing.assert_allclose(matrix.block(rows, columns, np.zeros((4, 6)), 2)[:, 2:], exact[np.ix_(rows, columns)])
+    cache = KernelCache(matrix, megabytes=0.0)
+    slots = cache.slots(rows)
+    np.testing.assert_allclose(cache.stored[slots], exact[rows], rtol=1e-12, atol=1e-15)
+    assert matrix.products_per_value < 900
+    gathered = np.empty((4, 4))
+    gather_block(cache.stored, slots, rows, np.argsort(rows), gathered, 0, 4)
+    np.testing.assert_array_equal(gathered, cache.stored[np.ix_(slots, rows)])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_whole_matrix_is_symmetric_and_right_whatever_the_threads(sparse):
+    # More rows than a block of the symmetric matrix has.
+    X = text_like(1100, 400) if sparse else np.random.default_rng(1).standard_normal((1100, 6))
+    kernel, found = RadialBasis(0.3), []
+    for n_threads in (1, 3):
+        with RangeThreads(64.0, n_threads) as engine:
+            matrix = KernelMatrix(Points(X), kernel, np.float64, engine=engine)
+            out = np.full((1100, 1100), np.nan)
+            assert matrix.whole(out, Monitor())
+            found.append(out)
+    np.testing.assert_array_equal(*found)
+    dense = X.toarray() if sparse else X
+    np.testing.assert_allclose(found[0], kernel.gram(dense, dense), rtol=1e-11)

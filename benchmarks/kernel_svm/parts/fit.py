@@ -24,13 +24,14 @@ class Fit(Part):
     name = "fit"
     title = "fit: classifiers"
     text = (
-        "RBF kernel, dense float64 rows, `cache_size=1000` for all (ThunderSVM has no such setting), the rivals at "
-        "their default tolerances. The dual value of every model is computed outside in float64 from its duals alone; "
-        "distances are relative to the best known one. Our time, certificate included, is that of the coarsest `tol` "
-        f"of 1e-3, 1e-4, 1e-5, 1e-6 whose distance is at most {GOOD:g} and at most that of the rival ({NOTHING:g} "
-        "counts as none), so that it may differ from rival to rival; `tol=1e-3` is our default. A ratio is the rival's "
-        "time divided by ours. `>` stands before the time after which a rival was ended. Wanted: against LIBSVM a "
-        "geometric mean of 5 and never below 1, against oneDAL one of 2 and never below 1."
+        "RBF or linear kernel, float64 rows, text sparse, the rest dense, `cache_size=1000` for all (ThunderSVM has no "
+        "such setting), the rivals at their default tolerances. The dual value of every model is computed outside in "
+        "float64 from its duals alone; distances are relative to the best known one. Our time, certificate included, "
+        f"is that of the coarsest `tol` of 1e-3, 1e-4, 1e-5, 1e-6 whose distance is at most {GOOD:g} and at most that "
+        f"of the rival ({NOTHING:g} counts as none), so that it may differ from rival to rival; `tol=1e-3` is our "
+        "default. A ratio is the rival's time divided by ours. `>` stands before the time after which a rival was "
+        "ended. Wanted: against LIBSVM a geometric mean of 5 and never below 1, against oneDAL one of 2 and never "
+        "below 1."
     )
 
     def measure(self, dataset, solvers, options):

@@ -26,7 +26,9 @@ class Covtype(Part):
         "Spark MLlib (L-BFGS, columns not standardised) runs with 10, 20, 40, ... iterations until its objective, "
         "computed anew, is at most that of our model in memory and a thousandth more; the time is that of the last "
         "run. Wanted on ×10: Spark's time at least 5 times ours, and Dask's at most 1.5 times that in memory. dask-ml "
-        "has no support vector machine. Peaks are those of the process with the data: the worker, the JVM."
+        "has no support vector machine. The store lies in a memory group of a quarter of its size, with nothing of it "
+        "cached before; wanted: at most 3 times the time in memory. Peaks are those of the process with the data: the "
+        "worker, the JVM, the memory group."
     )
 
     def measure(self, dataset, solvers, options):
@@ -35,8 +37,8 @@ class Covtype(Part):
         if options.quick and times > 1:
             return
         found = {}
-        for solver in sorted(solvers, key=lambda solver: ("memory", "dask", "spark").index(solver.name)):
-            if times > solver.most or not _fits(times):
+        for solver in sorted(solvers, key=lambda solver: ("memory", "store", "dask", "spark").index(solver.name)):
+            if not solver.least <= times <= solver.most or not _fits(times):
                 continue
             goal = next((run["objective"] for run in found.values()), None)
             run = _child(solver.name, times, None if goal is None else goal * (1.0 + TOL))
@@ -46,6 +48,8 @@ class Covtype(Part):
         for tool, run in found.items():
             row[tool] = duration(run["seconds"]) + ("" if run.get("reached", True) else " (objective not reached)")
             row[f"{tool} peak"] = f"{max(run['peak'].values()) / 1024:.2g} GB"
+        if {"memory", "store"} <= found.keys():
+            row["store / memory"] = f"{found['store']['seconds'] / found['memory']['seconds']:.2f}"
         if "dask" in found:
             row["rounds"], row["MB"] = str(found["dask"]["rounds"]), f"{found['dask']['bytes'] / 1e6:.0f}"
         if {"memory", "dask"} <= found.keys():

@@ -23,7 +23,8 @@ CLASSIFIERS = {
     "LinearSVC": (lambda: maxmargin.LinearSVC(loss="squared_hinge", **LIBLINEAR), svm.LinearSVC),
     "LogisticRegression": (lambda: maxmargin.LogisticRegression(), linear_model.LogisticRegression),
     "SVC": (lambda: maxmargin.SVC(), svm.SVC),
-    "Perceptron": (lambda: maxmargin.Perceptron(), linear_model.Perceptron),
+    # Without tol, ours goes on until a pass makes no mistake, or until the classes are proven inseparable.
+    "Perceptron": (lambda: maxmargin.Perceptron(tol=1e-3), linear_model.Perceptron),
     "GridSearchCV(LinearSVC)": (
         lambda: GridSearchCV(maxmargin.LinearSVC(loss="squared_hinge", **LIBLINEAR), GRID, cv=5),
         lambda: GridSearchCV(svm.LinearSVC(), GRID, cv=5),
@@ -47,8 +48,10 @@ class DefaultFits(Part):
     title = "default settings"
     text = (
         "Both run at their default settings, ours with the loss and the penalty of the intercept that scikit-learn's "
-        "estimator of the same name has. Our time holds the certificate. The objective is computed outside, from the "
-        "coefficients; perceptrons have none in common. Wanted: never slower, 3 times faster in the geometric mean."
+        "estimator of the same name has. Perceptrons are not at our default: they have scikit-learn's tol=1e-3, since "
+        "ours without it goes on to a pass without a mistake. Our time holds the certificate. The objective is "
+        "computed outside, from the coefficients; perceptrons have none in common. Wanted: never slower, "
+        "3 times faster in the geometric mean."
     )
 
     def measure(self, dataset, _solvers, options):

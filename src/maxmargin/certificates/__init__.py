@@ -18,7 +18,9 @@ from maxmargin.certificates.mistake_bounds import (
 )
 from maxmargin.certificates.multiclass_gap import MulticlassGap, measure_multiclass_gap
 from maxmargin.certificates.multinomial_gap import MultinomialGap, measure_multinomial_gap
+from maxmargin.certificates.nu_gap import NuGap, measure_nu_gap, measure_nu_pair_gaps
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_partitioned_ridge_gap, measure_ridge_gap
+from maxmargin.certificates.sparse_gap import SparseGap, measure_sparse_gap
 from maxmargin.certificates.svm_gap import (
     ClassificationGap,
     KKTClass,
@@ -26,6 +28,7 @@ from maxmargin.certificates.svm_gap import (
     SVMGap,
     kkt_classes,
     measure_gap,
+    measure_gaps,
     measure_partitioned_gap,
 )
 
@@ -44,6 +47,7 @@ __all__ = [
     "MulticlassGap",
     "MultinomialGap",
     "NotSeparableError",
+    "NuGap",
     "PerClass",
     "PerPair",
     "PerTarget",
@@ -51,6 +55,7 @@ __all__ = [
     "RegressionGap",
     "RidgeGap",
     "SVMGap",
+    "SparseGap",
     "UpdateRule",
     "bound_mistakes",
     "bracket_hard_margin",
@@ -59,15 +64,19 @@ __all__ = [
     "kkt_classes",
     "linear_geometry",
     "measure_gap",
+    "measure_gaps",
     "measure_kernel_gap",
     "measure_lasso_gap",
     "measure_logistic_gap",
     "measure_multiclass_gap",
     "measure_multinomial_gap",
+    "measure_nu_gap",
+    "measure_nu_pair_gaps",
     "measure_pair_gaps",
     "measure_partitioned_gap",
     "measure_partitioned_logistic_gap",
     "measure_partitioned_ridge_gap",
     "measure_ridge_gap",
+    "measure_sparse_gap",
     "mistake_bound",
 ]

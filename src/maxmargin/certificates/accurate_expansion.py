@@ -13,22 +13,23 @@ from scipy.spatial.distance import cdist
 
 from maxmargin.certificates.accurate_products import Product
 from maxmargin.certificates.bounds import OF_BOUNDS
-from maxmargin.certificates.rounding import SMALLEST, UNIT, exact_sum, gamma, sum_at_most
+from maxmargin.certificates.rounding import SMALLEST, UNIT, gamma, sum_at_most
+from maxmargin.certificates.task_sums import exact_sum
 from maxmargin.data import as_dense
 from maxmargin.data.blocks import row_blocks
-from maxmargin.problems.kernel_svm import KernelSVMProblem
+from maxmargin.problems.kernel_svm import KernelProblem
 from maxmargin.problems.kernels import FUNCTION_ERROR, RadialBasis
 
 # Most differences x_ij - z_j that are computed, in about a second.
 MOST_DIFFERENCES = 1e9
 
 
-def accurate_expansion(problem: KernelSVMProblem, support: np.ndarray, beta: np.ndarray) -> Product | None:
+def accurate_expansion(problem: KernelProblem, support: np.ndarray, beta: np.ndarray) -> Product | None:
     """Scores of all rows; None where the kernel is not the RBF kernel, or that takes too long.
 
     Parameters
     ----------
-    problem : KernelSVMProblem
+    problem : KernelProblem
     support : ndarray of int of shape (s,)
         Places of the rows z_j of the expansion.
     beta : ndarray of shape (s,)

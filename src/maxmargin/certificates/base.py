@@ -99,6 +99,11 @@ class PerClass(Mapping[Any, Certificate]):
         return len(self._labels)
 
     @property
+    def proofs(self) -> list[Certificate]:
+        """The certificates, in the order of their labels."""
+        return list(self._proofs)
+
+    @property
     def worst(self) -> Any:
         """The certificate with the largest relative gap (where the certificates are gaps)."""
         return max(self.values(), key=lambda proof: proof.relative)  # type: ignore[attr-defined]

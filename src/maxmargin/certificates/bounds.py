@@ -5,11 +5,13 @@ All of them hold in exact arithmetic. Errors of sums are bounded as in :mod:`max
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from maxmargin.certificates.rounding import SMALLEST, UNIT, gamma, length_at_most, sum_at_most, up
+from maxmargin.certificates.task_sums import OneTask, sums_at_most
 from maxmargin.data import Points
 
 # Relative slack for the handful of roundings in an error bound itself: far more than they take, far less than matters.
@@ -111,29 +113,57 @@ def feature_vector(
     scores : ndarray of shape (s,)
         w·phi(x_j) of the support, as computed.
     """
-    largest_entry = float(diagonal.max(initial=0.0)) + entry_error
     total = sum_at_most(np.abs(coefficients))
-    rounding = gamma(coefficients.size + 3)
-    underflow = (coefficients.size + 4) * SMALLEST
-    score_error = total * (entry_error + rounding * largest_entry) * (1.0 + OF_BOUNDS) + underflow
-    w = FeatureVector(
-        score_error=score_error,
+    extremes = float(diagonal.min(initial=0.0)), float(diagonal.max(initial=0.0))
+    w = _without_norm(extremes, entry_error, coefficients.size, total)
+    return feature_vector_of_scores(w, coefficients, scores, total * float(w.score_error))
+
+
+def feature_vectors(
+    extremes: Sequence[tuple[float, float]],
+    entry_errors: Sequence[float],
+    beta: np.ndarray,
+    scores: np.ndarray,
+    tasks: OneTask,
+) -> list[FeatureVector]:
+    """The bounds of several tasks, given the duals and scores of all their rows.
+
+    ``extremes`` are the smallest and the largest k(x_i, x_i) of every task.
+    """
+    products, totals = beta * scores, sums_at_most(np.abs(beta), tasks)
+    sums = tasks.counts(beta != 0.0), totals, tasks.sums(products), sums_at_most(np.abs(products), tasks)
+    found = []
+    for of_task, entry_error, used, total, squared, sizes in zip(extremes, entry_errors, *sums, strict=True):
+        w = _without_norm(of_task, entry_error, used, total)
+        found.append(_with_norm(w, used, squared, sizes, total * float(w.score_error)))
+    return found
+
+
+def _without_norm(extremes: tuple[float, float], entry_error: float, n_used: int, total: float) -> FeatureVector:
+    """What follows from the diagonal, the number of coefficients and the sum of their sizes."""
+    smallest_entry, largest_entry = extremes[0], max(0.0, extremes[1]) + entry_error
+    underflow = (n_used + 4) * SMALLEST
+    return FeatureVector(
+        score_error=total * (entry_error + gamma(n_used + 3) * largest_entry) * (1.0 + OF_BOUNDS) + underflow,
         squared_norm=math.inf,
         shortest=0.0,
         longest=math.inf,
         radius=up(math.sqrt(max(0.0, largest_entry))),
-        semidefinite=float(diagonal.min(initial=0.0)) >= -entry_error,
+        semidefinite=smallest_entry >= -entry_error,
     )
-    return feature_vector_of_scores(w, coefficients, scores, total * score_error)
 
 
 def feature_vector_of_scores(
     w: FeatureVector, coefficients: np.ndarray, scores: np.ndarray, off: float
 ) -> FeatureVector:
     """The bounds on ||w||² = sum_j beta_j f(x_j), where errors of the scores change the sum by at most ``off``."""
-    squared = float(coefficients @ scores)
     sizes = sum_at_most(np.abs(coefficients) * np.abs(scores))
-    error = (off + gamma(coefficients.size + 3) * sizes) * (1.0 + OF_BOUNDS) + (coefficients.size + 4) * SMALLEST
+    return _with_norm(w, coefficients.size, float(coefficients @ scores), sizes, off)
+
+
+def _with_norm(w: FeatureVector, n_used: int, squared: float, sizes: float, off: float) -> FeatureVector:
+    """The bounds on ||w||², given the sum of so many products and an upper bound on that of their sizes."""
+    error = (off + gamma(n_used + 3) * sizes) * (1.0 + OF_BOUNDS) + (n_used + 4) * SMALLEST
     # The exact value is not negative in a feature space, so that zero is a bound, too.
     squared_norm = up(max(0.0, up(squared + error)))
     return w._replace(

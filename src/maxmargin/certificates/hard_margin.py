@@ -25,6 +25,7 @@ from maxmargin.certificates.rounding import (
     up,
 )
 from maxmargin.data import Points, centred_and_scaled
+from maxmargin.data.interruption import check_interruption
 from maxmargin.problems.exact_arithmetic import exact_margins, hulls_meet
 from maxmargin.problems.hard_margin import HardMarginProblem
 
@@ -149,11 +150,12 @@ def _hull_point(points: Points, beta: np.ndarray) -> tuple[np.ndarray, float]:
     if not 0.0 < total < math.inf:
         return np.full(points.n_columns, math.nan), math.nan
     size = max(ROWS_PER_SUM, math.isqrt(used.size))
-    matrix, coefficients = points.matrix[used], beta[used] / total
+    coefficients = beta[used] / total
     vector, n_blocks = np.zeros(points.n_columns), 0
     for start in range(0, used.size, size):
+        check_interruption()
         block = slice(start, start + size)
-        vector += matrix[block].astype(np.float64, copy=False).T @ coefficients[block]
+        vector += points.matrix[used[block]].astype(np.float64, copy=False).T @ coefficients[block]
         n_blocks += 1
     # Roundings: one each for the total, centred entries, coefficients and products; one per row within a block, one per
     # block. The absolute values of the coefficients sum to one.

@@ -16,19 +16,32 @@ from maxmargin.certificates.bounds import (
     distances_at_least,
     feature_vector,
     feature_vector_of_scores,
+    feature_vectors,
 )
 from maxmargin.certificates.duality_gap import ROUNDING_SHARE, rounding_matters
 from maxmargin.certificates.margin_bracket import MarginBracket
-from maxmargin.certificates.rounding import UNIT, down, lower_bound, sum_at_least, sum_at_most, up
+from maxmargin.certificates.rounding import SMALLEST, UNIT, down, lower_bound, sum_at_least, sum_at_most, up
 from maxmargin.certificates.svm_gap import (
     SVMGap,
+    classes_of_tasks,
     cost_of_imbalance,
+    cost_of_sides,
+    dual_bounds_of_tasks,
     dual_terms_at_least,
+    feasible_duals,
+    gap_of_task,
     gap_with_classes,
+    joint_problem,
     losses_at_most,
+    losses_of_tasks,
 )
+from maxmargin.certificates.task_sums import sums_at_most
+from maxmargin.data.interruption import check_interruption
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.one_vs_one import PairProblems
+
+# Rows of all pairs together up to which their gaps are measured at once: vectors of a megabyte.
+MOST_ROWS_AT_ONCE = 1 << 17
 
 
 def measure_kernel_gap(problem: KernelSVMProblem, beta: np.ndarray, b: float) -> Certificate:
@@ -55,23 +68,75 @@ def measure_kernel_gap(problem: KernelSVMProblem, beta: np.ndarray, b: float) ->
     support = np.flatnonzero(beta)
     with np.errstate(over="ignore", invalid="ignore"):
         scores = problem.scores_of(slice(None), support, beta[support])
-        return _from_scores(problem, beta, b, scores, _moved(given, beta))
+        return _from_scores(problem, beta, b, scores, change_of_duals(given, beta))
 
 
 def measure_pair_gaps(problems: PairProblems, betas: Sequence[np.ndarray], intercepts: np.ndarray) -> list[Certificate]:
     """Measure the gap of every pair of classes; kernel values within a class serve all its pairs."""
     each = list(problems)
-    feasible = [problem.losses.feasible(beta) for problem, beta in zip(each, betas, strict=True)]
     with np.errstate(over="ignore", invalid="ignore"):
+        if len(each) > 1 and not each[0].hard and sum(map(len, betas)) <= MOST_ROWS_AT_ONCE:
+            return _gaps_at_once(problems, betas, intercepts)
+        feasible = [problem.losses.feasible(beta) for problem, beta in zip(each, betas, strict=True)]
         return [
-            _from_scores(problem, beta, float(b), scores, _moved(given, beta))
+            _from_scores(problem, beta, float(b), scores, change_of_duals(given, beta))
             for problem, given, beta, b, scores in zip(
                 each, betas, feasible, intercepts, problems.scores(feasible), strict=True
             )
         ]
 
 
-def _moved(given: np.ndarray, feasible: np.ndarray) -> float:
+def _gaps_at_once(problems: PairProblems, betas: Sequence[np.ndarray], intercepts: np.ndarray) -> list[Certificate]:
+    """The gaps of small pairs, by passes over the rows of all pairs together."""
+    whole, found = problems.of_all_points, []
+    indefinite, assumption = whole.may_be_indefinite, whole.kernel_facts.assumption
+    joint, tasks = joint_problem([problem.losses for problem in problems])
+    given = np.concatenate(betas)
+    beta = feasible_duals(joint, given, tasks)
+    parts = tasks.parts(beta)
+    each_score = problems.scores(parts)
+    scores = np.concatenate(each_score)
+    full = scores + tasks.spread(intercepts.tolist())
+    vectors = feature_vectors(problems.extremes_of(whole.diagonal), problems.entry_errors(), beta, scores, tasks)
+    moved = sums_at_most(np.abs(given - beta) * (1.0 + 2.0 * UNIT), tasks)
+    # A sum of zeros is exact; its bound is the smallest number above.
+    moved = [0.0 if bound <= SMALLEST else bound for bound in moved]
+    owns = [w if off == 0.0 else moved_by(w, off) for w, off in zip(vectors, moved, strict=True)]
+    errors = [
+        up(float(own.score_error) + _error_of_intercept(b, largest, 1.0))
+        for own, b, largest in zip(owns, intercepts.tolist(), tasks.largest(np.abs(scores)), strict=True)
+    ]
+    losses, bounds = losses_of_tasks(joint, full, errors, tasks), dual_bounds_of_tasks(joint, beta, tasks)
+    classes, weights = classes_of_tasks(joint, full, beta, tasks), tasks.sums(joint.loss.weights)
+    for k, (w, own) in enumerate(zip(vectors, owns, strict=True)):
+        cost = cost_of_sides(joint, bounds[k].sides, w.longest, bounds[k].sizes, w.radius)
+        primal, dual = _values(own, losses[k], w, bounds[k].terms, cost)
+        if rounding_matters(joint.C * weights[k] * errors[k] + _error_of_norm(w), primal, dual):
+            found.append(_from_scores(problems[k], parts[k], float(intercepts[k]), each_score[k], moved[k]))
+            continue
+        proven = w.semidefinite and not indefinite
+        gap = gap_of_task(joint, primal, dual if proven else -math.inf, classes[k])
+        found.append(replace(gap, assumption=assumption) if proven and assumption else gap)
+    return found
+
+
+def _values(own: FeatureVector, losses: float, w: FeatureVector, terms: float, cost: float) -> tuple[float, float]:
+    """The primal value of the model's own duals, at most, and the dual value of the feasible ones, at least."""
+    primal = up(up(0.5 * own.squared_norm) + losses)
+    return primal, down(terms - cost - up(0.5 * w.squared_norm))
+
+
+def _error_of_intercept(b: float, largest_score: float, largest_target: float) -> float:
+    """What adding the intercept, and subtracting the target, add to the error of a score."""
+    return 3.0 * UNIT * (abs(b) + largest_score + largest_target)
+
+
+def _error_of_norm(w: FeatureVector) -> float:
+    """The width of the bounds on ||w||²/2."""
+    return 0.5 * (w.squared_norm - w.shortest * w.shortest)
+
+
+def change_of_duals(given: np.ndarray, feasible: np.ndarray) -> float:
     """sum |beta_j| by which the projection has moved the duals, at most."""
     return sum_at_most(np.abs(given - feasible) * (1.0 + 2.0 * UNIT)) if (given != feasible).any() else 0.0
 
@@ -80,6 +145,7 @@ def _from_scores(
     problem: KernelSVMProblem, beta: np.ndarray, b: float, scores: np.ndarray, moved: float
 ) -> Certificate:
     """The certificate of feasible duals and their scores; the model's own duals differ from them by ``moved``."""
+    check_interruption()
     support = np.flatnonzero(beta)
     w = feature_vector(problem.diagonal, problem.entry_error, beta[support], scores[support])
     w = w._replace(semidefinite=w.semidefinite and not problem.may_be_indefinite)
@@ -107,25 +173,24 @@ def _judge(
 ) -> tuple[Certificate, bool]:
     """The certificate, and whether rounding errors make up much of its gap."""
     # The model's coefficients are those of its own duals.
-    own = w if moved == 0.0 else _moved_by(w, moved)
+    own = w if moved == 0.0 else moved_by(w, moved)
     if problem.hard:
         bracket = _bracket(problem, beta, scores + b, w, own)
         width = bracket.upper - bracket.lower
         return bracket, w.longest > 0.0 and float(np.max(own.score_error)) > ROUNDING_SHARE * width * w.longest
     targets = float(np.abs(problem.loss.targets).max(initial=0.0))
-    of_intercept = 3.0 * UNIT * (abs(b) + float(np.abs(scores).max(initial=0.0)) + targets)
+    of_intercept = _error_of_intercept(b, float(np.abs(scores).max(initial=0.0)), targets)
     errors = np.nextafter(own.score_error + of_intercept, np.inf) + np.zeros(scores.size)
-    primal = up(up(0.5 * own.squared_norm) + losses_at_most(problem.losses, scores + b, errors))
     terms, sizes = dual_terms_at_least(problem.losses, beta)
-    dual = down(terms - cost_of_imbalance(problem.losses, beta, w.longest, sizes, w.radius) - up(0.5 * w.squared_norm))
+    cost = cost_of_imbalance(problem.losses, beta, w.longest, sizes, w.radius)
+    primal, dual = _values(own, losses_at_most(problem.losses, scores + b, errors), w, terms, cost)
     of_losses = problem.losses.C * float(problem.loss.weights @ errors)
-    of_norm = 0.5 * (w.squared_norm - w.shortest * w.shortest)
     gap = gap_with_classes(problem.losses, primal, dual if w.semidefinite else -math.inf, scores + b, beta)
-    matters = rounding_matters(of_losses + of_norm, primal, dual)
+    matters = rounding_matters(of_losses + _error_of_norm(w), primal, dual)
     return replace(gap, assumption=problem.kernel_facts.assumption) if w.semidefinite else gap, matters
 
 
-def _moved_by(w: FeatureVector, moved: float) -> FeatureVector:
+def moved_by(w: FeatureVector, moved: float) -> FeatureVector:
     """Bounds on w + sum_j d_j phi(x_j) with sum |d_j| at most ``moved``."""
     length = up(moved * w.radius)
     longest = up(w.longest + length)

@@ -34,7 +34,7 @@ from maxmargin.certificates.rounding import (
 from maxmargin.certificates.svm_gap import Sides, balancing_share, merged_sides, sides_of, sides_of_block
 from maxmargin.engine import Block, Engine, MemoryEngine, Threads
 from maxmargin.engine.dask import DaskEngine, Handle
-from maxmargin.problems.logistic import LogisticProblem, certified_radius, falling_root, sigmoid
+from maxmargin.problems.logistic import LogisticProblem, certified_radius, entropy, falling_root, sigmoid
 from maxmargin.problems.partitioned import PartitionedProblem
 
 # Relative error of exponentials, logarithms and the few operations around them: about 128 units in the last place.
@@ -247,7 +247,11 @@ def _losses(block: Block[LogisticProblem], b: float, errors: np.ndarray | float)
     """The sum of the losses at the computed scores, at most, and what the errors of the scores add to it."""
     rows = block.rows
     weights, errors = block.problem.weights[rows], errors[rows] if isinstance(errors, np.ndarray) else errors
-    margins = block.problem.signs[rows] * (block["linear"] + b)
+    return losses_at_most(weights, block.problem.signs[rows] * (block["linear"] + b), errors)
+
+
+def losses_at_most(weights: np.ndarray, margins: np.ndarray, errors: np.ndarray | float) -> tuple[float, float]:
+    """The same, given weights and computed margins."""
     losses = (np.log1p(np.exp(-np.abs(margins))) + np.maximum(-margins, 0.0)) * (1.0 + OF_FUNCTIONS)
     lost = sum_at_most(weights * (losses + 2.0 * SMALLEST_NORMAL) * (1.0 + 4.0 * UNIT) + SMALLEST)
     # The loss is convex: its change is at most the error of the score times the derivative at the steeper end, which is
@@ -294,13 +298,14 @@ def _dual_terms(block: Block[LogisticProblem]) -> tuple[float, float, float]:
     others[others < SMALLEST_PROBABILITY] = 0.0
     block["others"][:] = others
     counts = problem.loss_factor * problem.weights[rows]
-    terms = counts * entropy(others)
     beta = np.multiply(counts * problem.signs[rows], others, out=block["beta"])
-    return (
-        sum_at_least(terms * (1.0 - OF_FUNCTIONS)),
-        sum_at_most(terms),
-        sum_at_most(np.abs(beta) * (1.0 + 4.0 * UNIT)),
-    )
+    return *entropies_between(counts, others), sum_at_most(np.abs(beta) * (1.0 + 4.0 * UNIT))
+
+
+def entropies_between(counts: np.ndarray, others: np.ndarray) -> tuple[float, float]:
+    """Bounds on the sum of the entropies of probabilities, of which none is so small that products underflow."""
+    terms = counts * entropy(others)
+    return sum_at_least(terms * (1.0 - OF_FUNCTIONS)), sum_at_most(terms)
 
 
 def _dual_by_rows(problem: LogisticProblem, point: _DualPoint, combined: np.ndarray) -> _Bound:
@@ -334,13 +339,6 @@ def _dual_by_columns(problem: LogisticProblem, point: _DualPoint, beta: np.ndarr
         return _Bound(down(point.entropies - up(0.5 * up(length * length))), 0.0)
     entries = np.where(columns.constant, 0.0, entries / columns.deviations * (1.0 + 2.0 * UNIT) + SMALLEST)
     return _Bound(down(point.entropies - up(reach * length_at_most(entries))), 0.0)
-
-
-def entropy(p: np.ndarray) -> np.ndarray:
-    """-p log p - (1 - p) log(1 - p), zero at both ends."""
-    inside = (p > 0.0) & (p < 1.0)
-    safe = np.where(inside, p, 0.5)
-    return np.where(inside, -safe * np.log(safe) - (1.0 - safe) * np.log1p(-safe), 0.0)
 
 
 def _margin_at_least(problem: LogisticProblem, w: np.ndarray, b: float, scores: np.ndarray) -> float:

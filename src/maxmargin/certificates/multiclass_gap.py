@@ -13,7 +13,6 @@ from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
     down,
-    exact_sum,
     gamma,
     length_at_most,
     lower_bound,
@@ -23,6 +22,7 @@ from maxmargin.certificates.rounding import (
     upper_bound,
 )
 from maxmargin.certificates.svm_gap import AT_BOUND, ON_MARGIN, ClassificationGap
+from maxmargin.certificates.task_sums import exact_sum
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 
 

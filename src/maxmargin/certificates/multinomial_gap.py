@@ -18,7 +18,6 @@ from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
     down,
-    exact_sum,
     gamma,
     length_at_most,
     lower_bound,
@@ -27,6 +26,7 @@ from maxmargin.certificates.rounding import (
     up,
     upper_bound,
 )
+from maxmargin.certificates.task_sums import exact_sum
 from maxmargin.problems.logistic import certified_radius
 from maxmargin.problems.multinomial import MultinomialProblem, multinomial_losses, softmax
 

@@ -14,9 +14,6 @@ import numpy as np
 from maxmargin.data.exact_numbers import SMALLEST as SMALLEST
 from maxmargin.data.exact_numbers import UNIT as UNIT
 
-# The most parts of numbers that are summed exactly; what is left is summed one by one.
-PARTS_OF_SUM = 3
-
 
 def gamma(terms: int) -> float:
     """gamma_k for k terms, rounded up."""
@@ -44,29 +41,6 @@ def upper_bound(value: float) -> float:
 def lower_bound(value: float) -> float:
     """The value as a lower bound: a NaN becomes minus infinity."""
     return -math.inf if math.isnan(value) else value
-
-
-def exact_sum(values: np.ndarray) -> float:
-    """The sum, rounded once; NaN where it, or a part of it, overflows.
-
-    S. Rump, T. Ogita, S. Oishi, "Accurate floating-point summation", SIAM Journal on Scientific Computing, 2008: added
-    to a large power of two and taken off again, numbers become multiples of one unit, whose sum in float64 is exact.
-    What is cut off by that is exact, too, and has smaller units.
-    """
-    exact, rest = [], values
-    for _ in range(PARTS_OF_SUM):
-        largest = float(np.abs(rest).max(initial=0.0))
-        power = math.frexp(largest)[1] + rest.size.bit_length() if math.isfinite(largest) else 1024
-        if largest == 0.0 or power >= 1024:
-            break
-        high = rest + 2.0**power
-        high -= 2.0**power
-        exact.append(float(high.sum()))
-        rest = rest - high
-    try:
-        return math.fsum([*exact, *rest[rest != 0.0].tolist()])
-    except (OverflowError, ValueError):
-        return math.nan
 
 
 def sum_at_least(values: np.ndarray) -> float:

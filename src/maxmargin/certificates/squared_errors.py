@@ -16,13 +16,13 @@ from maxmargin.certificates.passes import combination, scores, total_at_most
 from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
-    exact_sum,
     gamma,
     length_at_most,
     sum_at_most,
     up,
     upper_bound,
 )
+from maxmargin.certificates.task_sums import exact_sum
 from maxmargin.engine import MemoryEngine
 from maxmargin.problems.partitioned import ErrorSums
 from maxmargin.problems.squared_errors import SquaredErrors
@@ -161,11 +161,17 @@ def products_at_most(errors: SquaredErrors | ErrorSums, dual: Dual, combination:
     """
     n_rows = errors.points.n_rows
     # Cauchy–Schwarz with weights m_i: sum |x_ij alpha_i| <= (sum m_i x_ij²)^½ (sum alpha_i²/m_i)^½.
-    lengths = np.sqrt(errors.squares_of_columns * (1.0 + 2.0 * gamma(n_rows + 4)) + _underflow_of_squares(errors))
+    lengths = lengths_of_columns_at_most(errors)
     off = up(gamma(n_rows + 8) * up(math.sqrt(dual.squares)))
     if errors.has_intercept:
         off = up(off + up(dual.imbalance / math.sqrt(errors.total_weight)) * (1.0 + gamma(n_rows + 8)))
     return (np.abs(combination) + lengths * off + 2.0 * n_rows * SMALLEST) * (1.0 + 8.0 * UNIT)
+
+
+def lengths_of_columns_at_most(errors: SquaredErrors | ErrorSums) -> np.ndarray:
+    """(sum_i m_i x_ij²)^½ of every column, at most."""
+    squares = errors.squares_of_columns * (1.0 + 2.0 * gamma(errors.points.n_rows + 4))
+    return np.sqrt(squares + _underflow_of_squares(errors))
 
 
 def accurate_products_at_most(errors: SquaredErrors, alpha: np.ndarray) -> np.ndarray:

@@ -18,7 +18,6 @@ from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
     down,
-    exact_sum,
     gamma,
     length_at_most,
     lower_bound,
@@ -26,7 +25,8 @@ from maxmargin.certificates.rounding import (
     up,
     upper_bound,
 )
-from maxmargin.engine import Block, Engine, MemoryEngine, Threads
+from maxmargin.certificates.task_sums import ONE_TASK, ManyTasks, OneTask, exact_sums, sum_of, sums_at_most
+from maxmargin.engine import Block, Engine, MemoryEngine, Threads, row_task
 from maxmargin.engine.dask import DaskEngine
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors, sums_of_sides
 from maxmargin.problems.partitioned import PartitionedProblem
@@ -156,6 +156,72 @@ def measure_gap(problem: LinearSVMProblem, w: np.ndarray, b: float, beta: np.nda
         return _gap_on_blocks(engine, w, b, float(np.abs(problem.loss.targets).max(initial=0.0)))
 
 
+def measure_gaps(
+    problems: Sequence[LinearSVMProblem], coef: np.ndarray, intercepts: np.ndarray, betas: np.ndarray
+) -> list[SVMGap]:
+    """Measure the gaps of several problems of the same points, small ones: passes over the rows of all at once.
+
+    Parameters
+    ----------
+    problems : sequence of LinearSVMProblem
+        They differ in their targets and weights alone.
+    coef : ndarray of shape (n_tasks, d)
+    intercepts : ndarray of shape (n_tasks,)
+    betas : ndarray of shape (n_tasks, n)
+        Signed duals, as for :func:`measure_gap`.
+
+    Returns
+    -------
+    list of ClassificationGap or RegressionGap
+    """
+    found, points = [], problems[0].points
+    with np.errstate(over="ignore", invalid="ignore"):
+        joint, tasks = joint_problem(problems)
+        beta = feasible_duals(joint, betas.ravel(), tasks)
+        largest_target = float(np.abs(joint.loss.targets).max(initial=0.0))
+        of_targets = UNIT * largest_target + SMALLEST
+        errors = [
+            up(score_error_at_most(points, w, float(b)) + of_targets) for w, b in zip(coef, intercepts, strict=True)
+        ]
+        scores = (points.scores(coef.T) + intercepts).T.ravel()
+        losses = _losses_of(joint, scores, tasks.spread(errors), tasks)
+        terms, sides = _dual_terms_of(joint, beta, tasks), sides_of_tasks(beta, tasks)
+        weights = tasks.sums(joint.loss.weights)
+        classes = classes_of_tasks(joint, scores, beta, tasks)
+        for k, (problem, duals) in enumerate(zip(problems, tasks.parts(beta), strict=True)):
+            w, b = coef[k], float(intercepts[k])
+            combined = points.combination(duals)
+            sums = _DualSums(terms[k], sides[k], duals.size, combined, _combination_error(points, terms[k], sides[k]))
+            dual, of_dual = _dual_at_least(problem, sums, largest_target)
+            primal = _primal_at_most(problem, w, b, losses[k])
+            if rounding_matters(errors[k] * problem.C * weights[k] + of_dual, primal, dual):
+                found.append(measure_gap(problem, w, b, betas[k]))
+            else:
+                found.append(gap_of_task(problem, primal, dual, classes[k]))
+    return found
+
+
+def joint_problem(problems: Sequence[LinearSVMProblem]) -> tuple[LinearSVMProblem, OneTask]:
+    """The losses of the rows of several problems, one problem after the other; its points have no meaning."""
+    first = problems[0]
+    if len(problems) == 1:
+        return first, ONE_TASK
+    targets = np.concatenate([problem.loss.targets for problem in problems])
+    weights = np.concatenate([problem.loss.weights for problem in problems])
+    joint = first.of_block(first.points, targets, weights)
+    return joint, ManyTasks([problem.loss.targets.size for problem in problems])
+
+
+def feasible_duals(joint: LinearSVMProblem, beta: np.ndarray, tasks: OneTask) -> np.ndarray:
+    """Project the duals of every task, as ``LinearSVMProblem.feasible`` does those of one."""
+    feasible = np.clip(beta, joint.lowers(), joint.uppers())
+    if joint.has_free_intercept:
+        sums = zip(tasks.sums(np.maximum(feasible, 0.0)), tasks.sums(np.minimum(feasible, 0.0)), strict=True)
+        above, below = zip(*(balancing_factors(positive, -negative) for positive, negative in sums), strict=True)
+        feasible *= np.where(feasible > 0.0, tasks.spread(above), tasks.spread(below))
+    return feasible
+
+
 def measure_partitioned_gap(problem: PartitionedProblem, w: np.ndarray, b: float, beta: Sequence[Any]) -> SVMGap:
     """Measure the same where rows and duals lie in partitions; ``beta`` has one part a partition."""
     engine = DaskEngine(problem.problem, problem.task.local)
@@ -168,14 +234,18 @@ def measure_partitioned_gap(problem: PartitionedProblem, w: np.ndarray, b: float
         return _gap_on_blocks(engine, w, b, problem.task.largest_target)
 
 
+@row_task
 def _clip(block: Block[LinearSVMProblem]) -> None:
-    np.clip(block["beta"], block.problem.lowers(), block.problem.uppers(), out=block["beta"])
+    part = block.problem.part(block.rows)
+    np.clip(block["beta"], part.lowers(), part.uppers(), out=block["beta"])
 
 
+@row_task
 def _sums_of_sides(block: Block[LinearSVMProblem]) -> np.ndarray:
     return np.array(sums_of_sides(block["beta"]))
 
 
+@row_task
 def _balance(block: Block[LinearSVMProblem], above: float, below: float) -> None:
     beta = block["beta"]
     np.multiply(beta, above, out=beta, where=beta > 0.0)
@@ -215,12 +285,30 @@ def _losses_of_accurate_scores(problem: LinearSVMProblem, w: np.ndarray, b: floa
     return upper_bound(losses_at_most(problem, scores, errors))
 
 
+def classes_of_tasks(joint: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray, tasks: OneTask) -> list["_Classes"]:
+    """The KKT classes of every task, given its feasible duals and scores."""
+    scales = [_common_scale([ratios]) for ratios in _largest_ratios(joint, beta, tasks)]
+    if any(scale.is_shared for scale in scales):
+        largest_target = float(np.abs(joint.loss.targets).max(initial=0.0))
+        residuals = _residuals_of(joint, scores, beta, scales, tasks)
+        scales = [
+            scale.confirmed([of_task], largest_target) if scale.is_shared else scale
+            for scale, of_task in zip(scales, residuals, strict=True)
+        ]
+    return _classes_of(joint, scores, beta, scales, tasks)
+
+
+def gap_of_task(problem: LinearSVMProblem, primal: float, dual: float, classes: "_Classes") -> SVMGap:
+    """Combine the two values with the KKT classes of a task."""
+    return _with_classes(primal, dual, problem, [classes])
+
+
 def gap_with_classes(
     problem: LinearSVMProblem, primal: float, dual: float, scores: np.ndarray, beta: np.ndarray
 ) -> SVMGap:
     """Combine the two values with the KKT classes that follow from feasible duals and scores."""
     scale = _scale_of(problem, scores, beta)
-    classes = [_classes_of(part, scores[rows], beta[rows], scale) for rows, part in problem.parts()]
+    classes = [_classes_of(part, scores[rows], beta[rows], [scale])[0] for rows, part in problem.parts()]
     return _with_classes(primal, dual, problem, classes)
 
 
@@ -243,15 +331,27 @@ class _Classes(NamedTuple):
     n_misclassified: int
 
 
+@row_task
 def _classes(block: Block[LinearSVMProblem], scale: "_Scale") -> _Classes:
-    return _classes_of(block.problem.part(block.rows), block["scores"], block["beta"], scale)
+    return _classes_of(block.problem.part(block.rows), block["scores"], block["beta"], [scale])[0]
 
 
-def _classes_of(part: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray, scale: "_Scale") -> _Classes:
-    ends = _Ends(part, beta, scale)
+def _classes_of(
+    part: LinearSVMProblem,
+    scores: np.ndarray,
+    beta: np.ndarray,
+    scales: Sequence["_Scale"],
+    tasks: OneTask = ONE_TASK,
+) -> list[_Classes]:
+    ends = _Ends(part, beta, scales, tasks)
     classes = _rows_by_class(part, scores, ends)
-    n_zero, n_between, n_inside, wrong = (int(np.count_nonzero(classes == kind)) for kind in KKTClass)
-    return _Classes(_kkt_violation(part, scores, ends), n_zero, n_between, n_inside + wrong, wrong)
+    violations = _kkt_violations(part, scores, ends, tasks)
+    return [
+        _Classes(violation, n_zero, n_between, n_inside + wrong, wrong)
+        for violation, (n_zero, n_between, n_inside, wrong) in zip(
+            violations, tasks.histograms(classes, len(KKTClass)), strict=True
+        )
+    ]
 
 
 def _rows_by_class(part: LinearSVMProblem, scores: np.ndarray, ends: "_Ends") -> np.ndarray:
@@ -281,7 +381,7 @@ def kkt_classes(problem: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray)
         Values of :class:`KKTClass`, -1 for rows of weight zero.
     """
     beta = problem.feasible(beta)
-    return _rows_by_class(problem, scores, _Ends(problem, beta, _scale_of(problem, scores, beta)))
+    return _rows_by_class(problem, scores, _Ends(problem, beta, [_scale_of(problem, scores, beta)]))
 
 
 def _with_classes(primal: float, dual: float, problem: LinearSVMProblem, classes: Sequence[_Classes]) -> SVMGap:
@@ -338,13 +438,16 @@ def _beyond_margin(blocks: Sequence["_Residuals"], least: float) -> bool:
 class _Ends:
     """Which duals are zero, and which are at their upper bound up to rounding."""
 
-    def __init__(self, problem: LinearSVMProblem, beta: np.ndarray, scale: _Scale) -> None:
-        self.problem, self.beta, self.scale = problem, beta, scale
+    def __init__(
+        self, problem: LinearSVMProblem, beta: np.ndarray, scales: Sequence[_Scale], tasks: OneTask = ONE_TASK
+    ) -> None:
+        self.problem, self.beta, self._scales, self._tasks = problem, beta, scales, tasks
         if math.isinf(problem.loss.box_bound):
             self.at_upper = self.at_lower = np.zeros(beta.shape, dtype=bool)
             return
-        self.at_upper = beta >= scale.above * (1.0 - AT_BOUND) * problem.uppers()
-        self.at_lower = beta <= scale.below * (1.0 - AT_BOUND) * problem.lowers()
+        above, below = (tasks.spread(factors) for factors in zip(*(scale[1:] for scale in scales), strict=True))
+        self.at_upper = beta >= above * (1.0 - AT_BOUND) * problem.uppers()
+        self.at_lower = beta <= below * (1.0 - AT_BOUND) * problem.lowers()
 
     @cached_property
     def at_zero(self) -> np.ndarray:
@@ -360,9 +463,9 @@ class _Ends:
     @property
     def near(self) -> np.ndarray:
         """The size up to which a dual has no weight in the KKT conditions."""
-        loss = self.problem.loss
+        loss, largest = self.problem.loss, self._tasks.spread([scale.largest for scale in self._scales])
         bound = 0.5 / loss.curvature if math.isinf(loss.box_bound) else loss.box_bound
-        return AT_BOUND * np.minimum(bound * np.where(loss.weights > 0.0, loss.weights, 1.0), self.scale.largest)
+        return AT_BOUND * np.minimum(bound * np.where(loss.weights > 0.0, loss.weights, 1.0), largest)
 
 
 class _Ratios(NamedTuple):
@@ -391,24 +494,25 @@ def _shared_maximum(ratios: list[float]) -> float:
 
 
 def _scale_of(problem: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray) -> _Scale:
-    scale = _common_scale([_largest_ratios(part, beta[rows]) for rows, part in problem.parts()])
+    scale = _common_scale([_largest_ratios(part, beta[rows])[0] for rows, part in problem.parts()])
     if not scale.is_shared:
         return scale
-    residuals = [_residuals_of(part, scores[rows], beta[rows], scale) for rows, part in problem.parts()]
+    residuals = [_residuals_of(part, scores[rows], beta[rows], [scale])[0] for rows, part in problem.parts()]
     return scale.confirmed(residuals, float(np.abs(problem.loss.targets).max(initial=0.0)))
 
 
+@row_task
 def _ratios(block: Block[LinearSVMProblem]) -> _Ratios:
-    return _largest_ratios(block.problem.part(block.rows), block["beta"])
+    return _largest_ratios(block.problem.part(block.rows), block["beta"])[0]
 
 
-def _largest_ratios(problem: LinearSVMProblem, beta: np.ndarray) -> _Ratios:
-    largest = float(np.abs(beta).max(initial=0.0))
+def _largest_ratios(problem: LinearSVMProblem, beta: np.ndarray, tasks: OneTask = ONE_TASK) -> list[_Ratios]:
+    largest = tasks.largest(np.abs(beta))
     if not problem.has_free_intercept or math.isinf(problem.loss.box_bound):
-        return _Ratios(largest, [], [])
+        return [_Ratios(value, [], []) for value in largest]
     bounds = problem.loss.box_bound * problem.loss.weights
     ratios = np.divide(beta, bounds, out=np.zeros_like(beta), where=bounds > 0.0)
-    return _Ratios(largest, _two_largest(ratios), _two_largest(-ratios))
+    return list(map(_Ratios, largest, tasks.two_largest(ratios), tasks.two_largest(-ratios)))
 
 
 class _Residuals(NamedTuple):
@@ -427,34 +531,37 @@ class _Residuals(NamedTuple):
 _ResidualsOfSides = tuple[_Residuals, _Residuals]
 
 
+@row_task
 def _residuals_of_sides(block: Block[LinearSVMProblem], scale: _Scale) -> _ResidualsOfSides:
-    return _residuals_of(block.problem.part(block.rows), block["scores"], block["beta"], scale)
+    return _residuals_of(block.problem.part(block.rows), block["scores"], block["beta"], [scale])[0]
 
 
-def _residuals_of(problem: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray, scale: _Scale) -> _ResidualsOfSides:
-    ends, loss = _Ends(problem, beta, scale), problem.loss
-    slacks = np.sign(beta) * (loss.targets - scores) - loss.epsilon
-    above, below = (
-        _Residuals(
-            float(slacks[side & at_end].sum()),
-            int(np.count_nonzero(side & at_end)),
-            float((sizes := np.abs(beta[between := side & ~at_end])) @ np.abs(slacks[between])),
-            float(sizes.sum()),
+def _residuals_of(
+    problem: LinearSVMProblem,
+    scores: np.ndarray,
+    beta: np.ndarray,
+    scales: Sequence[_Scale],
+    tasks: OneTask = ONE_TASK,
+) -> list[_ResidualsOfSides]:
+    ends, loss = _Ends(problem, beta, scales, tasks), problem.loss
+    slacks, sizes = np.sign(beta) * (loss.targets - scores) - loss.epsilon, np.abs(beta)
+    sides = [
+        map(
+            _Residuals,
+            tasks.sums(np.where(at_end, slacks, 0.0)),
+            tasks.counts(at_end),
+            tasks.sums(np.where(between, sizes * np.abs(slacks), 0.0)),
+            tasks.sums(np.where(between, sizes, 0.0)),
         )
-        for side, at_end in ((beta > 0.0, ends.at_upper), (beta < 0.0, ends.at_lower))
-    )
-    return above, below
+        for at_end, between in (
+            ((beta > 0.0) & ends.at_upper, (beta > 0.0) & ~ends.at_upper),
+            ((beta < 0.0) & ends.at_lower, (beta < 0.0) & ~ends.at_lower),
+        )
+    ]
+    return list(zip(*sides, strict=True))
 
 
-def _two_largest(values: np.ndarray) -> list[float]:
-    if values.size < 2:
-        return values.tolist()
-    k = int(values.argmax())
-    others = values[:k].max(initial=-math.inf), values[k + 1 :].max(initial=-math.inf)
-    return [float(max(others)), float(values[k])]
-
-
-def _kkt_violation(problem: LinearSVMProblem, scores: np.ndarray, ends: _Ends) -> float:
+def _kkt_violations(problem: LinearSVMProblem, scores: np.ndarray, ends: _Ends, tasks: OneTask) -> list[float]:
     """The largest distance of a residual from the interval that the KKT conditions allow for its dual."""
     loss, beta, near = problem.loss, ends.beta, ends.near
     excess = loss.targets - scores - problem.curvatures() * beta
@@ -469,7 +576,8 @@ def _kkt_violation(problem: LinearSVMProblem, scores: np.ndarray, ends: _Ends) -
         fall = np.where(beta > near, loss.epsilon, -loss.epsilon)
         may_rise = np.where(ends.at_upper, 0.0, excess - rise)
         may_fall = np.where(ends.at_lower, 0.0, fall - excess)
-    return upper_bound(float(np.maximum(may_rise, may_fall)[loss.weights > 0.0].max(initial=0.0)))
+    violations = np.where(loss.weights > 0.0, np.maximum(may_rise, may_fall), 0.0)
+    return list(map(upper_bound, tasks.largest(violations)))
 
 
 def _primal_at_most(problem: LinearSVMProblem, w: np.ndarray, b: float, lost: float) -> float:
@@ -479,19 +587,22 @@ def _primal_at_most(problem: LinearSVMProblem, w: np.ndarray, b: float, lost: fl
     return up(up(up(0.5 * up(length * length)) + of_intercept) + lost)
 
 
+@row_task
 def _losses(block: Block[LinearSVMProblem], error: float) -> float:
-    return _losses_of(block.problem.part(block.rows), block["scores"], error)
+    return _losses_of(block.problem.part(block.rows), block["scores"], error)[0]
 
 
 def losses_at_most(problem: LinearSVMProblem, scores: np.ndarray, errors: np.ndarray) -> float:
     """The sum of all losses, at most, where each score is known up to its error."""
-    return total_at_most(_losses_of(part, scores[rows], errors[rows]) for rows, part in problem.parts())
+    return total_at_most(_losses_of(part, scores[rows], errors[rows])[0] for rows, part in problem.parts())
 
 
-def _losses_of(problem: LinearSVMProblem, scores: np.ndarray, error: np.ndarray | float) -> float:
+def _losses_of(
+    problem: LinearSVMProblem, scores: np.ndarray, error: np.ndarray | float, tasks: OneTask = ONE_TASK
+) -> list[float]:
     loss, residuals = problem.loss, problem.loss.targets - scores
     if math.isinf(loss.curvature):
-        return math.inf
+        return [math.inf] * len(tasks.sizes(scores))
     # y r = 1 - y f. A row of weight zero has a factor of SMALLEST below, which is an upper bound, too.
     excess = loss.targets * residuals if loss.one_sided else np.abs(residuals)
     if loss.epsilon > 0.0:
@@ -506,7 +617,7 @@ def _losses_of(problem: LinearSVMProblem, scores: np.ndarray, error: np.ndarray 
     if loss.curvature > 0.0:
         losses *= excess
         losses += SMALLEST
-    return up(sum_at_most(losses) * (1.0 + 8.0 * UNIT))
+    return [up(total * (1.0 + 8.0 * UNIT)) for total in sums_at_most(losses, tasks)]
 
 
 class _DualTerms(NamedTuple):
@@ -536,10 +647,14 @@ def _dual_sums(engine: Engine[LinearSVMProblem]) -> _DualSums:
     blocks_terms, blocks_sides = engine.ask_all(_dual_terms), engine.ask_all(sides_of_block)
     combined = combination(engine, "beta")
     terms, sides = _added(blocks_terms.value), merged_sides(blocks_sides.value)
-    points = engine.problem.points
+    error = _combination_error(engine.problem.points, terms, sides)
+    return _DualSums(terms, sides, engine.n_rows, combined, error)
+
+
+def _combination_error(points: Any, terms: _DualTerms, sides: "Sides") -> float:
+    """An upper bound on the error of X^T beta."""
     error = up(up(gamma(sides.n_used + 4) * longest_row_at_most(points)) * terms.total)
-    underflow = sides.n_used * points.n_columns * SMALLEST
-    return _DualSums(terms, sides, engine.n_rows, combined, up(error + underflow))
+    return up(error + sides.n_used * points.n_columns * SMALLEST)
 
 
 def _dual_at_least(problem: LinearSVMProblem, sums: _DualSums, largest_target: float) -> tuple[float, float]:
@@ -551,7 +666,7 @@ def _dual_at_least(problem: LinearSVMProblem, sums: _DualSums, largest_target: f
     length = up(up(computed + sums.error) + underflow)
     at_least = _terms_at_least(problem, terms, sums.n_rows, largest_target)
     if problem.has_free_intercept:
-        at_least = down(at_least - _cost_of_imbalance(problem, sides, length, terms.sizes, radius))
+        at_least = down(at_least - cost_of_sides(problem, sides, length, terms.sizes, radius))
     elif problem.has_intercept:
         at_least = down(
             at_least
@@ -560,30 +675,70 @@ def _dual_at_least(problem: LinearSVMProblem, sums: _DualSums, largest_target: f
     return down(at_least - up(0.5 * up(length * length))), sums.error * (computed + sums.error)
 
 
+def losses_of_tasks(
+    joint: LinearSVMProblem, scores: np.ndarray, errors: Sequence[float], tasks: OneTask
+) -> list[float]:
+    """The sum of the losses of every task, at most, where all its scores are known up to its error."""
+    return _losses_of(joint, scores, tasks.spread(errors), tasks)
+
+
+class DualBound(NamedTuple):
+    """Bounds on a task's dual value before the squared norm.
+
+    Attributes
+    ----------
+    terms : float
+        Lower bound on the sum of the duals' terms.
+    sizes : float
+        Upper bound on the sum of their sizes.
+    sides : Sides
+    """
+
+    terms: float
+    sizes: float
+    sides: "Sides"
+
+
+def dual_bounds_of_tasks(joint: LinearSVMProblem, beta: np.ndarray, tasks: OneTask) -> list[DualBound]:
+    """These bounds of every task, given feasible duals."""
+    largest_target = float(np.abs(joint.loss.targets).max(initial=0.0))
+    return [
+        DualBound(_terms_at_least(joint, terms, sides.n_rows, largest_target), terms.sizes, sides)
+        for terms, sides in zip(_dual_terms_of(joint, beta, tasks), sides_of_tasks(beta, tasks), strict=True)
+    ]
+
+
 def dual_terms_at_least(problem: LinearSVMProblem, beta: np.ndarray) -> tuple[float, float]:
     """The sum of the duals' terms before the squared norm, at least, and the sum of their sizes, at most."""
-    terms = _added([_dual_terms_of(part, beta[rows]) for rows, part in problem.parts()])
+    terms = _added([_dual_terms_of(part, beta[rows])[0] for rows, part in problem.parts()])
     largest_target = float(np.abs(problem.loss.targets).max(initial=0.0))
     return _terms_at_least(problem, terms, beta.size, largest_target), terms.sizes
 
 
+@row_task
 def _dual_terms(block: Block[LinearSVMProblem]) -> _DualTerms:
-    return _dual_terms_of(block.problem.part(block.rows), block["beta"])
+    return _dual_terms_of(block.problem.part(block.rows), block["beta"])[0]
 
 
-def _dual_terms_of(problem: LinearSVMProblem, beta: np.ndarray) -> _DualTerms:
+def _dual_terms_of(problem: LinearSVMProblem, beta: np.ndarray, tasks: OneTask = ONE_TASK) -> list[_DualTerms]:
     loss, absolute = problem.loss, np.abs(beta)
-    gains = loss.targets * beta
-    squares = 0.0
+    gains, sizes = loss.targets * beta, tasks.sizes(beta)
+    squares = [0.0] * len(sizes)
     if loss.epsilon > 0.0:
         gains -= loss.epsilon * absolute
     if loss.curvature > 0.0:
         # A product of curvature and dual, a residual, underflows less often than the square of a dual.
         residuals = (problem.curvatures() * (1.0 + 32.0 * UNIT) + SMALLEST) * absolute + SMALLEST
-        squares = sum_at_most(0.5 * residuals * absolute * (1.0 + 8.0 * UNIT) + SMALLEST)
-    sizes = absolute * (1.0 if loss.one_sided else np.abs(loss.targets) + loss.epsilon)
-    sizes_at_most = up(sum_at_most(sizes) * (1.0 + OF_BOUNDS) + beta.size * SMALLEST)
-    return _DualTerms(float(gains.sum()), sizes_at_most, squares, sum_at_most(absolute))
+        squares = sums_at_most(0.5 * residuals * absolute * (1.0 + 8.0 * UNIT) + SMALLEST, tasks)
+    totals = sums_at_most(absolute, tasks)
+    # The targets of a classifier are signs.
+    absolute_terms = totals if loss.one_sided else sums_at_most(absolute * (np.abs(loss.targets) + loss.epsilon), tasks)
+    return [
+        _DualTerms(linear, up(terms * (1.0 + OF_BOUNDS) + size * SMALLEST), square, total)
+        for linear, terms, size, square, total in zip(
+            tasks.sums(gains), absolute_terms, sizes, squares, totals, strict=True
+        )
+    ]
 
 
 def _added(parts: Sequence[_DualTerms]) -> _DualTerms:
@@ -623,7 +778,7 @@ class Sides(NamedTuple):
     @property
     def imbalance(self) -> float:
         """An upper bound on |sum beta|."""
-        whole = abs(exact_sum(np.array(self.exact)))
+        whole = abs(sum_of(self.exact))
         # The sum of a single block is rounded once, as is the whole.
         rounded = 0.0 if len(self.exact) == 1 else up(2.0 * UNIT * sum_at_most(np.abs(self.exact)))
         return up(whole * (1.0 + 4.0 * UNIT) + rounded)
@@ -631,10 +786,26 @@ class Sides(NamedTuple):
 
 def sides_of(beta: np.ndarray) -> Sides:
     """The sums over these duals."""
-    used = int(np.count_nonzero(beta))
-    return Sides(beta.size, used, sum_at_most(np.abs(beta)), (exact_sum(beta),), *sums_of_sides(beta))
+    return sides_of_tasks(beta, ONE_TASK)[0]
 
 
+def sides_of_tasks(beta: np.ndarray, tasks: OneTask) -> list[Sides]:
+    """The sums over the duals of every task."""
+    return [
+        Sides(size, used, total, (exact,), above, -below)
+        for size, used, total, exact, above, below in zip(
+            tasks.sizes(beta),
+            tasks.counts(beta != 0.0),
+            sums_at_most(np.abs(beta), tasks),
+            exact_sums(beta, tasks),
+            tasks.sums(np.maximum(beta, 0.0)),
+            tasks.sums(np.minimum(beta, 0.0)),
+            strict=True,
+        )
+    ]
+
+
+@row_task
 def sides_of_block(block: Block[Any]) -> Sides:
     """The sums over the duals ``beta`` of a block."""
     return sides_of(block["beta"])
@@ -653,10 +824,11 @@ def cost_of_imbalance(problem: LinearSVMProblem, beta: np.ndarray, length: float
     The dual terms lose at most the share of their sizes by which the side shrinks; w, of norm at most ``length``, moves
     by at most that share times R sum|beta_i|.
     """
-    return _cost_of_imbalance(problem, sides_of(beta), length, sizes, radius)
+    return cost_of_sides(problem, sides_of(beta), length, sizes, radius)
 
 
-def _cost_of_imbalance(problem: LinearSVMProblem, sides: Sides, length: float, sizes: float, radius: float) -> float:
+def cost_of_sides(problem: LinearSVMProblem, sides: Sides, length: float, sizes: float, radius: float) -> float:
+    """The same, given the sums over the duals."""
     # A dual at C may exceed the exact C c_i by a rounding error.
     rounded = 0.0 if math.isinf(problem.loss.box_bound) else up(2.0 * UNIT * sides.total + sides.n_rows * SMALLEST)
     share = balancing_share(sides, rounded)

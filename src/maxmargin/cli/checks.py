@@ -7,15 +7,17 @@ from typing import Any
 
 from maxmargin.cli.models import is_regression
 from maxmargin.files.compression import STANDARD_INPUT
+from maxmargin.files.remote import exists, is_address, local_or_address
 
 
 def refuse_unreadable(path: str, option: str) -> None:
     """Refuse a file that does not exist or cannot be read, before the training that precedes its use."""
     if path == STANDARD_INPUT:
         return
-    if not os.path.exists(path):
+    path = str(local_or_address(path))
+    if not exists(path):
         raise ValueError(f"{option} {path}: there is no such file.")
-    if not os.access(path, os.R_OK):
+    if not is_address(path) and not os.access(path, os.R_OK):
         raise ValueError(f"{option} {path} cannot be read: its permissions forbid it.")
 
 

@@ -91,7 +91,7 @@ def fit_on_cluster(
             with clock.limit(machine):
                 machine.fit(rows.X, rows.y)
         except KeyboardInterrupt:
-            if not hasattr(machine, "certificate_"):
+            if not hasattr(machine, "status_"):
                 raise
             interrupted = True
     answer["training"] = watch.entry("training")

@@ -18,7 +18,7 @@ from maxmargin.cli.metrics import (
     regression_metrics,
     score_metrics,
 )
-from maxmargin.cli.models import is_regression, model_entry
+from maxmargin.cli.models import is_outlier_detector, is_regression, model_entry, score
 from maxmargin.cli.options import DETAILS, JSON, DataOptions, NewRowsOptions, expand_options
 
 # Classes that are printed one by one; of more the worst ones.
@@ -66,6 +66,11 @@ def evaluate(
             if threshold is not None or best_for is not None:
                 raise ValueError("--threshold is for classifiers of two classes, and this model is a regression.")
             answer |= _of_values(rows.quietly(machine.predict)(rows.X), rows.y)
+        elif is_outlier_detector(machine):
+            if threshold is not None or best_for is not None:
+                raise ValueError("--threshold is for classifiers of two classes, and this model detects outliers.")
+            share = score(machine, rows)
+            answer["share inside"] = Entry(f"{share:.6g}", {"share_inside": share})
         else:
             found, chosen = _labels(machine, rows, threshold, best_for)
             answer |= chosen | _of_labels(machine, rows, found, details=details)

@@ -12,6 +12,9 @@ MODELS = {
     "linear-svr": "LinearSVR",
     "svc": "SVC",
     "svr": "SVR",
+    "nu-svc": "NuSVC",
+    "nu-svr": "NuSVR",
+    "one-class-svm": "OneClassSVM",
     "perceptron": "Perceptron",
     "margin-perceptron": "MarginPerceptron",
     "kernel-perceptron": "KernelPerceptron",
@@ -160,13 +163,22 @@ def is_regression(model: Any) -> bool:
     return is_regressor(model)
 
 
+def is_outlier_detector(model: Any) -> bool:
+    """Whether the model learns from rows without labels which rows are outliers."""
+    from sklearn.base import is_outlier_detector as is_detector
+
+    return is_detector(model)
+
+
 def score_name(model: Any) -> str:
     """Name of what :func:`score` returns."""
+    if is_outlier_detector(model):
+        return "share inside"
     return "R²" if is_regression(model) else "accuracy"
 
 
 def score(model: Any, rows: Any) -> float:
-    """Accuracy, or R² of a regression, as ``model.score`` computes it."""
+    """Accuracy, R² of a regression or share of rows inside, as ``model.score`` computes it."""
     return score_of(model, rows.quietly(model.predict)(rows.X), rows.y)
 
 
@@ -189,12 +201,14 @@ def rows_to_score(model: Any, rows: Any) -> Any:
 
 
 def score_of(model: Any, predicted: Any, y: Any) -> float:
-    """Accuracy or R² of predictions.
+    """Accuracy or R² of predictions, or the share of rows that are no outliers.
 
     Not by scikit-learn's metrics: importing them takes longer than training on most files.
     """
     import numpy as np
 
+    if is_outlier_detector(model):
+        return float(np.mean(predicted == 1))
     if not is_regression(model):
         return float(np.mean(predicted == y))
     total = float(np.square(y - y.mean()).sum())

@@ -36,7 +36,7 @@ class ModelOptions:
         float | None,
         typer.Option(
             "-C",
-            help="Weight of the loss against the L2 penalty. inf: the hard margin of linear-svc and svc; "
+            help="Weight of the loss against the penalty. inf: the hard margin of linear-svc and svc; "
             "no penalty for logistic-regression.",
         ),
     ] = None
@@ -51,11 +51,26 @@ class ModelOptions:
     degree: Annotated[int | None, typer.Option(help="Degree of the polynomial kernel.")] = None
     coef0: Annotated[float | None, typer.Option(help="Constant of the polynomial and the sigmoid kernel.")] = None
     epsilon: Annotated[float | None, typer.Option(help="linear-svr, svr: errors up to epsilon cost nothing.")] = None
+    nu: Annotated[
+        float | None,
+        typer.Option(help="nu-svc, nu-svr, one-class-svm: the largest share of margin errors, 0.5 by default."),
+    ] = None
     alpha: Annotated[
         float | None,
-        typer.Option(help="Penalty of ridge, lasso and elastic-net, 1 by default; of the last two for every row."),
+        typer.Option(
+            help="Penalty of ridge, lasso, elastic-net, 1 by default, and perceptron; for every row but ridge's."
+        ),
     ] = None
-    l1_ratio: Annotated[float | None, typer.Option(help="elastic-net: the share of the 1-norm, 0.5 by default.")] = None
+    penalty: Annotated[
+        str | None,
+        typer.Option(
+            help="l2, l1, elasticnet: of logistic-regression, perceptron, linear-svc (l1 with --loss squared_hinge)."
+        ),
+    ] = None
+    l1_ratio: Annotated[
+        float | None,
+        typer.Option(help="elastic-net, logistic-regression, perceptron: the share of the 1-norm."),
+    ] = None
     lam: Annotated[float | None, typer.Option(help="The same for all rows together, as in the lecture.")] = None
     sigma2: Annotated[
         float | None, typer.Option(help="Variance of the noise; with --tau2 or --rate instead of --alpha.")

@@ -45,8 +45,10 @@ def stored_rows(
     from maxmargin.files import read_blocks
     from maxmargin.files.compression import STANDARD_INPUT, name_of
     from maxmargin.files.file_blocks import is_pattern, matching_files, memory_to_train
+    from maxmargin.files.remote import is_address, local_or_address
     from maxmargin.files.store import is_store
 
+    paths = [str(local_or_address(path)) for path in paths]
     data = paths[0]
     wanted = wanted or folder is not None or len(paths) > 1 or is_pattern(data)
     if len(paths) == 1 and (data == STANDARD_INPUT or is_store(data)):
@@ -55,9 +57,11 @@ def stored_rows(
         return None
     needed, available = memory_to_train(matching_files(paths)), available_memory()
     too_large = needed > available
-    path = (folder or Path(data).parent) / f"{_common_name(paths)}.store"
     if not wanted and not too_large:
         return None
+    if folder is None and is_address(data):
+        raise ValueError(f"{data} is not on this machine: name the folder for its store by --store-dir.")
+    path = (folder or Path(data).parent) / f"{_common_name(paths)}.store"
     if too_large:
         about = f"{data} takes about {_gigabytes(needed)} in memory, and {_gigabytes(available)} are available"
         if not wanted and (needs_arrays or not machine._takes_collections):

@@ -1,5 +1,6 @@
 """``maxmargin train -m perceptron --passes K``: rows are read block by block, in the memory of a block."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -33,7 +34,7 @@ def passes_of(machine: Any, paths: list[str], passes: int | None, *, takes_store
     needed = memory_to_train(files)
     for path in files:
         if is_store(path):
-            needed += sum(part.stat().st_size for part in path.glob("*.bin"))
+            needed += sum(part.stat().st_size for part in Path(path).glob("*.bin"))
     if needed <= available_memory():
         return None
     typer.echo(
@@ -70,7 +71,7 @@ def fit_on_stream(
         try:
             machine.fit_blocks(blocks, passes)
         except KeyboardInterrupt:
-            if not hasattr(machine, "certificate_"):
+            if not hasattr(machine, "status_"):
                 raise
             interrupted = True
     n_rows, n_columns = sum(counts.values()), machine.n_features_in_
@@ -94,20 +95,23 @@ def fit_on_stream(
 
 
 def mistakes_entry(machine: Any, n_rows: int) -> Entry:
-    """The mistakes of every pass, of all classes, beside their bound."""
+    """The mistakes of every pass, of all classes, beside their bound, where there was time for one."""
     import numpy as np
 
     from maxmargin.certificates import PerClass
 
     of_tasks = np.atleast_2d(machine.mistakes_per_pass_)
-    per_pass, proof = of_tasks.sum(axis=0).tolist(), machine.certificate_
-    proofs: list[Any] = list(proof.values()) if isinstance(proof, PerClass) else [proof]
-    bounds = [one.bound for one in proofs]
+    per_pass, proof = of_tasks.sum(axis=0).tolist(), getattr(machine, "certificate_", None)
     shown = ", ".join(f"{number:,}" for number in per_pass[:8]) + (", ..." if len(per_pass) > 8 else "")
     in_passes = "in one pass" if len(per_pass) == 1 else f"in {len(per_pass)} passes ({shown})"
     text = f"{sum(per_pass):,} {in_passes} over {n_rows:,} rows, each predicted before its label was used"
+    counts = {"mistakes": sum(per_pass), "mistakes_per_pass": of_tasks.tolist()}
+    if proof is None:
+        return Entry(text, counts)
+    proofs: list[Any] = list(proof.values()) if isinstance(proof, PerClass) else [proof]
+    bounds = [one.bound for one in proofs]
     tasks = "" if len(bounds) == 1 else f" of all {len(bounds)} classes against the rest"
     return Entry(
         f"{text}; at most {sum(bounds):.6g} by the mistake bound{tasks}",
-        {"mistakes": sum(per_pass), "mistakes_per_pass": of_tasks.tolist(), "mistake_bound": sum(bounds)},
+        {**counts, "mistake_bound": sum(bounds)},
     )

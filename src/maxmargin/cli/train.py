@@ -176,7 +176,12 @@ def train(
             _note_metrics(written, about, metrics, strip=reported.strip)
     answer |= watch.compilation_entry()
     answer["status"] = str(machine.status_)
-    answer |= proof_entry("certificate", machine.certificate_, "proof", details=reported.details)
+    if hasattr(machine, "certificate_"):
+        answer |= proof_entry("certificate", machine.certificate_, "proof", details=reported.details)
+    else:
+        answer["certificate"] = Entry(
+            "none: there was no time for it before the end; maxmargin.certify computes it", {"certificate": None}
+        )
     answer["written"] = Entry(
         "standard output" if written == STANDARD_OUTPUT else str(written), {"written": str(written)}
     )
@@ -417,7 +422,7 @@ def _folds_entry(name: str, scores: Any, *, nested: bool) -> Entry:
 
 
 def _fit(machine: Any, rows: "DataFile", weights: Any, clock: Clock, answer: Answer) -> bool:
-    """Fit; returns whether Ctrl-C or another signal ended the fit early, with a model and its certificate."""
+    """Fit; returns whether Ctrl-C or another signal ended the fit early, with a model."""
     watch, interrupted = Stopwatch(), False
     with working("training", seconds=clock.next_limit):
         try:
@@ -425,7 +430,7 @@ def _fit(machine: Any, rows: "DataFile", weights: Any, clock: Clock, answer: Ans
                 data = (rows,) if learns_from_blocks(machine, rows) else (rows.X, rows.y)
                 machine.fit(*data, **({} if weights is None else {"sample_weight": weights}))
         except KeyboardInterrupt:
-            if not hasattr(machine, "certificate_"):
+            if not hasattr(machine, "status_"):
                 raise
             interrupted = True
     rows.name_features(machine)

@@ -98,8 +98,11 @@ def with_proof(path: Path, data: str | None = None) -> tuple[Any, Path]:
         return stored, path
     beside = proof_path(path)
     if not beside.is_file():
-        proof = " and there is no proof beside it" if stored.provenance.get("stripped") else ""
-        raise ValueError(f"{path} holds no certificate{proof}: only models that maxmargin trained do ({beside.name}).")
+        if stored.provenance.get("stripped"):
+            trained = "and there is no proof beside it: only models that maxmargin trained do"
+        else:
+            trained = "(max_time or Ctrl-C left no time for it, or another program trained it), and there is no proof"
+        raise ValueError(f"{path} holds no certificate {trained} ({beside.name}).")
     proof = stored_model(beside)
     if not same_predictions(stored.model, proof.model):
         raise ValueError(f"{beside} is the proof of another model than {path}.")

@@ -17,6 +17,7 @@ from maxmargin.data.rows import DenseRows, SparseRows, as_dense
 from maxmargin.data.validation import (
     validate_classes,
     validate_labels,
+    validate_one_class,
     validate_points,
     validate_targets,
     validate_training_data,
@@ -44,6 +45,7 @@ __all__ = [
     "exact_numbers",
     "validate_classes",
     "validate_labels",
+    "validate_one_class",
     "validate_points",
     "validate_targets",
     "validate_training_data",

@@ -258,10 +258,17 @@ class ClassPairs(_SplitOtherwise):
 
     def tasks(self) -> Iterator[ClassPair]:
         """Yield the pairs."""
+        return iter(self._class_pairs)
+
+    @cached_property
+    def _class_pairs(self) -> list[ClassPair]:
         if self.n_tasks == 1:
-            yield ClassPair(None, np.where(self.labelled.codes == 1, 1.0, -1.0))
-            return
+            return [ClassPair(None, np.where(self.labelled.codes == 1, 1.0, -1.0))]
+        # Slices of one array of rows: a few operations a pair.
+        signs = np.concatenate([np.ones(self.points.n_rows), np.full(self.points.n_rows, -1.0)])
+        found = []
         for first, second in self.pairs:
             positive, negative = self.rows_of_class[first], self.rows_of_class[second]
-            signs = np.repeat([1.0, -1.0], [positive.size, negative.size])
-            yield ClassPair(np.concatenate([positive, negative]), signs)
+            of_pair = signs[self.points.n_rows - positive.size : self.points.n_rows + negative.size]
+            found.append(ClassPair(np.concatenate([positive, negative]), of_pair))
+        return found

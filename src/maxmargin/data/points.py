@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.blocks import BLOCK_ENTRIES, row_blocks
+from maxmargin.data.interruption import check_interruption
 from maxmargin.data.rows import DenseRows, Matrix, Rows, aligned, as_dense, read_only, rows_of
 
 # Share of non-zero coefficients below which gathering their rows is cheaper than reading all rows.
@@ -16,6 +17,8 @@ GATHER_SHARE = 0.02
 DENSE_SHARE = 0.25
 # Entries that are squared at a time: a copy of them that stays in a core's own cache.
 SQUARED_ENTRIES = 1 << 16
+# The most entries that one product reads, some tenths of a second: in between, a pass can be broken off.
+ENTRIES_PER_PRODUCT = 1 << 27
 # Number of columns above which empty columns are dropped, as in hashed features.
 WIDE = 1 << 18
 # Entries, rows and columns of data on which a run is one compiled call; beyond, BLAS, threads and working sets pay.
@@ -47,6 +50,11 @@ class Points:
     def rows(self) -> Rows:
         """The rows as the loops read them."""
         return rows_of(self.matrix)
+
+    @cached_property
+    def columns(self) -> Rows:
+        """The columns, as the loops read rows: a copy of the matrix."""
+        return rows_of(self.matrix.tocsc() if sp.issparse(self.matrix) else np.ascontiguousarray(self.matrix.T))
 
     @cached_property
     def small_rows(self) -> DenseRows | None:
@@ -156,7 +164,7 @@ class Points:
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """X w in float64, for one vector of coefficients (d,) or several (d, k)."""
-        if self.matrix.dtype == np.float64:
+        if self._in_one_product(w.size // max(1, self.n_columns)):
             return np.asarray(self.matrix @ w)
         result = np.empty((self.n_rows, *w.shape[1:]))
         for part in self._blocks():
@@ -211,12 +219,18 @@ class Points:
         return self._sum_rows(coefficients)
 
     def _sum_rows(self, coefficients: np.ndarray) -> np.ndarray:
-        if self.matrix.dtype == np.float64:
+        if self._in_one_product():
             return np.asarray(self.matrix.T @ coefficients)
         total = np.zeros(self.n_columns)
         for part in self._blocks():
             total += self._wide(part).T @ coefficients[part]
         return total
+
+    def _in_one_product(self, n_vectors: int = 1) -> bool:
+        """Whether a product with all rows needs no copy of them and does not take long."""
+        check_interruption()
+        is_short = self.n_rows * self.entries_per_row * n_vectors <= ENTRIES_PER_PRODUCT
+        return bool(self.matrix.dtype == np.float64 and is_short)
 
     def _wide(self, part: slice) -> Matrix:
         """The rows of a block in float64."""

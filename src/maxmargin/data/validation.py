@@ -104,6 +104,18 @@ def validate_targets(
     return (TargetPoints if y.ndim == 1 else TargetColumns)(_measurable(Points(_canonical(X))), y, weights)
 
 
+def validate_one_class(estimator: Any, X: Any, *, sample_weight: Any = None, reset: bool = True) -> TargetPoints:
+    """Check X and the weights of a fit without labels: all rows have the target 1."""
+    _refuse_collections(X)
+    _refuse_text_columns(X)
+    X = _naming("X", validate_data, estimator, X, reset=reset, **_checks(estimator))
+    targets = np.ones(X.shape[0])
+    weights = _weights(X, targets, np.empty(0), targets, sample_weight, None)
+    if weights is not None and not weights.any():
+        raise ValueError("sample_weight is zero for every row: give at least one row a positive weight.")
+    return TargetPoints(_measurable(Points(_canonical(X))), targets, weights)
+
+
 def _rows_and_targets(estimator: Any, X: Any, y: Any, reset: bool, **checks: Any) -> tuple[Any, Any]:
     """Check X and y by scikit-learn; ``reset`` sets the estimator's number and names of columns."""
     if y is None:
@@ -165,14 +177,20 @@ def _no_number_of(y: Any) -> Any:
     return y
 
 
-def validate_labels(labelled: LabelledPoints) -> LabelledPoints:
-    """Refuse labels with fewer than two classes of positive weight."""
+def validate_labels(labelled: LabelledPoints, *, may_lack_weight: bool = False) -> LabelledPoints:
+    """Refuse labels of fewer than two classes, and weights that leave fewer than two of them.
+
+    With ``may_lack_weight`` one class may be left, as by the weights of a bootstrap sample.
+    """
     present = labelled.classes
     if labelled.weights is not None:
         present = labelled.classes[np.unique(labelled.codes[labelled.weights > 0])]
-    if len(present) < 2:
+    if len(labelled.classes) < 2 or len(present) < (1 if may_lack_weight else 2):
         which = f"only one class, {present[0].item()!r}" if len(present) else "no row of positive weight"
-        raise ValueError(f"y has {which}; give rows of at least two classes.")
+        # scikit-learn's sentence, where it is the weights that leave one class.
+        by_weights = len(labelled.classes) > 1 and len(present) == 1
+        why = "Invalid input - all samples with positive weights belong to the same class: " if by_weights else ""
+        raise ValueError(f"{why}y has {which}; give rows of at least two classes.")
     return labelled
 
 

@@ -98,6 +98,8 @@ class Engine(ABC, Generic[ProblemT]):
         Whether every answer costs a round of messages, or of reading: several questions are then better asked at once.
     vectors_are_near : bool
         Whether answers from the vectors alone, without entries of rows, cost little all the same.
+    may_collect_rows : bool
+        Whether solvers may collect some rows in their own process.
     largest_subset : float
         The largest share of the rows of which a subset saves more than gathering it costs.
     """
@@ -105,6 +107,7 @@ class Engine(ABC, Generic[ProblemT]):
     problem: ProblemT
     has_rounds: ClassVar[bool] = False
     vectors_are_near: ClassVar[bool] = True
+    may_collect_rows: ClassVar[bool] = True
     largest_subset: ClassVar[float] = 0.8
 
     @property
@@ -115,6 +118,14 @@ class Engine(ABC, Generic[ProblemT]):
     @abstractmethod
     def __getitem__(self, name: str) -> Any:
         """The vector over all rows; elsewhere a handle of it."""
+
+    @abstractmethod
+    def vector(self, name: str) -> np.ndarray:
+        """The vector over all rows in this process."""
+
+    @abstractmethod
+    def set_vector(self, name: str, values: np.ndarray) -> None:
+        """Replace the values of a vector over all rows."""
 
     @abstractmethod
     def allocate(self, *names: str, dtype: Any = np.float64) -> None:

@@ -34,13 +34,19 @@ from maxmargin.data.partitions import (
 )
 from maxmargin.data.rows import aligned
 from maxmargin.engine.base import Answer, Block, Engine, ProblemT
-from maxmargin.engine.memory import middle_of
+from maxmargin.engine.memory import CALLING_THREAD, middle_of, tree_sum
 from maxmargin.engine.threads import Threads
 
 # Bytes: a longer message is sent to the scheduler once, not once a partition.
 SHORT_MESSAGE = 1 << 12
 # Results that a task of a worker adds up: fewer tasks, more memory.
 ADDED_AT_ONCE = 8
+# Rows of a partition on which tasks without entries of rows work at a time: their vectors stay in the cache, and are
+# short enough (128 kB) that the memory is not given back to the system and asked for again, which costs workers of
+# Dask more than the work.
+ROWS_AT_A_TIME = 1 << 14
+# The setting of Dask that lets fits collect some rows in the client: a subsample to start from, and few free rows.
+COLLECT_ROWS = "maxmargin.collect-rows"
 # Seconds between checks of the cluster while a round runs, and those after which one without workers counts as lost.
 PATIENCE, PATIENCE_WITHOUT_WORKERS = 1.0, 30.0
 
@@ -141,10 +147,12 @@ class State(NamedTuple):
 # Tasks of a cluster. A partition comes with its summary.
 
 
-def begin(checked: Any, local: LocalTargets) -> State:
-    """The first vectors: targets and weights."""
+def begin(checked: Any, local: LocalTargets, compact: bool) -> State:
+    """The first vectors: targets and weights, the targets in the smallest type or as they are used."""
     partition = checked[0]
     targets, weights = local(partition)
+    if not compact:
+        targets = targets.astype(np.float64, copy=False)
     return State({"": Part(all_rows(partition.points.n_rows), {"targets": targets, "row_weights": weights})}, [])
 
 
@@ -157,6 +165,20 @@ def all_rows(n_rows: int) -> np.ndarray:
 
 
 _numbers = np.empty(0, dtype=np.uint32)
+
+
+def as_weights(weights: np.ndarray) -> np.ndarray:
+    """Weights as tasks read them; the partitions of a process share one array of ones."""
+    global _ones
+    if weights.strides != (0,) or (weights[:1] != 1.0).any():
+        return np.ascontiguousarray(weights, dtype=np.float64)
+    if weights.size > _ones.size:
+        _ones = np.ones(2 * weights.size)
+        _ones.flags.writeable = False
+    return _ones[: weights.size]
+
+
+_ones = np.empty(0)
 
 
 def add_vector(state: State, name: str, values: Any) -> State:
@@ -179,7 +201,8 @@ def run_round(checked: Any, state: State, message: Message) -> State:
     }
     whole = parts[""].vectors
     points = checked[0].points
-    targets, weights = (np.ascontiguousarray(whole[name], dtype=np.float64) for name in ("targets", "row_weights"))
+    targets = np.ascontiguousarray(whole["targets"], dtype=np.float64)
+    weights = as_weights(whole["row_weights"])
     problem = message.problem.of_block(points, targets, weights)
     # Vectors of this round, which may be written to.
     new = {(key, name) for key, part in parts.items() for name in part.vectors} if message.in_place else set()
@@ -226,10 +249,31 @@ def run_round(checked: Any, state: State, message: Message) -> State:
                         new.add((operation.part, name))
                 own = parts[operation.part].problem
                 block = Block(problem if own is None else own, index, vectors)
-                answer = operation.task(block, *map(aligned, operation.arguments))
+                found = call_on_block(block, operation)
                 if operation.answers:
-                    answers.append([answer] if operation.answers == "list" else answer)
+                    answers.append(found)
     return State(parts, answers)
+
+
+def call_on_block(block: Block[Any], call: Call) -> Any:
+    """Call a task on a partition, or on its stretches of rows; return the sum or the list of the results."""
+    arguments = tuple(map(aligned, call.arguments))
+    blocks = [block]
+    if getattr(call.task, "is_row_task", False) and block.index.size > ROWS_AT_A_TIME:
+        blocks = stretches_of(block)
+    jobs = [partial(call.task, one, *arguments) for one in blocks]
+    return tree_sum(jobs, CALLING_THREAD) if call.answers == "sum" else [job() for job in jobs]
+
+
+def stretches_of(block: Block[Any]) -> list[Block[Any]]:
+    """The rows of a block in stretches of equal length."""
+    n_rows = block.index.size
+    n_blocks = -(-n_rows // ROWS_AT_A_TIME)
+    cuts = [n_rows * k // n_blocks for k in range(n_blocks + 1)]
+    return [
+        Block(block.problem, block.index[rows], {name: values[rows] for name, values in block.vectors.items()})
+        for rows in itertools.starmap(slice, itertools.pairwise(cuts))
+    ]
 
 
 def changes_vectors(message: Message) -> bool:
@@ -298,13 +342,19 @@ class Executor:
         Whether the vectors over the rows lie in this process, so that rounds without entries of rows cost little.
     largest_subset : float
         The largest share of the rows of which a subset saves more than it costs.
+    compact : bool
+        Whether targets lie in the smallest type, and are converted in every round.
+    may_collect_rows : bool
+        Whether some rows, a subsample or a few free ones, may be sent to this process.
     """
 
     vectors_are_near: ClassVar[bool] = False
     largest_subset: ClassVar[float] = Engine.largest_subset
+    compact: ClassVar[bool] = False
 
     def __init__(self, n_threads: int = 1) -> None:
         self.n_threads = n_threads
+        self.may_collect_rows = False
         self.rounds = self.bytes_sent = self.bytes_received = 0
 
     def load(self, delayed: Sequence[Any]) -> list[Any]:
@@ -454,9 +504,10 @@ def executor_for(X: Any, n_threads: int) -> Executor:
     import dask.base
 
     client = getattr(dask.base.get_scheduler(collections=[X]), "__self__", None)
-    if client is not None and hasattr(client, "scheduler_info"):
-        return ClusterExecutor(client)
-    return Executor(n_threads)
+    on_cluster = client is not None and hasattr(client, "scheduler_info")
+    executor = ClusterExecutor(client) if on_cluster else Executor(n_threads)
+    executor.may_collect_rows = bool(dask.config.get(COLLECT_ROWS, False))
+    return executor
 
 
 def load_partitions(
@@ -533,7 +584,11 @@ class _Rows:
         self.problem = problem.without_rows()
         self.executor = self.points.executor
         partitions = self.points.partitions
-        self.states = list(self.executor.each(begin, partitions, [local] * len(partitions)))
+        self.states = list(
+            self.executor.each(
+                begin, partitions, *([value] * len(partitions) for value in (local, self.executor.compact))
+            )
+        )
         self.queue: list[Operation] = []
         self.answers: list[Answer] = []
         self.storage = self.executor.new_storage()
@@ -585,6 +640,11 @@ class DaskEngine(Engine[ProblemT]):
         """Whether the vectors lie in this process."""
         return bool(self._rows.executor.vectors_are_near)
 
+    @property
+    def may_collect_rows(self) -> bool:  # type: ignore[override]
+        """Whether some rows may be sent to this process."""
+        return bool(self._rows.executor.may_collect_rows)
+
     def __init__(self, problem: ProblemT, local: LocalTargets) -> None:
         self.problem = problem
         self._rows, self._part = _Rows(problem, local), ""
@@ -608,6 +668,16 @@ class DaskEngine(Engine[ProblemT]):
         self._rows.run()
         states = self._rows.states
         return list(self._rows.executor.each(vector_of, states, [name] * len(states)))
+
+    def vector(self, name: str) -> np.ndarray:
+        """Gather a vector over all rows."""
+        return np.concatenate(self._rows.executor.fetch(self.chunks(name)))
+
+    def set_vector(self, name: str, values: np.ndarray) -> None:
+        """Replace the values of a vector, where the vectors lie in this process and may be overwritten."""
+        chunks = self.chunks(name)
+        for chunk, part in zip(chunks, np.split(values, np.cumsum([len(one) for one in chunks])[:-1]), strict=True):
+            chunk[:] = part
 
     def allocate(self, *names: str, dtype: Any = np.float64) -> None:
         """Add vectors of zeros."""

@@ -85,9 +85,11 @@ class DiskExecutor(Executor):
     # A subset takes two passes more, and saves some only if it can be kept in memory. Whether it can is not asked here:
     # the results would depend on it.
     largest_subset = 0.25
+    compact = True
 
     def __init__(self, source: BlockSource, n_threads: int, memory: int | None = None) -> None:
         super().__init__(n_threads)
+        self.may_collect_rows = True
         self.source = source
         self._cuts = np.append(0, np.cumsum(source.block_rows))
         n_rows, n_blocks = int(self._cuts[-1]), len(source.block_rows)

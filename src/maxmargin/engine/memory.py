@@ -55,6 +55,14 @@ class MemoryEngine(Engine[ProblemT]):
         self._vectors[name] = values
         self._blocks.clear()
 
+    def vector(self, name: str) -> np.ndarray:
+        """The vector over the rows."""
+        return self[name]
+
+    def set_vector(self, name: str, values: np.ndarray) -> None:
+        """Replace a vector over the rows."""
+        self[name] = values
+
     def allocate(self, *names: str, dtype: Any = np.float64) -> None:
         """Add vectors over the rows, whose values are undefined."""
         for name in names:

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from itertools import pairwise
 from types import TracebackType
 from typing import Any, TypeVar
+
+from maxmargin.data.interruption import check_interruption
 
 # Matrix entries of the smallest block that is worth a thread.
 ENTRIES_PER_BLOCK = 1 << 17
@@ -40,12 +43,12 @@ class Threads:
         """
         n_workers = min(self._n_threads, len(jobs))
         if n_workers <= 1:
-            return [job() for job in jobs]
+            return [_call(job) for job in jobs]
         results: list[Any] = [None] * len(jobs)
 
         def work(numbers: Iterable[int]) -> None:
             for number in numbers:
-                results[number] = jobs[number]()
+                results[number] = _call(jobs[number])
 
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._n_threads - 1)
@@ -53,13 +56,18 @@ class Threads:
         shares: list[Iterable[int]] = [range(*stretch) for stretch in pairwise(ends)]
         if not alike:
             shares = [iter(range(len(jobs)))] * n_workers
-        others = [self._pool.submit(work, share) for share in shares[1:]]
+        others = [self._pool.submit(copy_context().run, work, share) for share in shares[1:]]
         try:
             work(shares[0])
         finally:
             for other in others:
                 other.result()
         return results
+
+
+def _call(job: Callable[[], T]) -> T:
+    check_interruption()
+    return job()
 
 
 class RangeThreads(Threads):
@@ -82,5 +90,9 @@ class RangeThreads(Threads):
     def map(self, task: Callable[[int, int], T], n_items: int, most: int = MOST_BLOCKS) -> list[T]:
         """Call ``task(first, last)`` for at most ``most`` ranges of the items; return the results in order."""
         n_ranges = int(max(1, min(most, n_items * self._entries_per_item // ENTRIES_PER_BLOCK)))
-        cuts = [n_items * k // n_ranges for k in range(n_ranges + 1)]
-        return self.run([partial(task, first, last) for first, last in pairwise(cuts)])
+        return self.run([partial(task, first, last) for first, last in ranges(n_items, n_ranges)])
+
+
+def ranges(n_items: int, n_ranges: int) -> list[tuple[int, int]]:
+    """First and last of ranges of nearly the same size."""
+    return list(pairwise(n_items * k // n_ranges for k in range(n_ranges + 1)))

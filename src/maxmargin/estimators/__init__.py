@@ -10,9 +10,13 @@ from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svr import LinearSVR
 from maxmargin.estimators.logistic_regression import LogisticRegression
 from maxmargin.estimators.margin_perceptron import MarginPerceptron
+from maxmargin.estimators.nu_svc import NuSVC
+from maxmargin.estimators.nu_svr import NuSVR
+from maxmargin.estimators.one_class_svm import OneClassSVM
 from maxmargin.estimators.perceptron import Perceptron
 from maxmargin.estimators.regularisation_path import svm_path
 from maxmargin.estimators.ridge import Ridge
+from maxmargin.estimators.sparse_paths import enet_path, l1_min_c, lasso_path
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svr import SVR
 
@@ -27,10 +31,16 @@ __all__ = [
     "LinearSVR",
     "LogisticRegression",
     "MarginPerceptron",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
     "Perceptron",
     "PosteriorSample",
     "Ridge",
     "calibrate",
     "certify",
+    "enet_path",
+    "l1_min_c",
+    "lasso_path",
     "svm_path",
 ]

@@ -2,12 +2,11 @@
 
 import math
 import sys
-import threading
 import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from copy import copy
 from functools import cache, lru_cache, partial
 from numbers import Integral
@@ -29,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 import maxmargin
 from maxmargin.certificates import Certificate, MarginBracket, NotSeparableError, PerClass
 from maxmargin.data import (
+    JointClasses,
     LabelledPoints,
     Points,
     Tasks,
@@ -40,20 +40,24 @@ from maxmargin.data import (
 )
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.block_source import is_block_source
+from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.data.partitions import PartitionedData, is_collection
 from maxmargin.engine import Threads
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
-from maxmargin.estimators._progress import FitProgress, solve_in_time
+from maxmargin.estimators._progress import FitLimits, FitProgress, solve_in_time
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.reconciliation import Goal, reconcile, worst
-from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, interrupt_handler
+from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, StopRequest, interrupt_handler
 from maxmargin.solvers.core.checkpoint import TaskRecord, active_record
 
 # Entries of a pass whose time is measured: about a quarter of a millisecond, which a fit of 20 ms does not notice.
 ENTRIES_TO_MEASURE = 1 << 16
 # What a certificate takes apart from passes over the rows, and one in the feature space of a kernel.
 SECONDS_PER_TASK, SECONDS_PER_KERNEL_TASK = 2e-4, 1e-3
+
+# Said in place of a certificate.
+NO_TIME_TO_CERTIFY = "nothing, for there was no time for a certificate: maxmargin.certify(model, X, y) computes it"
 
 # Parameters of these types are compared by value: what was found valid once need not be checked again.
 PLAIN_TYPES = (bool, int, float, str, type(None))
@@ -93,6 +97,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     # Attributes of a fit whose names do not end with an underscore.
     _private_attributes: ClassVar[tuple[str, ...]] = ()
+    # Attributes of a fit that its certificate sets, and those that it may have begun to set.
+    _attributes_of_certificates: ClassVar[tuple[str, ...]] = ("certificate_", "_dual_point")
     # Parameters that say how predictions are given, not what was fitted: they may change after the fit.
     _prediction_parameters: ClassVar[tuple[str, ...]] = ()
 
@@ -103,6 +109,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     _entries_worth_a_thread: ClassVar[int] = ENTRIES_PER_BLOCK
 
     # What to do where a status is a failure; None where it is not.
+    _advice_at_max_iter: str = "max_iter was reached: raise it to go on"
     _advice_when_stalled: str | None = None
     _advice_when_separable: str | None = None
     _advice_when_not_separable: str | None = "no hyperplane has the margin asked for: lower it, or use a soft margin"
@@ -150,13 +157,13 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             self._check_collections(X)
             if record is not None:
                 raise ValueError(
-                    "Fits on Dask collections and stores write no checkpoints: their vectors stay with the blocks."
+                    "Fits on Dask collections write no checkpoints: their vectors stay on the workers. Fit a store."
                 )
         model = self._without_fit()
         model._freeze_parameters()
         deadline = None if self.max_time is None else time.perf_counter() + self.max_time
         # The bits of BLAS's sums depend on the number of its threads.
-        with one_blas_thread(), interrupt_handler() as stop_requested:
+        with one_blas_thread(), ExitStack() as stack:
             data = model._validate(X, y, sample_weight)
             model._prepare(data)
             tasks = model._tasks(data)
@@ -167,8 +174,12 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             options = model._options(tasks)
             if record is not None:
                 options = record.begin(model, data, starts, options)
+                stack.enter_context(record.going_on())
             attempt: Attempt | None = (starts, options)
             n_attempts = 0
+            # Up to here there is nothing to keep: Ctrl-C is raised at once, and leaves the last model.
+            stop_requested = stack.enter_context(interrupt_handler())
+            limits = FitLimits(None if deadline is None else deadline - time.perf_counter(), stop_requested)
             while attempt is not None:
                 seconds = None if deadline is None else max(0.0, deadline - time.perf_counter())
                 of_task = None if record is None else partial(record.task, n_attempts)
@@ -176,14 +187,17 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
                 n_attempts += 1
                 model._set_attributes(tasks, results)
                 checked = model._refuse_not_finite()
-                model._certify_results(tasks, problems, results)
-                in_time = deadline is None or time.perf_counter() < deadline
-                attempt = model._finer_attempt(problems, results, attempt) if in_time else None
+                model._certify_in_time(tasks, problems, results, limits)
+                attempt = model._finer_attempt(problems, results, attempt) if limits.seconds_left else None
             model.status_ = worst([result.status for result in results])
-            model._finish(tasks, problems, results)
+            model._finish(tasks, results, limits)
+            if hasattr(model, "certificate_"):
+                model._set_certified_attributes(certificates_of(model.certificate_, len(results)))
             if isinstance(data, PartitionedData):
                 model._count_rounds(data)
             model._refuse_not_finite(checked)
+            if record is not None:
+                record.check(model, data)
             self._take_over(model)
             if record is not None:
                 record.end(model.status_)
@@ -197,7 +211,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         problems: Sequence[Any],
         attempt: Attempt,
         seconds: float | None,
-        stop_requested: threading.Event,
+        stop_requested: StopRequest,
         record_of: Callable[[int], TaskRecord] | None = None,
     ) -> list[Any]:
         """Solve every task, several at once where there are several; the bits do not depend on how many."""
@@ -214,6 +228,11 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             began = time.perf_counter()
 
             def run(k: int, start: Any, share: float | None) -> Any:
+                if start is None and stop_requested.is_set():
+                    # Ctrl-C came before the task began: with many classes, preparing each would take too long.
+                    untouched = model._untouched_result(problems[k])
+                    if untouched is not None:
+                        return untouched
                 limit = None if share is None else time.perf_counter() - began + share
                 monitor = Monitor(limit, progress.of_task(k), stop_requested, began, per_entry)
                 if record_of is not None and start is starts[k]:
@@ -228,6 +247,20 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             results = solve_in_time(run, starts, seconds, at_once, lambda: sum(reserves))
             progress.end(results)
         return results
+
+    def _certify_in_time(
+        self, tasks: Tasks, problems: Sequence[Any], results: Sequence[Any], limits: FitLimits
+    ) -> None:
+        """Compute the certificate; where there is no time for it, the model has none, and its status claims nothing."""
+        limits.begin_certificate()
+        try:
+            with ending_when(limits.must_end_certificate):
+                self._certify_results(tasks, problems, results)
+        except InterruptedPassError:
+            for name in self._attributes_of_certificates:
+                self.__dict__.pop(name, None)
+            for result in results:
+                result.status = limits.status
 
     def _certify_results(self, tasks: Tasks, problems: Sequence[Any], results: Sequence[Any]) -> None:
         """Compute the certificate, and reconcile the status of every task with it."""
@@ -408,6 +441,10 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     def _solver(self, problem: Any) -> Solve:
         """The solver of a problem."""
 
+    def _untouched_result(self, problem: Any) -> Any | None:  # noqa: ARG002
+        """The result of a task before its first step; None where only the solver makes it."""
+        return None
+
     @contextmanager
     def _solving(self, problems: Sequence[Any], options: Any) -> Iterator[tuple[Solve, int | None]]:  # noqa: ARG002
         """Yield the solver of all problems, and how many it may solve at once, None for ``n_jobs``."""
@@ -438,7 +475,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         some, began = Points(points.matrix[:n_rows]), time.perf_counter()
         some.combination(some.scores(np.ones(points.n_columns)))
         of_pass = (time.perf_counter() - began) * points.n_rows / n_rows
-        return (SECONDS_PER_TASK + self._certificate_passes * of_pass) * tasks.n_tasks / self._at_once(tasks), 0.0
+        # A problem of all classes at once has the scores of all of them.
+        n_passes = self._certificate_passes * (len(tasks.classes) if isinstance(tasks, JointClasses) else 1)
+        return (SECONDS_PER_TASK + n_passes * of_pass) * tasks.n_tasks / self._at_once(tasks), 0.0
 
     @abstractmethod
     def _certify_task(self, k: int, problem: Any) -> Certificate:
@@ -451,8 +490,11 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     def _finer_attempt(self, problems: Sequence[Any], results: Sequence[Any], attempt: Attempt) -> Attempt | None:
         """Starts and options of another attempt of higher precision; None where there is none, or no need for it."""
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
-        """Set the attributes that depend on the certificate."""
+    def _finish(self, tasks: Any, results: Sequence[Any], limits: FitLimits) -> None:
+        """Set the attributes that depend on the status, or need further fits in the time that is left."""
+
+    def _set_certified_attributes(self, proofs: Sequence[Any]) -> None:
+        """Set the attributes that the certificates of all tasks state."""
 
     @abstractmethod
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
@@ -463,29 +505,41 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _at_once(self, tasks: Tasks) -> int:
         """How many tasks run at a time: one of a few rows is so short that threads would wait for the interpreter."""
-        points = tasks.points
-        is_small = points.n_rows * points.entries_per_row < self._entries_worth_a_thread
-        return 1 if is_small or tasks.n_tasks == 1 else min(tasks.n_tasks, self._n_threads())
+        return 1 if tasks.n_tasks == 1 or self._is_small(tasks) else min(tasks.n_tasks, self._n_threads())
+
+    def _is_small(self, tasks: Tasks) -> bool:
+        """Whether the rows of a task are not worth a thread."""
+        return tasks.points.n_rows * tasks.points.entries_per_row < self._entries_worth_a_thread
 
     def _most_steps(self) -> int | None:
         """The largest number of iterations, if there is one."""
         return self.max_iter
 
+    def _advice_for(self, status: Status) -> str | None:
+        """What to do where a status is a failure."""
+        match status:
+            case Status.ITERATION_LIMIT:
+                return self._advice_at_max_iter
+            case Status.TIME_LIMIT:
+                return "max_time was reached: raise it to go on"
+            case Status.NOT_SEPARABLE:
+                return self._advice_when_not_separable
+            case Status.STALLED:
+                return self._advice_when_stalled
+            case Status.SEPARABLE:
+                return self._advice_when_separable
+        return None
+
     def _report(self) -> None:
         """Print the status with ``verbose``, and warn of a limit that was reached, with what is proven."""
+        proven = str(getattr(self, "certificate_", NO_TIME_TO_CERTIFY))
         if getattr(self, "verbose", 0):
-            for line in str(self.certificate_).splitlines():
+            for line in proven.splitlines():
                 print(f"[{type(self).__name__}] {self.status_}: {line}", flush=True)
-        advice = {
-            Status.ITERATION_LIMIT: "max_iter was reached: raise it to go on",
-            Status.TIME_LIMIT: "max_time was reached: raise it to go on",
-            Status.NOT_SEPARABLE: self._advice_when_not_separable,
-            Status.STALLED: self._advice_when_stalled,
-            Status.SEPARABLE: self._advice_when_separable,
-        }.get(self.status_)
+        advice = self._advice_for(self.status_)
         if advice is not None:
             name = type(self).__name__
-            warn_user(f"{name}: {advice}. The model is usable as it is. Proven: {self.certificate_}", LimitWarning)
+            warn_user(f"{name}: {advice}. The model is usable as it is. Proven: {proven}", LimitWarning)
 
 
 @lru_cache(maxsize=1024)
@@ -522,7 +576,7 @@ def proof_or_per_class(classes: Iterable[Any], proofs: Sequence[Certificate]) ->
 def certificates_of(certificate: Certificate | PerClass, n_tasks: int) -> list[Certificate]:
     """The certificates of the tasks of a fit, in their order."""
     if isinstance(certificate, PerClass) and n_tasks > 1:
-        return list(certificate.values())
+        return certificate.proofs
     return [certificate]  # type: ignore[list-item]
 
 
@@ -540,6 +594,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
 
     # Whether class_weight="balanced" counts the rows of the classes, or adds up their weights.
     _balances_rows: ClassVar[bool] = False
+    # Whether the weights may leave one class, as of a bootstrap sample: the model is then constant.
+    _may_lack_weight: ClassVar[bool] = True
     # Whether a decision function is about a pair of classes, or about one class and the rest.
     _scores_pairs: ClassVar[bool] = False
 
@@ -559,7 +615,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
             class_weight=getattr(self, "class_weight", None),
             balances_rows=self._balances_rows,
         )
-        return validate_labels(labelled)
+        return validate_labels(labelled, may_lack_weight=self._may_lack_weight)
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> Any:
         if lies_elsewhere(X):

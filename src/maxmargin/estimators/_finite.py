@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
+
+from maxmargin.certificates import PerClass
 
 # Attributes in which an infinite number is the right answer. History: the bounds of a run before it has any. Margin:
 # 1/||w|| of w = 0, and the smallest distance of a point to a hyperplane that does not exist. Objective: the hard margin
@@ -56,13 +58,18 @@ def is_finite(value: Any, *, may_be_infinite: bool = False) -> bool:
         return not math.isnan(value) if may_be_infinite else math.isfinite(value)
     if isinstance(value, (int, str)):
         return True
+    if isinstance(value, list) and value and isinstance(value[0], list):
+        # The histories of several tasks.
+        value = list(chain.from_iterable(value))
     if isinstance(value, list) and value and isinstance(value[0], tuple):
         # A history may be long.
         return is_finite(np.fromiter(chain.from_iterable(value), dtype=np.float64), may_be_infinite=may_be_infinite)
-    if isinstance(value, Mapping):
+    if isinstance(value, PerClass):
+        value = value.proofs
+    elif isinstance(value, Mapping):
         value = list(value.values())
     elif is_dataclass(value):
-        value = [getattr(value, field.name) for field in fields(value)]
+        value = list(vars(value).values())
     if isinstance(value, (list, tuple)):
         return all(is_finite(entry, may_be_infinite=may_be_infinite) for entry in value)
     return True

@@ -25,6 +25,7 @@ from maxmargin.certificates import (
     measure_logistic_gap,
     measure_multiclass_gap,
     measure_multinomial_gap,
+    measure_nu_gap,
     measure_ridge_gap,
 )
 from maxmargin.certificates.recovered_duals import (
@@ -33,17 +34,20 @@ from maxmargin.certificates.recovered_duals import (
     recovered_multiclass_duals,
 )
 from maxmargin.data import (
+    ClassPairs,
     Dataset,
     LabelledPoints,
     Points,
     TargetPoints,
     as_dense,
     validate_labels,
+    validate_one_class,
     validate_targets,
     validate_training_data,
 )
 from maxmargin.estimators._base import plain, proof_or_per_class, refuse_other_rows
 from maxmargin.estimators._kernels import make_kernel
+from maxmargin.estimators.nu_svc import nu_pair_proofs
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.kernel_svm import KernelSVMProblem
@@ -51,6 +55,7 @@ from maxmargin.problems.linear_svm import LOSSES, REGRESSION_LOSSES, LinearSVMPr
 from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.problems.margins import validate_coefficients
 from maxmargin.problems.multinomial import MultinomialProblem
+from maxmargin.problems.nu_svm import NuPairProblems, Offsets, one_class
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 
 # Measure the certificate of one task, given its data and its number.
@@ -274,6 +279,32 @@ def _certify_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
     return measure_kernel_gap(problem, _on_all_rows(model, data.points.n_rows)[0], float(model.intercept_[0]))
 
 
+def _certify_nu_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate | PerClass:
+    # scikit-learn's NuSVC ignores its class_weight.
+    labelled = validate_training_data(model, X, y, sample_weight=sample_weight, classes=model.classes_, reset=False)
+    duals, pairs = _on_all_rows(model, labelled.points.n_rows), ClassPairs(labelled)
+    problems = NuPairProblems(pairs, make_kernel(model, labelled.points), float(model.nu))
+    n_classes, betas = len(labelled.classes), [duals[0]]
+    if n_classes > 2:
+        betas = [
+            np.concatenate([duals[second - 1, pairs.rows_of_class[first]], duals[first, pairs.rows_of_class[second]]])
+            for first, second in pairs.pairs
+        ]
+    proofs = nu_pair_proofs(problems, betas, np.asarray(model.intercept_, dtype=np.float64))
+    if n_classes == 2:
+        return proofs[0]
+    names = [(plain(labelled.classes[first]), plain(labelled.classes[second])) for first, second in pairs.pairs]
+    return PerPair(dict(zip(names, proofs, strict=True)))
+
+
+def _certify_one_class_svm(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:  # noqa: ARG001
+    data = validate_one_class(model, X, sample_weight=sample_weight, reset=False)
+    weights = weights_of(data.points, data.weights)
+    problem = one_class(data.points, make_kernel(model, data.points), weights, float(model.nu), None)
+    above = float(model.intercept_[0])
+    return measure_nu_gap(problem, _on_all_rows(model, data.points.n_rows)[0], Offsets(above, above))
+
+
 def _on_all_rows(model: Any, n_rows: int) -> np.ndarray:
     """The duals of a LIBSVM model, with zeros for the rows that are not in its support."""
     refuse_other_rows(n_rows, model.shape_fit_[0])
@@ -357,6 +388,8 @@ def _bracket(problem: HardMarginProblem, w: np.ndarray, b: float, beta: np.ndarr
 _CERTIFIERS: dict[str, Callable[[Any, Any, Any, Any], Certificate | PerClass]] = {
     "SVC": _certify_svc,
     "SVR": _certify_svr,
+    "NuSVC": _certify_nu_svc,
+    "OneClassSVM": _certify_one_class_svm,
     "LinearSVC": _certify_linear_svc,
     "LinearSVR": _certify_linear_svr,
     "LogisticRegression": _certify_logistic,
@@ -369,7 +402,6 @@ _CERTIFIERS: dict[str, Callable[[Any, Any, Any, Any], Certificate | PerClass]] =
     "LassoCV": _certify_lasso,
 }
 _NOT_COVERED = {
-    "NuSVC": "its problem has nu in place of C; SVC is covered",
-    "NuSVR": "its problem has nu in place of epsilon; SVR is covered",
-    "OneClassSVM": "its problem has no labels",
+    "NuSVR": "it keeps no epsilon; maxmargin.NuSVR does",
+    "SGDOneClassSVM": "it keeps no duals; OneClassSVM is covered",
 }

@@ -17,7 +17,6 @@ from maxmargin.data import TargetColumns
 from maxmargin.data.partitions import PartitionedTask
 from maxmargin.estimators._base import (
     LinearRegressor,
-    certificates_of,
     distributed_vectors,
     one_or_all,
 )
@@ -93,7 +92,7 @@ class LinearRegression(LinearRegressor):
         intercept = np.array([result.intercept for result in results])
         one = len(results) == 1
         self.coef_ = coef[0] if one else coef
-        self.intercept_ = intercept if isinstance(tasks, TargetColumns) else float(intercept[0])
+        self.intercept_ = intercept if isinstance(tasks, TargetColumns) else intercept[0]
         # A warm start may have nothing to do.
         least = 0 if getattr(self, "warm_start", False) else 1
         n_iter = [max(least, result.n_iter) for result in results]
@@ -159,8 +158,7 @@ class LinearRegression(LinearRegressor):
             return SquaredErrors(points, np.empty(0), np.empty(0), self.fit_intercept)
         return SquaredErrors.of(data, self.fit_intercept)
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
-        proofs: list[Any] = certificates_of(self.certificate_, tasks.n_tasks)
+    def _set_certified_attributes(self, proofs: Sequence[Any]) -> None:
         self.objective_ = one_or_all([proof.primal for proof in proofs])
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:

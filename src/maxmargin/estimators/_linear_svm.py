@@ -10,27 +10,39 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from maxmargin.certificates import SVMGap, measure_partitioned_gap
+from maxmargin.certificates import Certificate, PerClass, SVMGap, measure_gaps, measure_partitioned_gap
 from maxmargin.data import TargetPoints, Tasks
 from maxmargin.data.block_source import is_block_source
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
-from maxmargin.estimators._base import Solve, distributed_vectors, kind_of_rows, one_or_all
+from maxmargin.estimators._base import (
+    Solve,
+    distributed_vectors,
+    kind_of_rows,
+    one_or_all,
+    proof_or_per_class,
+    refuse_other_rows,
+)
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss, weights_of
 from maxmargin.problems.partitioned import PartitionedProblem
+from maxmargin.problems.sparse_linear import SparseLinearProblem
 from maxmargin.solvers.core import Result, warm_start
-from maxmargin.solvers.linear import auto, crammer_singer, partitioned
+from maxmargin.solvers.linear import auto, crammer_singer, partitioned, sparse
 from maxmargin.solvers.linear.hard_margin import gap_of_width
 from maxmargin.solvers.linear.options import SELECTIONS, SOLVERS, LinearOptions
 from maxmargin.solvers.separability import decision
+
+# Rows of all tasks together up to which their certificates are measured at once: vectors of a megabyte.
+MOST_ROWS_AT_ONCE = 1 << 17
 
 SOLVERS_OF_PROBLEMS: dict[type, Solve] = {
     LinearSVMProblem: auto.solve,
     CrammerSingerProblem: crammer_singer.solve,
     HardMarginProblem: decision.solve,
+    SparseLinearProblem: sparse.solve,
     PartitionedProblem: partitioned.solve,
 }
 
@@ -153,6 +165,15 @@ class LinearSVM(RegularizedModel):
         if model is not self:
             model.support_ = np.flatnonzero(model.dual_coef_.any(axis=0))
         return model
+
+    def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:
+        is_small = tasks.n_tasks * tasks.points.n_rows <= MOST_ROWS_AT_ONCE and self._is_small(tasks)
+        if not (is_small and isinstance(problems[0], LinearSVMProblem)):
+            return super()._certify(tasks, problems)
+        refuse_other_rows(tasks.points.n_rows, self.dual_coef_.shape[1])
+        coef = self.coef_.reshape(tasks.n_tasks, -1)
+        proofs = measure_gaps(problems, coef, self.intercept_, np.asarray(self.dual_coef_))
+        return proof_or_per_class(getattr(tasks, "classes", ()), proofs)
 
     def _certify_on_blocks(self, k: int, problem: PartitionedProblem, w: np.ndarray, b: float) -> SVMGap:
         """The certificate of a task whose rows are in partitions."""

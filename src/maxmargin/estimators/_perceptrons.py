@@ -15,7 +15,9 @@ from maxmargin.certificates import BlockwiseBound, UpdateRule
 from maxmargin.data import LabelledPoints, validate_classes, validate_training_data
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.block_source import is_block_source
+from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.estimators._base import CertifiedClassifier, one_or_all, proof_or_per_class
+from maxmargin.estimators._progress import FitLimits
 from maxmargin.problems import PerceptronProblem
 from maxmargin.reconciliation import reconcile, worst
 from maxmargin.solvers.core import Status, interrupt_handler
@@ -67,7 +69,7 @@ class OnlineClassifier(CertifiedClassifier):
 
     def _refuse_other_rule(self, first: bool) -> None:
         """Refuse parameters that were changed in the middle of a stream: no bound holds for two rules."""
-        in_stream = not hasattr(self, "certificate_")
+        in_stream = not hasattr(self, "status_")
         for name in () if first else (*self._rule_of_model, *(self._rule_of_stream if in_stream else ())):
             before, now = self._fit_params[name], getattr(self, name)
             if before != now:
@@ -102,13 +104,15 @@ def fit_blocks(model: Any, blocks: Any, passes: int) -> Any:
     weights, classes = model.class_weight or {}, np.array(sorted(counts))
     fitted, status = model._without_fit(), None
     with one_blas_thread(), interrupt_handler() as stop_requested:
+        limits = FitLimits(model.max_time, stop_requested)
         record: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         while status is None:
             before, loss, evaluated = _updates_of(fitted), np.zeros(1), np.zeros(1, dtype=np.int64)
             for X, y in pairs_of(blocks):
                 fitted._partial_fit(X, y, classes)
-                loss = loss + np.ravel(fitted.online_loss_per_pass_)
-                evaluated = evaluated + np.ravel(fitted.rows_evaluated_per_pass_)
+                # Where Ctrl-C ends the pass over a block, it is not in the record.
+                loss = loss + np.atleast_2d(fitted.online_loss_per_pass_).sum(axis=1)
+                evaluated = evaluated + np.atleast_2d(fitted.rows_evaluated_per_pass_).sum(axis=1)
                 status = Status.INTERRUPTED if stop_requested.is_set() else None
                 if status is None and time.perf_counter() > deadline:
                     status = Status.TIME_LIMIT
@@ -129,9 +133,14 @@ def fit_blocks(model: Any, blocks: Any, passes: int) -> Any:
         )
         fitted.n_iter_, fitted._rows_of_stream = len(record), sum(counts.values())
         n_counted = sum(number for label, number in counts.items() if weights.get(label, 1.0) > 0.0)
-        proofs = _bounds_in_blocks(fitted, blocks, len(record), n_counted)
-        fitted.certificate_ = proof_or_per_class(classes, proofs)
-        fitted.status_ = worst([reconcile(status, proof, fitted._goal(k)) for k, proof in enumerate(proofs)])
+        limits.begin_certificate()
+        try:
+            with ending_when(limits.must_end_certificate):
+                proofs = _bounds_in_blocks(fitted, blocks, len(record), n_counted)
+            fitted.certificate_ = proof_or_per_class(classes, proofs)
+            fitted.status_ = worst([reconcile(status, proof, fitted._goal(k)) for k, proof in enumerate(proofs)])
+        except InterruptedPassError:
+            fitted.status_ = limits.status
         model._take_over(fitted)
         if model.status_ is not Status.ITERATION_LIMIT:
             # As many passes as were asked for are no failure.

@@ -120,7 +120,13 @@ def fit_sigmoid(scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -
 
 
 def scores_on_folds(
-    model: Any, X: Any, labels: np.ndarray, sample_weight: np.ndarray | None, seed: int, n_folds: int = N_FOLDS
+    model: Any,
+    X: Any,
+    labels: np.ndarray,
+    sample_weight: np.ndarray | None,
+    seed: int,
+    n_folds: int = N_FOLDS,
+    tasks: Sequence[tuple[int, int]] | None = None,
 ) -> np.ndarray:
     """The scores of every row, one column a decision function, by a model that is fitted to the other folds.
 
@@ -134,30 +140,55 @@ def scores_on_folds(
         Of the folds, which have equal shares of all classes.
     n_folds : int
         Fewer where a class has fewer rows.
+    tasks : sequence of pairs of int, optional
+        The positive and the negative class of every decision function. Folds may then lack a class, where LIBSVM scores
+        1 for the other one: without, a class of a single row is refused.
 
     Returns
     -------
     ndarray of shape (n, k)
     """
     classes, codes = np.unique(labels, return_inverse=True)
-    n_folds = min(n_folds, int(np.bincount(codes).min()))
+    smallest = int(np.bincount(codes).min())
+    may_lack = tasks is not None and smallest == 1
+    n_folds = min(n_folds, labels.size if may_lack else smallest)
     if n_folds < 2:
         raise ValueError("Probabilities need at least two rows of every class, for the folds that they are fitted to.")
     order, fold = np.random.default_rng(seed).permutation(labels.size), np.empty(labels.size, dtype=np.intp)
     for k in range(classes.size):
         rows = order[codes[order] == k]
         fold[rows] = np.arange(rows.size) % n_folds
+    if may_lack:
+        fold[order] = np.arange(labels.size) % n_folds
     scores: np.ndarray | None = None
     for part in range(n_folds):
         held_out, others = np.flatnonzero(fold == part), np.flatnonzero(fold != part)
-        fitted = clone(model)
+        fitted, present = clone(model), np.unique(codes[others])
         weights = {} if sample_weight is None else {"sample_weight": sample_weight[others]}
-        fitted.fit(_safe_split(model, X, None, others)[0], labels[others], **weights)
-        found = fitted._scores_by_task(_safe_split(model, X, None, held_out, others)[0])
+        if len(present) > 1:
+            fitted.fit(_safe_split(model, X, None, others)[0], labels[others], **weights)
+            found = fitted._scores_by_task(_safe_split(model, X, None, held_out, others)[0])
+        if may_lack and len(present) < classes.size:
+            known = dict(zip(combinations(present, 2), found.T, strict=True)) if len(present) > 1 else {}
+            if len(present) == 2:
+                # Of only two classes, the second is the positive one.
+                known = {pair: -values for pair, values in known.items()}
+            pairs: Any = tasks
+            found = np.column_stack([_score_of_pair(known, pair, present, held_out.size) for pair in pairs])
         scores = np.empty((labels.size, found.shape[1])) if scores is None else scores
         scores[held_out] = found
     assert scores is not None
     return scores
+
+
+def _score_of_pair(known: dict[Any, np.ndarray], pair: tuple[int, int], present: np.ndarray, n_rows: int) -> np.ndarray:
+    """The scores of a pair of classes, of which a fold may have lacked one: then 1 for the other one."""
+    first, second = sorted(pair)
+    sign = 1.0 if pair == (first, second) else -1.0
+    values = known.get((first, second))
+    if values is None:
+        values = np.full(n_rows, float(first in present) - float(second in present))
+    return sign * values
 
 
 def by_task(

@@ -1,5 +1,6 @@
-"""Tasks of a fit in threads: progress reports, shares of the time limit."""
+"""Tasks of a fit in threads: progress reports, shares of the time limit, and the time for certificates."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -10,7 +11,11 @@ from sklearn.callback import CallbackContext
 
 from maxmargin.data import Tasks
 from maxmargin.engine import Threads
-from maxmargin.solvers.core import Status, StepReport, step_listener
+from maxmargin.solvers.core import Status, StepReport, StopRequest, step_listener
+
+# Seconds that certificates may take: from Ctrl-C on, beyond ``max_time`` (and a share of it), and in any case.
+SECONDS_AFTER_INTERRUPT, SECONDS_BEYOND_MAX_TIME, SHARE_BEYOND_MAX_TIME = 0.6, 0.3, 0.05
+SECONDS_IN_ANY_CASE = 0.3
 
 
 class FitProgress:
@@ -146,6 +151,49 @@ class TimeBudget:
             share = left * min(1.0, self._n_threads / self._n_waiting)
             self._n_waiting -= 1
         return share
+
+
+class FitLimits:
+    """What ``max_time`` and Ctrl-C leave to do after the solvers.
+
+    Certificates have to end soon after either. Solvers, or the compilation of their loops, may have taken all of the
+    time: a certificate has some of its own.
+
+    Parameters
+    ----------
+    max_time : float or None
+        Seconds from now.
+    stop_requested : StopRequest
+    """
+
+    def __init__(self, max_time: float | None, stop_requested: StopRequest) -> None:
+        self._stop_requested, self._certificate_has = stop_requested, 0.0
+        self._ends = math.inf if max_time is None else time.perf_counter() + max_time
+        self._beyond = SECONDS_BEYOND_MAX_TIME + SHARE_BEYOND_MAX_TIME * (max_time or 0.0)
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until ``max_time``; none after Ctrl-C."""
+        return 0.0 if self.is_interrupted else max(0.0, self._ends - time.perf_counter())
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C ended the fit."""
+        return self._stop_requested.is_set()
+
+    def begin_certificate(self) -> None:
+        """Begin to certify."""
+        self._certificate_has = time.perf_counter() + SECONDS_IN_ANY_CASE
+
+    def must_end_certificate(self) -> bool:
+        """Whether certificates have to end now."""
+        until = min(self._ends + self._beyond, self._stop_requested.requested_at + SECONDS_AFTER_INTERRUPT)
+        return time.perf_counter() > max(self._certificate_has, until)
+
+    @property
+    def status(self) -> Status:
+        """Which of them ended the fit."""
+        return Status.INTERRUPTED if self.is_interrupted else Status.TIME_LIMIT
 
 
 def solve_in_time(

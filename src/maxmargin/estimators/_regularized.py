@@ -1,4 +1,4 @@
-"""What models with a regularisation parameter C share: the range of C, and how their status is reconciled."""
+"""What models with a regularisation parameter C share: its range, the penalised intercept, the status."""
 
 import math
 import os
@@ -11,10 +11,14 @@ from joblib import cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.base import _fit_context
 
-from maxmargin.data import LabelledPoints, validate_targets
+from maxmargin.data import LabelledPoints, Points, validate_targets
 from maxmargin.data.validation import LARGEST_FACTOR, SMALLEST_FACTOR, validate_factors
-from maxmargin.estimators._base import CertifiedModel, CertifiedRegressor, certificates_of, one_or_all, plain
+from maxmargin.estimators._base import CertifiedModel, CertifiedRegressor, one_or_all, plain
+from maxmargin.problems.hard_margin import HardMarginProblem
+from maxmargin.problems.linear_svm import LinearSVMProblem
+from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.reconciliation import Goal
+from maxmargin.solvers.core import Result, Status
 
 # A gap of at most C times this slack counts as none where the optimum may be zero.
 NEGLIGIBLE_LOSS = 1e-9
@@ -68,23 +72,34 @@ class RegularizedModel(CertifiedModel):
             return 1
         return n_cores(os.environ.get("LOKY_MAX_CPU_COUNT"))
 
+    @property
+    def _inverse_strength(self) -> float:
+        """The factor on the losses that the parameters say."""
+        return float(self.C)
+
     def _check_parameters(self) -> None:
         # An infinite C, where it is not defined, is refused elsewhere.
         if not math.isinf(self.C):
             self._refuse_extreme("C")
 
     def _prepare(self, data: Any) -> None:
-        if not math.isinf(self.C):
+        if not math.isinf(self._inverse_strength):
             validate_factors("C", self.C, data.weights)
         elif self._advice_without_solution is not None:
             self._refuse_classes_without_weight(data, "C=inf, the hard margin,")
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
-        negligible = NEGLIGIBLE_LOSS * self.C if math.isfinite(self.C) else 0.0
+        C = self._inverse_strength
+        negligible = NEGLIGIBLE_LOSS * C if math.isfinite(C) else 0.0
         return Goal(self.tol, lambda proof: proof.dual <= 0.0 and proof.gap <= negligible)
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:  # noqa: ARG002
-        proofs: list[Any] = certificates_of(self.certificate_, tasks.n_tasks)
+    def _untouched_result(self, problem: Any) -> Result[float] | None:
+        if not isinstance(problem, (LinearSVMProblem, HardMarginProblem, LogisticProblem)):
+            return None
+        points = problem.points
+        return Result(np.zeros(points.n_columns), 0.0, np.zeros(points.n_rows), status=Status.INTERRUPTED)
+
+    def _set_certified_attributes(self, proofs: Sequence[Any]) -> None:
         self.objective_ = one_or_all([proof.objective for proof in proofs])
 
     def _refuse_extreme(self, *names: str) -> None:
@@ -107,6 +122,34 @@ class RegularizedModel(CertifiedModel):
                 f"sample_weight is zero for all rows of class {name!r}, or class_weight is, and {problem} needs "
                 "rows of every class: leave the class out, or give it a positive weight."
             )
+
+
+class InterceptColumn:
+    """Models whose penalised intercept is the coefficient of a column of constants, as LIBLINEAR's."""
+
+    fit_intercept: bool
+    intercept_scaling: float
+
+    @property
+    def _has_intercept_column(self) -> bool:
+        """Whether there is such a column; else the intercept, if there is one, is free."""
+        raise NotImplementedError
+
+    def _points_with_intercept(self, points: Points) -> tuple[Points, bool]:
+        """The points, with a column of constants where the intercept is penalised; and whether it is free."""
+        if not self._has_intercept_column:
+            return points, self.fit_intercept
+        return points.with_column(float(self.intercept_scaling)), False
+
+    def _vectors_of_problem(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
+        """Coefficients and free intercept of the problem: a penalised intercept is one of the coefficients."""
+        return (np.append(w, b / self.intercept_scaling), 0.0) if self._has_intercept_column else (w, float(b))
+
+    def _vectors_of_model(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The inverse, for the coefficients of all tasks."""
+        if not self._has_intercept_column:
+            return coef, intercept
+        return np.ascontiguousarray(coef[:, :-1]), coef[:, -1] * self.intercept_scaling
 
 
 class EpsilonInsensitiveRegressor(CertifiedRegressor):

@@ -287,8 +287,8 @@ class BayesianRegression(LinearRegression):
     def _certify_target(self, k: int, problem: SquaredErrors, dual_point: np.ndarray) -> RidgeGap:
         return measure_ridge_gap(RidgeProblem(problem, 0.0), *self._coefficients(k), dual_point=dual_point)
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
-        super()._finish(tasks, problems, results)
+    def _set_attributes(self, tasks: Any, results: Sequence[Any]) -> None:
+        super()._set_attributes(tasks, results)
         result = results[0]
         self.total_weight_ = result.total_weight
         self.column_means_ = result.column_means

@@ -34,8 +34,9 @@ from maxmargin.solvers.perceptron import kernel as kernel_perceptron
 from maxmargin.solvers.perceptron.kernel import KernelColumns, KernelOptions
 from maxmargin.solvers.perceptron.result import PerceptronResult, Start
 
-# The relative difference allowed between intercept_ and the sum of the duals: that of sums in another order.
-SAME_INTERCEPT = 1e-9
+# The difference allowed between intercept_ and the sum of the duals, in shares of the sum of their sizes: that of sums
+# in another order, and less than what the sums of scores in a model file allow.
+SAME_INTERCEPT = 2.0**-37
 
 
 @estimator
@@ -242,7 +243,7 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
             self._prepare(labelled)
             return [None] * labelled.n_tasks
         # The updates since a fit are not those of one run.
-        self._one_run = self._one_run and not hasattr(self, "certificate_")
+        self._one_run = self._one_run and not hasattr(self, "status_")
         return [Start(scores=scores) for scores in self._expansion(labelled.points).T]
 
     def _add_results(self, labelled: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
@@ -280,7 +281,7 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
             raise ValueError("estimator went on from a fit by partial_fit: there is no one sequence to certify.")
         refuse_other_rows(tasks.points.n_rows, self._n_seen)
         of_duals = self.dual_coef_.sum(axis=1) * problems[0].intercept_step
-        sizes = 1.0 + np.abs(self.dual_coef_).sum(axis=1)
+        sizes = np.abs(self.dual_coef_).sum(axis=1)
         if not (np.abs(self.intercept_ - of_duals) <= SAME_INTERCEPT * sizes).all():
             raise CertificateError("intercept_ is not the sum of the duals: the model was changed after its fit.")
         scores = feature_space_scores(problems[0], self.support_, self.dual_coef_)

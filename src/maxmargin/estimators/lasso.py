@@ -119,6 +119,9 @@ class Lasso(LinearRegression):
 
     _takes_target_columns: ClassVar[bool] = True
 
+    # scikit-learn's sentence, by which programs know this warning.
+    _advice_at_max_iter = "Objective did not converge. You might want to increase the number of iterations, max_iter"
+
     # The number of rows, with their weights: scikit-learn's alpha is a penalty for each of them.
     _private_attributes: ClassVar[tuple[str, ...]] = (*LinearRegression._private_attributes, "_total_weight")
 
@@ -153,6 +156,26 @@ class Lasso(LinearRegression):
         self
         """
         return self._fit(X, y, sample_weight)
+
+    @staticmethod
+    def path(X: Any, y: Any, **parameters: Any) -> tuple[Any, ...]:
+        """Compute the coefficients for many penalties: :func:`maxmargin.enet_path`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of numbers of shape (n,)
+        **parameters
+            Those of the function.
+
+        Returns
+        -------
+        tuple of ndarray
+            Penalties, coefficients and duality gaps.
+        """
+        from maxmargin.estimators.sparse_paths import enet_path
+
+        return enet_path(X, y, **parameters)
 
     @property
     def sparse_coef_(self) -> Any:

@@ -9,27 +9,38 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from maxmargin.certificates import Certificate, bracket_hard_margin, measure_gap, measure_multiclass_gap
-from maxmargin.data import Dataset, JointClasses, LabelledPoints, Tasks, validate_training_data
-from maxmargin.estimators._base import LinearClassifier, certificates_of, one_or_array, refuse_other_rows
+from maxmargin.certificates import (
+    Certificate,
+    bracket_hard_margin,
+    measure_gap,
+    measure_multiclass_gap,
+    measure_sparse_gap,
+)
+from maxmargin.data import Dataset, JointClasses, LabelledPoints, Tasks, as_dense, validate_training_data
+from maxmargin.estimators._base import LinearClassifier, kind_of_rows, one_or_array, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.estimators._parameters import estimator
+from maxmargin.estimators._regularized import InterceptColumn
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LOSSES, weights_of
 from maxmargin.problems.partitioned import PartitionedProblem
+from maxmargin.problems.sparse_linear import SparseLinearProblem
 from maxmargin.solvers.core import Result, warm_start
 
 
 @estimator
-class LinearSVC(LinearSVM, LinearClassifier):
+class LinearSVC(InterceptColumn, LinearSVM, LinearClassifier):
     r"""Linear support vector classification, solved to a certified duality gap.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \ell(y_i (w \cdot x_i + b))
 
     with the hinge :math:`\ell(m) = \max(0, 1 - m)` or its square: the textbook's problem, whose intercept b is not
     penalised. scikit-learn's LinearSVC() is another one: ``loss="squared_hinge", penalize_intercept=True`` give it.
-    More than two classes are learned one against the rest, or in one joint problem.
+    More than two classes are learned one against the rest, or in one joint problem. With ``penalty="l1"`` the penalty
+    is the sum of the absolute values of the coefficients, most of which are then zero:
+
+    .. math:: \min_{w, b} \lVert w \rVert_1 + C \sum_i \max(0, 1 - y_i (w \cdot x_i + b))^2
 
     Parameters
     ----------
@@ -41,13 +52,17 @@ class LinearSVC(LinearSVM, LinearClassifier):
     loss : {"hinge", "squared_hinge"}, default="hinge"
     fit_intercept : bool, default=True
     penalize_intercept : bool, default=False
-        Add b²/(2 intercept_scaling²) to the objective: the problem that LIBLINEAR solves.
+        Add b²/(2 intercept_scaling²) to the objective, or |b|/intercept_scaling with ``penalty="l1"``: the problem
+        that LIBLINEAR and scikit-learn solve.
     intercept_scaling : float, default=1.0
         Inverse penalty of the intercept. Refused where the intercept is not penalised.
-    penalty : {"l2"}, default="l2"
-        The penalty on w. scikit-learn's "l1" is refused.
+    penalty : {"l2", "l1"}, default="l2"
+        The penalty on w: half its squared norm, or its 1-norm, which needs ``loss="squared_hinge"``. The latter is
+        LIBLINEAR's -s 5, here solved by proximal Newton steps on working sets of columns; the certificate says how
+        many coefficients are proven to be zero.
     dual : bool or "auto", default="auto"
-        Accepted as scikit-learn's: every fit gives the primal and the dual solution.
+        Accepted as scikit-learn's: every fit gives the primal and the dual solution. True is refused, as there, with
+        ``penalty="l1"``.
     tol : float, default=1e-4
         The relative duality gap at which to stop: the model's objective is then within this share of the optimum. For
         C = inf, the relative width of the bracket around the largest margin.
@@ -74,7 +89,8 @@ class LinearSVC(LinearSVM, LinearClassifier):
     random_state : int, RandomState or None, default=None
         The seed of coordinate ascent's random order.
     warm_start : bool, default=False
-        Start from the duals of the last fit, which must have had the same classes and as many rows.
+        Start from the duals of the last fit, which must have had the same classes and as many rows; with
+        ``penalty="l1"`` from its coefficients.
     verbose : int, default=0
         Print a line whenever the gap was measured.
 
@@ -99,13 +115,15 @@ class LinearSVC(LinearSVM, LinearClassifier):
     n_iter_ : int
         Epochs or Newton steps (of the class that took most).
     status_ : Status
-    certificate_ : ClassificationGap, or PerClass of them; MulticlassGap for "crammer_singer"; MarginBracket for C = inf
+    certificate_ : ClassificationGap, or PerClass of them
+        MulticlassGap for "crammer_singer"; MarginBracket for C = inf; SparseGap for ``penalty="l1"``.
 
     References
     ----------
     "Large Margin Classifiers. Linear Support Vector Machines", lecture 9: soft margins, the dual, the KKT conditions,
     coordinate ascent. Crammer, Singer, "On the algorithmic implementation of multiclass kernel-based vector
-    machines", 2001.
+    machines", 2001. Yuan, Ho, Lin, "An improved GLMNET for L1-regularized logistic regression", 2012, and Ndiaye,
+    Fercoq, Gramfort, Salmon, "Gap safe screening rules for sparsity enforcing penalties", 2017, for the L1 penalty.
 
     Examples
     --------
@@ -163,7 +181,7 @@ class LinearSVC(LinearSVM, LinearClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.penalty == "l1":
-            raise ValueError("penalty='l1' is not solved here: take penalty='l2', or Lasso for few coefficients.")
+            self._check_sparse_parameters()
         if math.isinf(self.C):
             for name, refused in (
                 ("multi_class", "crammer_singer"),
@@ -186,6 +204,30 @@ class LinearSVC(LinearSVM, LinearClassifier):
                         f"{getattr(self, name)!r}."
                     )
 
+    def _check_sparse_parameters(self) -> None:
+        if math.isinf(self.C):
+            raise ValueError("C=inf, the hard margin, is not solved with penalty='l1': set a finite C.")
+        for name, only in (
+            ("loss", ("squared_hinge",)),
+            ("multi_class", ("ovr",)),
+            ("dual", (False, "auto")),
+            ("solver", ("auto",)),
+            ("selection", ("random",)),
+        ):
+            if getattr(self, name) not in only:
+                raise ValueError(
+                    f"penalty='l1' takes {name}={' or '.join(map(repr, only))}; it is {getattr(self, name)!r}."
+                )
+
+    def _check_collections(self, X: Any) -> None:
+        super()._check_collections(X)
+        if self.penalty == "l1":
+            raise ValueError(f"penalty='l1' is not solved on {kind_of_rows(X)}: set 'l2', or give arrays.")
+
+    @property
+    def _has_intercept_column(self) -> bool:
+        return self.penalty == "l1" and self.penalize_intercept
+
     def _learns_jointly(self, labelled: LabelledPoints) -> bool:
         return self.multi_class == "crammer_singer" and len(labelled.classes) > 2
 
@@ -200,6 +242,10 @@ class LinearSVC(LinearSVM, LinearClassifier):
             )
         if math.isinf(self.C):
             return HardMarginProblem(data, self.fit_intercept)
+        if self.penalty == "l1":
+            points, is_free = self._points_with_intercept(data.points)
+            weights = weights_of(points, data.weights)
+            return SparseLinearProblem.of(points, data.signs, weights, self.loss, float(self.C), fit_intercept=is_free)
         # For two classes w_1 = -w_2 = w/2, and the joint problem is half the two-class problem with 2C.
         C = 2.0 * self.C if self.multi_class == "crammer_singer" else self.C
         return self._problem_of_losses(data, partial(LOSSES[self.loss], C=C))
@@ -211,11 +257,21 @@ class LinearSVC(LinearSVM, LinearClassifier):
             if self.dual_coef_.shape != (len(tasks.classes), tasks.points.n_rows):
                 raise ValueError("warm_start=True needs as many rows as the last fit; X has others.")
             return [warm_start(np.ascontiguousarray(self.dual_coef_.T))]
+        if self.penalty == "l1" and self.warm_start and hasattr(self, "coef_"):
+            if self.coef_.shape != (tasks.n_tasks, tasks.points.n_columns):
+                raise ValueError("warm_start=True needs the classes and columns of the last fit; X or y has others.")
+            vectors = zip(as_dense(self.coef_), self.intercept_, strict=True)
+            return [Result(*self._vectors_of_problem(w, b), np.empty(0)) for w, b in vectors]
         return super()._starts(tasks)
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
         if not isinstance(labelled, JointClasses):
-            return super()._attributes_so_far(labelled, results)
+            so_far = super()._attributes_so_far(labelled, results)
+            if self._has_intercept_column:
+                shape = (labelled.n_tasks, labelled.points.n_columns + 1)
+                coef = np.array([np.zeros(shape[1]) if one is None else one[0] for one in results])
+                so_far["coef_"], so_far["intercept_"] = self._vectors_of_model(coef, np.zeros(shape[0]))
+            return so_far
         n_classes = len(labelled.classes)
         zero = np.zeros((n_classes, labelled.points.n_columns)), np.zeros(n_classes), None
         w, b, _ = zero if results[0] is None else results[0]
@@ -224,6 +280,7 @@ class LinearSVC(LinearSVM, LinearClassifier):
     def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
         self.classes_ = tasks.classes
         super()._set_attributes(tasks, results)
+        self.coef_, self.intercept_ = self._vectors_of_model(self.coef_, self.intercept_)
         if isinstance(tasks, JointClasses):
             self.coef_, self.intercept_ = results[0].w, results[0].intercept
             self.dual_coef_ = np.ascontiguousarray(results[0].beta.T)
@@ -237,12 +294,15 @@ class LinearSVC(LinearSVM, LinearClassifier):
             duals = np.ascontiguousarray(self.dual_coef_.T)
             return measure_multiclass_gap(problem, self.coef_, self.intercept_, duals)
         vectors = self.coef_[k], float(self.intercept_[k]), np.asarray(self.dual_coef_[k])
+        if isinstance(problem, SparseLinearProblem):
+            w, b = self._vectors_of_problem(*vectors[:2])
+            return measure_sparse_gap(problem, w, b, vectors[2])
         measure: Any = bracket_hard_margin if isinstance(problem, HardMarginProblem) else measure_gap
         return measure(problem, *vectors)
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
-        super()._finish(tasks, problems, results)
-        self.margin_ = one_or_array(self._margins(certificates_of(self.certificate_, tasks.n_tasks)))
+    def _set_certified_attributes(self, proofs: Sequence[Any]) -> None:
+        super()._set_certified_attributes(proofs)
+        self.margin_ = one_or_array(self._margins(proofs))
 
     def _margins(self, proofs: Sequence[Any]) -> Sequence[float]:
         """The margins that certificates prove for the hard margin, else 1/||w||."""

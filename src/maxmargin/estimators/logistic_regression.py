@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import (
     Certificate,
-    LogisticGap,
     PerClass,
     measure_logistic_gap,
     measure_multinomial_gap,
     measure_partitioned_logistic_gap,
+    measure_sparse_gap,
 )
-from maxmargin.data import JointClasses, LabelledPoints, Points, Tasks, as_dense
+from maxmargin.data import JointClasses, LabelledPoints, Tasks, as_dense
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
 from maxmargin.estimators._base import (
     LinearClassifier,
@@ -27,14 +27,17 @@ from maxmargin.estimators._base import (
     lies_elsewhere,
     one_or_all,
     proof_or_per_class,
+    warn_user,
 )
 from maxmargin.estimators._parameters import estimator
-from maxmargin.estimators._regularized import RegularizedModel
+from maxmargin.estimators._regularized import InterceptColumn, RegularizedModel
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
 from maxmargin.problems.multinomial import MultinomialProblem, softmax
 from maxmargin.problems.partitioned import PartitionedProblem
+from maxmargin.problems.sparse_linear import SparseLinearProblem
 from maxmargin.solvers.core import Result
+from maxmargin.solvers.linear import sparse
 from maxmargin.solvers.regression import logistic_gradient, logistic_newton, multinomial, partitioned
 from maxmargin.solvers.regression.logistic_gradient import GradientOptions
 
@@ -43,7 +46,7 @@ SAME_PROBLEM = ("lbfgs", "newton-cg", "newton-cholesky", "sag", "saga")
 
 
 @estimator
-class LogisticRegression(LinearClassifier, RegularizedModel):
+class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
     r"""Logistic regression, the soft version of the perceptron, solved to a certified duality gap.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \log(1 + e^{-y_i (w \cdot x_i + b)})
@@ -54,7 +57,11 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     .. math:: \min_{W, b} \tfrac12 \lVert W \rVert_F^2
               + C \sum_i \Big(\log \sum_k e^{w_k \cdot x_i + b_k} - w_{y_i} \cdot x_i - b_{y_i}\Big)
 
-    or, with ``multi_class="ovr"``, one against the rest.
+    or, with ``multi_class="ovr"``, one against the rest. With ``l1_ratio`` r the penalty is an elastic net,
+
+    .. math:: r \lVert w \rVert_1 + \tfrac{1 - r}{2} \lVert w \rVert^2,
+
+    for r = 1 the 1-norm alone (LIBLINEAR's -s 6), with which many coefficients are zero.
 
     With C = inf there is no minimum where a hyperplane has no point on its wrong side and some on its right side
     (complete or quasi-complete separation): the loss falls for ever along it. Where such a hyperplane is found, the fit
@@ -68,15 +75,18 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     ----------
     C : float, default=1.0
         The inverse regularisation strength, the factor on the losses. ``inf`` is the lecture's: no penalty.
-    penalty : {"l2"}, default="l2"
-        scikit-learn's others are refused by a sentence that says what to write: for None that is ``C=inf``.
+    penalty : {"l2", "l1", "elasticnet"} or None
+        Deprecated, as in scikit-learn, with the same warning: ``l1_ratio`` says which penalty it is, and ``C=inf`` is
+        None.
     l1_ratio : float, default=0.0
-        Accepted as scikit-learn's: 0 is the penalty above; another one is refused.
+        The share of the 1-norm in the penalty. With a positive one, more than two classes are learned one against the
+        rest: ``multi_class="ovr"`` has to be set.
     dual : bool, default=False
-        Accepted as scikit-learn's: every fit gives a primal and a dual solution.
+        Accepted as scikit-learn's: every fit gives a primal and a dual solution. True is refused, as there, where the
+        penalty has a 1-norm.
     fit_intercept : bool, default=True
     penalize_intercept : bool, default=False
-        Whether b has a penalty, too: (b/intercept_scaling)²/2, as LIBLINEAR's.
+        Whether b has a penalty, too, as LIBLINEAR's: that of the coefficient b/intercept_scaling.
     intercept_scaling : float, default=1.0
     multi_class : {"multinomial", "ovr"}, default="multinomial"
         How more than two classes are learned: as one problem, or one against the rest.
@@ -118,7 +128,9 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     rounds_ : int
         After a fit on Dask collections: rounds of messages, loading and certificate included.
     status_ : Status
-    certificate_ : LogisticGap, or PerClass of them; MultinomialGap of several classes that were learned jointly
+    certificate_ : LogisticGap, or PerClass of them
+        MultinomialGap of several classes that were learned jointly; SparseGap where the penalty has a 1-norm, which
+        also says how many coefficients are proven to be zero.
 
     Notes
     -----
@@ -156,7 +168,7 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     """
 
     C: float = 1.0
-    penalty: str | None = "l2"
+    penalty: str | None = "deprecated"
     l1_ratio: float | None = 0.0
     dual: bool = False
     fit_intercept: bool = True
@@ -180,7 +192,7 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         "l1_ratio": [Interval(Real, 0.0, 1.0, closed="both"), None],
         "dual": ["boolean"],
         "fit_intercept": ["boolean"],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "tol": [Interval(Real, 0.0, None, closed="left")],
         "penalize_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "multi_class": [StrOptions({"multinomial", "ovr"})],
@@ -201,6 +213,19 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     _private_attributes = ("_dual_point",)
 
     @property
+    def _advice_at_max_iter(self) -> str:  # type: ignore[override]
+        # scikit-learn's sentences for its solvers' names, by which programs know this warning.
+        reached = f"max_iter={self.max_iter} was reached"
+        return {
+            "lbfgs": f"lbfgs failed to converge: {reached}. Increase the number of iterations",
+            "newton-cg": f"newton-cg failed to converge: {reached}. Increase the number of iterations",
+            "newton-cholesky": f"Newton solver did not converge after {self.max_iter} iterations: raise max_iter",
+            "liblinear": f"Liblinear failed to converge, increase the number of iterations. {reached}",
+            "sag": "The max_iter was reached which means the coef_ did not converge: raise it",
+            "saga": "The max_iter was reached which means the coef_ did not converge: raise it",
+        }.get(self.solver, super()._advice_at_max_iter)
+
+    @property
     def _advice_when_separable(self) -> str:  # type: ignore[override]
         if not hasattr(self, "separating_coef_"):
             return "the classes are separated, so the loss has no minimum: set a finite C"
@@ -210,6 +235,8 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
 
     @property
     def _advice_when_stalled(self) -> str:  # type: ignore[override]
+        if self.max_iter is not None and self.n_iter_.max() >= self.max_iter:
+            return self._advice_at_max_iter
         if self.solver == "gradient" and self.step_size is not None:
             return "the gap stopped shrinking above tol: set a smaller step_size (None is a safe one), or raise tol"
         return "the gap stopped shrinking above tol: rescale the columns of X, or raise tol"
@@ -274,36 +301,86 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.penalty is None:
-            raise ValueError("penalty=None is no penalty: write C=float('inf').")
-        if self.penalty in ("l1", "elasticnet") or (self.l1_ratio or 0.0) > 0.0:
-            raise ValueError(
-                f"penalty={self.penalty!r} with l1_ratio={self.l1_ratio!r} is not solved here: take penalty='l2' with "
-                "l1_ratio=0, or Lasso or ElasticNet on numbers."
-            )
+        self._warn_of_penalty()
+        if self._l1_ratio > 0.0:
+            for name, refused in (("dual", True), ("solver", "newton"), ("solver", "gradient")):
+                if getattr(self, name) == refused:
+                    raise ValueError(
+                        f"{name}={refused!r} is not available with a 1-norm in the penalty: leave it out, or set "
+                        "l1_ratio=0."
+                    )
         if self.step_size is not None and self.solver != "gradient":
             raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
-        if self.intercept_scaling != 1.0 and not self._penalizes_intercept:
+        if self.intercept_scaling != 1.0 and not self._has_intercept_column:
             raise ValueError(
                 "intercept_scaling has no effect on an intercept that is not penalised: set penalize_intercept=True, "
                 "or leave it at 1."
             )
         if self.penalize_intercept and not self.fit_intercept:
             raise ValueError("penalize_intercept=True needs fit_intercept=True.")
-        if self.solver == "liblinear" and math.isinf(self.C):
-            raise ValueError("solver='liblinear' needs a finite C: leave it out for C=inf.")
+        if self.solver == "liblinear" and math.isinf(self._inverse_strength):
+            raise ValueError(
+                "C=np.inf as well as penalty=None is not supported for the liblinear solver: leave solver out."
+            )
+
+    def _warn_of_penalty(self) -> None:
+        """Warn of ``penalty`` where scikit-learn does: it is deprecated there, and ``l1_ratio`` may contradict it."""
+        penalty, l1_ratio = self.penalty, self.l1_ratio
+        if penalty == "deprecated":
+            if l1_ratio is None:
+                warn_user(
+                    "'l1_ratio=None' was deprecated in version 1.8 of scikit-learn: write l1_ratio=0.0.", FutureWarning
+                )
+            return
+        warn_user(
+            "'penalty' was deprecated in version 1.8 of scikit-learn: leave it out, and write l1_ratio=0 for "
+            "penalty='l2', l1_ratio=1 for penalty='l1', l1_ratio between 0 and 1 for penalty='elasticnet', C=np.inf "
+            "for penalty=None.",
+            FutureWarning,
+        )
+        if penalty == "elasticnet":
+            if l1_ratio is None:
+                raise ValueError("l1_ratio must be specified when penalty is elasticnet.")
+            return
+        if l1_ratio is not None and 0.0 < l1_ratio < 1.0:
+            warn_user(
+                f"l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={penalty})", UserWarning
+            )
+        if (penalty == "l2" and l1_ratio != 0.0) or (penalty == "l1" and l1_ratio != 1.0):
+            warn_user(
+                f"Inconsistent values: penalty={penalty} with l1_ratio={l1_ratio}. penalty is deprecated, and counts; "
+                "use l1_ratio only.",
+                UserWarning,
+            )
+        if penalty is None and self.C != 1.0:
+            warn_user("Setting penalty=None will ignore the C and l1_ratio parameters", UserWarning)
+
+    @property
+    def _inverse_strength(self) -> float:
+        return math.inf if self.penalty is None else float(self.C)
+
+    @property
+    def _l1_ratio(self) -> float:
+        """The share of the 1-norm in the penalty: ``l1_ratio``, unless the deprecated ``penalty`` says otherwise."""
+        if math.isinf(self._inverse_strength):
+            return 0.0
+        if self.penalty in ("deprecated", "elasticnet"):
+            return float(self.l1_ratio or 0.0)
+        return 1.0 if self.penalty == "l1" else 0.0
 
     def _check_collections(self, X: Any) -> None:
         super()._check_collections(X)
-        if math.isinf(self.C):
+        if self._l1_ratio > 0.0:
+            raise ValueError(f"A penalty with a 1-norm is not solved on {kind_of_rows(X)}: set l1_ratio=0.")
+        if math.isinf(self._inverse_strength):
             raise ValueError(f"LogisticRegression needs a finite C on {kind_of_rows(X)}: set C=1.0, or a larger one.")
         if self.solver == "gradient":
             raise ValueError(f"solver='gradient' is not available for {kind_of_rows(X)}: set 'auto' or 'newton'.")
-        if self._penalizes_intercept:
+        if self._has_intercept_column:
             raise ValueError(f"A penalised intercept is not available for {kind_of_rows(X)}: leave it free.")
 
     @property
-    def _penalizes_intercept(self) -> bool:
+    def _has_intercept_column(self) -> bool:
         return self.fit_intercept and (self.penalize_intercept or self.solver == "liblinear")
 
     def _learns_jointly(self, labelled: Any) -> bool:
@@ -319,12 +396,17 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
             )
         if self.solver == "liblinear":
             raise ValueError(
-                "solver='liblinear' learns two classes: set multi_class='ovr', or leave solver out for the "
-                "multinomial problem."
+                "The 'liblinear' solver does not support multiclass classification: set multi_class='ovr', or leave "
+                "solver out for the multinomial problem."
             )
         if self.solver == "gradient":
             raise ValueError(
                 "solver='gradient', the lecture's, learns two classes: set multi_class='ovr', or leave it out."
+            )
+        if self._l1_ratio > 0.0:
+            raise ValueError(
+                "A penalty with a 1-norm is solved for two classes, or one class against the rest: set "
+                "multi_class='ovr', or l1_ratio=0 and penalty='l2'."
             )
         return JointClasses(data)
 
@@ -332,18 +414,19 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         if isinstance(data, PartitionedTask):
             lying: Any = data.points
             empty = np.empty(0)
-            return PartitionedProblem(LogisticProblem(lying, empty, empty, float(self.C), self.fit_intercept), data)
-        weights, C = weights_of(data.points, data.weights), float(self.C)
+            problem = LogisticProblem(lying, empty, empty, self._inverse_strength, self.fit_intercept)
+            return PartitionedProblem(problem, data)
+        weights, C = weights_of(data.points, data.weights), self._inverse_strength
         points, fit_intercept = self._points_with_intercept(data.points)
         if isinstance(data, LabelledPoints):
             return MultinomialProblem(points, data.codes, weights, len(data.classes), C, fit_intercept)
+        ratio = self._l1_ratio
+        if ratio > 0.0:
+            penalties = {"l1": ratio, "l2": 1.0 - ratio}
+            return SparseLinearProblem.of(
+                points, data.signs, weights, "logistic", C, fit_intercept=fit_intercept, **penalties
+            )
         return LogisticProblem(points, data.signs, weights, C, fit_intercept)
-
-    def _points_with_intercept(self, points: Points) -> tuple[Points, bool]:
-        """The points, with a column of constants where the intercept is penalised; and whether it is free."""
-        if not self._penalizes_intercept:
-            return points, self.fit_intercept
-        return points.with_column(float(self.intercept_scaling)), False
 
     def _options(self, tasks: Tasks) -> GradientOptions:
         limits = self.tol, math.inf if self.max_iter is None else self.max_iter
@@ -352,6 +435,8 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
     def _solver(self, problem: Any) -> Solve:
         if isinstance(problem, MultinomialProblem):
             return multinomial.solve
+        if isinstance(problem, SparseLinearProblem):
+            return sparse.solve
         if isinstance(problem, PartitionedProblem):
             return partitioned.solve_logistic
         return logistic_gradient.solve if self.solver == "gradient" else logistic_newton.solve
@@ -371,18 +456,12 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
             return [Result(np.array([w for w, _ in starts]), np.array([b for _, b in starts]), np.empty(0))]
         return [Result(w, b, np.empty(0)) for w, b in starts]
 
-    def _vectors_of_problem(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
-        """Coefficients and free intercept of the problem: a penalised intercept is one of the coefficients."""
-        return (np.append(w, b / self.intercept_scaling), 0.0) if self._penalizes_intercept else (w, float(b))
-
     def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
         self.classes_ = tasks.classes
         joint = isinstance(tasks, JointClasses)
         coef = results[0].w if joint else np.array([result.w for result in results])
         intercept = results[0].intercept if joint else np.array([result.intercept for result in results])
-        if self._penalizes_intercept:
-            coef, intercept = np.ascontiguousarray(coef[:, :-1]), coef[:, -1] * self.intercept_scaling
-        self.coef_, self.intercept_ = coef, intercept
+        self.coef_, self.intercept_ = self._vectors_of_model(coef, intercept)
         self.n_iter_ = np.array([result.n_iter for result in results], dtype=np.int32)
         self.history_ = one_or_all([result.history for result in results])
         found = [getattr(result, "separating", None) for result in results]
@@ -393,7 +472,7 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
         so_far = self._without_fit()
-        shape = (len(labelled.classes), labelled.points.n_columns + self._penalizes_intercept)
+        shape = (len(labelled.classes), labelled.points.n_columns + self._has_intercept_column)
         if isinstance(labelled, JointClasses):
             zero: Any = np.zeros(shape), np.zeros(shape[0]), None
         else:
@@ -410,11 +489,11 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
             ]
             self._dual_point = distributed_vectors(tasks.points, [point for _, point in found])
             return proof_or_per_class(tasks.classes, [proof for proof, _ in found])
-        if not isinstance(tasks, JointClasses):
+        if not isinstance(tasks, JointClasses) and isinstance(problems[0], LogisticProblem):
             self._dual_point = np.zeros((len(problems), tasks.points.n_rows))
         return super()._certify(tasks, problems)
 
-    def _certify_task(self, k: int, problem: Any) -> LogisticGap:
+    def _certify_task(self, k: int, problem: Any) -> Certificate:
         if isinstance(problem, MultinomialProblem):
             vectors = [self._vectors_of_problem(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
             return measure_multinomial_gap(
@@ -424,4 +503,6 @@ class LogisticRegression(LinearClassifier, RegularizedModel):
         if hasattr(self, "separating_coef_"):
             separating = self.separating_coef_[k], float(self.separating_intercept_[k])
         w, b = self._vectors_of_problem(self.coef_[k], self.intercept_[k])
+        if isinstance(problem, SparseLinearProblem):
+            return measure_sparse_gap(problem, w, b)
         return measure_logistic_gap(problem, w, b, separating, dual_point=self._dual_point[k])

@@ -204,8 +204,8 @@ class MarginPerceptron(LinearClassifier):
 
         return Goal(tol=None, lacks_margin=lacks_margin)
 
-    def _finish(self, tasks: Any, problems: Any, results: Any) -> None:  # noqa: ARG002
-        self.margin_ = one_or_array(self._margins(certificates_of(self.certificate_, tasks.n_tasks)))
+    def _set_certified_attributes(self, proofs: Sequence[Any]) -> None:
+        self.margin_ = one_or_array(self._margins(proofs))
 
     def _margins(self, proofs: Sequence[Any]) -> list[float]:
         return [proof.lower for proof in proofs]

@@ -17,6 +17,7 @@ from maxmargin.certificates import (
     MarginBracket,
     bound_mistakes,
     bracket_hard_margin,
+    bracket_margin,
     has_no_margin,
     linear_geometry,
 )
@@ -39,6 +40,7 @@ from maxmargin.reconciliation import Goal
 from maxmargin.solvers.core import Status
 from maxmargin.solvers.perceptron import batch as batch_perceptron
 from maxmargin.solvers.perceptron import online as online_perceptron
+from maxmargin.solvers.perceptron import penalised
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
 
 # Without tol, a run stalls only where its proof of inseparability is not confirmed.
@@ -73,10 +75,14 @@ class Perceptron(LinearClassifier, OnlineClassifier):
 
     Parameters
     ----------
-    penalty : None
-        scikit-learn's other penalties are refused: no mistake bound holds with them.
-    alpha, l1_ratio : float
-        The numbers of these penalties, accepted as scikit-learn's.
+    penalty : {"l2", "l1", "elasticnet"} or None, default=None
+        scikit-learn's: the coefficients shrink with every row, by stochastic gradient steps. No mistake bound holds
+        then, and the fit ends by ``tol`` or at a limit: the certificate is a bracket around the largest margin. For the
+        online rule, without ``average`` and ``normalize``.
+    alpha : float, default=0.0001
+        The factor of the penalty.
+    l1_ratio : float, default=0.15
+        The share of the 1-norm in "elasticnet".
     fit_intercept : bool, default=True
         Learn b, as the weight of a feature that is always 1.
     rule : {"online", "batch"}, default="online"
@@ -143,14 +149,15 @@ class Perceptron(LinearClassifier, OnlineClassifier):
     rows_evaluated_per_pass_ : ndarray, or a list with one a class
         Rows evaluated in each pass: late passes skip rows that cannot have become mistakes.
     dual_coef_ : ndarray of shape (1, n) or (n_classes, n)
-        y_i alpha_i, alpha_i being the sum of the steps taken on row i: from zeros, ``coef_ = dual_coef_ @ X``.
+        y_i alpha_i, alpha_i being the sum of the steps taken on row i: from zeros, ``coef_ = dual_coef_ @ X`` (not so
+        with a penalty).
     coef_init_, intercept_init_ : ndarray
         The coefficients that the fit started from.
     hull_weights_ : ndarray of shape (1, n) or (n_classes, n), or None
         Where the proof that no hyperplane separates the classes ended a run (status NOT_SEPARABLE): weights of the rows
         for which the classes' convex hulls meet. Zeros for other classes.
     status_ : Status
-    certificate_ : MistakeBound, or PerClass of them
+    certificate_ : MistakeBound, or PerClass of them; MarginBracket with a penalty
     n_features_in_ : int
     feature_names_in_ : ndarray, where X had names
 
@@ -176,7 +183,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
     True
     """
 
-    penalty: None = None
+    penalty: str | None = None
     alpha: float = 0.0001
     l1_ratio: float = 0.15
     fit_intercept: bool = True
@@ -315,20 +322,32 @@ class Perceptron(LinearClassifier, OnlineClassifier):
         >>> model.mistakes_per_pass_.tolist(), model.n_updates_ <= model.certificate_.bound
         ([2, 2, 1, 0], True)
         """
+        if self._is_penalised:
+            raise ValueError(
+                "fit_blocks gives the mistake bound, which does not hold with a penalty: set penalty=None."
+            )
         return fit_blocks(self, blocks, passes)
 
     def _check_parameters(self) -> None:
-        if self.penalty is not None:
-            raise ValueError(
-                f"penalty={self.penalty!r} is not available: the mistake bounds are those of the perceptron without "
-                "one; take LinearSVC, or LogisticRegression."
-            )
+        if self._is_penalised:
+            for name, only in (("rule", "online"), ("average", False), ("normalize", False)):
+                if getattr(self, name) != only:
+                    raise ValueError(f"penalty={self.penalty!r} takes {name}={only!r}; it is {getattr(self, name)!r}.")
         if self._average_since() is not None and self.rule != "online":
             raise ValueError(f"average={self.average!r} needs rule='online', got rule={self.rule!r}.")
 
     def _problem(self, data: Dataset) -> PerceptronProblem:
         validate_factors("eta0", self.eta0, data.weights)
-        return PerceptronProblem(data, self.fit_intercept, self.eta0, self.normalize)
+        penalty = (self.alpha, self._l1_ratio) if self._is_penalised else ()
+        return PerceptronProblem(data, self.fit_intercept, self.eta0, self.normalize, *penalty)
+
+    @property
+    def _is_penalised(self) -> bool:
+        return self.penalty is not None and self.alpha > 0.0
+
+    @property
+    def _l1_ratio(self) -> float:
+        return {"l1": 1.0, "l2": 0.0}.get(str(self.penalty), self.l1_ratio)
 
     def _options(self, tasks: Tasks) -> EpochOptions:
         return EpochOptions(
@@ -342,8 +361,8 @@ class Perceptron(LinearClassifier, OnlineClassifier):
             **self._seed_and_threads(tasks),
         )
 
-    def _solver(self, problem: PerceptronProblem) -> Solve:  # noqa: ARG002
-        return RULES[self.rule]
+    def _solver(self, problem: PerceptronProblem) -> Solve:
+        return penalised.solve if problem.is_penalised else RULES[self.rule]
 
     def _average_since(self) -> int | None:
         if isinstance(self.average, (bool, np.bool_)):
@@ -414,7 +433,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
 
     def _continue_stream(self, labelled: LabelledPoints, first: bool) -> Sequence[Start]:
         starts = self._starts(labelled) if first else self._ends
-        if first or hasattr(self, "certificate_"):
+        if first or hasattr(self, "status_"):
             # A stream begins, at the coefficients of the last fit if there was one.
             self._set_starts(labelled, starts)
             self._rows_of_stream = 0
@@ -436,6 +455,8 @@ class Perceptron(LinearClassifier, OnlineClassifier):
         start = self.coef_init_[k], self.intercept_init_[k]
         witness = self.hull_weights_[k] if whole_run and self.hull_weights_ is not None else None
         geometry = linear_geometry(problem, self.coef_[k], self.intercept_[k], alpha, start, witness)
+        if problem.is_penalised:
+            return bracket_margin(geometry)
         passes = len(as_list(self.mistakes_per_pass_, len(self.coef_))[k])
         held_out = self._n_held_out if whole_run else 0
         rule = update_rule(problem, max(1, passes), batch=self.rule == "batch", held_out=held_out)
@@ -457,8 +478,9 @@ class Perceptron(LinearClassifier, OnlineClassifier):
         beta = hull_weights[k] * problem.dataset.signs
         return has_no_margin(bracket_hard_margin(hard, self.coef_[k], float(self.intercept_[k]), beta))
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
-        """Leave out hull weights that prove nothing."""
+    def _certify_results(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
+        """Certify, and again without the hull weights that prove nothing."""
+        super()._certify_results(tasks, problems, results)
         refuted = [run.witness is not None and run.status is not Status.NOT_SEPARABLE for run in results]
         if any(refuted) and self.hull_weights_ is not None:
             self.hull_weights_[refuted] = 0.0

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.certificates import Certificate, MarginBracket, PerClass, PerPair, measure_pair_gaps
 from maxmargin.data import ClassPairs, LabelledPoints, validate_points, validate_training_data
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.interruption import check_interruption
 from maxmargin.estimators._base import (
     CertifiedClassifier,
     Solve,
@@ -28,13 +29,22 @@ from maxmargin.estimators._base import (
     seed_of,
     warn_user,
 )
-from maxmargin.estimators._kernel_svm import KernelSVM
+from maxmargin.estimators._kernel_svm import C_CONSTRAINTS, KernelSVM
 from maxmargin.estimators._parameters import estimator
-from maxmargin.estimators._probabilities import Calibration, Sigmoid, by_task, fit_sigmoid, scores_on_folds
+from maxmargin.estimators._probabilities import (
+    N_FOLDS,
+    Calibration,
+    Sigmoid,
+    by_task,
+    fit_sigmoid,
+    scores_on_folds,
+)
+from maxmargin.estimators._progress import FitLimits
 from maxmargin.problems.kernel_svm import NO_MARGIN
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.reconciliation import Goal
 from maxmargin.solvers.core import Result
+from maxmargin.solvers.kernel import smo
 from maxmargin.solvers.kernel.base import SMOOptions
 from maxmargin.solvers.kernel.one_vs_one import PairSolver
 
@@ -46,144 +56,30 @@ SMALLEST_POSITIVE = 1e-300
 
 
 def _has_probabilities(model: Any) -> bool:
-    if model.probability is True or hasattr(model, "calibration_"):
+    if model._fits_probabilities or hasattr(model, "calibration_"):
         return True
     raise AttributeError(
-        "predict_proba is not available when probability=False: set probability=True, or call maxmargin.calibrate."
+        "predict_proba is not available when probability=False: call maxmargin.calibrate, or set probability=True."
     )
 
 
 @estimator
-class SVC(KernelSVM, CertifiedClassifier):
-    r"""Kernel support vector classification, solved to a proven duality gap.
-
-    .. math:: \max_\alpha \sum_i \alpha_i - \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j\, k(x_i, x_j), \qquad
-              0 \le \alpha_i \le C, \quad \sum_i \alpha_i y_i = 0
-
-    More than two classes are learned one against one; pairs whose kernel matrices fit into the cache share the kernel
-    values within a class. Training time grows with the square of the number of rows: beyond some 100,000 of them put
-    scikit-learn's ``Nystroem`` or ``RBFSampler`` before :class:`LinearSVC` in a pipeline, as
-    ``examples/approximate_kernels.py`` does. For probabilities wrap the model in scikit-learn's
-    ``CalibratedClassifierCV``.
-
-    Kernel values are stored in single precision where that is enough for ``tol``. The certificate is computed in double
-    precision; where it does not confirm ``tol``, the solver continues in double precision.
-
-    Parameters
-    ----------
-    C : float, default=1.0
-        The factor on the slack of a row. ``inf`` is the hard margin in feature space: the hyperplane of the largest
-        margin, or :class:`NotSeparableError` with the proof that all margins are negligible.
-    kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes two matrices and returns their Gram matrix; with "precomputed", X is the Gram matrix. "sigmoid"
-        is not positive semidefinite in general, and nothing is proven for it.
-    degree : int, default=3
-        Of the polynomial kernel (gamma x·z + coef0)^degree.
-    gamma : {"scale", "auto"} or float, default="scale"
-        1/(d variance of X), 1/d, or a number.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
-    shrinking : bool, default=True
-        Whether duals that are fixed at a bound are left out for a while; all are checked before the end.
-    tol : float, default=1e-3
-        The relative duality gap at which to stop; for C = inf, the relative width of the bracket around the margin.
-    cache_size : float, default=200
-        Megabytes for kernel values.
-    class_weight : dict, "balanced" or None, default=None
-        Factors on C for each class. "balanced" counts the rows of the classes, as scikit-learn's SVC does, not their
-        weights.
-    max_iter : int, default=-1
-        The largest number of steps on pairs of duals, checked between blocks of them; -1 for no limit.
-    max_time : float or None, default=None
-        The largest number of seconds to train.
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        One score a class, or one a pair of classes.
-    break_ties : bool, default=False
-        Whether ``predict`` is the argmax of the decision function also where the votes of more than two classes tie;
-        else the first of these classes is predicted. True is refused together with ``decision_function_shape="ovo"``.
-    n_jobs : int or None, default=None
-        Threads of ``fit`` and of predictions; -1 takes all cores. None takes all cores, too, unlike in scikit-learn:
-        threads need no copy of the data, and one thread would make the default slower. The result does not depend on
-        it.
-    verbose : int, default=0
-        Whether a line is printed for every block of steps.
-    probability : bool, default=False
-        Whether ``predict_proba`` is there: Platt's sigmoids, fitted to the scores of models of five folds, coupled over
-        the pairs of classes, as LIBSVM's. It takes five more fits, and its argmax may differ from ``predict``.
-        scikit-learn has deprecated it: ``CalibratedClassifierCV(SVC(), ensemble=False)`` is the better way.
-    random_state : int, RandomState or None, default=None
-        The seed of these folds; nothing else is random.
-
-    Attributes
-    ----------
-    support_ : ndarray of int
-        Rows with a dual that is not zero in any pair, those of the first class first.
-    support_vectors_ : array or sparse matrix of shape (n_support, d)
-        Those rows; empty for a precomputed kernel.
-    n_support_ : ndarray of int32, one entry a class
-    dual_coef_ : ndarray of shape (n_classes - 1, n_support), or csr_matrix after a fit to sparse rows
-        y_i alpha_i in the pairs with every other class, laid out as scikit-learn's.
-    coef_ : ndarray of shape (n_pairs, d), for the linear kernel
-    intercept_ : ndarray of shape (n_pairs,)
-    classes_ : ndarray of shape (n_classes,)
-    class_weight_ : ndarray of shape (n_classes,)
-    probA_, probB_ : ndarray of shape (n_pairs,), with ``probability=True``
-        P(first class of a pair | f) = 1/(1 + exp(probA f + probB)); of two classes, f is that of the second.
-    margin_ : float, or ndarray of shape (n_pairs,)
-        1/||w|| in feature space, from the certificate's dual value sum_i alpha_i - ||w||²/2; for C = inf, the margin
-        that is proven. Not defined, an AttributeError, where the kernel may be indefinite.
-    objective_ : float, or list with one entry a pair
-        The primal objective, rounded up.
-    fit_status_ : 0 where every pair is solved to ``tol``, else 1
-    n_iter_ : ndarray of int32 of shape (n_pairs,)
-        Steps on pairs of duals.
-    shape_fit_ : tuple
-    status_ : Status
-    history_ : list of (seconds, primal, dual), or one a pair
-    certificate_ : ClassificationGap, or PerPair of them; MarginBracket for C = inf
-
-    References
-    ----------
-    "Large Margin Classifiers. Linear Support Vector Machines", lecture 9: the dual, SMO, kernels. Platt, "Fast training
-    of support vector machines using sequential minimal optimization", 1998; Fan, Chen, Lin, "Working set selection
-    using second order information for training support vector machines", 2005.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_circles
-    >>> from maxmargin import SVC
-    >>> X, y = make_circles(200, noise=0.05, factor=0.4, random_state=0)
-    >>> model = SVC().fit(X, y)
-    >>> model.score(X, y), model.certificate_.relative <= 1e-3
-    (1.0, True)
-
-    Probabilities, from the scores of models that did not see the rows:
-
-    >>> from sklearn.calibration import CalibratedClassifierCV
-    >>> calibrated = CalibratedClassifierCV(SVC(), cv=3).fit(X, y)
-    >>> calibrated.predict_proba(X).shape
-    (200, 2)
-
-    The hard margin in feature space, with its bracket:
-
-    >>> hard = SVC(C=float("inf"), gamma=2.0).fit(X, y)
-    >>> hard.certificate_.separates, hard.certificate_.relative <= 1e-3
-    (True, True)
-    """
+class KernelClassifier(KernelSVM, CertifiedClassifier):
+    """Classification by kernel machines, one against one: what :class:`SVC` and :class:`NuSVC` share."""
 
     class_weight: Any = None
     decision_function_shape: str = "ovr"
     break_ties: bool = False
-    probability: Any = False
+    probability: Any = "deprecated"
     random_state: Any = None
 
     _balances_rows = True
     _scores_pairs = True
+    # As in scikit-learn.
+    _may_lack_weight = False
+    # The module of the solver of a pair's problem.
+    _method: ClassVar[Any] = smo
 
-    _advice_without_solution = (
-        "For C=inf that is no margin to work with: use a soft one, for example SVC(C=1.0), or a kernel that tells the "
-        "points apart, for example a larger gamma."
-    )
     _prediction_parameters = ("decision_function_shape", "break_ties")
     _private_attributes: ClassVar[tuple[str, ...]] = (
         *KernelSVM._private_attributes,
@@ -202,24 +98,41 @@ class SVC(KernelSVM, CertifiedClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if math.isinf(self.C) and self.kernel == "sigmoid":
-            raise ValueError("C=inf, the hard margin, needs a feature space; kernel='sigmoid' has none: use C < inf.")
+        if self.probability != "deprecated":
+            name = type(self).__name__
+            warn_user(
+                "The `probability` parameter was deprecated in version 1.9 of scikit-learn: leave it out, and take "
+                f"CalibratedClassifierCV({name}(), ensemble=False), or maxmargin.calibrate, for probabilities.",
+                FutureWarning,
+            )
+
+    @property
+    def _fits_probabilities(self) -> bool:
+        return self.probability != "deprecated" and bool(self.probability)
 
     @property
     def probA_(self) -> np.ndarray:  # noqa: N802
-        """The slopes of the sigmoids."""
-        return self._sigmoids(0)
+        """The slopes of the sigmoids; empty without."""
+        return self._deprecated_sigmoids(0, "probA_")
 
     @property
     def probB_(self) -> np.ndarray:  # noqa: N802
-        """The offsets of the sigmoids."""
-        return self._sigmoids(1)
+        """The offsets of the sigmoids; empty without."""
+        return self._deprecated_sigmoids(1, "probB_")
+
+    def _deprecated_sigmoids(self, parameter: int, name: str) -> np.ndarray:
+        check_is_fitted(self)
+        warn_user(
+            f"Attribute `{name}` was deprecated in version 1.9 of scikit-learn: read calibration_.curves.",
+            FutureWarning,
+        )
+        return self._sigmoids(parameter)
 
     def _sigmoids(self, parameter: int) -> np.ndarray:
-        """A or B of the sigmoids of all pairs."""
+        """A or B of the sigmoids of all pairs; empty where there are none."""
         calibration = getattr(self, "calibration_", None)
         if calibration is None or calibration.method != "sigmoid":
-            raise AttributeError("There are no sigmoids: fit with probability=True, or call maxmargin.calibrate.")
+            return np.empty(0)
         return np.array([(curve.A, curve.B)[parameter] for curve in calibration.curves])
 
     @available_if(_has_probabilities)
@@ -236,7 +149,10 @@ class SVC(KernelSVM, CertifiedClassifier):
         """
         check_is_fitted(self)
         if not hasattr(self, "calibration_"):
-            raise NotFittedError("predict_proba needs a fit with probability=True; this model was fitted without.")
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False: fit again with probability=True, "
+                "or call maxmargin.calibrate. (A fit that max_time or Ctrl-C ended may not have come to them.)"
+            )
         return super().predict_proba(X)
 
     @available_if(_has_probabilities)
@@ -264,13 +180,6 @@ class SVC(KernelSVM, CertifiedClassifier):
         """w of the linear kernel, one row for each pair of classes."""
         check_is_fitted(self)
         return self._coef_of(self._pair_coefficients().T)
-
-    @property
-    def margin_(self) -> Any:
-        """1/||w|| in feature space, from the certificate's dual value sum_i alpha_i - ||w||²/2."""
-        totals = np.abs(self._pair_coefficients()).sum(axis=0) if hasattr(self, "classes_") else []
-        margins = [_margin_of(proof, total) for proof, total in zip(self._task_certificates(), totals, strict=True)]
-        return one_or_array(margins)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Compute scores, in blocks of rows.
@@ -363,6 +272,8 @@ class SVC(KernelSVM, CertifiedClassifier):
     def _pair_coefficients(self) -> np.ndarray:
         """The coefficients of all support vectors in every pair, (n_support, n_pairs)."""
         n_classes = len(self.classes_)
+        if self._n_support.sum() != self.support_.size:
+            raise ValueError(f"The internal representation of {type(self).__name__} was altered")
         if n_classes == 2:
             return self._duals.T
         ends = np.cumsum(self._n_support)
@@ -379,40 +290,40 @@ class SVC(KernelSVM, CertifiedClassifier):
     def _tasks(self, data: LabelledPoints) -> ClassPairs:
         return ClassPairs(data)
 
-    def _problems(self, tasks: Any) -> PairProblems:
-        return PairProblems(tasks, self._kernel, self.C, self._n_threads())
-
     @contextmanager
     def _solving(self, problems: Any, options: SMOOptions) -> Iterator[tuple[Solve, int]]:
         with one_blas_thread():
-            solver = PairSolver(problems, options)
+            solver = PairSolver(problems, options, self._method)
             yield solver.solve, solver.at_once
 
     def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
         super()._set_attributes(tasks, results)
-        self._set_duals(tasks, [result.beta for result in results])
-        labels = tasks.labels()
-        per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
-        self.class_weight_ = np.asarray(per_class, dtype=np.float64)
+        self._set_duals(tasks, [self._scaled(result.beta, result.intercept)[0] for result in results])
+        self.class_weight_ = np.ones(len(self.classes_))
+        if self.class_weight is not None:
+            self.class_weight_[:] = compute_class_weight(self.class_weight, classes=self.classes_, y=tasks.labels())
         self.n_iter_ = np.array([result.n_iter for result in results], dtype=np.int32)
 
-    def _finish(self, tasks: Any, problems: Sequence[Any], results: Sequence[Result[Any]]) -> None:
-        super()._finish(tasks, problems, results)
-        if self.probability is True:
-            self._fit_sigmoids(tasks)
+    def _finish(self, tasks: Any, results: Sequence[Result[Any]], limits: FitLimits) -> None:
+        super()._finish(tasks, results, limits)
+        if self._fits_probabilities and limits.seconds_left:
+            self._fit_sigmoids(tasks, limits)
 
-    def _fit_sigmoids(self, tasks: Any) -> None:
-        """Fit a sigmoid for every pair of classes to the scores of models that did not see the rows."""
-        warn_user(
-            "SVC: probability=True is deprecated in scikit-learn: CalibratedClassifierCV(SVC(), ensemble=False) is the "
-            "better way.",
-            FutureWarning,
-        )
+    def _fit_sigmoids(self, tasks: Any, limits: FitLimits) -> None:
+        """Fit a sigmoid for every pair of classes to the scores of models that did not see the rows.
+
+        After Ctrl-C there are none.
+        """
         labels, matrix, weights = tasks.labels(), tasks.points.matrix, tasks.weights
-        fold = clone(self).set_params(probability=False, class_weight=None)
-        scores = scores_on_folds(fold, matrix, labels, weights, seed_of(self.random_state))
+        fold = clone(self).set_params(probability="deprecated", class_weight=None)
+        if self.max_time is not None:
+            fold.max_time = limits.seconds_left / N_FOLDS
+        pairs: Any = self._classes_of_tasks()
+        scores = scores_on_folds(fold, matrix, labels, weights, seed_of(self.random_state), tasks=pairs)
+        if limits.is_interrupted:
+            return
         counts = np.ones(labels.size) if weights is None else weights
-        rows = by_task(scores, tasks.labelled.codes, counts, self._classes_of_tasks())
+        rows = by_task(scores, tasks.labelled.codes, counts, pairs)
         self.calibration_ = Calibration(tuple(Sigmoid(*fit_sigmoid(*part)) for part in rows), by_pairs=True)
 
     def _set_duals(self, pairs: ClassPairs, betas: Sequence[np.ndarray]) -> None:
@@ -425,7 +336,7 @@ class SVC(KernelSVM, CertifiedClassifier):
         else:
             for (first, second), beta in zip(pairs.pairs, betas, strict=True):
                 own, other = pairs.rows_of_class[first], pairs.rows_of_class[second]
-                whole[second - 1, own], whole[first, other] = np.split(beta, [own.size])
+                whole[second - 1, own], whole[first, other] = beta[: own.size], beta[own.size :]
         used = np.flatnonzero(whole.any(axis=0))
         self.classes_ = labelled.classes
         self.support_ = used[np.argsort(labelled.codes[used], kind="stable")].astype(np.int32)
@@ -436,7 +347,7 @@ class SVC(KernelSVM, CertifiedClassifier):
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
         betas = [
-            np.zeros(pair.signs.size) if result is None else result[2]
+            np.zeros(pair.signs.size) if result is None else self._scaled(result[2], result[1])[0]
             for pair, result in zip(labelled.tasks(), results, strict=True)
         ]
         return self._expansion_so_far(labelled, betas, results)
@@ -444,18 +355,174 @@ class SVC(KernelSVM, CertifiedClassifier):
     def _certify(self, tasks: ClassPairs, problems: Any) -> Certificate | PerClass:
         pairs = tasks
         refuse_other_rows(pairs.points.n_rows, self._n_rows)
-        coefficients = np.zeros((pairs.points.n_rows, self.intercept_.size))
-        coefficients[self.support_] = self._pair_coefficients()
-        betas = [
-            coefficients[:, k] if pair.rows is None else coefficients[pair.rows, k]
-            for k, pair in enumerate(pairs.tasks())
-        ]
-        proofs = measure_pair_gaps(problems, betas, self.intercept_)
+        coefficients = self._pair_coefficients()
+        # The place of every row among the support vectors; -1 for other rows, whose dual is zero.
+        places = np.full(pairs.points.n_rows, -1)
+        places[self.support_] = np.arange(self.support_.size)
+        betas = []
+        for k, pair in enumerate(pairs.tasks()):
+            check_interruption()
+            at = places if pair.rows is None else places[pair.rows]
+            beta = np.zeros(at.size)
+            beta[at >= 0] = coefficients[at[at >= 0], k]
+            betas.append(beta)
+        proofs = self._pair_proofs(problems, betas)
         if len(proofs) == 1:
             return proofs[0]
         classes = pairs.labelled.classes
         names = [(plain(classes[first]), plain(classes[second])) for first, second in pairs.pairs]
         return PerPair(dict(zip(names, proofs, strict=True)))
+
+    def _pair_proofs(self, problems: Any, betas: Sequence[np.ndarray]) -> Sequence[Certificate]:
+        """The certificates of all pairs, given the duals of their rows."""
+        raise NotImplementedError
+
+
+@estimator
+class SVC(KernelClassifier):
+    r"""Kernel support vector classification, solved to a proven duality gap.
+
+    .. math:: \max_\alpha \sum_i \alpha_i - \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j\, k(x_i, x_j), \qquad
+              0 \le \alpha_i \le C, \quad \sum_i \alpha_i y_i = 0
+
+    More than two classes are learned one against one; pairs whose kernel matrices fit into the cache share the kernel
+    values within a class. Training time grows with the square of the number of rows: beyond some 100,000 of them put
+    scikit-learn's ``Nystroem`` or ``RBFSampler`` before :class:`LinearSVC` in a pipeline, as
+    ``examples/approximate_kernels.py`` does. For probabilities wrap the model in scikit-learn's
+    ``CalibratedClassifierCV``.
+
+    Kernel values are stored in single precision where that is enough for ``tol``. The certificate is computed in double
+    precision; where it does not confirm ``tol``, the solver continues in double precision.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        The factor on the slack of a row. ``inf`` is the hard margin in feature space: the hyperplane of the largest
+        margin, or :class:`NotSeparableError` with the proof that all margins are negligible.
+    kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
+        A callable takes two matrices and returns their Gram matrix; with "precomputed", X is the Gram matrix. "sigmoid"
+        is not positive semidefinite in general, and nothing is proven for it.
+    degree : int, default=3
+        Of the polynomial kernel (gamma x·z + coef0)^degree.
+    gamma : {"scale", "auto"} or float, default="scale"
+        1/(d variance of X), 1/d, or a number.
+    coef0 : float, default=0.0
+        Of the polynomial and the sigmoid kernel.
+    shrinking : bool, default=True
+        Whether duals that are fixed at a bound are left out for a while; all are checked before the end.
+    tol : float, default=1e-3
+        The relative duality gap at which to stop, once the KKT conditions hold up to half of it, which is LIBSVM's
+        measure; for C = inf, the relative width of the bracket around the margin.
+    cache_size : float, default=200
+        Megabytes for kernel values.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on C for each class. "balanced" counts the rows of the classes, as scikit-learn's SVC does, not their
+        weights.
+    max_iter : int, default=-1
+        The largest number of steps on pairs of duals, checked between blocks of them; -1 for no limit.
+    max_time : float or None, default=None
+        The largest number of seconds to train.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        One score a class, or one a pair of classes.
+    break_ties : bool, default=False
+        Whether ``predict`` is the argmax of the decision function also where the votes of more than two classes tie;
+        else the first of these classes is predicted. True is refused together with ``decision_function_shape="ovo"``.
+    n_jobs : int or None, default=None
+        Threads of ``fit`` and of predictions; -1 takes all cores. None takes all cores, too, unlike in scikit-learn:
+        threads need no copy of the data, and one thread would make the default slower. The result does not depend on
+        it.
+    verbose : int, default=0
+        Whether a line is printed for every block of steps.
+    probability : bool, default="deprecated"
+        Deprecated, as in scikit-learn, and False unless given: whether ``predict_proba`` is there: Platt's sigmoids,
+        fitted to the scores of models of five folds, coupled over the pairs of classes, as LIBSVM's. It takes five more
+        fits, and its argmax may differ from ``predict``. scikit-learn has deprecated it:
+        ``CalibratedClassifierCV(SVC(), ensemble=False)`` is the better way.
+    random_state : int, RandomState or None, default=None
+        The seed of these folds; nothing else is random.
+
+    Attributes
+    ----------
+    support_ : ndarray of int
+        Rows with a dual that is not zero in any pair, those of the first class first.
+    support_vectors_ : array or sparse matrix of shape (n_support, d)
+        Those rows; empty for a precomputed kernel.
+    n_support_ : ndarray of int32, one entry a class
+    dual_coef_ : ndarray of shape (n_classes - 1, n_support), or csr_matrix after a fit to sparse rows
+        y_i alpha_i in the pairs with every other class, laid out as scikit-learn's.
+    coef_ : ndarray of shape (n_pairs, d), for the linear kernel
+    intercept_ : ndarray of shape (n_pairs,)
+    classes_ : ndarray of shape (n_classes,)
+    class_weight_ : ndarray of shape (n_classes,)
+    probA_, probB_ : ndarray of shape (n_pairs,), with ``probability=True``
+        P(first class of a pair | f) = 1/(1 + exp(probA f + probB)); of two classes, f is that of the second.
+    margin_ : float, or ndarray of shape (n_pairs,)
+        1/||w|| in feature space, from the certificate's dual value sum_i alpha_i - ||w||²/2; for C = inf, the margin
+        that is proven. Not defined, an AttributeError, where the kernel may be indefinite.
+    objective_ : float, or list with one entry a pair
+        The primal objective, rounded up.
+    fit_status_ : 0 where every pair is solved to ``tol``, else 1
+    n_iter_ : ndarray of int32 of shape (n_pairs,)
+        Steps on pairs of duals.
+    shape_fit_ : tuple
+    status_ : Status
+    history_ : list of (seconds, primal, dual), or one a pair
+    certificate_ : ClassificationGap, or PerPair of them; MarginBracket for C = inf
+
+    References
+    ----------
+    "Large Margin Classifiers. Linear Support Vector Machines", lecture 9: the dual, SMO, kernels. Platt, "Fast training
+    of support vector machines using sequential minimal optimization", 1998; Fan, Chen, Lin, "Working set selection
+    using second order information for training support vector machines", 2005.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from maxmargin import SVC
+    >>> X, y = make_circles(200, noise=0.05, factor=0.4, random_state=0)
+    >>> model = SVC().fit(X, y)
+    >>> model.score(X, y), model.certificate_.relative <= 1e-3
+    (1.0, True)
+
+    Probabilities, from the scores of models that did not see the rows:
+
+    >>> from sklearn.calibration import CalibratedClassifierCV
+    >>> calibrated = CalibratedClassifierCV(SVC(), cv=3).fit(X, y)
+    >>> calibrated.predict_proba(X).shape
+    (200, 2)
+
+    The hard margin in feature space, with its bracket:
+
+    >>> hard = SVC(C=float("inf"), gamma=2.0).fit(X, y)
+    >>> hard.certificate_.separates, hard.certificate_.relative <= 1e-3
+    (True, True)
+    """
+
+    C: float = 1.0
+
+    _advice_without_solution = (
+        "For C=inf that is no margin to work with: use a soft one, for example SVC(C=1.0), or a kernel that tells the "
+        "points apart, for example a larger gamma."
+    )
+    _parameter_constraints: ClassVar[dict] = {**KernelClassifier._parameter_constraints, **C_CONSTRAINTS}
+
+    @property
+    def margin_(self) -> Any:
+        """1/||w|| in feature space, from the certificate's dual value sum_i alpha_i - ||w||²/2."""
+        totals = np.abs(self._pair_coefficients()).sum(axis=0) if hasattr(self, "classes_") else []
+        margins = [_margin_of(proof, total) for proof, total in zip(self._task_certificates(), totals, strict=True)]
+        return one_or_array(margins)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if math.isinf(self.C) and self.kernel == "sigmoid":
+            raise ValueError("C=inf, the hard margin, needs a feature space; kernel='sigmoid' has none: use C < inf.")
+
+    def _problems(self, tasks: Any) -> PairProblems:
+        return PairProblems(tasks, self._kernel, self.C, self._n_threads())
+
+    def _pair_proofs(self, problems: Any, betas: Sequence[np.ndarray]) -> Sequence[Certificate]:
+        return measure_pair_gaps(problems, betas, self.intercept_)
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:
         return replace(super()._goal(k, problem), lacks_margin=_lacks_margin)

@@ -1,28 +1,26 @@
 """Kernel support vector regression."""
 
-from collections.abc import Sequence
+import math
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, measure_kernel_gap
-from maxmargin.data import TargetPoints, validate_points
-from maxmargin.estimators._base import Solve, refuse_other_rows
-from maxmargin.estimators._kernel_svm import KernelSVM
+from maxmargin.data import TargetPoints
+from maxmargin.estimators._base import Solve
+from maxmargin.estimators._kernel_svm import C_CONSTRAINTS, KernelSVM, SingleExpansion
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import EpsilonInsensitiveRegressor
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import built_in
 from maxmargin.problems.linear_svm import epsilon_insensitive, weights_of
-from maxmargin.solvers.core import Result
 from maxmargin.solvers.kernel import smo
 
 
 @estimator
-class SVR(KernelSVM, EpsilonInsensitiveRegressor):
+class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
     r"""Kernel support vector regression with the epsilon-insensitive loss, solved to a proven duality gap.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \max(0, |y_i - w \cdot \varphi(x_i) - b| - \epsilon)
@@ -71,24 +69,14 @@ class SVR(KernelSVM, EpsilonInsensitiveRegressor):
     True
     """
 
+    C: float = 1.0
     epsilon: float = 0.1
 
     _parameter_constraints: ClassVar[dict] = {
         **KernelSVM._parameter_constraints,
+        **C_CONSTRAINTS,
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
     }
-
-    @property
-    def n_support_(self) -> np.ndarray:
-        """The number of support vectors."""
-        check_is_fitted(self)
-        return np.array([self.support_.size], dtype=np.int32)
-
-    @property
-    def coef_(self) -> Any:
-        """w of the linear kernel."""
-        check_is_fitted(self)
-        return self._coef_of(self._duals)
 
     def predict(self, X: Any) -> np.ndarray:
         """Compute f(x), in blocks of rows.
@@ -101,9 +89,14 @@ class SVR(KernelSVM, EpsilonInsensitiveRegressor):
         -------
         ndarray of shape (n,)
         """
-        return self._expansion(validate_points(self._as_fitted(), X), self._duals.T)[:, 0] + self.intercept_[0]
+        return self._scores(X)
 
     def _check_parameters(self) -> None:
+        if math.isinf(self.C):
+            raise ValueError(
+                "C=inf, residuals of at most epsilon without exception, is not solved: take a large C, for example "
+                "1e6. Where slack(X, y) is then zero, the model is that of C=inf."
+            )
         self._refuse_extreme("C")
         super()._check_parameters()
 
@@ -115,23 +108,5 @@ class SVR(KernelSVM, EpsilonInsensitiveRegressor):
     def _solver(self, problem: KernelSVMProblem) -> Solve:  # noqa: ARG002
         return smo.solve
 
-    def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
-        super()._set_attributes(tasks, results)
-        self._set_duals(tasks, results[0].beta)
-        self.n_iter_ = results[0].n_iter
-
-    def _set_duals(self, data: TargetPoints, beta: np.ndarray) -> None:
-        self.support_ = np.flatnonzero(beta).astype(np.int32)
-        self._duals = beta[self.support_][None, :]
-        self.support_vectors_ = self._support_vectors_at(data.points, self.support_)
-        self._n_rows = data.points.n_rows
-
-    def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
-        beta = np.zeros(labelled.points.n_rows) if results[0] is None else results[0][2]
-        return self._expansion_so_far(labelled, beta, results)
-
     def _certify_task(self, k: int, problem: KernelSVMProblem) -> Certificate:  # noqa: ARG002
-        refuse_other_rows(problem.n_rows, self._n_rows)
-        beta = np.zeros(problem.n_rows)
-        beta[self.support_] = self._duals[0]
-        return measure_kernel_gap(problem, beta, float(self.intercept_[0]))
+        return measure_kernel_gap(problem, self._beta(problem.n_rows), float(self.intercept_[0]))

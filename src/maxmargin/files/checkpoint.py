@@ -21,11 +21,15 @@ from safetensors import SafetensorError
 from sklearn.base import is_classifier
 
 from maxmargin import __version__
+from maxmargin.certificates import NotSeparableError
+from maxmargin.data.partitions import PartitionedData
 from maxmargin.estimators._base import warn_user
 from maxmargin.files.atomic import written_atomically
 from maxmargin.files.container import CHECKSUM, Tensor, check_sum, content_of, pack, tensors_of
 from maxmargin.files.fingerprint import hash_of, hash_of_rows
+from maxmargin.files.model import check_storable
 from maxmargin.files.values import decode, encode
+from maxmargin.files.verification import check_model
 from maxmargin.solvers.core.checkpoint import BROKEN_OFF, CheckpointError, Stage, TaskRecord, active_record
 from maxmargin.solvers.core.status import Status
 
@@ -168,6 +172,25 @@ class FileRecord:
             record = self._attempts[attempt][k] = TaskRecord(self._path, stages, is_due, on_change)
         return record
 
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Within the block, errors of a fit that goes on from the file are errors of the file."""
+        try:
+            yield
+        except (CheckpointError, NotSeparableError, MemoryError):
+            raise
+        except Exception as error:
+            if self._loaded is None:
+                raise
+            raise CheckpointError(self._path, f"a fit that goes on from it fails: {error}") from error
+
+    def check(self, model: Any, data: Any) -> None:
+        """Refuse vectors that do not belong together, which a forged state may have set."""
+        if self._loaded is not None and hasattr(model, "certificate_"):
+            with np.errstate(over="ignore", invalid="ignore"):
+                check_model(model, data, model.certificate_)
+                check_storable(model, data)
+
     def end(self, status: Status) -> None:
         """Write the last checkpoint; that of a fit that has ended may be overwritten."""
         with self._lock:
@@ -223,7 +246,9 @@ def _identity(model: Any, data: Any, starts: Sequence[Any]) -> dict[str, Any]:
                 "without checkpoints, or give a plain value."
             ) from error
     matrix = data.points.matrix
-    targets = data.codes.astype("<u8") if is_classifier(model) else data.targets.astype("<f8")
+    targets, weights = (
+        _targets_of(data) if isinstance(data, PartitionedData) else (_codes_of(data, model), data.weights)
+    )
     kind = "sparse" if sp.issparse(matrix) else "dense"
     return {
         "class": type(model).__name__,
@@ -231,9 +256,23 @@ def _identity(model: Any, data: Any, starts: Sequence[Any]) -> dict[str, Any]:
         "rows": f"{matrix.shape[0]:,} {kind} rows of {matrix.shape[1]:,} columns, {matrix.dtype.name}",
         "X": hash_of_rows(matrix),
         "y": hash_of([targets]),
-        "weights": None if data.weights is None else hash_of([data.weights.astype("<f8")]),
+        "weights": None if weights is None else hash_of([weights.astype("<f8")]),
         "starts": _hash_of_value(list(starts)),
     }
+
+
+def _codes_of(data: Any, model: Any) -> np.ndarray:
+    """The codes of the labels, or the targets of a regression."""
+    return data.codes.astype("<u8") if is_classifier(model) else data.targets.astype("<f8")
+
+
+def _targets_of(data: PartitionedData) -> tuple[np.ndarray, np.ndarray | None]:
+    """The same of a store's blocks, and the weights of the rows."""
+    blocks = [checked[0] for checked in data.points.partitions]
+    labels = np.concatenate([block.labels for block in blocks])
+    targets = np.searchsorted(data.classes, labels).astype("<u8") if len(data.classes) else labels.astype("<f8")
+    weighted = any(block.weights is not None for block in blocks)
+    return targets, np.concatenate([block.weights for block in blocks]) if weighted else None
 
 
 def _hash_of_value(value: Any) -> str:

@@ -18,6 +18,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from maxmargin.files.remote import is_address, open_binary, size_of_file
+
 STANDARD_INPUT = "-"
 
 # Suffixes of compressed files, and the first bytes of each format.
@@ -64,12 +66,13 @@ def open_bytes(path: str | os.PathLike[str]) -> Iterator[io.RawIOBase]:
             kind = next((kind for kind, first in FIRST_BYTES.items() if head.startswith(first)), "")
             plain = cast(BinaryIO, io.BufferedReader(_Rejoined(head, source)))
         else:
-            plain = opened.enter_context(open(path, "rb", buffering=0))
+            plain = opened.enter_context(open_binary(path))
             # An empty file is one without rows, whatever its name says; a pipe has no size.
-            kind = "" if os.path.isfile(path) and not os.path.getsize(path) else kind_of(path)
+            is_empty = (is_address(path) or os.path.isfile(path)) and not size_of_file(path)
+            kind = "" if is_empty else kind_of(path)
         listener = bytes_listener.get()
         if listener is not None:
-            size = None if path == STANDARD_INPUT else os.path.getsize(path) or None
+            size = None if path == STANDARD_INPUT else size_of_file(path) or None
             plain = cast(BinaryIO, _Counted(plain, size, listener))
         yield _Named(_DECOMPRESSED[kind](plain), name_of(path))
 

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import is_regressor
 
 from maxmargin.files.compression import FIRST_BYTES, STANDARD_INPUT, name_of
+from maxmargin.files.remote import local_or_address
 
 if TYPE_CHECKING:
     from maxmargin.files.columns import TableOptions, Unseen
@@ -101,7 +102,8 @@ def read_data(
     Parameters
     ----------
     path : str or Path
-        "-" is standard input: CSV where a target is given or the model was trained on a table, else svmlight text.
+        An address, such as ``s3://bucket/rows.csv``, is read by fsspec. "-" is standard input: CSV where a target is
+        given or the model was trained on a table, else svmlight text.
     target : str, optional
         The column of a table that is to be predicted. Lines of svmlight text start with the target.
     values : bool, default=False
@@ -125,6 +127,7 @@ def read_data(
     from maxmargin.files.columns import Unseen
     from maxmargin.files.store import is_store, open_store
 
+    path = local_or_address(path)
     counted, preparation = Unseen(unseen), getattr(like, "preparation_", None)
     if like is not None:
         values = is_regressor(like)

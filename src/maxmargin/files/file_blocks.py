@@ -1,6 +1,5 @@
 """Files of any size and format as blocks of rows, and as stores: a pass for the columns, and one for the rows."""
 
-import glob
 import io
 import os
 from collections import Counter
@@ -17,7 +16,16 @@ from maxmargin.files.columns import Column, TableOptions, Unseen, refuse_ambiguo
 from maxmargin.files.compression import STANDARD_INPUT, kind_of, open_bytes
 from maxmargin.files.data_file import DataFile, are_whole, as_labels, table_format
 from maxmargin.files.preparation import Preparation
-from maxmargin.files.store import Store, is_store, open_store, read_manifest, store_blocks
+from maxmargin.files.remote import (
+    exists,
+    is_address,
+    local_or_address,
+    matching,
+    parquet_file,
+    size_of_file,
+    state_of_file,
+)
+from maxmargin.files.store import MANIFEST, Store, is_store, open_store, read_manifest, store_blocks
 from maxmargin.files.svmlight import read_svmlight_blocks
 from maxmargin.files.svmlight_chunks import LARGEST_INDEX
 
@@ -48,7 +56,8 @@ def read_blocks(
     ----------
     paths : str, Path or a sequence of them
         svmlight text (plain or compressed), CSV, TSV, Parquet or stores, all of one format; names may be patterns such
-        as ``part-*.svm``. Their rows follow each other in the order of the sorted names.
+        as ``part-*.svm``, or addresses that fsspec reads, such as ``s3://bucket/part-*.svm``. Their rows follow each
+        other in the order of the sorted names.
     target : str, optional
         The column of a table that is to be predicted.
     zero_based : bool, default=False
@@ -95,20 +104,20 @@ def read_blocks(
 
 def is_pattern(path: str | Path) -> bool:
     """Whether a path names files by a pattern, and is not a file itself."""
-    return any(mark in str(path) for mark in "*?[") and not os.path.exists(path)
+    return any(mark in str(path) for mark in "*?[") and not exists(path)
 
 
-def matching_files(paths: str | Path | Sequence[str | Path]) -> list[Path]:
+def matching_files(paths: str | Path | Sequence[str | Path]) -> list[str | Path]:
     """The files that paths and patterns name, those of a pattern in the order of their names."""
-    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
-    found: list[Path] = []
+    given = [local_or_address(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+    found: list[str | Path] = []
     for path in given:
         if str(path) == STANDARD_INPUT:
             raise ValueError("standard input cannot be read twice: write it to a file first.")
-        names = sorted(glob.glob(str(path))) if is_pattern(path) else [path]
+        names = matching(path) if is_pattern(path) else [path]
         if not names:
             raise ValueError(f"{path}: there are no such files.")
-        found += map(Path, names)
+        found += (name if is_address(name) else Path(name) for name in names)
     if not found:
         raise ValueError("paths is empty: name at least one file.")
     return found
@@ -118,12 +127,12 @@ def memory_to_train(paths: Sequence[str | Path]) -> int:
     """About the bytes of memory that reading files as a whole and training on them take; stores take none."""
     total = 0.0
     for path in paths:
-        if is_store(path) or not os.path.isfile(path):
+        if is_store(path) or not (is_address(path) or os.path.isfile(path)):
             continue
         if table_format(path) == ".parquet":
             n_rows, n_bytes = _parquet_size(path)
         else:
-            size = os.path.getsize(path) * (COMPRESSION if kind_of(path) else 1.0)
+            size = size_of_file(path) * (COMPRESSION if kind_of(path) else 1.0)
             n_rows, n_bytes = count_lines(path) * size, BYTES_PER_BYTE * size
         total += n_bytes + 8 * NUMBERS_PER_ROW * n_rows
     return int(total)
@@ -147,13 +156,13 @@ def _parquet_size(path: str | Path) -> tuple[float, float]:
     except ImportError:
         return 0.0, 0.0
     try:
-        metadata = parquet.read_metadata(path)
+        metadata = parquet.read_metadata(parquet_file(path))
     except (ArrowException, OSError):
         return 0.0, 0.0
     return float(metadata.num_rows), 16.0 * metadata.num_rows * metadata.num_columns
 
 
-def _kind(path: Path) -> str:
+def _kind(path: str | Path) -> str:
     if is_store(path):
         return "store"
     return "text" if table_format(path) is None else "table"
@@ -170,14 +179,14 @@ class FileBlocks:
 
     Attributes
     ----------
-    paths : tuple of Path
+    paths : tuple of str and Path
     kind : {"text", "table", "store"}
     target : str or None
     zero_based : bool
     options : TableOptions
     """
 
-    paths: tuple[Path, ...]
+    paths: tuple[str | Path, ...]
     kind: str
     target: str | None
     zero_based: bool
@@ -230,9 +239,10 @@ class FileBlocks:
 
     def _description(self) -> dict[str, Any]:
         """What a store was made of: names, sizes and times of the files, and the options."""
-        states = [(path.name, (path / "manifest.json" if is_store(path) else path).stat()) for path in self.paths]
+        states = [state_of_file(Path(path, MANIFEST) if is_store(path) else path) for path in self.paths]
+        names = [Path(path).name for path in self.paths]
         return {
-            "files": [[name, state.st_size, state.st_mtime_ns] for name, state in states],
+            "files": [[name, *state[1:]] for name, state in zip(names, states, strict=True)],
             "target": self.target,
             "zero_based": self.zero_based,
             "options": repr(self.options),

@@ -227,7 +227,7 @@ def _are_floats(values: Any) -> bool:
 def proof_tensors(model: Any, data: Any) -> dict[str, np.ndarray]:
     """Vectors of float64 that a claim depends on: the scales of columns, and the centre behind a radius."""
     name = type(model).__name__
-    unpenalised = name == "LogisticRegression" and math.isinf(model.C)
+    unpenalised = name == "LogisticRegression" and math.isinf(model._inverse_strength)
     least_squares = problem_of(model) | {"intercept": None} == {"loss": "squared_error", "lam": 0.0, "intercept": None}
     hard = name == "LinearSVC" and math.isinf(model.C) and model.fit_intercept
     if not (unpenalised or least_squares or hard):

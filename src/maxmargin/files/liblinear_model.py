@@ -18,19 +18,18 @@ from maxmargin.files.model_text import Head, ModelText, exactly, whole_labels
 
 CLASSIFIERS = (LinearSVC, Perceptron, MarginPerceptron, LogisticRegression)
 CRAMMER_SINGER = "MCSVM_CS"
-LOGISTIC = "L2R_LR"
+LOGISTIC, SPARSE_LOGISTIC, SPARSE_SVC = "L2R_LR", "L1R_LR", "L1R_L2LOSS_SVC"
 HINGE, SQUARED_HINGE = "L2R_L1LOSS_SVC_DUAL", "L2R_L2LOSS_SVC_DUAL"
 EPSILON, SQUARED_EPSILON = "L2R_L1LOSS_SVR_DUAL", "L2R_L2LOSS_SVR_DUAL"
-# LIBLINEAR's problems, -s 0 to 7 and 11 to 13: the estimator and its parameters. Models with the absolute values as
-# penalty (L1R) are read for predicting: their estimators here have the squares.
+# LIBLINEAR's problems, -s 0 to 7 and 11 to 13: the estimator and its parameters.
 SOLVERS: dict[str, tuple[Any, dict[str, Any]]] = {
     HINGE: (LinearSVC, {"loss": "hinge"}),
     SQUARED_HINGE: (LinearSVC, {"loss": "squared_hinge"}),
     "L2R_L2LOSS_SVC": (LinearSVC, {"loss": "squared_hinge"}),
-    "L1R_L2LOSS_SVC": (LinearSVC, {"loss": "squared_hinge"}),
+    SPARSE_SVC: (LinearSVC, {"loss": "squared_hinge", "penalty": "l1"}),
     LOGISTIC: (LogisticRegression, {}),
     "L2R_LR_DUAL": (LogisticRegression, {}),
-    "L1R_LR": (LogisticRegression, {}),
+    SPARSE_LOGISTIC: (LogisticRegression, {"l1_ratio": 1.0}),
     CRAMMER_SINGER: (LinearSVC, {"multi_class": "crammer_singer"}),
     EPSILON: (LinearSVR, {"loss": "epsilon_insensitive"}),
     SQUARED_EPSILON: (LinearSVR, {"loss": "squared_epsilon_insensitive"}),
@@ -94,13 +93,16 @@ def _unscaled(model: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _solver_of(model: Any) -> str:
     if isinstance(model, LogisticRegression):
-        return LOGISTIC
+        # LIBLINEAR has no elastic net.
+        return SPARSE_LOGISTIC if model._l1_ratio == 1.0 else LOGISTIC
     if isinstance(model, LinearSVR):
         return EPSILON if model.loss == "epsilon_insensitive" else SQUARED_EPSILON
     if isinstance(model, LinearSVC):
         # For two classes the joint problem is that of the hinge loss.
         if model.multi_class == "crammer_singer" and len(model.classes_) > 2:
             return CRAMMER_SINGER
+        if model.penalty == "l1":
+            return SPARSE_SVC
         return HINGE if model.loss == "hinge" else SQUARED_HINGE
     return HINGE
 
@@ -141,7 +143,7 @@ def read_liblinear_model(path: str | os.PathLike[str]) -> LinearSVC | LinearSVR 
         {"penalize_intercept": True, "intercept_scaling": bias} if bias > 0.0 else {"fit_intercept": False}
     )
     if kind is LogisticRegression:
-        parameters, intercept_parameters = _of_logistic(has_intercept=bias > 0.0)
+        parameters, intercept_parameters = parameters | {"multi_class": "ovr"}, {"fit_intercept": bias > 0.0}
     model = kind(**parameters, **intercept_parameters)
     try:
         getattr(model, "_check_parameters", model._validate_params)()
@@ -158,12 +160,6 @@ def read_liblinear_model(path: str | os.PathLike[str]) -> LinearSVC | LinearSVR 
         model.support_ = np.zeros(0, dtype=np.intp)
     model._freeze_parameters()
     return model
-
-
-def _of_logistic(*, has_intercept: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parameters of logistic regression, one class against the rest as LIBLINEAR has it."""
-    known = LogisticRegression._get_param_names()
-    return {"multi_class": "ovr"} if "multi_class" in known else {}, {"fit_intercept": has_intercept}
 
 
 def _weights(text: ModelText, lines: Any, n_lines: int, k: int) -> np.ndarray:

@@ -18,15 +18,23 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.estimators import SVC, SVR
+from maxmargin.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from maxmargin.estimators._probabilities import Calibration, Sigmoid
+from maxmargin.estimators.svc import KernelClassifier
 from maxmargin.files.atomic import written_atomically
 from maxmargin.files.errors import ModelFileError
 from maxmargin.files.model_text import LARGEST_INT, Head, ModelText, exactly, whole_labels
 from maxmargin.problems import kernels
 from maxmargin.problems.kernels import kernel_by_name
 
-MACHINES = {"c_svc": SVC, "epsilon_svr": SVR}
+Machine = KernelClassifier | SVR | NuSVR | OneClassSVM
+MACHINES: dict[str, type[Any]] = {
+    "c_svc": SVC,
+    "nu_svc": NuSVC,
+    "epsilon_svr": SVR,
+    "nu_svr": NuSVR,
+    "one_class": OneClassSVM,
+}
 # LIBSVM's name of a kernel, ours, its class and its parameters.
 KERNELS: dict[str, tuple[str, type, tuple[str, ...]]] = {
     "linear": ("linear", kernels.Linear, ()),
@@ -40,16 +48,16 @@ ENTRIES = (
 )  # fmt: skip
 
 
-def write_libsvm_model(model: SVC | SVR, path: str | os.PathLike[str]) -> None:
+def write_libsvm_model(model: Machine, path: str | os.PathLike[str]) -> None:
     """Write a fitted kernel machine as a model file of LIBSVM, for ``svm-predict``.
 
-    The format has no certificate and no C: :func:`maxmargin.save` stores them. Probabilities are written where they are
-    sigmoids, those of ``SVC(probability=True)`` or of :func:`maxmargin.calibrate`.
+    The format has no certificate, no C and no nu: :func:`maxmargin.save` stores them. Probabilities are written where
+    they are sigmoids, those of ``probability=True`` or of :func:`maxmargin.calibrate`.
 
     Parameters
     ----------
-    model : SVC or SVR
-        With the linear, polynomial, RBF or sigmoid kernel; the labels of an SVC have to be whole numbers.
+    model : SVC, SVR, NuSVC, NuSVR or OneClassSVM
+        With the linear, polynomial, RBF or sigmoid kernel; the labels of a classifier have to be whole numbers.
     path : str or path
 
     Raises
@@ -58,14 +66,15 @@ def write_libsvm_model(model: SVC | SVR, path: str | os.PathLike[str]) -> None:
         Where the format cannot hold the model.
     """
     if type(model) not in MACHINES.values():
-        raise ModelFileError(path, f"{type(model).__name__} is not SVC or SVR")
+        raise ModelFileError(path, f"{type(model).__name__} is not SVC, SVR, NuSVC, NuSVR or OneClassSVM")
     check_is_fitted(model)
     preparation = getattr(model, "preparation_", None)
     if preparation is not None and preparation.scaling is not None:
         raise ModelFileError(path, "the columns were scaled in training, which the format cannot hold: write ONNX")
     coefficients, intercepts, order = model._duals, model.intercept_, np.arange(model.support_.size)
-    head = [f"svm_type {'c_svc' if isinstance(model, SVC) else 'epsilon_svr'}", *_kernel_lines(model, path)]
-    if isinstance(model, SVC):
+    kind = next(name for name, machine in MACHINES.items() if type(model) is machine)
+    head = [f"svm_type {kind}", *_kernel_lines(model, path)]
+    if isinstance(model, KernelClassifier):
         labels, places = whole_labels(model.classes_, path), model._order_of_votes()
         if len(labels) == 2:
             coefficients, intercepts = -coefficients, -intercepts
@@ -92,7 +101,7 @@ def write_libsvm_model(model: SVC | SVR, path: str | os.PathLike[str]) -> None:
             file.write((" ".join(words) + " \n").encode("ascii"))
 
 
-def _written_sigmoids(model: SVC, places: np.ndarray, path: str | os.PathLike[str]) -> list[str]:
+def _written_sigmoids(model: KernelClassifier, places: np.ndarray, path: str | os.PathLike[str]) -> list[str]:
     """The lines probA and probB, where the model has probabilities."""
     calibration = getattr(model, "calibration_", None)
     if calibration is None:
@@ -101,7 +110,7 @@ def _written_sigmoids(model: SVC, places: np.ndarray, path: str | os.PathLike[st
         raise ModelFileError(
             path, "its isotonic calibration does not go into the format, which has sigmoids: write ONNX"
         )
-    A, B = model.probA_, model.probB_
+    A, B = model._sigmoids(0), model._sigmoids(1)
     A, B = _reordered_sigmoids(A, -B if len(places) == 2 else B, places)
     return [f"{name} {' '.join(map(exactly, values))}" for name, values in (("probA", A), ("probB", B))]
 
@@ -133,10 +142,10 @@ def _kernel_lines(model: Any, path: str | os.PathLike[str]) -> list[str]:
     raise ModelFileError(path, "only the linear, polynomial, RBF and sigmoid kernels can be written in this format")
 
 
-def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = None) -> SVC | SVR:
+def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = None) -> Any:
     """Read a model file of LIBSVM's ``svm-train`` as a fitted estimator.
 
-    The file contains neither C nor epsilon, nor the indices of the support vectors: these parameters have their
+    The file contains neither C nor epsilon nor nu, nor the indices of the support vectors: these parameters have their
     defaults, and ``support_`` numbers the support vectors themselves. There is no certificate. The sigmoids of a
     classifier that was trained with ``-b 1`` give ``predict_proba``; the width of a regression's noise is not read.
     Labels are those of ``svm-predict``, also where votes tie or a score is zero.
@@ -144,13 +153,13 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
     Parameters
     ----------
     path : str or path
-        A file of type ``c_svc`` or ``epsilon_svr``.
+        A file of type ``c_svc``, ``nu_svc``, ``epsilon_svr``, ``nu_svr`` or ``one_class``.
     n_features : int, optional
         The number of columns of X, which the file does not contain; by default its largest index.
 
     Returns
     -------
-    SVC or SVR
+    SVC, NuSVC, SVR, NuSVR or OneClassSVM
 
     Raises
     ------
@@ -163,7 +172,7 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
     machine = head.choice("svm_type", MACHINES)
     parameters = _kernel_parameters(head)
     numbers = {name: value for name, value in parameters.items() if name != "kernel"}
-    labels = head.labels() if machine is SVC else None
+    labels = head.labels() if issubclass(machine, KernelClassifier) else None
     if labels is not None and "probA" in head:
         parameters["probability"] = True
     model = machine(**parameters)
@@ -244,7 +253,7 @@ def _support(text: ModelText, lines: Any, n_support: int, n_coefficients: int) -
     return np.array(coefficients).reshape(n_support, n_coefficients).T.copy(), rows
 
 
-def _arrange(model: SVC, labels: list[int], counts: list[int]) -> None:
+def _arrange(model: KernelClassifier, labels: list[int], counts: list[int]) -> None:
     """Sort classes, support vectors and pairs by the labels."""
     places = np.argsort(labels)
     duals, intercepts, order = _reordered(model._duals, model.intercept_, np.array(counts), places)

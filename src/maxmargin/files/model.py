@@ -140,6 +140,21 @@ def load(path: str | os.PathLike[str]) -> Any:
     return read_model_file(path).model
 
 
+def check_storable(model: Any, data: Any) -> None:
+    """Raise ValueError where a fitted model cannot be saved: its attributes are not those of a fit.
+
+    Parameters
+    ----------
+    model : a fitted estimator
+    data : LabelledPoints or TargetPoints
+        The data of the fit, checked by the model.
+    """
+    if getattr(model, "_takes_target_columns", False) and np.ndim(model.intercept_):
+        return
+    fitted = model._as_fitted()
+    _read(_to_bytes(fitted, SCHEMA[type(model).__name__], data, None, None), type(model).__name__)
+
+
 @dataclass(frozen=True)
 class StoredModel:
     """What a model file holds.

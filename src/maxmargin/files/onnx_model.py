@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_regressor
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.data import as_dense
+from maxmargin.estimators._base import CertifiedModel
 from maxmargin.estimators._probabilities import LEAST_PROBABILITY, Calibration, Isotonic
 from maxmargin.files.atomic import written_atomically
+from maxmargin.files.onnx_steps import add_steps
 from maxmargin.problems.kernels import Linear, Polynomial, RadialBasis, Sigmoid
 
 # Version of the operator set, and of the file format that belongs to it.
@@ -33,12 +36,21 @@ def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : fitted estimator of this package
-        With a kernel by name; functions and Gram matrices cannot be written.
+    model : fitted estimator of this package, or scikit-learn's ``Pipeline`` that ends with one
+        With a kernel by name; functions and Gram matrices cannot be written. The steps before the model may be
+        ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler``, ``RobustScaler``, ``Normalizer``, ``PCA``,
+        ``TruncatedSVD`` and feature selections: ``X`` is then what the pipeline takes.
     path : str or Path
     """
+    graph, n_features = _Graph(), None
+    if isinstance(model, Pipeline):
+        steps, model = model.steps[:-1], model.steps[-1][1]
+        check_is_fitted(model)
+        add_steps(graph, steps)
+        n_features = next((step.n_features_in_ for _, step in steps if hasattr(step, "n_features_in_")), None)
     check_is_fitted(model)
-    graph = _Graph()
+    if not isinstance(model, CertifiedModel):
+        raise ValueError(f"{type(model).__name__} cannot be written: it is no model of maxmargin.")
     _scale(graph, model)
     scores = (
         _linear_scores(graph, model)
@@ -54,7 +66,7 @@ def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
             _probabilities(graph, model, scores)
             outputs["probabilities"] = _kinds()["scores"]
     with written_atomically(path) as file:
-        file.write(graph.finished(int(model.n_features_in_), outputs).SerializeToString())
+        file.write(graph.finished(int(n_features or model.n_features_in_), outputs).SerializeToString())
 
 
 def _scale(graph: "_Graph", model: Any) -> None:
@@ -62,7 +74,7 @@ def _scale(graph: "_Graph", model: Any) -> None:
     preparation = getattr(model, "preparation_", None)
     if preparation is not None and preparation.scaling is not None:
         scaling = preparation.scaling
-        shifted = graph.node("Sub", ["X", graph.constant(scaling.shift)])
+        shifted = graph.node("Sub", [graph.rows, graph.constant(scaling.shift)])
         graph.rows = graph.node("Div", [shifted, graph.constant(scaling.width)])
 
 

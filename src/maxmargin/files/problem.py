@@ -42,9 +42,13 @@ def problem_of(model: Any) -> dict[str, Any]:
         numbers = {"loss": "squared_error", "lam": 0.0, "intercept": numbers["intercept"]}
     elif getattr(model, "positive", False):
         numbers["loss"] = f"positive_{loss}"
+    elif getattr(model, "_is_penalised", False):
+        numbers |= {"loss": "elastic_net_perceptron", "alpha": float(model.alpha), "l1_ratio": model._l1_ratio}
+    elif loss != "perceptron" and getattr(model, "_l1_ratio", float(getattr(model, "penalty", None) == "l1")) > 0.0:
+        numbers = elastic_net_classifier(model)
     elif loss == "logistic" and model._is_joint() and len(model.classes_) > 2:
         numbers["loss"] = "multinomial"
-    elif loss == "logistic" and model._penalizes_intercept:
+    elif loss == "logistic" and model._has_intercept_column:
         numbers |= {"loss": "logistic_penalized_intercept", "intercept_penalty": float(model.intercept_scaling) ** -2.0}
     elif getattr(model, "multi_class", None) == "crammer_singer":
         # For two classes the joint problem is half the two-class problem with 2 C.
@@ -53,15 +57,29 @@ def problem_of(model: Any) -> dict[str, Any]:
     return numbers
 
 
+def elastic_net_classifier(model: Any) -> dict[str, Any]:
+    """The numbers of a classifier whose penalty has a 1-norm."""
+    ratio = getattr(model, "_l1_ratio", 1.0)
+    numbers = {
+        "loss": f"elastic_net_{getattr(model, 'loss', 'logistic')}",
+        "C": float(model.C),
+        "lam": ratio,
+        "squared_penalty": 1.0 - ratio,
+        "intercept": bool(model.fit_intercept),
+    }
+    return numbers | ({"intercept_scaling": float(model.intercept_scaling)} if model._has_intercept_column else {})
+
+
 # How the numbers follow from a model.
 NUMBERS: dict[str, Callable[[Any], Any]] = {
-    "C": lambda model: float(model.C),
+    "C": lambda model: model._inverse_strength,
     "epsilon": lambda model: float(model.epsilon),
     "intercept": lambda model: bool(model.fit_intercept),
     "intercept_penalty": lambda model: model._intercept_penalty,
     "kernel": lambda model: kernel_numbers(model._kernel),
     "lam": lambda model: model._penalty() if hasattr(model, "_penalty") else 0.0,
     "squared_penalty": lambda model: model._squared_penalty(),
+    "nu": lambda model: float(model.nu),
     "normalize": lambda model: bool(model.normalize),
     "rule": lambda model: getattr(model, "rule", "online"),
     "step": lambda model: float(model.eta0),
@@ -72,6 +90,9 @@ PROBLEMS: dict[str, tuple[str | None, *tuple[str, ...]]] = {
     "LinearSVR": (None, "C", "epsilon", "intercept_penalty"),
     "SVC": ("hinge", "C", "kernel"),
     "SVR": ("epsilon_insensitive", "C", "epsilon", "kernel"),
+    "NuSVC": ("nu_classification", "nu", "kernel"),
+    "NuSVR": ("nu_regression", "C", "nu", "kernel"),
+    "OneClassSVM": ("nu_one_class", "nu", "kernel"),
     "LogisticRegression": ("logistic", "C", "intercept"),
     "Ridge": ("squared_error", "lam", "intercept"),
     "BayesianRegression": ("squared_error", "lam", "intercept"),

@@ -8,6 +8,7 @@ from typing import Any
 
 from maxmargin import __version__
 from maxmargin.files.compression import STANDARD_INPUT
+from maxmargin.files.remote import is_address, local_or_address, open_binary, size_of_file
 
 # Bytes that are hashed at a time.
 PIECE = 1 << 20
@@ -36,10 +37,10 @@ def provenance_of(data: str | Path | None = None, **more: Any) -> dict[str, Any]
 def _identity(data: str | Path) -> dict[str, Any]:
     if data == STANDARD_INPUT:
         return {"name": "standard input"}
-    path = Path(data)
-    file = path / "manifest.json" if path.is_dir() else path
+    path = local_or_address(data)
+    file = path if is_address(path) or not os.path.isdir(path) else Path(path, "manifest.json")
     digest = hashlib.sha256()
-    with file.open("rb") as stream:
+    with open_binary(file) as stream:
         while piece := stream.read(PIECE):
             digest.update(piece)
-    return {"name": os.fspath(data), "size": file.stat().st_size, "sha256": digest.hexdigest()}
+    return {"name": os.fspath(data), "size": size_of_file(file), "sha256": digest.hexdigest()}

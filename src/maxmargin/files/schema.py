@@ -24,8 +24,10 @@ from maxmargin.certificates import (
     MistakeBound,
     MulticlassGap,
     MultinomialGap,
+    NuGap,
     RegressionGap,
     RidgeGap,
+    SparseGap,
 )
 from maxmargin.estimators import (
     SVC,
@@ -38,6 +40,9 @@ from maxmargin.estimators import (
     LinearSVR,
     LogisticRegression,
     MarginPerceptron,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
     Perceptron,
     Ridge,
 )
@@ -185,6 +190,22 @@ KERNEL_MACHINE: Attributes = {
     "fit_status_": Count(optional=True),
     "shape_fit_": FitShape(optional=True),
 }
+KERNEL_CLASSIFIER: Attributes = {
+    **COLUMNS,
+    "classes_": Labels(),
+    **KERNEL_MACHINE,
+    "_n_support": Counts(shape=("n_classes",), total="n_support"),
+    "_duals": Array(shape=("n_classes - 1", "n_support")),
+    "_vote_order": Indices(shape=("n_classes",), below="n_classes", optional=True),
+    "intercept_": Array(shape=("n_pairs",)),
+    "class_weight_": Array(shape=("n_classes",), optional=True),
+}
+SINGLE_EXPANSION: Attributes = {
+    **COLUMNS,
+    **KERNEL_MACHINE,
+    "_duals": Array(shape=(1, "n_support")),
+    "intercept_": Array(shape=(1,)),
+}
 SUPPORT: Attributes = {"support_": Indices(shape=("n_support",), below="n")}
 OBJECTIVE: Attributes = {"objective_": Numbers(optional=True)}
 
@@ -246,7 +267,7 @@ _ENTRIES = (
             "hull_weights_": Array(shape=("k", "n"), or_none=True, optional=True),
             "_n_held_out": Count(at_most="n", optional=True),
             "_rows_of_stream": Count(optional=True),
-            **_end(MistakeBound),
+            **_end(MistakeBound, MarginBracket),
         },
         # ``fit`` sets the first ones, ``partial_fit`` the last one.
         one_of=(frozenset({"dual_coef_", "hull_weights_", "_n_held_out"}), frozenset({"_rows_of_stream"})),
@@ -259,7 +280,7 @@ _ENTRIES = (
             "n_updates_": Numbers(of=int),
             "n_rounds_": Numbers(of=int),
             "gamma_guess_": Numbers(),
-            "margin_": Numbers(as_array=True),
+            "margin_": Numbers(as_array=True, optional=True),
             **_end(MarginBracket),
         },
     ),
@@ -288,7 +309,7 @@ _ENTRIES = (
             **SUPPORT,
             "margin_": Numbers(as_array=True, optional=True),
             "objective_": Numbers(or_one=True, optional=True),
-            **_end(ClassificationGap, MarginBracket, joint=MulticlassGap),
+            **_end(ClassificationGap, MarginBracket, SparseGap, joint=MulticlassGap),
         },
     ),
     Entry(
@@ -300,7 +321,7 @@ _ENTRIES = (
             # Older files have none.
             "_dual_point": Array(shape=("k", "n"), optional=True),
             "objective_": Numbers(or_one=True, optional=True),
-            **_end(LogisticGap, joint=MultinomialGap),
+            **_end(LogisticGap, SparseGap, joint=MultinomialGap),
             "n_iter_": Counts(shape=("n_runs",), optional=True),
         },
     ),
@@ -316,30 +337,14 @@ _ENTRIES = (
             **_end(RegressionGap),
         },
     ),
+    Entry(SVC, {**KERNEL_CLASSIFIER, **_end(ClassificationGap, MarginBracket, per_pair=True)}),
+    Entry(NuSVC, {**KERNEL_CLASSIFIER, **_end(NuGap, per_pair=True)}),
+    Entry(SVR, {**SINGLE_EXPANSION, **_end(RegressionGap)}),
     Entry(
-        SVC,
-        {
-            **COLUMNS,
-            "classes_": Labels(),
-            **KERNEL_MACHINE,
-            "_n_support": Counts(shape=("n_classes",), total="n_support"),
-            "_duals": Array(shape=("n_classes - 1", "n_support")),
-            "_vote_order": Indices(shape=("n_classes",), below="n_classes", optional=True),
-            "intercept_": Array(shape=("n_pairs",)),
-            "class_weight_": Array(shape=("n_classes",), optional=True),
-            **_end(ClassificationGap, MarginBracket, per_pair=True),
-        },
+        NuSVR,
+        {**SINGLE_EXPANSION, "epsilon_": Numbers(finite=True, at_least=0.0, optional=True), **_end(NuGap)},
     ),
-    Entry(
-        SVR,
-        {
-            **COLUMNS,
-            **KERNEL_MACHINE,
-            "_duals": Array(shape=(1, "n_support")),
-            "intercept_": Array(shape=(1,)),
-            **_end(RegressionGap),
-        },
-    ),
+    Entry(OneClassSVM, {**SINGLE_EXPANSION, **_end(NuGap)}),
     Entry(Ridge, {**LINEAR_REGRESSION, **OBJECTIVE, **_end(RidgeGap, LassoGap)}),
     Entry(Lasso, LASSO),
     Entry(ElasticNet, LASSO),

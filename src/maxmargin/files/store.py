@@ -26,6 +26,7 @@ import scipy.sparse as sp
 from maxmargin.data.block_source import BlockSource
 from maxmargin.files.atomic import folder_written_atomically
 from maxmargin.files.data_file import DataFile, as_labels
+from maxmargin.files.remote import is_address, local_or_address
 
 MANIFEST = "manifest.json"
 FORMAT, VERSION = "maxmargin store", 1
@@ -239,6 +240,9 @@ def open_store(path: str | Path, *, check: bool = False) -> Store:
     ...     bool(model.certificate_.relative <= 1e-4), float(model.score(store)) > 0.99
     (True, True)
     """
+    path = local_or_address(path)
+    if is_address(path):
+        raise StoreError(f"{path}: a store is mapped into memory, so that it has to be on this machine.")
     folder = Path(path)
     manifest = read_manifest(folder)
     shape, arrays = tuple(manifest["shape"]), manifest["arrays"]

@@ -5,7 +5,6 @@ ordinary texts in columns of text. ``columns.py`` says what a column is.
 """
 
 import io
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -31,6 +30,7 @@ from maxmargin.files.columns import (
 from maxmargin.files.compression import STANDARD_INPUT, compressed, kind_of, name_of, open_bytes
 from maxmargin.files.data_file import DataFile, table_format
 from maxmargin.files.preparation import Preparation
+from maxmargin.files.remote import is_address, parquet_file, size_of_file
 
 # Columns above which data are not written as a table.
 MOST_COLUMNS = 10_000
@@ -366,7 +366,7 @@ class Source:
         from pyarrow import csv, parquet
 
         if self.is_parquet:
-            return parquet.read_table(self.path).rename_columns(self.names)
+            return parquet.read_table(parquet_file(self.path)).rename_columns(self.names)
         convert = self._convert_options(None if columns is None else self._types(columns), include=False)
         with self._opened() as stream:
             table = csv.read_csv(stream, self._read_options(), self._parse_options(), convert)
@@ -377,10 +377,10 @@ class Source:
         from pyarrow import parquet
 
         if self.is_parquet:
-            return int(parquet.read_metadata(self.path).num_rows)
+            return int(parquet.read_metadata(parquet_file(self.path)).num_rows)
         from maxmargin.files.file_blocks import COMPRESSION, count_lines
 
-        n_bytes = os.path.getsize(self.path) * (COMPRESSION if kind_of(self.path) else 1.0)
+        n_bytes = size_of_file(self.path) * (COMPRESSION if kind_of(self.path) else 1.0)
         return 1 + int(count_lines(self.path) * n_bytes)
 
     def read_some(self, names: Sequence[str]) -> Any:
@@ -390,7 +390,7 @@ class Source:
         raw = dict(zip(self.names, self.schema.names, strict=True))
         chosen = [raw[name] for name in names]
         if self.is_parquet:
-            return parquet.read_table(self.path, columns=chosen).rename_columns(list(names))
+            return parquet.read_table(parquet_file(self.path), columns=chosen).rename_columns(list(names))
         convert = self._convert_options(None, include=False)
         convert.include_columns = chosen
         with self._opened() as stream:
@@ -409,7 +409,7 @@ class Source:
         types |= {raw[name]: kind for name, kind in also.items() if name in raw}
         back = {raw_name: name for name, raw_name in raw.items()}
         if self.is_parquet:
-            with parquet.ParquetFile(self.path) as file:
+            with parquet.ParquetFile(parquet_file(self.path)) as file:
                 for batch in file.iter_batches(_rows_per_block(len(types)), columns=list(types)):
                     table = pa.Table.from_batches([batch])
                     yield table.rename_columns([back[name] for name in table.column_names])
@@ -493,7 +493,7 @@ class Source:
         from pyarrow import csv, parquet
 
         if self.is_parquet:
-            return parquet.read_schema(self.path)
+            return parquet.read_schema(parquet_file(self.path))
         with (
             self._opened() as stream,
             csv.open_csv(
@@ -507,7 +507,7 @@ class Source:
         """Input of pyarrow: the path of a plain file, else a decompressed stream."""
         if self._kept is not None:
             yield io.BytesIO(self._kept)
-        elif not kind_of(self.path):
+        elif not kind_of(self.path) and not is_address(self.path):
             yield self.path
         else:
             with open_bytes(self.path) as stream:

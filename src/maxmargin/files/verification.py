@@ -18,6 +18,9 @@ from maxmargin.data.exact_numbers import SMALLEST, UNIT
 from maxmargin.estimators.certification import certify, check_claims
 from maxmargin.files.fingerprint import UNDERFLOW, ScoreSums, fingerprint_of, proof_tensors, sum_tolerances
 from maxmargin.files.model import StoredModel
+from maxmargin.problems.crammer_singer import CrammerSingerProblem
+from maxmargin.problems.linear_svm import LinearSVMProblem
+from maxmargin.problems.nu_svm import NuSVMProblem
 from maxmargin.problems.squared_errors import SquaredErrors
 
 # Share of its bound by which a dual may exceed it.
@@ -127,7 +130,13 @@ def check_model(model: Any, data: Any, proof: Certificate | PerClass) -> None:
     proof : Certificate or PerClass
         What ``certify`` computed for them.
     """
-    check_claims(model, proof, model._problems(model._tasks(data)))
+    problems = model._problems(model._tasks(data))
+    check_claims(model, proof, problems)
+    for k, problem in enumerate(problems):
+        if isinstance(problem, LinearSVMProblem):
+            _check_box(problem, np.asarray(model.dual_coef_[k]))
+        elif isinstance(problem, CrammerSingerProblem):
+            _check_multiclass_duals(problem, np.asarray(model.dual_coef_).T)
     if hasattr(model, "class_weight_"):
         weights = compute_class_weight(model.class_weight, classes=data.classes, y=data.labels())
         if not _within(model.class_weight_ - weights, MEAN_AGREEMENT * weights):
@@ -138,7 +147,7 @@ def check_model(model: Any, data: Any, proof: Certificate | PerClass) -> None:
         _check_kernel_duals(model, data)
     elif hasattr(model, "support_") and not hasattr(model, "support_vectors_"):
         _check_support(model)
-    if hasattr(model, "coef_init_") and hasattr(model, "dual_coef_") and not model.average:
+    if hasattr(model, "coef_init_") and hasattr(model, "dual_coef_") and not (model.average or model._is_penalised):
         _check_updates(model, data)
     if hasattr(model, "coef_factor_"):
         _check_posterior(model, model._problem(data))
@@ -179,14 +188,44 @@ def _check_kernel_duals(model: Any, data: Any) -> None:
     for task, (part, problem) in enumerate(zip(tasks.tasks(), model._problems(tasks), strict=True)):
         rows = getattr(part, "rows", None)
         beta = coefficients[:, task] if rows is None else coefficients[rows, task]
-        uppers, lowers = problem.losses.uppers(), problem.losses.lowers()
-        slack = OUTSIDE_BOX * np.where(np.isfinite(uppers - lowers), uppers - lowers, np.abs(beta).max(initial=0.0))
-        if (beta > uppers + slack).any() or (beta < lowers - slack).any():
-            raise CertificateError("dual_coef_ has a dual outside of its box")
-        if not _within(beta.sum(), IMBALANCE * np.abs(beta).sum()):
-            raise CertificateError("dual_coef_ does not sum to zero")
         if rows is not None and np.count_nonzero(beta) != np.count_nonzero(coefficients[:, task]):
             raise CertificateError("dual_coef_ has duals of rows that are not of the pair")
+        if isinstance(problem, NuSVMProblem):
+            _check_nu_duals(problem, beta, scaled=hasattr(model, "classes_"))
+            continue
+        _check_box(problem.losses, beta)
+        if not _within(beta.sum(), IMBALANCE * np.abs(beta).sum()):
+            raise CertificateError("dual_coef_ does not sum to zero")
+
+
+def _check_nu_duals(problem: NuSVMProblem, beta: np.ndarray, *, scaled: bool) -> None:
+    """The same of a machine with nu; the duals of a classifier are divided by rho, which follows from their sum."""
+    total = float(np.abs(beta).sum())
+    if scaled and total > 0.0:
+        beta = beta * ((problem.sum_above + problem.sum_below) / total)
+    if not _within(np.abs(beta - problem.feasible(beta)).sum(), OUTSIDE_BOX * np.abs(beta).sum()):
+        raise CertificateError("dual_coef_ is outside of its box, or has not the sums that nu prescribes")
+
+
+def _check_box(problem: LinearSVMProblem, beta: np.ndarray) -> None:
+    uppers, lowers = problem.uppers(), problem.lowers()
+    ends = np.maximum(uppers, -lowers)
+    slack = OUTSIDE_BOX * np.where(np.isfinite(ends), ends, np.abs(beta).max(initial=0.0))
+    if (beta > uppers + slack).any() or (beta < lowers - slack).any():
+        raise CertificateError("dual_coef_ has a dual outside of its box")
+
+
+def _check_multiclass_duals(problem: CrammerSingerProblem, B: np.ndarray) -> None:
+    """Duals of other classes are not positive and sum to at most C in a row; those of a class sum to zero."""
+    slack, others = OUTSIDE_BOX * problem.box_bounds(), B.copy()
+    others[problem.own] = 0.0
+    own = -others.sum(axis=1)
+    if (others > slack[:, None]).any() or (own > problem.box_bounds() + slack).any():
+        raise CertificateError("dual_coef_ has a dual outside of its box")
+    others[problem.own] = own
+    # docs/proof-format.md takes what the duals of a class sum to off the dual value.
+    if problem.has_free_intercept and not _within(others.sum(axis=0), OUTSIDE_BOX * np.abs(others).sum(axis=0)):
+        raise CertificateError("dual_coef_ does not sum to zero")
 
 
 def _check_updates(model: Any, data: Any) -> None:

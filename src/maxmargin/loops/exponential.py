@@ -14,7 +14,8 @@ from numba.extending import intrinsic, overload
 
 from maxmargin.loops.jit import jit
 
-# Below these exp(x) is subnormal; it is replaced by the smallest normal number, which is negligible in every sum.
+# Below these exp(x) is subnormal. In single precision it is replaced by the smallest normal number, negligible in every
+# sum of a training; in double precision by zero: far from all rows a prediction is exactly the intercept.
 LOWEST_DOUBLE, LOWEST_SINGLE = -708.0, np.float32(-87.0)
 LOG2_E = math.log2(math.e)
 # ln 2 in two parts; the first has so few bits that its products with k are exact.
@@ -59,10 +60,10 @@ def _(x):
 
 
 def _exponential_of_double(x):
-    x = max(min(x, 0.0), LOWEST_DOUBLE)
-    shifted = x * LOG2_E + ROUNDER
+    within = max(min(x, 0.0), LOWEST_DOUBLE)
+    shifted = within * LOG2_E + ROUNDER
     k = shifted - ROUNDER
-    z = x - k * LN2_HIGH
+    z = within - k * LN2_HIGH
     z = z - k * LN2_LOW
     total = A13 * z + A12
     total = total * z + A11
@@ -77,7 +78,8 @@ def _exponential_of_double(x):
     total = total * z + A2
     total = total * z + 1.0
     total = total * z + 1.0
-    return total * _double_of_bits((_bits_of_double(shifted) + BIAS) << FRACTION)
+    total = total * _double_of_bits((_bits_of_double(shifted) + BIAS) << FRACTION)
+    return total if x > LOWEST_DOUBLE else 0.0
 
 
 def _exponential_of_single(x):

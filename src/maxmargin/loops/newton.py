@@ -147,3 +147,30 @@ def derivative_along_step(loss, active, t):
         score, change = active.scores[k] + t * active.changes[k], active.changes[k]
         total += proximal_dual(loss, active.sigma, active.rows[k], active.centers[k], score)[0] * change
     return total
+
+
+@jit
+def derivatives_along_step(loss, active, lengths, cuts, totals):
+    """Add to ``totals`` these sums at many lengths, which increase; ``cuts`` divides them into groups.
+
+    The dual of a row is linear in the length between two kinks. Where a group lies between them, which its ends tell,
+    two numbers stand for all of its lengths.
+    """
+    for j in range(cuts.size - 1):
+        first, last = cuts[j], cuts[j + 1]
+        begin, end = lengths[first], lengths[last - 1]
+        constant, slope = 0.0, 0.0
+        for k in range(active.rows.size):
+            i, center, score, change = active.rows[k], active.centers[k], active.scores[k], active.changes[k]
+            left, left_free = proximal_dual(loss, active.sigma, i, center, score + begin * change)
+            right, right_free = proximal_dual(loss, active.sigma, i, center, score + end * change)
+            if left_free == right_free and (left == right or (left_free and left * right > 0.0)):
+                constant += left * change
+                slope += (right - left) * change
+            else:
+                for m in range(first, last):
+                    dual = proximal_dual(loss, active.sigma, i, center, score + lengths[m] * change)[0]
+                    totals[m] += dual * change
+        for m in range(first, last):
+            share = (lengths[m] - begin) / (end - begin) if last - first > 1 else 0.0
+            totals[m] += constant + share * slope

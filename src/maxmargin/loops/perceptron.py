@@ -8,8 +8,11 @@ import numpy as np
 from maxmargin.data.rows import Rows
 from maxmargin.loops.dispatch import Dispatched
 from maxmargin.loops.jit import jit
-from maxmargin.loops.rows import add_scaled, dot
+from maxmargin.loops.rows import add_scaled, dot, shrink
 from maxmargin.loops.screening import is_safe, record_score, record_update
+
+# A factor on all coefficients below this is multiplied into them.
+SMALLEST_SCALE = 1e-9
 
 
 class Examples(NamedTuple):
@@ -30,6 +33,30 @@ class Coefficients(NamedTuple):
     w: np.ndarray
     intercept: np.ndarray
     alpha: np.ndarray
+
+
+class Shrinkage(NamedTuple):
+    """The penalty of a perceptron: what every row does to the coefficients.
+
+    Attributes
+    ----------
+    factor : that on all coefficients
+    step : how much the 1-norm takes of a coefficient at most
+    alpha, l1_ratio : the penalty, and the share of the 1-norm in it
+    taken : what the 1-norm has taken so far, one a coefficient, with its sign
+    total : one number, the sum of all steps so far
+    norms : the 1-norm and the squared norm of the coefficients after the last update, times the factors since
+    adds_penalty : whether the loss of an epoch includes, for every row, the penalty of these norms, as scikit-learn's
+    """
+
+    factor: float
+    step: float
+    alpha: float
+    l1_ratio: float
+    taken: np.ndarray
+    total: np.ndarray
+    norms: np.ndarray
+    adds_penalty: bool
 
 
 class Mistakes(NamedTuple):
@@ -206,6 +233,50 @@ def online_epochs(examples, orders, rule, coefficients, screening, average):
         if n_updates == 0 or exhausted:
             break
     return n_epochs, updates, online_loss, rows_evaluated, excess
+
+
+@jit
+def penalised_epoch(examples, order, coefficients, shrinkage):
+    """Run through the rows once; the coefficients shrink with every row, and change on each mistake.
+
+    Returns the number of mistakes, and the sum of max(0, -y_i f(x_i)) at the time of evaluation, with the penalty.
+    """
+    w, norms = coefficients.w, shrinkage.norms
+    mistakes, loss, scale = 0, 0.0, 1.0
+    for position in range(order.size):
+        i = order[position]
+        sign = examples.signs[i]
+        margin = sign * (scale * dot(examples.rows, i, w) + coefficients.intercept[0])
+        loss -= min(margin, 0.0)
+        if shrinkage.adds_penalty:
+            l1_ratio = shrinkage.l1_ratio
+            loss += shrinkage.alpha * (0.5 * (1.0 - l1_ratio) * norms[1] + l1_ratio * norms[0])
+            norms[0] *= shrinkage.factor
+            norms[1] *= shrinkage.factor * shrinkage.factor
+        scale *= shrinkage.factor
+        if scale < SMALLEST_SCALE:
+            # Before its inverse overflows; a factor of zero sets all coefficients to zero.
+            for j in range(w.size):
+                w[j] *= scale
+            scale = 1.0
+        if margin <= 0.0:
+            step = examples.steps[i]
+            add_scaled(examples.rows, i, sign * step / scale, w)
+            coefficients.intercept[0] += sign * step * examples.intercept_step
+            coefficients.alpha[i] += step
+            mistakes += 1
+            if shrinkage.adds_penalty:
+                norms[:] = 0.0
+                for j in range(w.size):
+                    norms[0] += scale * abs(w[j])
+                    norms[1] += scale * scale * w[j] * w[j]
+        if shrinkage.step > 0.0:
+            shrinkage.total[0] += shrinkage.step
+            shrink(examples.rows, i, scale, shrinkage.total[0], shrinkage.taken, w)
+    if scale != 1.0:
+        for j in range(w.size):
+            w[j] *= scale
+    return mistakes, loss
 
 
 @jit

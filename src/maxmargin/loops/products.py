@@ -60,3 +60,15 @@ def scores_and_rows(rows, index, weights, direction, direction_b, scores, image)
         scores[k] = dot(rows, i, direction) + direction_b
         add_scaled(rows, i, weights[k] * scores[k], image_of_w)
         image[last] += weights[k] * scores[k]
+
+
+@jit
+def add_sparse_products(rows, first, by_columns, inner):
+    """Add the inner products of sparse rows, from the row ``first`` on, with others to ``inner``.
+
+    ``by_columns`` holds the other rows column by column: of every pair of rows only entries that meet are multiplied.
+    """
+    for k in range(inner.shape[0]):
+        products = inner[k]
+        for p in range(rows.offsets[first + k], rows.offsets[first + k + 1]):
+            add_scaled(by_columns, rows.columns[p], rows.values[p], products)

@@ -2,6 +2,7 @@
 
 from maxmargin.data.rows import DenseRows, SparseRows
 from maxmargin.loops.dispatch import Dispatched
+from maxmargin.loops.jit import inlined
 from maxmargin.loops.prefetch import fetch_early
 
 # Bytes of a cache line on current processors.
@@ -20,6 +21,18 @@ def add_squares(rows, i, factor, w):
     """w_j += factor x_ij²"""
 
 
+def add_weighted(rows, i, factor, weights, w):
+    """w_j += factor weights_j x_ij"""
+
+
+def weighted_sums(rows, i, weights):
+    """The sums of weights_j x_ij and of weights_j x_ij²"""
+
+
+def shrink(rows, i, scale, total, taken, w):
+    """Move scale w_j towards zero by what is left of ``total`` after ``taken_j``, in the columns of the row"""
+
+
 def add_outer(rows, i, factor, gram):
     """gram += factor (x_i, 1)(x_i, 1)^T, in the lower triangle"""
 
@@ -31,6 +44,9 @@ def fetch_row(rows, i):
 _dot = Dispatched(dot, fastmath=True)
 _add_scaled = Dispatched(add_scaled)
 _add_squares = Dispatched(add_squares)
+_add_weighted = Dispatched(add_weighted)
+_weighted_sums = Dispatched(weighted_sums, fastmath=True)
+_shrink = Dispatched(shrink)
 _add_outer = Dispatched(add_outer)
 _fetch_row = Dispatched(fetch_row)
 
@@ -73,6 +89,62 @@ def _(rows, i, factor, w):
 def _(rows, i, factor, w):
     for k in range(rows.offsets[i], rows.offsets[i + 1]):
         w[rows.columns[k]] += factor * rows.values[k] * rows.values[k]
+
+
+@_add_weighted.on(DenseRows)
+def _(rows, i, factor, weights, w):
+    for j in range(w.size):
+        w[j] += factor * weights[j] * rows.values[i, j]
+
+
+@_add_weighted.on(SparseRows)
+def _(rows, i, factor, weights, w):
+    for k in range(rows.offsets[i], rows.offsets[i + 1]):
+        j = rows.columns[k]
+        w[j] += factor * weights[j] * rows.values[k]
+
+
+@_weighted_sums.on(DenseRows)
+def _(rows, i, weights):
+    total, squares = 0.0, 0.0
+    for j in range(weights.size):
+        weighted = weights[j] * rows.values[i, j]
+        total += weighted
+        squares += weighted * rows.values[i, j]
+    return total, squares
+
+
+@_weighted_sums.on(SparseRows)
+def _(rows, i, weights):
+    total, squares = 0.0, 0.0
+    for k in range(rows.offsets[i], rows.offsets[i + 1]):
+        weighted = weights[rows.columns[k]] * rows.values[k]
+        total += weighted
+        squares += weighted * rows.values[k]
+    return total, squares
+
+
+@inlined
+def shrink_one(j, scale, total, taken, w):
+    """Move one coefficient, not beyond zero; ``taken`` has the sign of the movement."""
+    before = w[j]
+    if scale * before > 0.0:
+        w[j] = max(0.0, before - (total + taken[j]) / scale)
+    elif scale * before < 0.0:
+        w[j] = min(0.0, before + (total - taken[j]) / scale)
+    taken[j] += scale * (w[j] - before)
+
+
+@_shrink.on(DenseRows)
+def _(rows, i, scale, total, taken, w):
+    for j in range(w.size):
+        shrink_one(j, scale, total, taken, w)
+
+
+@_shrink.on(SparseRows)
+def _(rows, i, scale, total, taken, w):
+    for k in range(rows.offsets[i], rows.offsets[i + 1]):
+        shrink_one(rows.columns[k], scale, total, taken, w)
 
 
 @_add_outer.on(DenseRows)

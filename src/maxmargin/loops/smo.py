@@ -11,11 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.loops.jit import inlined, jit, reducing
+from maxmargin.loops.jit import inlined, jit, merged, reducing
 
 # The curvature along a pair of points with the same feature vector is zero. This positive value makes its step so long
 # that it ends at a bound.
 SMALLEST_CURVATURE = 1e-12
+# Rows and columns of a square whose transpose is copied at a time.
+SQUARE = 32
 
 
 @inlined
@@ -156,6 +158,7 @@ class WorkingSets(NamedTuple):
     most, max_steps : the largest number of working sets, and of steps on pairs
     violation : the KKT violation at which to end
     gap : the relative gap at which to end; negative where it is not measured
+    accepted : the largest KKT violation with which the gap may end the run
     """
 
     size: int
@@ -165,11 +168,12 @@ class WorkingSets(NamedTuple):
     max_steps: int
     violation: float
     gap: float
+    accepted: float
 
 
 @jit
-def relative_gap(duals, targets, b):
-    """The relative duality gap of the duals and of their hyperplane with the intercept b.
+def gap_and_primal(duals, targets, b):
+    """The duality gap of the duals and of their hyperplane with the intercept b, and the primal value.
 
     sum beta = 0, so that the gap is sum loss(r) + epsilon |beta| - beta r with r = t - f - b.
     """
@@ -181,7 +185,13 @@ def relative_gap(duals, targets, b):
         losses += loss
         gap += loss + epsilon * abs(beta[k]) - beta[k] * residual
         square += beta[k] * (targets[k] - residuals[k])
-    primal = 0.5 * square + losses
+    return gap, 0.5 * square + losses
+
+
+@inlined
+def relative_gap(duals, targets, b):
+    """The duality gap as a share of the primal value."""
+    gap, primal = gap_and_primal(duals, targets, b)
     return gap / primal if primal > 0.0 else 0.0
 
 
@@ -204,8 +214,8 @@ def insert_largest(values, places, count, value, place):
 def ascend_working_sets(gram, duals, targets, sets):
     """Optimise working sets of the duals that violate the KKT conditions most, one after the other.
 
-    Free duals stay in the working set: else two sets in turn would undo each other's steps. Return the number of steps
-    and the KKT violation, max over I_up minus min over I_low of the derivatives.
+    Free duals stay in the working set: else two sets in turn would undo each other's steps. Return the number of
+    steps, the KKT violation (max over I_up minus min over I_low of the derivatives) and the intercept in their middle.
     """
     beta, residuals, lower, upper, epsilon = duals
     half = max(1, sets.size // 2)
@@ -214,7 +224,7 @@ def ascend_working_sets(gram, duals, targets, sets):
     kept = np.empty(0, dtype=np.int64)
     taken = np.zeros(beta.size, dtype=np.bool_)
     n_steps = 0
-    violation = np.inf
+    violation, b = np.inf, 0.0
     for _ in range(sets.most):
         n_ups, n_downs, most, least = 0, 0, -np.inf, np.inf
         for k in range(beta.size):
@@ -231,10 +241,11 @@ def ascend_working_sets(gram, duals, targets, sets):
                 least = min(least, derivative)
                 if not taken[k]:
                     n_downs = insert_largest(largest_down, downs, n_downs, -derivative, k)
-        violation = most - least
+        violation, b = most - least, 0.5 * (most + least)
         if violation <= sets.violation or n_steps >= sets.max_steps:
             break
-        if sets.gap >= 0.0 and relative_gap(duals, targets, 0.5 * (most + least)) <= sets.gap:
+        may_end = sets.gap >= 0.0 and violation <= sets.accepted
+        if may_end and relative_gap(duals, targets, b) <= sets.gap:
             break
         places = np.concatenate((ups[:n_ups], downs[:n_downs], kept))
         part = np.empty((places.size, places.size))
@@ -263,7 +274,85 @@ def ascend_working_sets(gram, duals, targets, sets):
                 n_kept += 1
         kept = places[:n_kept].copy()
         taken[kept] = True
-    return n_steps, violation
+    return n_steps, violation, b
+
+
+@merged
+def _ascend_whole(gram, duals, targets, sets):
+    """As ``ascend_working_sets``, where all duals are one working set; return the number of steps and the intercept."""
+    beta, residuals, lower, upper, epsilon = duals
+    n_steps, violation, b = 0, np.inf, 0.0
+    for _ in range(sets.most):
+        most, least = -np.inf, np.inf
+        for k in range(beta.size):
+            if beta[k] < upper[k]:
+                most = max(most, derivative_up(beta[k], residuals[k], epsilon))
+            if beta[k] > lower[k]:
+                least = min(least, derivative_down(beta[k], residuals[k], epsilon))
+        violation, b = most - least, 0.5 * (most + least)
+        if violation <= sets.violation:
+            break
+        if violation <= sets.accepted and relative_gap(duals, targets, b) <= sets.gap:
+            break
+        made = ascend_pairs(gram, duals, sets.share * violation, sets.max_steps - n_steps)
+        if made == 0:
+            break
+        n_steps += made
+    return n_steps, violation, b
+
+
+# Places in the values of a pair: its steps, the KKT violation, the intercept, the primal value and the gap.
+STEPS, VIOLATION, INTERCEPT, PRIMAL, GAP = range(5)
+N_VALUES = 5
+
+
+@jit
+def ascend_class_pairs(gram, cuts, bounds, betas, values, sets, first, last, most_work):
+    """Solve the problems of pairs of classes one after the other, from ``first`` to ``last``; return the next pair.
+
+    The rows of ``gram`` are sorted by class, and class k has those from ``cuts[k]`` to ``cuts[k + 1]``. ``bounds`` are
+    the largest sizes of the rows' duals. The duals of the pairs (0, 1), (0, 2), ... are written to ``betas``, the rows
+    of the first class before those of the second. The call ends after about ``most_work`` kernel values.
+    """
+    pair, place, work = 0, 0, 0.0
+    for one in range(cuts.size - 2):
+        for other in range(one + 1, cuts.size - 1):
+            n_positive, n_negative = cuts[one + 1] - cuts[one], cuts[other + 1] - cuts[other]
+            size = n_positive + n_negative
+            if pair >= first:
+                if pair == last or work > most_work:
+                    return pair
+                work += _ascend_pair(
+                    gram, cuts[one], n_positive, cuts[other], bounds, betas[place : place + size], values[pair], sets
+                )
+            place += size
+            pair += 1
+    return pair
+
+
+@merged
+def _ascend_pair(gram, positive, n_positive, negative, bounds, beta, values, sets):
+    """Solve the problem of two classes, whose rows begin at ``positive`` and ``negative``; return its work."""
+    size = beta.size
+    part = np.empty((size, size))
+    targets, lower, upper = np.ones(size), np.zeros(size), np.zeros(size)
+    for i in range(size):
+        place = positive + i if i < n_positive else negative + i - n_positive
+        row = gram[place]
+        for j in range(n_positive):
+            part[i, j] = row[positive + j]
+        for j in range(n_positive, size):
+            part[i, j] = row[negative + j - n_positive]
+        if i < n_positive:
+            upper[i] = bounds[place]
+        else:
+            lower[i], targets[i] = -bounds[place], -1.0
+        beta[i] = 0.0
+    duals = Duals(beta, targets.copy(), lower, upper, 0.0)
+    n_steps, violation, b = _ascend_whole(part, duals, targets, sets)
+    values[STEPS], values[VIOLATION], values[INTERCEPT] = n_steps, violation, b
+    values[GAP], values[PRIMAL] = gap_and_primal(duals, targets, b)
+    return float(size) * (size + n_steps)
 
 
 @jit
@@ -294,3 +383,26 @@ def store_block(values, slots, first, stored):
         target = stored[slots[k], first : first + source.size]
         for j in range(source.size):
             target[j] = source[j]
+
+
+@jit
+def mirror_block(matrix, first_row, last_row, first_column, last_column):
+    """Copy a block of a symmetric matrix to its mirrored place, in squares that stay in the cache."""
+    for top in range(first_row, last_row, SQUARE):
+        for left in range(first_column, last_column, SQUARE):
+            for j in range(left, min(last_column, left + SQUARE)):
+                target = matrix[j]
+                for i in range(top, min(last_row, top + SQUARE)):
+                    target[i] = matrix[i, j]
+
+
+@jit
+def gather_block(stored, slots, columns, order, block, first, last):
+    """Copy some columns of stored rows of a kernel matrix to rows of a block; ``order`` sorts the columns.
+
+    Rows are read from memory in ascending order, which the processor then fetches ahead.
+    """
+    for i in range(first, last):
+        source, target = stored[slots[i]], block[i]
+        for k in range(order.size):
+            target[order[k]] = source[columns[order[k]]]

@@ -21,6 +21,7 @@ from scipy.linalg import qr, solve_triangular
 from maxmargin.data import as_dense
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.exact_numbers import SMALLEST, UNIT
+from maxmargin.data.interruption import check_interruption
 from maxmargin.problems.hard_margin import HardMarginProblem
 
 # Most entries of the weighted rows: they are made dense.
@@ -64,6 +65,7 @@ def exact_margins(problem: HardMarginProblem, w: np.ndarray, b: float, rows: np.
     signs = problem.dataset.signs
     result = []
     for row, values in zip(rows, exact_rows(problem, rows), strict=True):
+        check_interruption()
         total = sum((coefficients[j] * values[j] for j in used if values[j]), intercept)
         result.append(total if signs[row] > 0.0 else -total)
     return result
@@ -266,6 +268,7 @@ def _solve_in_integers(matrix: np.ndarray, right: np.ndarray, fixed: np.ndarray)
     last, pivot_rows, left = 1, [], list(range(m))
     open_unknowns = []
     for k in range(r):
+        check_interruption()
         pivot = min((i for i in left if work[i, k]), key=lambda i: abs(work[i, k]), default=None)
         if pivot is None:
             open_unknowns.append(k)

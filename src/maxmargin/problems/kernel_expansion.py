@@ -4,9 +4,10 @@ Certificates evaluate it with NumPy's exponential function. Solvers and predicti
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from contextvars import copy_context
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,15 +16,20 @@ from joblib import cpu_count
 
 from maxmargin.data import as_dense
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.data.points import WIDE, few_columns, only_columns, squared_norms
+from maxmargin.data.interruption import check_interruption
+from maxmargin.data.points import few_columns, only_columns, squared_norms
 from maxmargin.problems.kernels import Kernel, RadialBasis, built_in, pays_dense
+from maxmargin.problems.sparse_products import ColumnSplit, SplitRows
 
 # Rows per block, and rows of the support per block; fewer where rows are long.
 ROWS_PER_BLOCK = 512
 SUPPORT_PER_BLOCK = 1024
+# Support vectors per block where kernel values among them are evaluated once for both: a block on the diagonal is
+# evaluated whole.
+SYMMETRIC_PER_BLOCK = 512
 # Entries of a block of rows: 32 megabytes in float64.
 MOST_BLOCK_ENTRIES = 1 << 22
-# Rows per block of sparse data with so many columns that they are never made dense.
+# Rows per block of sparse data that are not made dense.
 SPARSE_ROWS_PER_BLOCK = 512
 # Entries up to which the support is converted once and kept; a larger one is converted again for every block of rows.
 KEPT_ENTRIES = 1 << 23
@@ -58,11 +64,25 @@ class RowBlock:
     rows : array or sparse matrix
     columns : ndarray of int, optional
         The only columns that count in products; all count in the rows' norms.
+    split : ColumnSplit, optional
+        Of these columns, where products of sparse rows are computed.
     """
 
-    def __init__(self, rows: Any, columns: np.ndarray | None = None) -> None:
+    def __init__(self, rows: Any, columns: np.ndarray | None = None, split: ColumnSplit | None = None) -> None:
         self._whole = rows.astype(np.float64, copy=False)
         self.rows = self._whole if columns is None else only_columns(self._whole, columns)
+        self._columns = split
+
+    @cached_property
+    def split(self) -> SplitRows:
+        """The rows, split into frequent columns and the others."""
+        assert self._columns is not None
+        return self._columns.of(self.rows)
+
+    @cached_property
+    def by_columns(self) -> Any:
+        """The entries of the columns that are not frequent, column by column."""
+        return self.split.rest.T.tocsr()
 
     @cached_property
     def squares(self) -> np.ndarray:
@@ -109,6 +129,10 @@ class KernelExpansion:
     coefficients : ndarray of shape (s, k)
     exponentiate : callable
         As :func:`exponentiate`.
+    split : ColumnSplit, optional
+        Of the matrix, where it is known and products of sparse rows are computed.
+    most : int
+        The most rows of the support in a block.
     """
 
     def __init__(
@@ -118,19 +142,38 @@ class KernelExpansion:
         places: np.ndarray,
         coefficients: np.ndarray,
         exponentiate: Exponentiate = exponentiate,
+        split: ColumnSplit | None = None,
+        most: int = SUPPORT_PER_BLOCK,
     ) -> None:
         self._kernel, self._matrix, self._places, self._coefficients = kernel, matrix, places, coefficients
         self._exponentiate = exponentiate
         # A user's function is called by one thread at a time.
         self.in_threads = built_in(kernel)
         self._dense = pays_dense(matrix)
-        size = min(SUPPORT_PER_BLOCK, rows_at_once(matrix))
+        self.split = split or split_of(kernel, matrix)
+        size = min(most, rows_at_once(matrix))
         starts = range(0, places.size, size)
-        self._parts = [slice(start, min(places.size, start + size)) for start in starts]
+        self.parts = [slice(start, min(places.size, start + size)) for start in starts]
         self._kept: list[RowBlock] | None = None
         entries_per_row = matrix.shape[1] if self._dense else matrix.nnz / matrix.shape[0]
         if self.in_threads and places.size * entries_per_row <= KEPT_ENTRIES:
-            self._kept = [RowBlock(matrix[places[part]]) for part in self._parts]
+            self._kept = [self.row_block(places[part]) for part in self.parts]
+
+    def row_block(self, places: Any) -> RowBlock:
+        """Some rows of the matrix."""
+        return RowBlock(self._matrix[places], split=self.split)
+
+    def support(self, k: int) -> RowBlock:
+        """The support's block of that number."""
+        return self.row_block(self._places[self.parts[k]]) if self._kept is None else self._kept[k]
+
+    def values(self, block: RowBlock) -> np.ndarray:
+        """The kernel values of some rows and the support, (r, s), for a support that is kept."""
+        assert self._kept is not None
+        found = [self._values(block, support, Scratch()) for support in self._kept]
+        if len(found) == 1:
+            return found[0]
+        return np.hstack(found) if found else np.zeros((block.rows.shape[0], 0))
 
     def scores(self, block: RowBlock) -> np.ndarray:
         """The values at some rows, (r, k)."""
@@ -139,19 +182,46 @@ class KernelExpansion:
             total += np.asarray(block.rows[:, self._places], dtype=np.float64) @ self._coefficients
             return total
         scratch = Scratch()
-        for k, part in enumerate(self._parts):
-            support = RowBlock(self._matrix[self._places[part]]) if self._kept is None else self._kept[k]
-            total += self._values(block, support, scratch) @ self._coefficients[part]
+        for k, part in enumerate(self.parts):
+            total += self._values(block, self.support(k), scratch) @ self._coefficients[part]
         return total
+
+    def scores_in_support(self, k: int) -> list[np.ndarray]:
+        """What kernel values of a block of the support with those before add to the scores, of its values and theirs.
+
+        The last result is for the block itself, those before are for the blocks before.
+        """
+        block, scratch, own = self.support(k), Scratch(), self.parts[k]
+        total = np.zeros((own.stop - own.start, self._coefficients.shape[1]))
+        results = []
+        for j in range(k):
+            values = self._values(block, self.support(j), scratch)
+            total += values @ self._coefficients[self.parts[j]]
+            results.append(values.T @ self._coefficients[own])
+        total += self._values(block, block, scratch) @ self._coefficients[own]
+        return [*results, total]
 
     def _values(self, block: RowBlock, support: RowBlock, scratch: Scratch) -> np.ndarray:
         assert self._kernel is not None
         if not self.in_threads:
             return self._kernel.gram(block.rows, support.rows)
-        if self._dense and isinstance(self._kernel, RadialBasis):
+        if not self._dense:
+            return self._of_sparse(block, support, scratch)
+        if isinstance(self._kernel, RadialBasis):
             return self._radial_basis(block, support, self._kernel.gamma, scratch)
-        rows, others = (block.dense, support.dense) if self._dense else (block.rows, support.rows)
-        return self._kernel.gram(rows, others, (block.squares, support.squares))
+        return self._kernel.gram(block.dense, support.dense, (block.squares, support.squares))
+
+    def _of_sparse(self, block: RowBlock, support: RowBlock, scratch: Scratch) -> np.ndarray:
+        """Frequent columns by BLAS, the others by SciPy's product of sparse matrices."""
+        rows, others = block.split, support.split
+        inner = scratch.array((rows.dense.shape[0], others.dense.shape[0]), np.float64)
+        np.matmul(rows.dense, others.dense.T, out=inner)
+        inner += (rows.rest @ support.by_columns).toarray()
+        if isinstance(self._kernel, RadialBasis):
+            gamma = self._kernel.gamma
+            self._exponentiate(inner, 2.0 * gamma, -gamma * block.squares, -gamma * support.squares, inner)
+            return inner
+        return self._kernel.values(inner, (block.squares, support.squares))  # type: ignore[union-attr]
 
     def _radial_basis(self, block: RowBlock, support: RowBlock, gamma: float, scratch: Scratch) -> np.ndarray:
         """-gamma ||x - z||² = 2 gamma x·z - gamma ||x||² - gamma ||z||², then the exponentials."""
@@ -207,30 +277,108 @@ def expansion_scores(
         expansion = KernelExpansion(kernel, multiplied, places, coefficients, exponentiate)
 
     def fill(part: slice) -> None:
-        scores[part] = expansion.scores(RowBlock(matrix[part], columns))
+        scores[part] = expansion.scores(RowBlock(matrix[part], columns, expansion.split))
 
     each_block(matrix.shape[0], rows_at_once(multiplied), fill, n_threads if expansion.in_threads else 1)
     return scores
 
 
+def scores_of_own_rows(
+    kernel: Kernel,
+    matrix: Any,
+    rows: np.ndarray,
+    support: np.ndarray,
+    coefficients: np.ndarray,
+    *,
+    n_threads: int | None = None,
+    exponentiate: Exponentiate = exponentiate,
+) -> np.ndarray:
+    """Evaluate expansions of a built-in kernel over some rows of a matrix at more of its rows, in float64.
+
+    A kernel value of two support vectors is evaluated once and serves the scores of both.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    matrix : array or sparse matrix of shape (n, d)
+    rows : ndarray of int
+        Different rows of the matrix.
+    support : ndarray of int
+        The support, as positions in ``rows``.
+    coefficients : ndarray of shape (s, k)
+    n_threads, exponentiate :
+        As for :func:`expansion_scores`.
+
+    Returns
+    -------
+    ndarray of shape (rows.size, k)
+    """
+    scores = np.zeros((rows.size, coefficients.shape[1]))
+    if support.size == 0:
+        return scores
+    expansion = KernelExpansion(
+        kernel, matrix, rows[support], coefficients, exponentiate, most=min(SYMMETRIC_PER_BLOCK, rows_at_once(matrix))
+    )
+    others = np.delete(np.arange(rows.size), support)
+    of_support: dict[int, list[np.ndarray]] = {}
+
+    def fill_others(part: slice) -> None:
+        scores[others[part]] = expansion.scores(expansion.row_block(rows[others[part]]))
+
+    def fill_support(k: int) -> None:
+        of_support[k] = expansion.scores_in_support(k)
+
+    n_blocks = len(expansion.parts)
+    # The longest jobs first.
+    run_jobs([partial(fill_support, k) for k in reversed(range(n_blocks))], n_threads)
+    each_block(others.size, rows_at_once(matrix), fill_others, n_threads)
+    for j, part in enumerate(expansion.parts):
+        for k in range(j, n_blocks):
+            scores[support[part]] += of_support[k][j]
+    return scores
+
+
+def split_of(kernel: Kernel | None, matrix: Any) -> ColumnSplit | None:
+    """The split of the columns, where products of sparse rows are computed."""
+    return ColumnSplit(matrix) if built_in(kernel) and not pays_dense(matrix) else None
+
+
 def rows_at_once(matrix: Any) -> int:
+    """How many rows make a block: sparse rows that are not made dense, or ``MOST_BLOCK_ENTRIES``."""
+    return dense_rows_at_once(matrix.shape[1]) if pays_dense(matrix) else SPARSE_ROWS_PER_BLOCK
+
+
+def dense_rows_at_once(n_columns: int) -> int:
     """How many rows of that length make a block of ``MOST_BLOCK_ENTRIES``."""
-    n_columns = matrix.shape[1]
-    if n_columns > WIDE and not pays_dense(matrix):
-        return SPARSE_ROWS_PER_BLOCK
     return max(16, MOST_BLOCK_ENTRIES // max(1, n_columns))
 
 
 def each_block(n_rows: int, most_rows: int, work: Callable[[slice], None], n_threads: int | None) -> None:
     """Call ``work`` for every block of the rows, of no more than ``most_rows``, in threads: all cores if None."""
+    run_jobs([partial(work, part) for part in blocks_of(n_rows, most_rows)], n_threads)
+
+
+def blocks_of(n_rows: int, most_rows: int) -> list[slice]:
+    """Blocks of the rows, of no more than ``most_rows``."""
     n_blocks = -(-n_rows // min(ROWS_PER_BLOCK, most_rows))
-    cuts = [n_rows * k // n_blocks for k in range(n_blocks + 1)]
-    parts = [slice(first, last) for first, last in pairwise(cuts)]
+    if n_blocks == 0:
+        return []
+    return [slice(first, last) for first, last in pairwise(n_rows * k // n_blocks for k in range(n_blocks + 1))]
+
+
+def run_jobs(jobs: Sequence[Callable[[], None]], n_threads: int | None) -> None:
+    """Run jobs in threads, all cores if None, each with one thread of BLAS."""
     n_threads = cpu_count() if n_threads is None else n_threads
     with one_blas_thread():
-        if min(n_threads, len(parts)) <= 1:
-            for part in parts:
-                work(part)
+        if min(n_threads, len(jobs)) <= 1:
+            for job in jobs:
+                _checked(job)
             return
+        contexts = [copy_context() for _ in jobs]
         with ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(work, parts))
+            list(pool.map(lambda job, context: context.run(_checked, job), jobs, contexts))
+
+
+def _checked(job: Callable[[], None]) -> None:
+    check_interruption()
+    job()

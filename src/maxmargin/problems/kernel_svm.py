@@ -1,16 +1,19 @@
-"""Kernel SVM and SVR: the dual objective, its box, and the primal objective of the hyperplane that the duals define."""
+"""Kernel SVM and SVR: the dual objective, its box, and the primal objective of the hyperplane that the duals define.
+
+:class:`KernelProblem` is what they share with the machines that have nu (:mod:`maxmargin.problems.nu_svm`).
+"""
 
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
-from maxmargin.problems.kernel_expansion import Exponentiate, expansion_scores, exponentiate
-from maxmargin.problems.kernels import Kernel, UserFunction
+from maxmargin.problems.kernel_expansion import Exponentiate, expansion_scores, exponentiate, scores_of_own_rows
+from maxmargin.problems.kernels import Kernel, UserFunction, built_in
 from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss
 from maxmargin.problems.semidefinite import KernelFacts
 
@@ -22,13 +25,8 @@ LARGEST_VALUE = 1e140
 
 
 @dataclass(frozen=True)
-class KernelSVMProblem:
-    r"""The dual of the soft-margin SVM, or of epsilon-insensitive regression, in signed duals beta_i = y_i alpha_i.
-
-    .. math:: \max_\beta \sum_i (t_i \beta_i - \epsilon |\beta_i|) - \tfrac12 \sum_{ij} \beta_i \beta_j k(x_i, x_j),
-              \qquad \sum_i \beta_i = 0
-
-    with beta_i between 0 and C y_i (times the row's weight) for a classifier, and between -C and C for a regression.
+class KernelProblem:
+    """Rows with their kernel, targets and weights, and the box of their signed duals.
 
     Attributes
     ----------
@@ -39,7 +37,7 @@ class KernelSVMProblem:
         Of the rows of this problem.
     rows : ndarray of int, or None
         The positions of this problem's rows among the points, where it is about a part of them.
-    whole : KernelSVMProblem or None
+    whole : KernelProblem or None
         A problem of all points, where there is one: its diagonal and its test for definiteness serve its parts.
     n_threads : int or None
         Threads for ``scores_of``, all cores if None. The result does not depend on it.
@@ -49,7 +47,7 @@ class KernelSVMProblem:
     kernel: Kernel | None
     loss: SVMLoss
     rows: np.ndarray | None = None
-    whole: "KernelSVMProblem | None" = None
+    whole: "KernelProblem | None" = None
     n_threads: int | None = None
 
     @property
@@ -131,6 +129,53 @@ class KernelSVMProblem:
         """Whether this is the hard-margin problem, C = inf."""
         return math.isinf(self.loss.box_bound)
 
+    def part(self, places: np.ndarray) -> Self:
+        """The problem of some rows alone; only their targets and weights are copied."""
+        loss = self.loss._replace(targets=self.loss.targets[places], weights=self.loss.weights[places])
+        whole = self if self.rows is None else self.whole
+        return replace(self, loss=loss, rows=self.columns_of(places), whole=whole)
+
+    def scores_of(
+        self, places: Any, support: np.ndarray, coefficients: np.ndarray, exponentiate: Exponentiate = exponentiate
+    ) -> np.ndarray:
+        """The kernel expansion over the support at some rows, in float64.
+
+        Solvers pass their own ``exponentiate``; certificates use NumPy's.
+        """
+        columns, column = self.columns_of(support), coefficients[:, None]
+        if self.kernel is not None and built_in(self.kernel) and isinstance(places, slice) and places == slice(None):
+            own = self.columns_of(np.arange(self.n_rows))
+            matrix, n_threads = self.points.matrix, self.n_threads
+            return scores_of_own_rows(
+                self.kernel, matrix, own, support, column, n_threads=n_threads, exponentiate=exponentiate
+            )[:, 0]
+        rows = self.matrix_of(places)
+        if self.kernel is None:
+            return expansion_scores(None, rows, columns, column, n_threads=self.n_threads)[:, 0]
+        return expansion_scores(
+            self.kernel,
+            rows,
+            self.points.matrix,
+            column,
+            columns,
+            n_threads=self.n_threads,
+            exponentiate=exponentiate,
+        )[:, 0]
+
+    def _of_rows(self, values: np.ndarray) -> np.ndarray:
+        return values if self.rows is None else values[self.rows]
+
+
+@dataclass(frozen=True)
+class KernelSVMProblem(KernelProblem):
+    r"""The dual of the soft-margin SVM, or of epsilon-insensitive regression, in signed duals beta_i = y_i alpha_i.
+
+    .. math:: \max_\beta \sum_i (t_i \beta_i - \epsilon |\beta_i|) - \tfrac12 \sum_{ij} \beta_i \beta_j k(x_i, x_j),
+              \qquad \sum_i \beta_i = 0
+
+    with beta_i between 0 and C y_i (times the row's weight) for a classifier, and between -C and C for a regression.
+    """
+
     @property
     def infeasibility_bound(self) -> float:
         """The dual value 1/(2 m²) of the smallest margin m that counts; infinite for a soft margin."""
@@ -162,32 +207,3 @@ class KernelSVMProblem:
     def dual_value(self, beta: np.ndarray, scores: np.ndarray) -> float:
         """The dual value at a feasible point, given the scores sum_j beta_j k(x_j, x_i)."""
         return float(self.losses.dual_terms(beta).sum()) - 0.5 * float(beta @ scores)
-
-    def part(self, places: np.ndarray) -> "KernelSVMProblem":
-        """The problem of some rows alone; only their targets and weights are copied."""
-        loss = self.loss._replace(targets=self.loss.targets[places], weights=self.loss.weights[places])
-        whole = self if self.rows is None else self.whole
-        return replace(self, loss=loss, rows=self.columns_of(places), whole=whole)
-
-    def scores_of(
-        self, places: Any, support: np.ndarray, coefficients: np.ndarray, exponentiate: Exponentiate = exponentiate
-    ) -> np.ndarray:
-        """The kernel expansion over the support at some rows, in float64.
-
-        Solvers pass their own ``exponentiate``; certificates use NumPy's.
-        """
-        columns, rows, column = self.columns_of(support), self.matrix_of(places), coefficients[:, None]
-        if self.kernel is None:
-            return expansion_scores(None, rows, columns, column, n_threads=self.n_threads)[:, 0]
-        return expansion_scores(
-            self.kernel,
-            rows,
-            self.points.matrix,
-            column,
-            columns,
-            n_threads=self.n_threads,
-            exponentiate=exponentiate,
-        )[:, 0]
-
-    def _of_rows(self, values: np.ndarray) -> np.ndarray:
-        return values if self.rows is None else values[self.rows]

@@ -68,9 +68,12 @@ class _OfInnerProducts:
         if squares is None and self.needs_squares:
             squares = squared_norms(rows), squared_norms(others)
         with np.errstate(over="ignore", invalid="ignore"):
-            values = self.of_inner(inner_products(rows, others), squares)
-            finite = math.isfinite(values.sum())
-        refuse_unless_finite(finite)
+            return self.values(inner_products(rows, others), squares)
+
+    def values(self, inner: np.ndarray, squares: Squares | None) -> np.ndarray:
+        """As ``of_inner``; values that are not finite are refused."""
+        values = self.of_inner(inner, squares)
+        refuse_unless_finite(math.isfinite(values.sum()))
         return values
 
     def diagonal(self, rows: Any, squares: np.ndarray) -> np.ndarray:

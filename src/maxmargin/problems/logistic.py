@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from maxmargin.data import Points
+from maxmargin.data.interruption import check_interruption
 from maxmargin.problems.column_statistics import ColumnStatistics, column_statistics
 
 # Newton steps for the intercept: convergence is quadratic, and far out the steps double.
@@ -95,7 +96,14 @@ def sigmoid(scores: np.ndarray) -> np.ndarray:
     return np.where(scores >= 0.0, 1.0, tail) / (1.0 + tail)
 
 
-def falling_root(function: Callable[[float], tuple[float, float]], b: float) -> float:
+def entropy(p: np.ndarray) -> np.ndarray:
+    """-p log p - (1 - p) log(1 - p), zero at both ends."""
+    inside = (p > 0.0) & (p < 1.0)
+    safe = np.where(inside, p, 0.5)
+    return np.where(inside, -safe * np.log(safe) - (1.0 - safe) * np.log1p(-safe), 0.0)
+
+
+def falling_root(function: Callable[[float], tuple[float, float]], b: float, precision: float = 0.0) -> float:
     """Find the root of a falling function by Newton steps, safeguarded by the bracket that is known.
 
     Parameters
@@ -104,9 +112,12 @@ def falling_root(function: Callable[[float], tuple[float, float]], b: float) -> 
         Returns the value at b, and the absolute value of the derivative.
     b : float
         The initial point.
+    precision : float, default=0.0
+        A step of less than this share of 1 + |b| is the last; by default one that rounding leaves.
     """
     low, high = -math.inf, math.inf
     for _ in range(MAX_INTERCEPT_STEPS):
+        check_interruption()
         value, derivative = function(b)
         if value == 0.0:
             break
@@ -120,6 +131,8 @@ def falling_root(function: Callable[[float], tuple[float, float]], b: float) -> 
         if new == b or abs(step) <= 1e-15 * (1.0 + abs(b)):
             break
         b = new
+        if abs(step) <= precision * (1.0 + abs(b)):
+            break
     return b
 
 

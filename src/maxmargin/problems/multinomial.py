@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from maxmargin.data import Points
+from maxmargin.data.interruption import check_interruption
 from maxmargin.problems.column_statistics import ColumnStatistics, column_statistics
 
 # Newton steps for the intercepts: convergence is quadratic.
@@ -89,6 +90,7 @@ class MultinomialProblem:
         total = float(self.weights.sum()) or 1.0
         best, least = b, math.inf
         for _ in range(MAX_INTERCEPT_STEPS):
+            check_interruption()
             probabilities = softmax(scores + b)
             weighted = probabilities * self.weights[:, None]
             gradient = (weighted.sum(axis=0) - self.class_weights)[present]

@@ -1,17 +1,25 @@
 """One-vs-one kernel SVMs: the problems of all pairs of classes, which share their kernel values."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from maxmargin.data import ClassPair, ClassPairs
-from maxmargin.problems.kernel_expansion import KernelExpansion, RowBlock, each_block, rows_at_once
+from maxmargin.problems.kernel_expansion import KernelExpansion, each_block, rows_at_once, run_jobs, split_of
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel, built_in
 from maxmargin.problems.linear_svm import hinge, weights_of
+from maxmargin.problems.sparse_products import ColumnSplit
+
+# Entries of the kernel matrix of all rows up to which it is evaluated as a whole: 32 megabytes in float64.
+MOST_ENTRIES = 1 << 22
+# Kernel values from which on they are evaluated in threads.
+ENTRIES_FOR_THREADS = 1 << 20
 
 
 class PairProblems(Sequence[KernelSVMProblem]):
@@ -45,15 +53,32 @@ class PairProblems(Sequence[KernelSVMProblem]):
         """The problem of a pair."""
         weights = self._weights if pair.rows is None else self._weights[pair.rows]
         loss = hinge(pair.signs, weights, self._C)
+        whole = self.of_all_points
         if pair.rows is None:
-            return replace(self.of_all_points, loss=loss)
-        return replace(self.of_all_points, loss=loss, rows=pair.rows, whole=self.of_all_points)
+            return replace(whole, loss=loss)
+        return KernelSVMProblem(self._points, self.kernel, loss, pair.rows, whole, self._n_threads)
 
     @cached_property
     def of_all_points(self) -> KernelSVMProblem:
         """A problem of all points, whatever their signs: for what depends on the kernel alone."""
         loss = hinge(np.ones(self.pairs.points.n_rows), self._weights, self._C)
         return KernelSVMProblem(self._points, self.kernel, loss, n_threads=self._n_threads)
+
+    def extremes_of(self, values: np.ndarray) -> list[tuple[float, float]]:
+        """The smallest and the largest of some values of all points, for the rows of every pair of several classes."""
+        of_class = [(float(values[rows].min()), float(values[rows].max())) for rows in self.pairs.rows_of_class]
+        return [
+            (min(of_class[first][0], of_class[second][0]), max(of_class[first][1], of_class[second][1]))
+            for first, second in self.pairs.pairs
+        ]
+
+    def entry_errors(self) -> list[float]:
+        """Upper bounds on the errors of the kernel values of every pair of several classes."""
+        kernel = self.kernel
+        if kernel is None or self._points.is_sparse:
+            return [problem.entry_error for problem in self]
+        longest = self._points.longest_row
+        return [kernel.error(math.sqrt(square), longest) for _, square in self.extremes_of(self._points.squared_norms)]
 
     def scores(self, betas: list[np.ndarray]) -> list[np.ndarray]:
         """The scores of every pair's rows without intercept, given its duals, with NumPy's exponential function.
@@ -66,13 +91,42 @@ class PairProblems(Sequence[KernelSVMProblem]):
         sizes = [rows.size for rows in self.pairs.rows_of_class]
         halves: dict[tuple[int, int], np.ndarray] = {}
         for pair, (first, second) in enumerate(self.pairs.pairs):
-            halves[first, second], halves[second, first] = np.split(betas[pair], [sizes[first]])
-        scores = {}
-        for own in range(len(sizes)):
+            beta, cut = betas[pair], sizes[first]
+            halves[first, second], halves[second, first] = beta[:cut], beta[cut:]
+        scores: dict[tuple[int, int], np.ndarray] = {}
+        if built_in(self.kernel) and self.pairs.points.n_rows**2 <= MOST_ENTRIES:
+            scores = self._scores_at_once(sizes, halves)
+        for own in range(len(sizes)) if not scores else ():
             others = [other for other in range(len(sizes)) if other != own]
             for other, column in zip(others, self._scores_of_class(own, others, halves), strict=True):
                 scores[own, other] = column
         return [np.concatenate([scores[first, second], scores[second, first]]) for first, second in self.pairs.pairs]
+
+    def _scores_at_once(
+        self, sizes: list[int], halves: dict[tuple[int, int], np.ndarray]
+    ) -> dict[tuple[int, int], np.ndarray]:
+        """The scores of every class in its pairs, for few rows: their kernel values with the whole support, once."""
+        cuts = np.cumsum([0, *sizes])
+        rows, duals = np.concatenate(self.pairs.rows_of_class), np.zeros((cuts[-1], len(sizes)))
+        for (own, other), half in halves.items():
+            duals[cuts[own] : cuts[own + 1], other] = half
+        used = duals.any(axis=1)
+        support = duals[used]
+        expansion = KernelExpansion(self.kernel, self._points.matrix, rows[used], support, split=self._split)
+        columns = np.concatenate([[0], np.cumsum(used)])[cuts].tolist()
+        of_class = [slice(first, last) for first, last in pairwise(columns)]
+        scores: dict[tuple[int, int], np.ndarray] = {}
+
+        def fill(own: int) -> None:
+            values = expansion.values(expansion.row_block(self.pairs.rows_of_class[own]))
+            within = values[:, of_class[own]] @ support[of_class[own]]
+            for other, part in enumerate(of_class):
+                if other != own:
+                    scores[own, other] = within[:, other] + values[:, part] @ support[part, own]
+
+        n_threads = self._n_threads if rows.size * len(support) >= ENTRIES_FOR_THREADS else 1
+        run_jobs([partial(fill, own) for own in range(len(sizes))], n_threads)
+        return scores
 
     def _scores_of_class(self, own: int, others: list[int], halves: dict[tuple[int, int], np.ndarray]) -> np.ndarray:
         """The scores of the rows of a class in its pairs, one row of the result for each."""
@@ -82,7 +136,7 @@ class PairProblems(Sequence[KernelSVMProblem]):
         totals = np.empty((len(others), rows.size))
 
         def fill(part: slice) -> None:
-            block = RowBlock(matrix[rows[part]])
+            block = within.row_block(rows[part])
             totals[:, part] = within.scores(block).T
             for k, expansion in enumerate(across):
                 totals[k, part] += expansion.scores(block)[:, 0]
@@ -94,4 +148,8 @@ class PairProblems(Sequence[KernelSVMProblem]):
         """The expansion over the rows of a class that have a dual in any column."""
         used = betas.any(axis=1)
         support = self.pairs.rows_of_class[of_class][used]
-        return KernelExpansion(self.kernel, self._points.matrix, support, betas[used])
+        return KernelExpansion(self.kernel, self._points.matrix, support, betas[used], split=self._split)
+
+    @cached_property
+    def _split(self) -> ColumnSplit | None:
+        return split_of(self.kernel, self._points.matrix)

@@ -32,12 +32,21 @@ class PerceptronProblem:
     step : float
         The step size eta.
     normalize : bool
+    alpha, l1_ratio : float
+        The penalty alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||²) for every row, zero without one.
     """
 
     dataset: Dataset
     fit_intercept: bool = True
     step: float = 1.0
     normalize: bool = False
+    alpha: float = 0.0
+    l1_ratio: float = 0.0
+
+    @property
+    def is_penalised(self) -> bool:
+        """Whether there is a penalty."""
+        return self.alpha > 0.0
 
     @property
     def intercept_step(self) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
 from maxmargin.data import Points
+from maxmargin.data.interruption import check_interruption
 from maxmargin.problems.kernels import Kernel
 
 ASSUMPTION = "if the kernel is positive semidefinite"
@@ -110,6 +111,7 @@ def smallest_ritz_value(product: Callable[[np.ndarray], np.ndarray], n: int) -> 
     diagonal, beside = np.zeros(steps), np.zeros(steps)
     vector = np.random.default_rng(0).normal(size=n)
     for k in range(steps):
+        check_interruption()
         basis[k] = vector / np.linalg.norm(vector)
         vector = product(basis[k])
         diagonal[k] = basis[k] @ vector

@@ -46,6 +46,13 @@ class SquaredErrors:
             vars(other)["centred"] = replace(self.centred, targets=targets)
         return other
 
+    def with_weights(self, weights: np.ndarray) -> "SquaredErrors":
+        """The errors with other weights of the same rows."""
+        other = replace(self, weights=weights)
+        if self.points.is_sparse:
+            vars(other)["sparse_columns"] = self.sparse_columns
+        return other
+
     def of_block(self, points: Points, targets: np.ndarray, weights: np.ndarray) -> "SquaredErrors":
         """The errors on other rows."""
         return SquaredErrors(points, targets, weights, self.has_intercept)

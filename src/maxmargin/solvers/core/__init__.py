@@ -2,7 +2,14 @@
 
 from maxmargin.solvers.core.checkpoint import CheckpointError, Positions, stage
 from maxmargin.solvers.core.contract import solver
-from maxmargin.solvers.core.monitor import ENTRIES_PER_CALL, Monitor, StepReport, interrupt_handler, step_listener
+from maxmargin.solvers.core.monitor import (
+    ENTRIES_PER_CALL,
+    Monitor,
+    StepReport,
+    StopRequest,
+    interrupt_handler,
+    step_listener,
+)
 from maxmargin.solvers.core.result import Options, Result, warm_start
 from maxmargin.solvers.core.stall import StallTest
 from maxmargin.solvers.core.status import LimitWarning, Status
@@ -18,6 +25,7 @@ __all__ = [
     "StallTest",
     "Status",
     "StepReport",
+    "StopRequest",
     "interrupt_handler",
     "solver",
     "stage",

@@ -12,6 +12,7 @@ do not check them. Whatever a forged state may hold otherwise, the certificate i
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
@@ -133,6 +134,12 @@ class FitRecord(Protocol):
     def task(self, attempt: int, k: int) -> TaskRecord:
         """The record of task k in an attempt."""
 
+    def going_on(self) -> AbstractContextManager[None]:
+        """Within the block, errors of a fit that goes on from a checkpoint are errors of that."""
+
+    def check(self, model: Any, data: Any) -> None:
+        """Refuse a model whose vectors do not belong together, where the fit went on from a checkpoint."""
+
     def end(self, status: Status) -> None:
         """Write the last checkpoint of a fit that has ended."""
 
@@ -192,7 +199,7 @@ def _name(entry: str | Positions) -> str:
 
 def _get(value: Any, path: str) -> Any:
     for name in path.split("."):
-        value = value[name] if isinstance(value, Engine) else getattr(value, name)
+        value = value.vector(name) if isinstance(value, Engine) else getattr(value, name)
     return value
 
 
@@ -200,7 +207,7 @@ def _set(value: Any, path: str, new: Any) -> None:
     parent, _, name = path.rpartition(".")
     owner = _get(value, parent) if parent else value
     if isinstance(owner, Engine):
-        owner[name] = new  # type: ignore[index]
+        owner.set_vector(name, new)
     elif isinstance(owner, tuple):
         # Compiled loops have the arrays of a named tuple.
         getattr(owner, name)[...] = new

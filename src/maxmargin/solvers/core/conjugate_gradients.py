@@ -31,6 +31,8 @@ class ConjugateGradients:
     n_steps : int
     """
 
+    checkpointed = ("solution", "residual", "squared_residual", "n_steps", "_scaled", "_direction", "_previous")
+
     def __init__(
         self,
         product: Callable[[np.ndarray], np.ndarray],

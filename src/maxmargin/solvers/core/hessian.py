@@ -214,6 +214,15 @@ def _diagonal_of_block(block: Block[Any], weights: str) -> np.ndarray:
     return diagonal
 
 
+def matrix_pays(points: Points, n_products: int) -> bool:
+    """Whether the rows' Gram matrix, and its factorisation, are less work than so many products with the matrix."""
+    size, entries = points.n_columns + 1, points.entries_per_row
+    if size > LARGEST_DIRECT:
+        return False
+    per_row = 0.5 * entries * (entries if points.is_sparse else size / BLAS_SPEEDUP)
+    return points.n_rows * per_row + size**3 / BLAS_SPEEDUP <= 4.0 * points.n_rows * entries * n_products
+
+
 def gram_matrix(
     engine: Engine[Any], weights: str, offset: np.ndarray | None = None, added: str | None = None
 ) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Time limit, progress callback and interrupt flag of a solver run, and its one termination test."""
 
+import math
 import signal
 import threading
 import time
@@ -196,16 +197,30 @@ class Monitor:
         )
 
 
+class StopRequest(threading.Event):
+    """The request to stop at the next safe point, and when it was made."""
+
+    requested_at = math.inf
+
+    def set(self) -> None:
+        """Make the request."""
+        self.requested_at = min(self.requested_at, time.perf_counter())
+        super().set()
+
+
 @contextmanager
-def interrupt_handler() -> Iterator[threading.Event]:
+def interrupt_handler() -> Iterator[StopRequest]:
     """Turn the first Ctrl-C into a request to stop at the next safe point, and raise it once the model is stored.
 
-    An exception in the middle of a call would lose the model. A second Ctrl-C is raised at once, as usual. Outside the
-    main thread, and where the program has a handler of its own, nothing is changed.
+    An exception in the middle of a call would lose the model. A second Ctrl-C is raised at once, as usual. A fit within
+    another one shares its request. Outside the main thread, and where the program has a handler of its own, nothing is
+    changed.
     """
-    stop_requested = threading.Event()
     in_main_thread = threading.current_thread() is threading.main_thread()
-    if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    handler = signal.getsignal(signal.SIGINT)
+    outer: StopRequest | None = getattr(handler, "stop_requested", None) if in_main_thread else None
+    stop_requested = outer or StopRequest()
+    if not in_main_thread or handler is not signal.default_int_handler:
         yield stop_requested
         return
 
@@ -214,6 +229,7 @@ def interrupt_handler() -> Iterator[threading.Event]:
             signal.default_int_handler(number, frame)
         stop_requested.set()
 
+    ask.stop_requested = stop_requested  # type: ignore[attr-defined]
     signal.signal(signal.SIGINT, ask)
     try:
         yield stop_requested

@@ -24,6 +24,8 @@ class Options:
     ----------
     tol : float
         The relative duality gap at which to stop.
+    max_violation : float
+        The KKT violation at which to stop, where a solver measures it: besides ``tol``, not in place of it.
     max_iter : float
         The largest number of iterations: epochs, Newton steps or SMO steps.
     seed : int
@@ -34,6 +36,7 @@ class Options:
 
     tol: float = 1e-4
     max_iter: float = math.inf
+    max_violation: float = field(default=math.inf, kw_only=True)
     seed: int = 0
     n_threads: int = 1
 
@@ -55,6 +58,8 @@ class Result(Generic[InterceptT]):
         RUNNING until the run ends.
     infeasibility_bound : float
         A dual value from which on the primal problem counts as infeasible.
+    kkt_violation : float
+        Of the last iterate, where the solver measures it.
     history : list of (seconds, primal, dual)
     """
 
@@ -66,6 +71,7 @@ class Result(Generic[InterceptT]):
     n_iter: int = 0
     status: Status = Status.RUNNING
     infeasibility_bound: float = math.inf
+    kkt_violation: float = 0.0
     history: list[tuple[float, float, float]] = field(default_factory=list)
 
     @property
@@ -92,7 +98,7 @@ class Result(Generic[InterceptT]):
         """
         if self.dual >= self.infeasibility_bound:
             return Status.NOT_SEPARABLE
-        if self.relative_gap <= options.tol:
+        if self.relative_gap <= options.tol and self.kkt_violation <= options.max_violation:
             return Status.SOLVED
         return Status.STALLED if self.relative_gap <= SMALLEST_GAP else None
 

@@ -51,7 +51,7 @@ class StallTest:
         self.gap_factor, self.dual_factor = gap_factor, dual_factor
         self.gap_share, self.primal_factor = gap_share, primal_factor
         self.halving_patience = halving_patience
-        self._gap, self._dual, self._primal, self._work = math.inf, 0.0, math.inf, 0.0
+        self._gap, self._dual, self._primal, self._work = math.inf, -math.inf, math.inf, 0.0
         self._halved_gap, self._halved_work = math.inf, 0.0
         self.idle = 0
 
@@ -65,13 +65,18 @@ class StallTest:
         if math.isfinite(self.dual_factor):
             progress |= dual > self.dual_factor * max(0.0, self._dual)
         if self.gap_share is not None:
-            progress |= max(dual - self._dual, self._primal - result.primal) > self.gap_share * (result.primal - dual)
+            rise = dual - self._dual if math.isfinite(self._dual) else 0.0
+            progress |= max(rise, self._primal - result.primal) > self.gap_share * (result.primal - dual)
         if progress:
             self._gap, self._dual = min(gap, self._gap), max(dual, self._dual)
             self._primal = min(self._primal, result.primal)
         if gap < 0.5 * self._halved_gap:
             self._halved_gap, self._halved_work = gap, work
         return self.count(progress, work) or work > self._halved_work + self.halving_patience
+
+    def least_work(self, work: float) -> float:
+        """How much more work can be done, after so much in all, before the run could have stalled."""
+        return self._work + self.patience - work
 
     def count(self, progress: bool, work: float) -> bool:
         """Take whether the run made progress, by a measure of the solver's own, after so much work in all."""

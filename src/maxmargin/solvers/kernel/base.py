@@ -3,13 +3,14 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from maxmargin.data.exact_numbers import UNIT
 from maxmargin.loops.exponential import exponentiate
 from maxmargin.problems.best_intercept import best_intercept
-from maxmargin.problems.kernel_svm import KernelSVMProblem
+from maxmargin.problems.kernel_svm import KernelProblem, KernelSVMProblem
 from maxmargin.problems.kernels import RadialBasis
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
 
@@ -48,9 +49,9 @@ class SMOOptions(Options):
     cache_size: float = 200.0
     shrinking: bool = True
     exact: bool = False
-    gram: Callable[[KernelSVMProblem], np.ndarray] | None = None
+    gram: Callable[[KernelProblem], np.ndarray] | None = None
 
-    def dtype_for(self, problem: KernelSVMProblem) -> type:
+    def dtype_for(self, problem: KernelProblem) -> type:
         """The precision in which kernel values are stored."""
         largest = float(np.abs(problem.diagonal).max(initial=0.0))
         exponent = 0.0
@@ -74,17 +75,18 @@ class SMOBase:
 
     Parameters
     ----------
-    problem : KernelSVMProblem
+    problem : KernelSVMProblem or NuSVMProblem
     options : SMOOptions
     monitor : Monitor
     best : Result
         The incumbent, updated in place.
     """
 
-    def __init__(self, problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor, best: Result[float]) -> None:
+    def __init__(self, problem: Any, options: SMOOptions, monitor: Monitor, best: Result[Any]) -> None:
         self.problem, self.options, self.monitor, self.best = problem, options, monitor, best
         self.lower, self.upper = problem.losses.lowers(), problem.losses.uppers()
         self.beta, self.scores = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
+        self.violation = math.inf
         self._largest = float(np.abs(problem.diagonal).max(initial=0.0))
 
     def start_from(self, beta: np.ndarray) -> None:
@@ -120,6 +122,7 @@ class SMOBase:
         """Update the incumbent; apply the termination test, with the stall test after so much work in all."""
         current = self._current()
         best = self.best
+        best.kkt_violation = self.violation
         # Primal and dual value belong to the same duals: the incumbent is the pair of the smallest gap.
         if math.isfinite(best.primal):
             better = current.primal - current.dual <= best.primal - best.dual
@@ -138,7 +141,7 @@ class SMOBase:
             return self.beta.copy()
         return self.problem.losses.feasible(self.beta)
 
-    def _current(self) -> Result[float]:
+    def _current(self) -> Result[Any]:
         """The values at the present duals, which every step has kept feasible."""
         problem = self.problem
         if problem.hard:

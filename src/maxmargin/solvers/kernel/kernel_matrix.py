@@ -1,24 +1,39 @@
-"""Kernel values of the solvers: blocks of the kernel matrix by BLAS, and a cache of its rows.
+"""Kernel values of the solvers: blocks of the kernel matrix, and a cache of its rows.
+
+Inner products of dense rows are computed by BLAS. Those of sparse rows go through the stored entries of the other
+rows, column by column (an inverted index): only entries that meet are multiplied.
 
 SMO, its one-vs-one variant and the kernel perceptron get kernel values here and nowhere else, as LIBSVM's solvers do
 from its ``QMatrix``.
 """
 
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
-from maxmargin.engine.threads import RangeThreads
+from maxmargin.data.rows import Rows, rows_of
+from maxmargin.engine.threads import ENTRIES_PER_BLOCK, MOST_BLOCKS, RangeThreads, ranges
 from maxmargin.loops.exponential import store_exponentials
-from maxmargin.loops.smo import add_kernel_rows, store_block
-from maxmargin.problems.kernel_expansion import Scratch, rows_at_once
-from maxmargin.problems.kernels import Kernel, RadialBasis, built_in, pays_dense
+from maxmargin.loops.products import add_sparse_products
+from maxmargin.loops.smo import add_kernel_rows, gather_block, mirror_block, store_block
+from maxmargin.problems.kernel_expansion import Scratch, dense_rows_at_once
+from maxmargin.problems.kernels import Kernel, RadialBasis, built_in
+from maxmargin.problems.sparse_products import ColumnSplit, SplitRows
 from maxmargin.solvers.core import Monitor, Positions
 
 # Columns per block: such a block of kernel values stays in a core's cache. Fewer where rows are long.
 COLUMNS_PER_BLOCK = 1024
+# The fewest columns of a thread's block, for BLAS to be fast, and the multiplications that are worth a thread.
+FEWEST_COLUMNS = 256
+PRODUCTS_PER_THREAD = 1 << 22
+# Rows and columns of a block of a symmetric matrix, of which one half is evaluated.
+TILE = 512
+# Kernel values of sparse rows that are evaluated before they are stored: they stay in a core's cache.
+SPARSE_VALUES = 1 << 17
 # Bytes: a copy of the rows in the solver's precision, sparse rows made dense, is kept up to this size. Larger data are
 # converted block by block.
 COPY_BYTES = 96 << 20
@@ -26,10 +41,12 @@ COPY_BYTES = 96 << 20
 # written for each.
 WORK_PER_COLUMN = 64.0
 # Multiplications in the kernel values that are evaluated between two checks of the limits: some tenths of a second. An
-# exponential, and a product of sparse entries, take as long as this many.
+# exponential, and a product of two sparse entries that meet in a column, take as long as this many (measured).
 PRODUCTS_PER_CALL = 1 << 32
 PRODUCTS_PER_EXPONENTIAL = 32
-PRODUCTS_PER_SPARSE = 16
+PRODUCTS_PER_SPARSE = 32
+# A kernel value that takes more is gathered from the cache rather than evaluated anew (measured).
+PRODUCTS_PER_GATHERED = 128
 # Megabytes: a smaller cache is enlarged to this size, which the matrix of a working set takes anyway. With only two
 # rows every step would evaluate its kernel rows anew.
 SMALLEST_CACHE = 16.0
@@ -64,28 +81,46 @@ class KernelMatrix:
         # A user's function is called by one thread at a time.
         self.in_threads = built_in(kernel)
         self._kernel, self._matrix, self._rows = kernel, points.matrix, rows
-        self._dense = pays_dense(self._matrix)
-        self._rows_at_once = rows_at_once(self._matrix)
-        length = self._matrix.shape[1] if self._dense else PRODUCTS_PER_SPARSE * points.entries_per_row
-        products = (length + PRODUCTS_PER_EXPONENTIAL) * max(1, self.n_rows)
+        n_columns = products = self._matrix.shape[1]
+        self._split: SplitRows | None = None
+        if self.in_threads and sp.issparse(self._matrix):
+            columns = ColumnSplit(self._matrix)
+            products = columns.n_frequent + PRODUCTS_PER_SPARSE * columns.meeting_entries
+            if products < n_columns:
+                self._split = columns.of((self._matrix if rows is None else self._matrix[rows]).astype(dtype))
+        self._rows_at_once = dense_rows_at_once(n_columns)
+        # Multiplications of one kernel value, or what takes as long.
+        self.products_per_value: float = min(products, n_columns) + PRODUCTS_PER_EXPONENTIAL
         # Rows of the matrix that are evaluated between two checks of the limits.
-        self.rows_per_call = max(1, int(PRODUCTS_PER_CALL / products))
+        self.rows_per_call = max(1, int(PRODUCTS_PER_CALL / (self.products_per_value * max(1, self.n_rows))))
         squares = points.squared_norms if rows is None else points.squared_norms[rows]
         self._squares: np.ndarray = squares.astype(dtype)
-        small = self.n_rows * self._matrix.shape[1] * np.dtype(dtype).itemsize <= COPY_BYTES
+        small = self._split is None and self.n_rows * n_columns * np.dtype(dtype).itemsize <= COPY_BYTES
         as_it_is = rows is None and not sp.issparse(self._matrix) and self._matrix.dtype == dtype
-        if self.in_threads and self._dense and small and not as_it_is:
+        if self.in_threads and small and not as_it_is:
             self._matrix, self._rows = self._converted(slice(None)), None
         # -gamma ||x - z||² = 2 gamma x·z - gamma ||x||² - gamma ||z||²
         self._gamma = kernel.gamma if isinstance(kernel, RadialBasis) else None
         self._terms: np.ndarray | None = None if self._gamma is None else (-self._gamma * squares).astype(dtype)
         self._scratch = Scratch()
 
+    @cached_property
+    def _by_columns(self) -> Rows:
+        """All rows of sparse data, column by column, without frequent columns."""
+        assert self._split is not None
+        return rows_of(self._split.rest.T.tocsr())
+
     def block(self, rows: np.ndarray, columns: np.ndarray, out: np.ndarray, first: int = 0) -> np.ndarray:
         """Write k(x_i, x_j), i in ``rows`` and j in ``columns``, to the first rows of ``out``, from a column on.
 
         Returns ``out``. One thread does the work.
         """
+        if self._split is not None:
+            others = self._split.part(columns)
+            by_columns = rows_of(others.rest.T.tocsr())
+            for job in self._sparse_jobs(rows, np.arange(rows.size), by_columns, others.dense, columns, first, out):
+                job()
+            return out
         for start in range(0, rows.size, self._rows_at_once):
             slots = np.arange(start, min(rows.size, start + self._rows_at_once))
             prepared = self._prepared(rows[slots])
@@ -95,8 +130,11 @@ class KernelMatrix:
 
     def whole_rows(self, rows: np.ndarray, slots: np.ndarray, out: np.ndarray) -> None:
         """Write k(x_i, x_j), i in ``rows`` and all j, to the rows ``slots`` of ``out``, in threads."""
+        if self._split is not None:
+            by_columns, dense = self._by_columns, self._split.dense
+            self.engine.run(list(self._sparse_jobs(rows, slots, by_columns, dense, slice(None), 0, out)))
+            return
         size = min(COLUMNS_PER_BLOCK, self._rows_at_once)
-        most = self.n_rows // size if self.in_threads else 1
         for begin in range(0, rows.size, self._rows_at_once):
             few = slots[begin : begin + self._rows_at_once]
             prepared = self._prepared(rows[begin : begin + self._rows_at_once])
@@ -105,17 +143,56 @@ class KernelMatrix:
                 for start in range(first, last, size):
                     self._store(prepared, slice(start, min(last, start + size)), few, start, out)
 
-            self.engine.map(store, self.n_rows, max(1, most))
+            products = few.size * self.n_rows * self.products_per_value
+            most = min(MOST_BLOCKS, self.n_rows // FEWEST_COLUMNS, int(products / PRODUCTS_PER_THREAD))
+            n_ranges = max(1, most) if self.in_threads else 1
+            self.engine.run([partial(store, *ends) for ends in ranges(self.n_rows, n_ranges)])
+
+    def whole(self, out: np.ndarray, monitor: Monitor) -> bool:
+        """Write all values to ``out``, in threads; return whether the limits left the time for that.
+
+        Of the values of a built-in kernel, which are symmetric, one half is evaluated.
+        """
+        by_blas = self.in_threads and self._split is None
+        size = min(TILE, self._rows_at_once) if by_blas else self.rows_per_call
+        jobs: list[Callable[[], None]] = []
+        n_values = 0
+        for first in range(0, self.n_rows, size):
+            last = min(self.n_rows, first + size)
+            if first and n_values * self.products_per_value >= PRODUCTS_PER_CALL:
+                self.engine.run(jobs, alike=False)
+                jobs, n_values = [], 0
+                if monitor.check_limits() is not None:
+                    return False
+            n_values += (last - first) * last
+            rows = np.arange(first, last)
+            if by_blas:
+                prepared = self._prepared(rows)
+                for left in range(0, last, size):
+                    jobs.append(partial(self._store_symmetric, prepared, rows, left, min(last, left + size), out))
+            else:
+                self.whole_rows(rows, rows, out)
+        self.engine.run(jobs, alike=False)
+        return True
+
+    def _store_symmetric(self, prepared: Any, rows: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
+        """Store a block on or below the diagonal, and its transpose."""
+        self._store(prepared, slice(first, last), rows, first, out)
+        if first != rows[0]:
+            mirror_block(out, int(rows[0]), int(rows[-1]) + 1, first, last)
 
     def _prepared(self, rows: np.ndarray) -> Any:
         """The left operand of the products of some rows, no more than ``rows_at_once``, with all others."""
         if not self.in_threads:
             return rows
         others = self._converted(rows)
-        of_rows = self._squares[rows] if self._terms is None else self._terms[rows]
         if self._gamma is not None:
             others = others * self.dtype(2.0 * self._gamma)
-        return others.T.tocsr() if sp.issparse(others) else others, of_rows
+        return others, self._terms_of(rows)
+
+    def _terms_of(self, rows: slice | np.ndarray) -> np.ndarray:
+        """What a row adds to the exponent of the RBF kernel; ||x||² for other kernels."""
+        return self._squares[rows] if self._terms is None else self._terms[rows]
 
     def _store(self, prepared: Any, columns: slice | np.ndarray, slots: np.ndarray, first: int, out: Any) -> None:
         if not self.in_threads:
@@ -124,16 +201,45 @@ class KernelMatrix:
             return
         others, of_rows = prepared
         matrix = self._converted(columns)
-        if sp.issparse(matrix):
-            inner = np.ascontiguousarray((matrix @ others).toarray().T)
-        else:
-            inner = np.matmul(others, matrix.T, out=self._scratch.array((others.shape[0], matrix.shape[0]), self.dtype))
+        inner = np.matmul(others, matrix.T, out=self._scratch.array((others.shape[0], matrix.shape[0]), self.dtype))
+        self._store_values(inner, (of_rows, self._terms_of(columns)), slots, first, out)
+
+    def _store_values(
+        self, inner: np.ndarray, terms: tuple[np.ndarray, np.ndarray], slots: np.ndarray, first: int, out: np.ndarray
+    ) -> None:
+        """Store the kernel values of inner products, which are overwritten."""
         if self._terms is not None:
-            store_exponentials(inner, (of_rows, self._terms[columns]), slots, first, out)
+            store_exponentials(inner, terms, slots, first, out)
         else:
             with np.errstate(over="ignore", invalid="ignore"):
-                values = self._kernel.of_inner(inner, (of_rows, self._squares[columns]))  # type: ignore[union-attr]
+                values = self._kernel.of_inner(inner, terms)  # type: ignore[union-attr]
             store_block(values, slots, first, out)
+
+    def _sparse_jobs(
+        self,
+        rows: np.ndarray,
+        slots: np.ndarray,
+        by_columns: Rows,
+        dense: np.ndarray,
+        columns: slice | np.ndarray,
+        first: int,
+        out: np.ndarray,
+    ) -> Iterator[Callable[[], None]]:
+        """Jobs that store kernel values of sparse rows with others, given column by column and by frequent columns."""
+        assert self._split is not None
+        left, of_rows, of_columns = self._split.part(rows), self._terms_of(rows), self._terms_of(columns)
+        if self._gamma is not None:
+            left = SplitRows(*(part * self.dtype(2.0 * self._gamma) for part in left))
+        rest, size = rows_of(left.rest), max(1, SPARSE_VALUES // max(1, of_columns.size))
+
+        def store(begin: int, end: int) -> None:
+            inner = self._scratch.array((end - begin, of_columns.size), self.dtype)
+            np.matmul(left.dense[begin:end], dense.T, out=inner)
+            add_sparse_products(rest, begin, by_columns, inner)
+            self._store_values(inner, (of_rows[begin:end], of_columns), slots[begin:end], first, out)
+
+        for begin in range(0, rows.size, size):
+            yield partial(store, begin, min(rows.size, begin + size))
 
     def _known_values(self, rows: np.ndarray, columns: slice | np.ndarray) -> np.ndarray:
         """Values of a Gram matrix, or of a user's function."""
@@ -148,7 +254,7 @@ class KernelMatrix:
     def _converted(self, rows: slice | np.ndarray) -> Any:
         """Some rows in the solver's precision."""
         part = self._matrix[rows if self._rows is None else self._rows[rows]]
-        if sp.issparse(part) and self._dense:
+        if sp.issparse(part):
             return part.astype(self.dtype).toarray()
         return part.astype(self.dtype, copy=False)
 
@@ -282,6 +388,16 @@ class KernelCache:
             self._evaluate(rows, slots)
         held = np.flatnonzero(self._row_in >= 0)
         self._slot_of[self._row_in[held]] = held
+
+    def block_of(self, rows: np.ndarray, slots: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Write k(x_i, x_j), i and j in ``rows``, which are stored in ``slots``, to ``out``; return ``out``."""
+        if not self.matrix.in_threads or self.matrix.products_per_value <= PRODUCTS_PER_GATHERED:
+            return self.matrix.block(rows, rows, out)
+        order = np.argsort(rows)
+        n_ranges = max(1, min(MOST_BLOCKS, rows.size**2 // ENTRIES_PER_BLOCK))
+        gathered = partial(gather_block, self.stored, slots, rows, order, out)
+        self.matrix.engine.run([partial(gathered, *ends) for ends in ranges(rows.size, n_ranges)])
+        return out
 
     def add_rows(self, slots: np.ndarray, coefficients: np.ndarray, scores: np.ndarray) -> None:
         """Add stored rows, times coefficients, to the scores of all points, in float64 and in threads."""

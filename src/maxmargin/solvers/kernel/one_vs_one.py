@@ -1,22 +1,41 @@
-"""Kernel SVMs of all pairs of classes: small ones several at a time, with kernel values that they share."""
+"""Kernel SVMs of all pairs of classes, with kernel values that they share.
 
+Those of few rows are solved by a few compiled calls in all; larger ones several at a time.
+"""
+
+import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from maxmargin.data import ClassPairs
-from maxmargin.engine.threads import RangeThreads
+from maxmargin.data.exact_numbers import UNIT
+from maxmargin.engine.threads import RangeThreads, Threads
+from maxmargin.loops.smo import N_VALUES, ascend_class_pairs
 from maxmargin.problems.kernel_expansion import Scratch
-from maxmargin.problems.kernel_svm import KernelSVMProblem
+from maxmargin.problems.kernel_svm import KernelProblem, KernelSVMProblem
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.solvers.core import Monitor, Result, Status
 from maxmargin.solvers.kernel import smo, smo_full_matrix
 from maxmargin.solvers.kernel.base import SMOOptions, initial_result
 from maxmargin.solvers.kernel.kernel_matrix import KernelMatrix
+from maxmargin.solvers.kernel.smo_full_matrix import working_sets
 
 # Shares of the cache: what the matrices of all classes may take together, and what that of a single pair may take.
 SHARE_OF_CLASSES = 0.5
 SHARE_OF_PAIR = 0.25
+# Rows of a pair up to which all of its duals are one working set.
+MOST_ROWS_OF_PAIR = 512
+# Rows of all classes together up to which their kernel matrix is held as a whole, and kernel values that are read
+# between two checks of the interrupt flag: some hundredths of a second.
+MOST_ROWS_TOGETHER = 2048
+WORK_PER_CALL = float(1 << 25)
+# Entries of the kernel matrices of all pairs from which on they are solved in threads.
+WORK_PER_THREAD = 1 << 21
 # Entries that one class counts for when classes are distributed to threads: enough for a thread of its own.
 ENTRIES_PER_CLASS = 1 << 17
 
@@ -28,6 +47,8 @@ class PairSolver:
     ----------
     problems : PairProblems
     options : SMOOptions
+    method : module
+        The solver of a pair's problem, with ``solve`` and ``initial_result``.
 
     Attributes
     ----------
@@ -35,31 +56,138 @@ class PairSolver:
         How many pairs may be solved at the same time. Large ones use all threads themselves, one after the other.
     """
 
-    def __init__(self, problems: PairProblems, options: SMOOptions) -> None:
+    def __init__(self, problems: PairProblems, options: SMOOptions, method: Any) -> None:
         pairs, whole = problems.pairs, problems.of_all_points
+        self._method = method
         self.at_once = pairs_at_once(pairs, whole, options) if pairs.n_tasks > 1 else 0
-        self._gram = PairMatrices(pairs, whole, options).of if self.at_once else None
+        self._gram: Callable[[Any], np.ndarray] | None = None
+        self._together: SmallPairs | None = None
+        if self.at_once and method is smo and not whole.hard and are_small(pairs):
+            self._together, self.at_once = SmallPairs(pairs, whole, options), 1
+            self._gram = self._together.gram_of
+        elif self.at_once:
+            self._gram = PairMatrices(pairs, whole, options).of
         self.at_once = max(1, self.at_once)
 
     def solve(
-        self, problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor, start: Result[float] | None = None
-    ) -> Result[float]:
+        self, problem: KernelProblem, options: SMOOptions, monitor: Monitor, start: Result[Any] | None = None
+    ) -> Result[Any]:
         """Run until the relative gap of a pair's problem is at most ``tol``.
 
         ``start`` is where an earlier attempt ended; it is the result where that attempt solved the problem.
         """
         if start is not None and start.status is Status.SOLVED:
             return start
+        if self._together is not None and start is None and takes_long_calls(monitor, options):
+            start = self._together.result_of(problem, monitor)
+            start.status = monitor.check_termination(start, options, "block") or Status.RUNNING
+            if start.status is not Status.RUNNING:
+                return start
         limit = monitor.check_limits()
         if limit is not None:
             # One of many pairs: even a kernel matrix would take longer than there is.
-            result = start or initial_result(problem)
+            result = start or self._method.initial_result(problem)
             result.status = limit
             return result
-        return smo.solve(problem, replace(options, gram=self._gram), monitor, start)
+        return self._method.solve(problem, replace(options, gram=self._gram), monitor, start)
 
 
-def pairs_at_once(pairs: ClassPairs, problem: KernelSVMProblem, options: SMOOptions) -> int:
+def are_small(pairs: ClassPairs) -> bool:
+    """Whether the pairs have few rows, and all classes together do."""
+    largest = sum(sorted(rows.size for rows in pairs.rows_of_class)[-2:])
+    return largest <= MOST_ROWS_OF_PAIR and pairs.points.n_rows <= MOST_ROWS_TOGETHER
+
+
+def takes_long_calls(monitor: Monitor, options: SMOOptions) -> bool:
+    """Whether nothing is to be checked, or reported, between two pairs but interrupts."""
+    listens = monitor.on_step is not None or monitor.record_of_task is not None
+    return not listens and monitor.max_time is None and math.isinf(options.max_iter)
+
+
+def position_of(pairs: ClassPairs, problem: KernelProblem) -> tuple[int, int]:
+    """The classes of a pair's problem."""
+    assert problem.rows is not None
+    first, second = pairs.labelled.codes[problem.rows[[0, -1]]].tolist()
+    return first, second
+
+
+class SmallPairs:
+    """Pairs of classes of few rows: one kernel matrix of all rows, and compiled calls that solve many pairs each.
+
+    Parameters
+    ----------
+    pairs : ClassPairs
+    problem : KernelSVMProblem
+        A problem of all points, whatever their signs.
+    options : SMOOptions
+    """
+
+    def __init__(self, pairs: ClassPairs, problem: KernelSVMProblem, options: SMOOptions) -> None:
+        self._pairs, rows = pairs, np.concatenate(pairs.rows_of_class)
+        sizes = [part.size for part in pairs.rows_of_class]
+        self._cuts = np.cumsum([0, *sizes])
+        matrix = KernelMatrix(problem.points, problem.kernel, options.dtype_for(problem), rows)
+        self._gram: np.ndarray = np.empty((rows.size, rows.size), dtype=matrix.dtype)
+        everything = np.arange(rows.size)
+        with np.errstate(over="ignore", invalid="ignore"):
+            matrix.whole_rows(everything, everything, self._gram)
+        self._bounds = problem.loss.box_bound * problem.loss.weights[rows]
+        of_pairs = [sizes[first] + sizes[second] for first, second in pairs.pairs]
+        self._ends = np.cumsum([0, *of_pairs]).tolist()
+        self._betas, self._values = np.empty(self._ends[-1]), np.zeros((len(of_pairs), N_VALUES))
+        # A violation of less is due to rounding; margins are 1.
+        self._sets = working_sets(max(of_pairs), math.inf, UNIT, options)
+        self._places, self._is_reached = (
+            {pair: k for k, pair in enumerate(pairs.pairs)},
+            np.zeros(len(of_pairs), dtype=bool),
+        )
+        work = sum(size * size for size in of_pairs)
+        self._n_threads = options.n_threads if work > WORK_PER_THREAD else 1
+        self._began = False
+
+    def result_of(self, problem: Any, monitor: Monitor) -> Result[float]:
+        """The duals of a pair, and their values; those of a pair that was not reached are zero."""
+        k, result = self._places[position_of(self._pairs, problem)], initial_result(problem)
+        if not self._began:
+            self._began = True
+            self._solve_all(monitor)
+        steps, violation, b, primal, gap = self._values[k].tolist()
+        if self._is_reached[k] and math.isfinite(b):
+            result.beta = self._betas[self._ends[k] : self._ends[k + 1]]
+            result.n_iter, result.intercept, result.primal, result.dual = int(steps), b, primal, primal - gap
+            result.kkt_violation = violation
+        return result
+
+    def _solve_all(self, monitor: Monitor) -> None:
+        """Solve all pairs, until there is an interrupt; every thread has a stretch of them."""
+        n_pairs, n_jobs = len(self._places), min(4 * self._n_threads, len(self._places)) if self._n_threads > 1 else 1
+        ends = [n_pairs * k // n_jobs for k in range(n_jobs + 1)]
+        with Threads(self._n_threads) as threads:
+            threads.run([partial(self._solve_stretch, *stretch, monitor) for stretch in pairwise(ends)], alike=False)
+
+    def _solve_stretch(self, first: int, last: int, monitor: Monitor) -> None:
+        while first < last and monitor.check_limits() is None:
+            reached = ascend_class_pairs(
+                self._gram,
+                self._cuts,
+                self._bounds,
+                self._betas,
+                self._values,
+                self._sets,
+                first,
+                last,
+                WORK_PER_CALL,
+            )
+            self._is_reached[first:reached] = True
+            first = reached
+
+    def gram_of(self, problem: KernelSVMProblem) -> np.ndarray:
+        """The kernel matrix of a pair's problem."""
+        rows = np.concatenate([np.arange(*self._cuts[[k, k + 1]]) for k in position_of(self._pairs, problem)])
+        return self._gram[np.ix_(rows, rows)]
+
+
+def pairs_at_once(pairs: ClassPairs, problem: KernelProblem, options: SMOOptions) -> int:
     """How many pairs' matrices may be held at the same time beside those of the classes; zero if not even one."""
     sizes = [rows.size for rows in pairs.rows_of_class]
     largest = sum(sorted(sizes)[-2:])
@@ -77,12 +205,12 @@ class PairMatrices:
     Parameters
     ----------
     pairs : ClassPairs
-    problem : KernelSVMProblem
+    problem : KernelProblem
         A problem of all points, whatever their signs.
     options : SMOOptions
     """
 
-    def __init__(self, pairs: ClassPairs, problem: KernelSVMProblem, options: SMOOptions) -> None:
+    def __init__(self, pairs: ClassPairs, problem: KernelProblem, options: SMOOptions) -> None:
         self._pairs = pairs
         self._matrix = KernelMatrix(problem.points, problem.kernel, options.dtype_for(problem))
         self._scratch = Scratch()
@@ -92,10 +220,9 @@ class PairMatrices:
             for made in engine.map(self._of_classes, len(pairs.rows_of_class)):
                 self._within.extend(made)
 
-    def of(self, problem: KernelSVMProblem) -> np.ndarray:
+    def of(self, problem: KernelProblem) -> np.ndarray:
         """The matrix of a pair's problem; valid until the same thread asks for the next."""
-        assert problem.rows is not None
-        first, second = self._pairs.labelled.codes[problem.rows[[0, -1]]]
+        first, second = position_of(self._pairs, problem)
         rows, others = self._pairs.rows_of_class[first], self._pairs.rows_of_class[second]
         size, cut = problem.n_rows, rows.size
         gram = self._scratch.array((size, size), self._matrix.dtype)

@@ -102,7 +102,6 @@ class SMORun(SMOBase):
         self.cache_rows_per_call = self.cache.matrix.rows_per_call
         self.size = max(2, min(WORKING_SET, self.cache.capacity // 2))
         self.working_set = np.empty(0, dtype=np.int64)
-        self.violation = math.inf
         self.stall = stall_test(problem, max(PATIENCE, EPOCHS_OF_PATIENCE * self.beta.size / self.size))
         self.n_sets = 0
         self._scratch = Scratch()
@@ -208,17 +207,16 @@ class SMORun(SMOBase):
         kept = np.concatenate([last[free], last[~free]])[: max(self.size - half, n_free)]
         up, down = up.copy(), down.copy()
         up[kept], down[kept] = -math.inf, math.inf
-        rising = _largest(up, half // 2)
+        rising = largest_places(up, half // 2)
         down[rising] = math.inf
-        falling = _largest(-down, half - rising.size)
+        falling = largest_places(-down, half - rising.size)
         self.working_set = np.concatenate([rising, falling, kept])
 
     def optimise_working_set(self) -> None:
         """Optimise pairs of the working set, then update all scores."""
         slots = self.cache.slots(self.working_set, self.monitor)
         chosen, slots = self.working_set[slots >= 0], slots[slots >= 0]
-        # To evaluate this block anew is faster than to gather it from the cache.
-        gram = self.cache.matrix.block(chosen, chosen, self._scratch.array((chosen.size, chosen.size), np.float64))
+        gram = self.cache.block_of(chosen, slots, self._scratch.array((chosen.size, chosen.size), np.float64))
         beta, before = self.beta[chosen], self.beta[chosen].copy()
         residuals = self.problem.loss.targets[chosen] - self.scores[chosen]
         duals = Duals(beta, residuals, self.lower[chosen], self.upper[chosen], self.problem.loss.epsilon)
@@ -239,7 +237,7 @@ class SMORun(SMOBase):
         return KernelCache(matrix, self.options.cache_size)
 
 
-def _largest(values: np.ndarray, count: int) -> np.ndarray:
+def largest_places(values: np.ndarray, count: int) -> np.ndarray:
     """Positions of the largest values, the largest first; values of minus infinity do not count."""
     count = min(count, int(np.count_nonzero(values > -math.inf)))
     if count <= 0:

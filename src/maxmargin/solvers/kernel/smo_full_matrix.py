@@ -1,13 +1,13 @@
 """SMO where the whole kernel matrix fits into memory: a few compiled calls in all."""
 
-import math
+from dataclasses import replace
 
 import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine.threads import RangeThreads
 from maxmargin.loops.smo import Duals, WorkingSets, ascend_working_sets
-from maxmargin.problems.kernel_svm import KernelSVMProblem
+from maxmargin.problems.kernel_svm import KernelProblem, KernelSVMProblem
 from maxmargin.solvers.core import Monitor, Result, Status, solver, stage
 from maxmargin.solvers.kernel.base import VIOLATION_SHARE, SMOBase, SMOOptions, initial_result, stall_test
 from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelMatrix
@@ -31,7 +31,7 @@ VIOLATION_FACTOR = 0.2
 PATIENCE_PER_DUAL, PATIENCE = 1000, 10_000
 
 
-def fits(problem: KernelSVMProblem, options: SMOOptions) -> bool:
+def fits(problem: KernelProblem, options: SMOOptions) -> bool:
     """Whether the kernel matrix is known, or may be stored in double precision."""
     n_rows = problem.n_rows
     return options.gram is not None or (
@@ -51,24 +51,33 @@ def solve(
     ``start`` is where an earlier attempt ended. The result has no w: the duals are the coefficients.
     """
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
-        gram = _evaluated(problem, options, monitor) if options.gram is None else options.gram(problem)
+        gram = kernel_matrix(problem, options, monitor) if options.gram is None else options.gram(problem)
         run = FullMatrixRun(problem, options, monitor, start, gram)
         run.best.status = run.run()
         return run.best
 
 
-def _evaluated(problem: KernelSVMProblem, options: SMOOptions, monitor: Monitor) -> np.ndarray | None:
+def kernel_matrix(problem: KernelProblem, options: SMOOptions, monitor: Monitor) -> np.ndarray | None:
     """The kernel matrix; None where the monitor has to stop before it is complete."""
     dtype = options.dtype_for(problem)
     gram: np.ndarray = np.empty((problem.n_rows, problem.n_rows), dtype=dtype)
     with RangeThreads(WORK_PER_COLUMN, options.n_threads) as engine:
         matrix = KernelMatrix(problem.points, problem.kernel, dtype, problem.rows, engine)
-        for first in range(0, problem.n_rows, matrix.rows_per_call):
-            if first and monitor.check_limits() is not None:
-                return None
-            rows = np.arange(first, min(problem.n_rows, first + matrix.rows_per_call))
-            matrix.whole_rows(rows, rows, gram)
-    return gram
+        return gram if matrix.whole(gram, monitor) else None
+
+
+def working_sets(n_rows: int, max_steps: float, violation: float, options: SMOOptions) -> WorkingSets:
+    """How a call on a kernel matrix of so many rows chooses working sets; a negative ``tol`` asks for no gap."""
+    return WorkingSets(
+        size=WORKING_SET,
+        kept=KEPT,
+        share=VIOLATION_SHARE,
+        most=min(SETS_PER_CHECK, ROWS_PER_CHECK // n_rows + 1),
+        max_steps=int(min(STEPS_PER_CHECK, max_steps)),
+        violation=violation,
+        accepted=options.max_violation,
+        gap=SAFETY * options.tol,
+    )
 
 
 class FullMatrixRun(SMOBase):
@@ -86,7 +95,7 @@ class FullMatrixRun(SMOBase):
         gram: np.ndarray | None,
     ) -> None:
         super().__init__(problem, options, monitor, initial_result(problem, start))
-        self.gram, self.violation = gram, math.inf
+        self.gram = gram
         if start is not None and gram is not None:
             self.beta[:], self.scores[:] = start.beta, gram @ start.beta
         self.residuals = problem.loss.targets - self.scores
@@ -106,19 +115,17 @@ class FullMatrixRun(SMOBase):
         duals = Duals(self.beta, self.residuals, self.lower, self.upper, problem.loss.epsilon)
         while True:
             goal = VIOLATION_FACTOR * min(self.violation, 2.0 * float(np.abs(targets).max())) if problem.hard else 0.0
-            sets = WorkingSets(
-                size=WORKING_SET,
-                kept=KEPT,
-                share=VIOLATION_SHARE,
-                most=min(SETS_PER_CHECK, ROWS_PER_CHECK // targets.size + 1),
-                max_steps=int(min(STEPS_PER_CHECK, max(1, options.max_iter - best.n_iter))),
-                violation=max(self.rounding, goal),
-                gap=-1.0 if problem.hard else SAFETY * options.tol,
+            sets = working_sets(
+                targets.size,
+                max(0, options.max_iter - best.n_iter),
+                max(self.rounding, goal),
+                replace(options, tol=-1.0) if problem.hard else options,
             )
-            n_steps, self.violation = ascend_working_sets(gram, duals, targets, sets)
+            n_steps, self.violation, _ = ascend_working_sets(gram, duals, targets, sets)
             best.n_iter += n_steps
             self.scores = targets - self.residuals
-            status = self.check(self.stall, best.n_iter, can_move=n_steps > 0)
+            can_move = n_steps > 0 or best.n_iter >= options.max_iter
+            status = self.check(self.stall, best.n_iter, can_move=can_move)
             if status is not None:
                 return status
             self.monitor.checkpoint(self)

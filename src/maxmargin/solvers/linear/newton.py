@@ -36,6 +36,7 @@ from maxmargin.loops.newton import (
     DualSums,
     derivative_along_step,
     derivative_at_full_step,
+    derivatives_along_step,
     evaluate,
     mark_active,
 )
@@ -410,7 +411,15 @@ def _derivative_at_full_step(block: Block[LinearSVMProblem], sigma: float, step:
 
 def _derivatives_along_step(block: Block[LinearSVMProblem], sigma: float, lengths: Sequence[float]) -> np.ndarray:
     active = _active_set(block, sigma)
-    return np.array([derivative_along_step(block.problem.loss, active, t) for t in lengths])
+    if len(lengths) == 1:
+        return np.array([derivative_along_step(block.problem.loss, active, lengths[0])])
+    order = np.argsort(lengths)
+    totals = np.zeros(len(lengths))
+    # Short steps, those up to 1, and longer ones.
+    ordered = np.array(lengths)[order]
+    cuts = np.unique(np.append(np.searchsorted(ordered, [0.0, 0.1, 1.0], side="right"), len(lengths)))
+    derivatives_along_step(block.problem.loss, active, ordered, cuts, totals)
+    return totals[np.argsort(order)]
 
 
 @row_task

@@ -36,8 +36,8 @@ from maxmargin.solvers.core.hessian import (
 FORCING, ROW_SPACE_FORCING = 1e-2, 1e-8
 # The same where every product costs a round: fewer digits of a step, and a few more steps, take fewer rounds.
 FORCING_IN_ROUNDS, MAX_STEPS_IN_ROUNDS = 0.3, 20
-# Entries of the free rows that are sent to solve a system where every product would cost a round: at most 100 MB, and
-# fewer bytes than the vectors of so many rounds.
+# Entries of the free rows that are sent to solve a system where every product would cost a round and rows may be sent:
+# at most 100 MB, and fewer bytes than the vectors of so many rounds.
 SENT_ENTRIES = 1 << 23
 # Above this factor, times the squared length of a row, the system is ill-conditioned in the space of the columns.
 LARGE_FACTOR = 100.0
@@ -67,16 +67,17 @@ class NewtonSystem:
         self._asked: tuple[Answer, bool] | None = None
         self._gram: np.ndarray | None = None
         self._engine = engine
-        # Whether products with the matrix cost rounds, unless the free rows are so few that they are sent.
+        # Whether products with the matrix cost rounds, unless few free rows may be collected here.
         self._in_rounds = engine.has_rounds and not self._by_columns
-        self._sends_rows = True
+        self._may_collect = engine.may_collect_rows
+        self.sends_rows = self._may_collect
         self.n_conjugate = EXPECTED_CONJUGATE_STEPS
-        self._systems = DeflatedSystems(self._points.n_columns + 1)
+        self.systems = DeflatedSystems(self._points.n_columns + 1)
 
     @property
     def takes_rounds(self) -> bool:
         """Whether every product with the matrix costs a round."""
-        return self._in_rounds and not self._sends_rows
+        return self._in_rounds and not self.sends_rows
 
     def choose(self, engine: Engine[LinearSVMProblem]) -> None:
         """Set the working set: the rows that can be free from now on; the vector ``free`` says which of them are."""
@@ -108,7 +109,7 @@ class NewtonSystem:
         """Ask for the images of the subspace that successive systems share, where products cost rounds."""
         if not self.takes_rounds:
             return None
-        return engine.ask(_images_of_block, self._systems.basis)
+        return engine.ask(_images_of_block, self.systems.basis)
 
     def solve(
         self, counts: np.ndarray, images: Answer | None, factor: float, gradient: np.ndarray, gradient_b: float
@@ -131,8 +132,8 @@ class NewtonSystem:
             return self._split(step)
         free = self._engine.subset("free", "weights")
         if self._in_rounds:
-            self._sends_rows = n_free * self._points.entries_per_row <= SENT_ENTRIES
-            if not self._sends_rows:
+            self.sends_rows = self._may_collect and n_free * self._points.entries_per_row <= SENT_ENTRIES
+            if not self.sends_rows:
                 return self._solve_in_rounds(free, images, factor, gradient, gradient_b)
             free = _sent(free)
         few = n_free <= min(LARGEST_DIRECT, self._points.n_columns) // 2
@@ -156,16 +157,16 @@ class NewtonSystem:
         assert images is not None
         hessian = self._hessian(free, factor)
         *of_basis, diagonal = images.value
-        step = self._systems.solve(
+        step = self.systems.solve(
             hessian.image,
             np.array(
                 [
                     hessian.image_of_sum(vector, image)
-                    for vector, image in zip(self._systems.basis, of_basis, strict=True)
+                    for vector, image in zip(self.systems.basis, of_basis, strict=True)
                 ]
             )
             if of_basis
-            else np.empty_like(self._systems.basis),
+            else np.empty_like(self.systems.basis),
             -self._whole(gradient, gradient_b),
             hessian.inverse_diagonal(diagonal),
             FORCING_IN_ROUNDS,

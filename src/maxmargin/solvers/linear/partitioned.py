@@ -1,18 +1,19 @@
 """The linear support vector machine on partitions: Newton steps in few rounds, from the solution of a subsample."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.data.partitions import PartitionedTask
+from maxmargin.data.partitions import PartitionedPoints, PartitionedTask
 from maxmargin.engine import Block, Engine
 from maxmargin.engine.dask import DaskEngine
 from maxmargin.loops.products import compute_scores
-from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
+from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss, balancing_factors
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.solvers.core import Monitor, Options, Result, solver
 from maxmargin.solvers.core.hessian import combination
@@ -23,6 +24,8 @@ from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, ROWS_PER_CLASS
 
 # The subsample has at most this share of the rows, so many rows a column if there are more, and so many entries.
 LARGEST_SHARE, ROWS_PER_COLUMN, LARGEST_SAMPLE = 1 / 4, 60, 1 << 24
+# What a checkpoint holds of the incumbent: its duals are a vector of the engine.
+OF_INCUMBENT = tuple(f"best.{one.name}" for one in fields(Result) if one.name != "beta")
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,16 @@ class Start:
     w: np.ndarray
     b: float
     sigma: float
+
+
+class PartitionedRun(NewtonRun):
+    """A run whose vectors over the rows, and with them the incumbent's duals, belong to the engine."""
+
+    checkpointed: ClassVar[tuple[str, ...]] = (
+        *(name for name in NewtonRun.checkpointed if name != "best"),
+        *("engine.kept", "system.sends_rows", "system.systems.basis", *OF_INCUMBENT),
+    )
+    outcome: ClassVar[tuple[str, ...]] = ("sigma", "engine.kept", *OF_INCUMBENT)
 
 
 @solver({"a linear support vector machine": lambda problem, _: isinstance(problem.problem, LinearSVMProblem)})
@@ -47,7 +60,7 @@ def solve(
     engine.allocate("scores", "centers")
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         first = _from_subsample(engine, task, options, monitor) if start is None else _continue(engine, start)
-        run = NewtonRun(engine, options, monitor, first, start or Result(first.w, first.b, np.empty(0)))
+        run = PartitionedRun(engine, options, monitor, first, start or Result(first.w, first.b, np.empty(0)))
         best = run.best
         best.status = run.run()
         engine.keep("kept")
@@ -68,21 +81,41 @@ def _continue(engine: DaskEngine[LinearSVMProblem], start: Result[float]) -> Sta
 def _from_subsample(
     engine: DaskEngine[LinearSVMProblem], task: PartitionedTask, options: Options, monitor: Monitor
 ) -> Start:
-    """Begin at the solution of some rows of every partition, which are the only ones that are sent."""
-    problem = engine.problem
-    sample = _subsample(engine, task)
-    if sample is None:
-        if problem.loss.one_sided:
-            w, b = _from_class_means(engine, task)
-        else:
-            w, b = np.zeros(problem.points.n_columns), task.mean_target if problem.has_free_intercept else 0.0
-        return Start(w, b, problem.C / _typical_residual(engine, w, b))
-    coarse = replace(options, tol=max(options.tol, GAP_OF_SAMPLE))
-    found, width = newton.solve_sample(sample, coarse, monitor.quiet())
-    engine.do(_start_from, found.w, found.intercept, writes=("scores", "centers"))
-    if problem.points.n_rows < ROWS_PER_COLUMN * 16 * problem.points.n_columns:
+    """Begin at the solution of some rows, or at the best multiple of equal duals where rows are few."""
+    points = task.points
+    if LARGEST_SHARE * points.n_rows < FEWEST_ROWS_PER_COLUMN * (points.n_columns + 1):
+        # The solution of few rows of many columns is no nearer than zero.
+        found = None
+    else:
+        found = _solution_of_subsample(engine, task, options, monitor)
+    if found is None:
+        return _without_sample(engine, task)
+    engine.do(_start_from, found.w, found.b, writes=("scores", "centers"))
+    return found
+
+
+def _stride(points: PartitionedPoints, most: float) -> int:
+    """One of so many rows goes into the subsample, which has at most so many."""
+    wanted = ROWS_PER_COLUMN * (points.n_columns + 1)
+    return math.ceil(points.n_rows / max(1.0, min(most, max(wanted, points.n_rows / 16))))
+
+
+def _near_solution(engine: DaskEngine[LinearSVMProblem], found: Result[float], width: float) -> Start:
+    """The start at the solution of a subsample."""
+    problem, points = engine.problem, engine.problem.points
+    if points.n_rows < ROWS_PER_COLUMN * 16 * points.n_columns:
         width *= 3.0
     return Start(found.w, found.intercept, problem.C / width)
+
+
+def _without_sample(engine: DaskEngine[LinearSVMProblem], task: PartitionedTask) -> Start:
+    """Begin at the best multiple of equal duals, or of a regression at the mean of the targets."""
+    problem = engine.problem
+    if problem.loss.one_sided:
+        w, b = _from_class_means(engine, task)
+    else:
+        w, b = np.zeros(problem.points.n_columns), task.mean_target if problem.has_free_intercept else 0.0
+    return Start(w, b, problem.C / _typical_residual(engine, w, b))
 
 
 def _from_class_means(engine: DaskEngine[LinearSVMProblem], task: PartitionedTask) -> tuple[np.ndarray, float]:
@@ -109,31 +142,35 @@ def _typical_residual(engine: Engine[LinearSVMProblem], w: np.ndarray, b: float)
     return max(1e-12, float(residuals / total))
 
 
-def _subsample(engine: DaskEngine[LinearSVMProblem], task: PartitionedTask) -> LinearSVMProblem | None:
-    """Every k-th row of all partitions, with C raised so that the solution is the same on average."""
+def _solution_of_subsample(
+    engine: DaskEngine[LinearSVMProblem], task: PartitionedTask, options: Options, monitor: Monitor
+) -> Start | None:
+    """The solution of every k-th row of all blocks, where they are on this machine."""
     problem, points = engine.problem, task.points
-    wanted = ROWS_PER_COLUMN * (points.n_columns + 1)
-    if LARGEST_SHARE * points.n_rows < FEWEST_ROWS_PER_COLUMN * (points.n_columns + 1):
-        # The solution of few rows of many columns is no nearer than zero.
-        return None
-    most = min(LARGEST_SHARE * points.n_rows, LARGEST_SAMPLE / max(1.0, points.entries_per_row))
-    stride = math.ceil(points.n_rows / max(1.0, min(most, max(wanted, points.n_rows / 16))))
+    stride = _stride(points, min(LARGEST_SHARE * points.n_rows, LARGEST_SAMPLE / max(1.0, points.entries_per_row)))
     rows, targets, weights = zip(*engine.map(_every_row, stride), strict=True)
     all_targets, all_weights = np.concatenate(targets), np.concatenate(weights)
-    counted = all_weights > 0.0
-    sides = [counted & (all_targets > 0.0), counted & (all_targets < 0.0)] if problem.loss.one_sided else [counted]
-    if min(map(np.count_nonzero, sides)) < ROWS_PER_CLASS:
+    if min(sides_of(problem.loss, all_targets, all_weights)) < ROWS_PER_CLASS:
         return None
     scale = task.total_weight / float(all_weights.sum())
-    matrix = sp.vstack(rows, format="csr") if points.is_sparse else np.concatenate(rows)
-    matrix = sp.csr_array(matrix) if points.is_sparse else matrix
+    matrix = sp.csr_array(sp.vstack(rows, format="csr")) if points.is_sparse else np.concatenate(rows)
     raised = problem.loss._replace(
         targets=all_targets,
         weights=all_weights,
         box_bound=scale * problem.loss.box_bound,
         curvature=problem.loss.curvature / scale,
     )
-    return LinearSVMProblem(Points(matrix), raised, problem.intercept_penalty)
+    sample = LinearSVMProblem(Points(matrix), raised, problem.intercept_penalty)
+    coarse = replace(options, tol=max(options.tol, GAP_OF_SAMPLE))
+    found, width = newton.solve_sample(sample, coarse, monitor.quiet())
+    return _near_solution(engine, found, width)
+
+
+def sides_of(loss: SVMLoss, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The number of rows of each class that count, or of all in a regression."""
+    counted = weights > 0.0
+    sides = [counted & (targets > 0.0), counted & (targets < 0.0)] if loss.one_sided else [counted]
+    return np.array([np.count_nonzero(side) for side in sides])
 
 
 # Tasks on a partition.

@@ -32,6 +32,9 @@ class Epoch(NamedTuple):
 class EpochRun:
     """A run through the rows, epoch by epoch; subclasses say what happens to a row."""
 
+    # Whether an epoch without a mistake changes nothing, so that the run has ended.
+    ends_without_mistakes: ClassVar[bool] = True
+
     def __init__(self, dataset: Dataset, options: EpochOptions, start: Start) -> None:
         self.dataset = dataset
         self.start = start
@@ -158,20 +161,24 @@ class EpochHistory(EpochRecord):
 
     def epochs_until_check(self) -> float:
         """How many epochs can be run before anything but an epoch without updates could end the run."""
-        if self._options.tol is None and self._options.held_out is None:
-            return self._options.max_iter - len(self.epochs)
-        return 1
+        if self._options.held_out is not None:
+            return 1
+        n_epochs = len(self.epochs)
+        left = self._options.max_iter - n_epochs
+        return left if self._options.tol is None else max(1, min(left, self._stall.least_work(n_epochs)))
 
     def _end(self, epoch: Epoch, error: float | None) -> Status | None:
         if epoch.cut_short is not None:
             return epoch.cut_short
-        if epoch.updates == 0:
+        if epoch.updates == 0 and self._run.ends_without_mistakes:
             return Status.SOLVED
         if self._options.tol is None:
             return None
         if error is None:
-            # Mistakes without loss are those of zero coefficients, which say nothing about progress.
-            error = epoch.online_loss / self._run.order.size if epoch.online_loss > 0.0 else math.inf
+            error = epoch.online_loss / self._run.order.size
+            if epoch.online_loss <= 0.0 and self._run.ends_without_mistakes:
+                # Mistakes without loss are those of zero coefficients, which say nothing about progress.
+                error = math.inf
         progress = math.isinf(self._best) or error <= self._best - self._options.tol
         self._best = min(self._best, error)
         return Status.STALLED if self._stall.count(progress, len(self.epochs)) else None

@@ -10,6 +10,7 @@ residuals computed from the coefficients.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -269,27 +270,11 @@ class LassoRun:
             return
         if self.ridge > 0.0:
             gram[np.diag_indices_from(gram)] += self.ridge
-        self._solve_given_gram(gram, gradient, beta)
-        self.w[chosen] = beta
-
-    def _solve_given_gram(self, gram: np.ndarray, gradient: np.ndarray, beta: np.ndarray) -> None:
         # Without a penalty on the 1-norm, beside the largest product.
         scale = self.lam if self.lam > 0.0 else float(np.abs(gradient).max())
         goal = scale * min(1e-4, max(1e-12, WORKING_SET_PRECISION * self.options.tol))
-        least, idle, n_singular = math.inf, 0, 0
-        for _ in range(MAX_ATTEMPTS):
-            signs = np.sign(beta)
-            descend_with_gram(gram, gradient, beta, self.lam, self.problem.positive, EPOCHS_PER_ATTEMPT)
-            cheap = np.count_nonzero(beta) <= CHEAP_SYSTEM or (signs == np.sign(beta)).all()
-            if cheap and n_singular <= MAX_SINGULAR:
-                n_singular += solve_for_signs(gram, gradient, beta, self.lam)
-            at_zero = self.problem.sizes(gradient) - self.lam
-            violations = np.where(beta != 0.0, np.abs(gradient - self.lam * np.sign(beta)), at_zero)
-            violation = float(violations.max())
-            least, idle = (violation, 0) if violation < PROGRESS * least else (least, idle + 1)
-            stalled = idle >= ATTEMPTS_WITHOUT_PROGRESS
-            if violation <= goal or stalled or self.stopped():
-                break
+        solve_given_gram(gram, gradient, beta, self.lam, goal, self.stopped, positive=self.problem.positive)
+        self.w[chosen] = beta
 
     def descend(self, chosen: np.ndarray) -> None:
         """Make epochs of coordinate descent over these columns, with the residuals updated."""
@@ -365,6 +350,46 @@ def best_share(gain: float, squares: float, sizes: np.ndarray, lam: float, ridge
             break
         share = max(feasible, new)
     return share
+
+
+def solve_given_gram(
+    gram: np.ndarray,
+    gradient: np.ndarray,
+    beta: np.ndarray,
+    lam: float,
+    goal: float,
+    stopped: Callable[[], bool],
+    *,
+    positive: bool = False,
+) -> None:
+    """Minimise 1/2 beta·G beta - c·beta + lam ||beta||_1, in place, until no KKT condition is violated by ``goal``.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (k, k)
+        G.
+    gradient : ndarray of shape (k,)
+        c - G beta, which is updated.
+    beta : ndarray of shape (k,)
+    lam, goal : float
+    stopped : callable
+        Whether to end where it is.
+    positive : bool, default=False
+        Whether no coefficient may be negative.
+    """
+    least, idle, n_singular = math.inf, 0, 0
+    for _ in range(MAX_ATTEMPTS):
+        signs = np.sign(beta)
+        descend_with_gram(gram, gradient, beta, lam, positive, EPOCHS_PER_ATTEMPT)
+        cheap = np.count_nonzero(beta) <= CHEAP_SYSTEM or (signs == np.sign(beta)).all()
+        if cheap and n_singular <= MAX_SINGULAR:
+            n_singular += solve_for_signs(gram, gradient, beta, lam)
+        at_zero = (gradient if positive else np.abs(gradient)) - lam
+        violations = np.where(beta != 0.0, np.abs(gradient - lam * np.sign(beta)), at_zero)
+        violation = float(violations.max())
+        least, idle = (violation, 0) if violation < PROGRESS * least else (least, idle + 1)
+        if violation <= goal or idle >= ATTEMPTS_WITHOUT_PROGRESS or stopped():
+            break
 
 
 def solve_for_signs(gram: np.ndarray, gradient: np.ndarray, beta: np.ndarray, lam: float) -> int:

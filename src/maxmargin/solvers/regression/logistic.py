@@ -10,6 +10,7 @@ from maxmargin.data import centred, estimate_offsets
 from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.loops.logistic import evaluate_losses, intercept_derivatives
 from maxmargin.problems.logistic import LogisticProblem, certified_radius, falling_root
+from maxmargin.problems.multinomial import MultinomialProblem
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
 from maxmargin.solvers.core.hessian import combination, fill_scores
 
@@ -19,6 +20,8 @@ LAST_DIGITS, GAP_FACTOR = 1e-13, 0.99
 GAP_SHARE = 1e-2
 # A standard deviation of less than this share of the mean is a rounding error.
 ROUNDED_DEVIATION = 1e-12
+# A smaller relative gap is a rounding error.
+SMALLEST_GAP = 1e-13
 
 
 @dataclass
@@ -39,6 +42,21 @@ def initial_result(problem: LogisticProblem, start: Result[float] | None) -> Log
     if start is None:
         return LogisticResult(np.zeros(problem.points.n_columns), 0.0, np.empty(0))
     return LogisticResult(start.w, start.intercept, np.empty(0))
+
+
+def gap_to_reach(tol: float, problem: LogisticProblem | MultinomialProblem) -> float:
+    """The relative gap at which to stop: that of ``tol``, with a gradient that scikit-learn stops at, too.
+
+    The certificate counts all rounding errors: half of the gap is required. Where w is penalised, the gap is half the
+    squared norm of the gradient; scikit-learn's solvers stop where the largest entry of the gradient, divided by C and
+    the weight of all rows, is at most ``tol``. Coefficients are then as near to the optimum as theirs, also at a small
+    C, whose objective changes little with them. The objective is at most that of zero.
+    """
+    if not problem.is_penalised:
+        return 0.5 * tol
+    total = problem.loss_factor * float(problem.weights.sum())
+    classes = problem.n_classes if isinstance(problem, MultinomialProblem) else 2
+    return min(0.5 * tol, max(SMALLEST_GAP, 0.5 * tol * tol * total / math.log(classes)))
 
 
 class LogisticRun:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin.data import Points
 from maxmargin.data.blas import one_blas_thread
@@ -18,9 +17,9 @@ from maxmargin.engine import Block, Threads
 from maxmargin.loops.logistic import derivatives_along
 from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.solvers.core import Monitor, Options, Result, Status, solver, stage
-from maxmargin.solvers.core.hessian import BLAS_SPEEDUP, LARGEST_DIRECT, HessianOperator, fill_scores
+from maxmargin.solvers.core.hessian import HessianOperator, fill_scores, matrix_pays
 from maxmargin.solvers.core.subsample import subsample_rows
-from maxmargin.solvers.regression.logistic import LogisticResult, LogisticRun, initial_result
+from maxmargin.solvers.regression.logistic import LogisticResult, LogisticRun, gap_to_reach, initial_result
 from maxmargin.solvers.separability.quasi_complete_separation import (
     quasi_separation_by_linear_program,
     quasi_separation_near,
@@ -65,8 +64,7 @@ def solve(
                 start = part
         best = initial_result(problem, start)
         best.n_iter = n_steps
-        # The certificate counts all rounding errors: half of the gap is required.
-        return _run(problem, replace(options, tol=0.5 * options.tol), monitor, best)
+        return _run(problem, replace(options, tol=gap_to_reach(options.tol, problem)), monitor, best)
 
 
 def subsample(problem: LogisticProblem) -> LogisticProblem | None:
@@ -99,7 +97,9 @@ class NewtonRun(LogisticRun):
         """Make steps until there is a reason to stop."""
         while True:
             self.monitor.checkpoint(self)
-            self.minimise_intercept()
+            if self.options.max_iter > 0:
+                # Without a single step the model is that of the start.
+                self.minimise_intercept()
             status = self.evaluate("step")
             if self._may_diverge(status):
                 # Numbers as they were given are more often multiples of each other than centred ones.
@@ -133,7 +133,7 @@ class NewtonRun(LogisticRun):
             offset=self.offset,
             stopped=lambda: self.monitor.check_limits() is not None,
         )
-        if self._matrix_pays():
+        if matrix_pays(problem.points, EXPECTED_CONJUGATE_STEPS):
             step, step_b = hessian.solve_schur_direct(self.gradient, self.gradient_b)
         else:
             step, step_b = hessian.solve_schur_iteratively(self.gradient, self.gradient_b, self._forcing())
@@ -142,17 +142,6 @@ class NewtonRun(LogisticRun):
     def _at_offset(self, step: np.ndarray) -> float:
         """The difference of the intercept's steps with and without the offset."""
         return 0.0 if self.offset is None else float(self.offset @ step)
-
-    def _matrix_pays(self) -> bool:
-        """Whether the matrix is less work than conjugate gradients."""
-        points, size = self.problem.points, self.w.size + 1
-        if size > LARGEST_DIRECT:
-            return False
-        entries = points.entries_per_row
-        per_row = 0.5 * entries * (entries if sp.issparse(points.matrix) else size / BLAS_SPEEDUP)
-        return (
-            points.n_rows * per_row + size**3 / BLAS_SPEEDUP <= 4.0 * points.n_rows * entries * EXPECTED_CONJUGATE_STEPS
-        )
 
     def _forcing(self) -> float:
         """The share of the residual at which this step can be the last one."""

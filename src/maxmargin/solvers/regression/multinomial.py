@@ -8,8 +8,8 @@ region Newton method for large-scale logistic regression", 2008).
 """
 
 import math
-from itertools import count
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as sl
@@ -17,11 +17,13 @@ import scipy.sparse as sp
 
 from maxmargin.data import centred
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.problems.logistic import certified_radius
 from maxmargin.problems.multinomial import MultinomialProblem, multinomial_losses, softmax
-from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver
+from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver, stage
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
+from maxmargin.solvers.regression.logistic import gap_to_reach
 
 # Unknowns of the largest system that is solved directly: about as many as conjugate gradients take products.
 LARGEST_DIRECT = 320
@@ -42,9 +44,12 @@ def solve(
     problem: MultinomialProblem, options: Options, monitor: Monitor, start: Result[np.ndarray] | None = None
 ) -> Result[np.ndarray]:
     """Make Newton steps until the relative gap is at most ``tol``, or without a penalty all rows are separated."""
+    options = replace(options, tol=gap_to_reach(options.tol, problem))
     quiet = np.errstate(over="ignore", invalid="ignore", under="ignore")
     with quiet, one_blas_thread(), Threads(options.n_threads) as threads:
-        return MultinomialRun(problem, options, monitor, threads, start).run()
+        run = MultinomialRun(problem, options, monitor, threads, start)
+        run.best.status = run.run()
+        return run.best
 
 
 class MultinomialRun:
@@ -53,6 +58,9 @@ class MultinomialRun:
     With the best intercepts for W the gap is half the squared norm of the gradient; what the intercepts lack is
     estimated from their part of the gradient. Without a penalty the gap holds up to a norm of the coefficients.
     """
+
+    checkpointed: ClassVar[tuple[str, ...]] = ("W", "b", "engine.scores", "best", "stall", "n_steps")
+    outcome: ClassVar[tuple[str, ...]] = ("best",)
 
     def __init__(
         self,
@@ -70,7 +78,8 @@ class MultinomialRun:
         )
         self.W = np.zeros((K, d)) if start is None else start.w.astype(np.float64)
         if start is None:
-            self.b = problem.initial_intercepts()
+            # Without a single step the model is that of the start.
+            self.b = problem.initial_intercepts() if options.max_iter > 0 else np.zeros(K)
         else:
             self.b = start.intercept + self.W @ self.centring.centre
         self.best: Result[np.ndarray] = Result(self.W.copy(), self.b.copy(), np.empty(0))
@@ -84,20 +93,29 @@ class MultinomialRun:
         self.stall = StallTest(
             PATIENCE, gap_factor=0.99, dual_factor=math.inf, gap_share=1e-2, halving_patience=HALVING_PATIENCE
         )
+        self.n_steps = 0
 
-    def run(self) -> Result[np.ndarray]:
-        """Make steps until there is a reason to stop."""
-        for step in count():
-            status = self.evaluate(step)
+    @stage
+    def run(self) -> Status:
+        """Make steps until there is a reason to stop; a limit also ends a step between two blocks of rows."""
+        try:
+            with ending_when(lambda: self.monitor.check_limits() is not None):
+                return self._make_steps()
+        except InterruptedPassError:
+            return self.monitor.check_limits() or Status.INTERRUPTED
+
+    def _make_steps(self) -> Status:
+        while True:
+            self.monitor.checkpoint(self)
+            status = self.evaluate()
             if status is not None:
-                self.best.status = status
-                return self.best
+                return status
             direction, direction_b = self.newton_direction()
             self.search(direction, direction_b)
+            self.n_steps += 1
             self.best.n_iter += 1
-        raise AssertionError
 
-    def evaluate(self, step: int) -> Status | None:
+    def evaluate(self) -> Status | None:
         """Compute objective, gradient and gap; return why to stop, if there is a reason."""
         problem = self.problem
         parts = self.engine.map(_evaluate, self.b)
@@ -123,7 +141,7 @@ class MultinomialRun:
             self.monitor.record(self.best)
             return Status.SEPARABLE
         iterate: Result[np.ndarray] = Result(self.W, self.b, self.best.beta, self.primal, dual)
-        stalled = self.stall.update(iterate, step)
+        stalled = self.stall.update(iterate, self.n_steps)
         return self.monitor.check_termination(self.best, self.options, "Newton step", stalled=stalled)
 
     def gap_within_reach(self, combined: np.ndarray) -> float:

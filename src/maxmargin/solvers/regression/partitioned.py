@@ -11,7 +11,7 @@ Demmel, Grigori, Hoemmen, Langou, "Communication-optimal parallel and sequential
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.linalg as sl
@@ -24,7 +24,7 @@ from maxmargin.loops.logistic import derivatives_along, evaluate_losses
 from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.problems.partitioned import ErrorSums, PartitionedProblem, column_sums
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
-from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver
+from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver, stage
 from maxmargin.solvers.core.hessian import GATHERED_ENTRIES, LARGEST_DIRECT, HessianOperator, combination, fill_scores
 from maxmargin.solvers.linear.newton import LENGTHS, root_in_rounds
 from maxmargin.solvers.regression.least_squares import least_squares
@@ -70,9 +70,8 @@ def solve_logistic(
     logistic: LogisticProblem = problem.problem
     engine = DaskEngine(logistic, problem.task.local)
     best = LogisticResult(np.zeros(logistic.points.n_columns), 0.0, np.empty(0))
-    run = SmoothRun(engine, LOGISTIC, logistic.loss_factor, logistic.fit_intercept, best, 1.0)
-    run.run(options, monitor)
-    return best
+    run = SmoothRun(engine, LOGISTIC, logistic.loss_factor, logistic.fit_intercept, best, 1.0, options, monitor)
+    return run.result()
 
 
 @solver({"ridge regression": lambda problem, _: isinstance(problem.problem, RidgeProblem)})
@@ -90,9 +89,8 @@ def solve_ridge(
             return _least_squares(engine)
     best: Result[float] = Result(np.zeros(errors.points.n_columns), 0.0, np.empty(0))
     # The objective, divided by 2 lambda, is 1/2||w||² + 1/lambda sum m_i r_i²/2.
-    run = SmoothRun(engine, SQUARES, 1.0 / lam, errors.has_intercept, best, 2.0 * lam)
-    run.run(options, monitor)
-    return best
+    run = SmoothRun(engine, SQUARES, 1.0 / lam, errors.has_intercept, best, 2.0 * lam, options, monitor)
+    return run.result()
 
 
 @solver({"squared errors": lambda problem, _: isinstance(problem.problem, SquaredErrors)})
@@ -127,7 +125,12 @@ class SmoothRun:
         The initial point, and the incumbent later.
     scale : float
         The objective of the result, divided by that of the run.
+    options : Options
+    monitor : Monitor
     """
+
+    checkpointed: ClassVar[tuple[str, ...]] = ("w", "b", "length", "engine.scores", "engine.changes", "stall", "best")
+    outcome: ClassVar[tuple[str, ...]] = ("best",)
 
     def __init__(
         self,
@@ -137,7 +140,12 @@ class SmoothRun:
         has_intercept: bool,
         best: Result[float],
         scale: float,
+        options: Options,
+        monitor: Monitor,
     ) -> None:
+        # The certificate counts all rounding errors: half of the gap is required.
+        self.options, self.monitor = replace(options, tol=0.5 * options.tol), monitor
+        self.stall = StallTest(PATIENCE, gap_factor=GAP_FACTOR, dual_factor=math.inf, primal_factor=1.0 - LAST_DIGITS)
         self.engine, self.loss, self.factor, self.has_intercept = engine, loss, factor, has_intercept
         self.best, self.scale = best, scale
         self.w, self.b = best.w.copy(), best.intercept
@@ -153,21 +161,24 @@ class SmoothRun:
         self.engine.do(fill_scores, self.w, self.b, "scores", writes=("scores",))
         self.length = 0.0
 
-    def run(self, options: Options, monitor: Monitor) -> None:
-        """Make steps until there is a reason to stop."""
-        # The certificate counts all rounding errors: half of the gap is required.
-        options = replace(options, tol=0.5 * options.tol)
-        stall = StallTest(PATIENCE, gap_factor=GAP_FACTOR, dual_factor=math.inf, primal_factor=1.0 - LAST_DIGITS)
+    def result(self) -> Any:
+        """Run, and return the incumbent."""
         with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
-            while True:
-                self.evaluate()
-                stalled = stall.update(self.best, self.best.n_iter)
-                status = monitor.check_termination(self.best, options, "step", stalled=stalled)
-                if status is not None:
-                    self.best.status = status
-                    return
-                self.line_search(*self.newton_step(options, monitor))
-                self.best.n_iter += 1
+            self.best.status = self.run()
+        return self.best
+
+    @stage
+    def run(self) -> Status:
+        """Make steps until there is a reason to stop."""
+        while True:
+            self.monitor.checkpoint(self)
+            self.evaluate()
+            stalled = self.stall.update(self.best, self.best.n_iter)
+            status = self.monitor.check_termination(self.best, self.options, "step", stalled=stalled)
+            if status is not None:
+                return status
+            self.line_search(*self.newton_step())
+            self.best.n_iter += 1
 
     def evaluate(self) -> None:
         """Move the scores; compute objective, gradient and gap of the iterate, in one round."""
@@ -189,7 +200,7 @@ class SmoothRun:
         if not primal - dual > best.primal - best.dual or primal < best.primal - (best.primal - best.dual):
             best.primal, best.dual, best.w, best.intercept = primal, dual, self.w.copy(), self.b
 
-    def newton_step(self, options: Options, monitor: Monitor) -> tuple[np.ndarray, float]:
+    def newton_step(self) -> tuple[np.ndarray, float]:
         """Solve the system of a step, by a matrix or by conjugate gradients."""
         hessian = HessianOperator(
             self.engine,
@@ -198,17 +209,17 @@ class SmoothRun:
             True,
             self.has_intercept,
             offset=self.offset,
-            stopped=lambda: monitor.check_limits() is not None,
+            stopped=lambda: self.monitor.check_limits() is not None,
         )
         if self.w.size < LARGEST_DIRECT:
             step, step_b = hessian.solve_schur_direct(self.gradient, self.gradient_b)
         else:
-            step, step_b = hessian.solve_schur_iteratively(self.gradient, self.gradient_b, self.forcing(options))
+            step, step_b = hessian.solve_schur_iteratively(self.gradient, self.gradient_b, self.forcing())
         return step, step_b if self.offset is None else step_b - float(self.offset @ step)
 
-    def forcing(self, options: Options) -> float:
+    def forcing(self) -> float:
         """The share of the residual at which this step can be the last one."""
-        wanted = math.sqrt(2.0 * options.tol * max(0.0, self.best.primal) / self.scale)
+        wanted = math.sqrt(2.0 * self.options.tol * max(0.0, self.best.primal) / self.scale)
         share = 0.3 * wanted / max(float(np.linalg.norm(self.gradient)), 1e-300)
         return min(COARSE_FORCING, max(FINEST_FORCING if self.loss.is_quadratic else FINE_FORCING, share))
 

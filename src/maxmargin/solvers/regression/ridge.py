@@ -9,7 +9,7 @@ dense. Hoerl, Kennard, "Ridge regression: biased estimation for nonorthogonal pr
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy.linalg as sl
@@ -19,7 +19,7 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.loops.products import scores_and_rows
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
-from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver
+from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver, stage
 from maxmargin.solvers.core.cholesky import Inverse, positive_inverse, symmetric_product
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
 from maxmargin.solvers.core.hessian import combination, fill_scores
@@ -103,6 +103,9 @@ class RidgeRun:
     The engine's vectors over the rows are the ``targets``, less their mean, the ``weights``, the ``scores`` in centred
     columns, their ``changes`` along a step, and the ``duals``, the residuals times the weights.
     """
+
+    checkpointed: ClassVar[tuple[str, ...]] = ("engine.scores", "conjugate", "stall", "best")
+    outcome: ClassVar[tuple[str, ...]] = ("best",)
 
     def __init__(self, problem: RidgeProblem, options: Options, monitor: Monitor, threads: Threads) -> None:
         self.problem, self.errors, self.lam = problem, problem.errors.centred, problem.lam
@@ -193,35 +196,40 @@ class RidgeRun:
 
         The scores and the residual that they update are all that the gap needs, so that it costs no pass.
         """
-        errors, best, means = self.errors, self.best, self.errors.column_means
+        errors, means = self.errors, self.errors.column_means
 
         def product(direction: np.ndarray) -> np.ndarray:
             image = self.engine.sum(_product_of_block, direction, -float(means @ direction))
             return image[:-1] - image[-1] * means + self.lam * direction
 
         right, _, _ = self.combination_of_residuals()
-        run = ConjugateGradients(product, right, 1.0 / (errors.squared_deviations + self.lam))
-        stall = StallTest(PATIENCE, gap_factor=1.0, dual_factor=1.0)
+        self.conjugate = ConjugateGradients(product, right, 1.0 / (errors.squared_deviations + self.lam))
+        self.stall = StallTest(PATIENCE, gap_factor=1.0, dual_factor=1.0)
+        self.best.status = self.make_conjugate_steps()
+        if self.best.status is Status.STALLED and min(errors.points.matrix.shape) <= LARGEST_DENSE:
+            # A factorisation costs more, but always succeeds.
+            self.solve_directly()
+
+    @stage
+    def make_conjugate_steps(self) -> Status:
+        """Steps of conjugate gradients until the gap is small, they stall, or a limit is reached."""
+        run, best = self.conjugate, self.best
         while True:
+            self.monitor.checkpoint(self)
             self.update_incumbent(run.solution, run.residual)
-            stalled = stall.update(best, best.n_iter) or not 0.0 < run.squared_residual < math.inf
+            stalled = self.stall.update(best, best.n_iter) or not 0.0 < run.squared_residual < math.inf
             status = self.monitor.check_termination(best, self.options, "step", stalled=stalled)
-            if status not in (None, Status.STALLED):
-                best.status = status
-                return
-            length = 0.0 if stalled else run.step()
+            if status is not None:
+                return status
+            length = run.step()
             if length == 0.0:
-                break
+                return Status.STALLED
             best.n_iter += 1
             if best.n_iter % STEPS_PER_RENEWAL:
                 self.engine.map(_move_scores, length)
             else:
                 self.fill_scores(run.solution)
                 run.replace_residual(self.combination_of_residuals()[0] - self.lam * run.solution)
-        best.status = Status.STALLED
-        if min(errors.points.matrix.shape) <= LARGEST_DENSE:
-            # A factorisation costs more, but always succeeds.
-            self.solve_directly()
 
     def update_incumbent(self, w: np.ndarray, residual: np.ndarray | None = None) -> bool:
         """Keep coefficients if their gap is the smallest so far; the dual point is the best multiple of the errors.

@@ -1,0 +1,118 @@
+"""Kernel support vector regression with nu in place of epsilon."""
+
+from collections.abc import Sequence
+from dataclasses import field
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from maxmargin.certificates import Certificate, measure_nu_gap
+from maxmargin.data import TargetPoints
+from maxmargin.estimators._base import CertifiedRegressor, Solve
+from maxmargin.estimators._kernel_svm import C_CONSTRAINTS, KernelSVM, SingleExpansion
+from maxmargin.estimators._parameters import estimator
+from maxmargin.problems.kernels import built_in
+from maxmargin.problems.linear_svm import weights_of
+from maxmargin.problems.nu_svm import NuSVMProblem, Offsets, nu_regression
+from maxmargin.solvers.core import Result
+from maxmargin.solvers.kernel import nu_smo
+
+
+@estimator
+class NuSVR(SingleExpansion, CertifiedRegressor):
+    r"""Kernel support vector regression that finds epsilon from a share nu of larger residuals, with a proven gap.
+
+    .. math:: \min_{w, b, \epsilon \ge 0} \tfrac12 \lVert w \rVert^2
+              + C \Big(\nu W \epsilon + \sum_i c_i \max(0, |y_i - w \cdot \varphi(x_i) - b| - \epsilon)\Big)
+
+    The share of the rows, in their weights c with the sum W, whose residuals are larger than epsilon is at most nu, and
+    that of the support vectors at least nu; the certificate has both. With its epsilon, :class:`SVR` has the same
+    solution.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        Above 0 and at most 1.
+    C : float, default=1.0
+        The factor on the loss of a row.
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter, max_time, n_jobs, verbose :
+        As for :class:`SVC`.
+
+    Attributes
+    ----------
+    epsilon_ : float
+        The residual from which on there is a loss.
+    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, objective_, fit_status_, n_iter_ :
+        As for :class:`SVR`.
+    shape_fit_ : tuple
+    status_ : Status
+    history_ : list of (seconds, primal, dual)
+    certificate_ : NuGap
+
+    References
+    ----------
+    Schölkopf, Smola, Williamson, Bartlett, "New support vector algorithms", 2000; Chang, Lin, "Training nu-support
+    vector regression: theory and algorithms", 2002.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
+    >>> from maxmargin import NuSVR
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = NuSVR(nu=0.3).fit(scale(X), scale(y))
+    >>> residuals = abs(model.predict(scale(X)) - scale(y))
+    >>> bool((residuals > model.epsilon_ + 1e-2).mean() <= 0.3), model.certificate_.relative <= 1e-3
+    (True, True)
+    """
+
+    nu: float = 0.5
+    C: float = 1.0
+
+    epsilon_: float = field(init=False)
+
+    _parameter_constraints: ClassVar[dict] = {
+        **KernelSVM._parameter_constraints,
+        **C_CONSTRAINTS,
+        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+    }
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Compute f(x), in blocks of rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return self._scores(X)
+
+    def _check_parameters(self) -> None:
+        self._refuse_extreme("C")
+        super()._check_parameters()
+
+    def _problem(self, data: TargetPoints) -> NuSVMProblem:
+        points, weights = data.points, weights_of(data.points, data.weights)
+        points = points.narrow if built_in(self._kernel) else points
+        return nu_regression(
+            points, self._kernel, data.targets, weights, float(self.C), float(self.nu), self._n_threads()
+        )
+
+    def _solver(self, problem: NuSVMProblem) -> Solve:  # noqa: ARG002
+        return nu_smo.solve
+
+    def _scaled(self, beta: np.ndarray, intercept: Any) -> tuple[np.ndarray, float]:
+        return beta, Offsets(*intercept).intercept
+
+    def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
+        super()._set_attributes(tasks, results)
+        self.epsilon_ = max(0.0, -Offsets(*results[0].intercept).rho)
+
+    def _certify_task(self, k: int, problem: NuSVMProblem) -> Certificate:  # noqa: ARG002
+        b = float(self.intercept_[0])
+        return measure_nu_gap(problem, self._beta(problem.n_rows), Offsets(b + self.epsilon_, b - self.epsilon_))

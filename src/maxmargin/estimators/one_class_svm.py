@@ -1,0 +1,164 @@
+"""The one-class SVM: the support of a distribution, for the detection of outliers."""
+
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import OutlierMixin, _fit_context
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin.certificates import Certificate, measure_nu_gap
+from maxmargin.data import TargetPoints, validate_one_class
+from maxmargin.estimators._base import Solve
+from maxmargin.estimators._kernel_svm import KernelSVM, SingleExpansion, nu_goal
+from maxmargin.estimators._parameters import estimator
+from maxmargin.problems.kernels import built_in
+from maxmargin.problems.linear_svm import weights_of
+from maxmargin.problems.nu_svm import NuSVMProblem, Offsets, one_class
+from maxmargin.reconciliation import Goal
+from maxmargin.solvers.kernel import nu_smo
+
+
+@estimator
+class OneClassSVM(OutlierMixin, SingleExpansion):
+    r"""One-class SVM: a region that holds all but a share nu of the rows, solved to a proven duality gap.
+
+    .. math:: \min_{w, \rho} \tfrac12 \lVert w \rVert^2 - \nu W \rho
+              + \sum_i c_i \max(0, \rho - w \cdot \varphi(x_i)), \qquad W = \sum_i c_i
+
+    The hyperplane in feature space that is farthest from the origin, with at most the share nu of the rows, in their
+    weights c, on the side of the origin: the outliers. At least the share nu are support vectors. The certificate
+    checks both. For the linear kernel and many rows scikit-learn's ``SGDOneClassSVM`` is faster, without a proof.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        Above 0 and at most 1.
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter, max_time, n_jobs, verbose :
+        As for :class:`SVC`.
+
+    Attributes
+    ----------
+    offset_ : float
+        rho: the decision function is ``score_samples`` minus it.
+    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, objective_, fit_status_, n_iter_ :
+        As for :class:`SVR`; ``intercept_`` is minus ``offset_``.
+    shape_fit_ : tuple
+    status_ : Status
+    history_ : list of (seconds, primal, dual)
+    certificate_ : NuGap
+
+    References
+    ----------
+    Schölkopf, Platt, Shawe-Taylor, Smola, Williamson, "Estimating the support of a high-dimensional distribution",
+    2001.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import OneClassSVM
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = OneClassSVM(nu=0.1).fit(X)
+    >>> model.predict([[0.0, 0.0], [5.0, 5.0]])
+    array([ 1, -1])
+    >>> model.certificate_.margin_errors <= 0.1 <= model.certificate_.support_share
+    True
+    """
+
+    nu: float = 0.5
+
+    # Duals are bounded by the weights of the rows.
+    C = 1.0
+
+    _parameter_constraints: ClassVar[dict] = {
+        **KernelSVM._parameter_constraints,
+        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: ARG002
+        """Learn until the relative duality gap is at most ``tol``.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or for ``kernel="precomputed"`` the Gram matrix of shape (n, n)
+        y : ignored
+            There for the interface of scikit-learn.
+        sample_weight : array of shape (n,), optional
+            A weight of 2 is the same as the row given twice.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, None, sample_weight)
+
+    @property
+    def offset_(self) -> float:
+        """rho"""
+        check_is_fitted(self)
+        return -float(self.intercept_[0])
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Compute w·phi(x), in blocks of rows: the greater, the less of an outlier.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return self._scores(X) + self.offset_
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Compute w·phi(x) - rho: negative for outliers.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return self._scores(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict 1 for rows inside of the region, and -1 for outliers.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
+
+        Returns
+        -------
+        ndarray of int of shape (n,)
+        """
+        return np.where(self.decision_function(X) > 0.0, 1, -1).astype(np.intp)
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:  # noqa: ARG002
+        return validate_one_class(self, X, sample_weight=sample_weight)
+
+    def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:  # noqa: ARG002
+        return validate_one_class(self, X, sample_weight=sample_weight, reset=False)
+
+    def _problem(self, data: TargetPoints) -> NuSVMProblem:
+        points, weights = data.points, weights_of(data.points, data.weights)
+        points = points.narrow if built_in(self._kernel) else points
+        return one_class(points, self._kernel, weights, float(self.nu), self._n_threads())
+
+    def _solver(self, problem: NuSVMProblem) -> Solve:  # noqa: ARG002
+        return nu_smo.solve
+
+    def _scaled(self, beta: np.ndarray, intercept: Any) -> tuple[np.ndarray, float]:
+        return beta, Offsets(*intercept).above
+
+    def _certify_task(self, k: int, problem: NuSVMProblem) -> Certificate:  # noqa: ARG002
+        above = float(self.intercept_[0])
+        return measure_nu_gap(problem, self._beta(problem.n_rows), Offsets(above, above))
+
+    def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
+        return nu_goal(self.tol, problem)

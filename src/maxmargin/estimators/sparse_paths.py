@@ -1,0 +1,197 @@
+"""The lasso and the elastic net for many penalties, and the least C of a classifier with an L1 penalty."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from maxmargin.data import LabelledPoints, validate_targets, validate_training_data
+from maxmargin.estimators.elastic_net import ElasticNet
+from maxmargin.estimators.linear_svc import LinearSVC
+from maxmargin.estimators.logistic_regression import LogisticRegression
+from maxmargin.problems.sparse_linear import SparseLinearProblem
+
+
+def enet_path(
+    X: Any,
+    y: Any,
+    *,
+    l1_ratio: float = 0.5,
+    eps: float = 1e-3,
+    alphas: Any = 100,
+    coef_init: Any = None,
+    sample_weight: Any = None,
+    return_n_iter: bool = False,
+    **parameters: Any,
+) -> tuple[Any, ...]:
+    """Compute the coefficients of the elastic net for many penalties, each from where the one before ended.
+
+    As scikit-learn's function of this name, without an intercept: centre X and y first where one is needed.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    y : array of numbers of shape (n,)
+    l1_ratio : float, default=0.5
+        The share of the 1-norm in the penalty, positive where the values of alpha are not given.
+    eps : float, default=1e-3
+        The smallest alpha, as a share of the largest.
+    alphas : int or array of floats, default=100
+        The number of penalties, from the smallest one at which all coefficients are zero to ``eps`` times that; or the
+        penalties themselves, which are taken from the largest to the smallest.
+    coef_init : array of shape (d,), optional
+        The coefficients to start from.
+    sample_weight : array of shape (n,), optional
+    return_n_iter : bool, default=False
+        Whether the numbers of rounds are returned, too.
+    **parameters
+        Other parameters of :class:`ElasticNet`: ``positive``, ``tol``, ``max_iter``, ``selection``, ...
+
+    Returns
+    -------
+    alphas : ndarray of shape (n_alphas,)
+        Falling.
+    coefs : ndarray of shape (d, n_alphas)
+    dual_gaps : ndarray of shape (n_alphas,)
+        Proven duality gaps, for each row.
+    n_iters : list of int
+        Only with ``return_n_iter``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from maxmargin import enet_path
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> alphas, coefs, gaps = enet_path(X, y - y.mean(), l1_ratio=0.9, alphas=5)
+    >>> (coefs != 0.0).sum(axis=0)
+    array([ 0,  9, 10, 10, 10])
+    """
+    refused = {"alpha", "fit_intercept", "warm_start"} & set(parameters)
+    if refused:
+        raise ValueError(f"{', '.join(sorted(refused))} cannot be given: the path sets them itself, alpha from alphas.")
+    model: Any = ElasticNet(l1_ratio=l1_ratio, fit_intercept=False, warm_start=True, **parameters)
+    values = _penalties(model, X, y, sample_weight, eps, alphas)
+    if coef_init is not None:
+        model.coef_, model.intercept_ = np.asarray(coef_init, dtype=np.float64), 0.0
+    coefs, gaps, n_iters = [], [], []
+    for alpha in values:
+        model.set_params(alpha=float(alpha)).fit(X, y, sample_weight=sample_weight)
+        coefs.append(model.coef_)
+        gaps.append(model.dual_gap_)
+        n_iters.append(model.n_iter_)
+    found = values, np.stack(coefs, axis=-1), np.stack(gaps)
+    return (*found, n_iters) if return_n_iter else found
+
+
+def lasso_path(X: Any, y: Any, *, alphas: Any = 100, **parameters: Any) -> tuple[Any, ...]:
+    """Compute the coefficients of the lasso for many penalties: :func:`enet_path` with ``l1_ratio=1``.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    y : array of numbers of shape (n,)
+    alphas : int or array of floats, default=100
+    **parameters
+        The other parameters of :func:`enet_path`.
+
+    Returns
+    -------
+    tuple of ndarray
+        As :func:`enet_path`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from maxmargin import lasso_path
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> alphas, coefs, gaps = lasso_path(X, y - y.mean(), alphas=[1.0, 0.1])
+    >>> coefs.shape, bool((gaps >= 0.0).all())
+    ((10, 2), True)
+    """
+    if "l1_ratio" in parameters:
+        raise ValueError("lasso_path has l1_ratio=1: take enet_path for another one.")
+    return enet_path(X, y, l1_ratio=1.0, alphas=alphas, **parameters)
+
+
+def _penalties(model: Any, X: Any, y: Any, sample_weight: Any, eps: float, alphas: Any) -> np.ndarray:
+    """The penalties of a path, from the largest to the smallest."""
+    if not isinstance(alphas, Integral):
+        values = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1]
+        if not values.size:
+            raise ValueError("alphas is empty: give at least one penalty, or their number.")
+        return values
+    if alphas < 1 or not 0.0 < eps < 1.0:
+        raise ValueError(f"alphas must be positive and eps between 0 and 1; they are {alphas!r} and {eps!r}.")
+    if not 0.0 < model.l1_ratio <= 1.0:
+        raise ValueError("Without a 1-norm in the penalty no alpha makes all coefficients zero: give alphas.")
+    data = validate_targets(model, X, y, sample_weight=sample_weight)
+    weights = np.ones(data.points.n_rows) if data.weights is None else data.weights
+    products = data.points.combination(weights * data.targets)
+    largest = float((products if model.positive else np.abs(products)).max(initial=0.0))
+    # Not zero, also where y says nothing of X.
+    largest = max(largest / (float(weights.sum()) * model.l1_ratio), float(np.finfo(np.float64).resolution))
+    return np.geomspace(largest, largest * eps, int(alphas))
+
+
+def l1_min_c(
+    X: Any,
+    y: Any,
+    *,
+    loss: str = "squared_hinge",
+    fit_intercept: bool = True,
+    penalize_intercept: bool = False,
+    intercept_scaling: float = 1.0,
+) -> float:
+    """Compute the C up to which all coefficients of a classifier with an L1 penalty are zero.
+
+    At w = 0, with the best intercept, the smallest C at which the derivative of the losses in a coefficient reaches
+    that of the penalty; of several classes one against the rest, that of the first one whose model is not empty.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    y : array of labels of shape (n,)
+    loss : {"squared_hinge", "log"}, default="squared_hinge"
+        That of ``LinearSVC(penalty="l1")``, or of ``LogisticRegression(penalty="l1")``.
+    fit_intercept : bool, default=True
+    penalize_intercept : bool, default=False
+        Whether the intercept is penalised, too. scikit-learn's function of this name takes that for granted.
+    intercept_scaling : float, default=1.0
+        Its scale, as that of the classifiers.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from maxmargin import LinearSVC, l1_min_c
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> C = l1_min_c(X, y)
+    >>> [int((LinearSVC(penalty="l1", loss="squared_hinge", C=k * C).fit(X, y).coef_ != 0).sum()) for k in (0.99, 1.5)]
+    [0, 1]
+    """
+    if loss not in ("squared_hinge", "log"):
+        raise ValueError(f"loss must be 'squared_hinge' or 'log'; it is {loss!r}.")
+    intercept: dict[str, Any] = {
+        "fit_intercept": fit_intercept,
+        "penalize_intercept": penalize_intercept,
+        "intercept_scaling": intercept_scaling,
+    }
+    model: Any = LogisticRegression(penalty="l1", multi_class="ovr", **intercept)
+    if loss == "squared_hinge":
+        model = LinearSVC(penalty="l1", loss=loss, **intercept)
+    model._check_parameters()
+    labelled: LabelledPoints = validate_training_data(model, X, y)
+    largest = max(_largest_derivative(model._problem(data)) for data in labelled.tasks())
+    if largest == 0.0:
+        raise ValueError("All columns are constant, or X has none that says anything of y: every C gives zeros.")
+    return 1.0 / largest
+
+
+def _largest_derivative(problem: SparseLinearProblem) -> float:
+    """The largest derivative of the losses in a coefficient, at zero and for C = 1."""
+    zeros = np.zeros(problem.points.n_rows)
+    b = problem.best_intercept(zeros) if problem.fit_intercept else 0.0
+    return float(np.abs(problem.points.combination(problem.duals(problem.shares(zeros + b)))).max(initial=0.0))
