@@ -47,6 +47,7 @@ def docs(session: nox.Session) -> None:
     """Build the documentation site into docs/_build/html: warnings are errors, examples and notebooks run."""
     install(session, "-e", ".[docs]")
     session.run("python", "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", "docs/_build/html")
+    session.run("python", "docs/check_links.py", "docs/_build/html")
 
 
 @nox.session

@@ -26,11 +26,12 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinx_design",
     "sphinx_copybutton",
+    "replay_directive",
 ]
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*/*.ipynb"]
 templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
-html_static_path = ["_static"]
+html_static_path = ["_static", "replays"]
 html_css_files = ["site.css"]
 html_title = f"maxmargin {release}"
 html_show_sourcelink = False
@@ -76,4 +77,7 @@ sphinx_gallery_conf = {
 }
 
 suppress_warnings = ["config.cache"]
-nitpicky = False
+# A reference to a name that has no page is a warning, but for modules, which are parts of one page, and names of
+# scikit-learn, whose site is not asked.
+nitpicky = True
+nitpick_ignore_regex = [("py:mod", r"maxmargin\..*"), ("py:.*", r"sklearn\..*")]

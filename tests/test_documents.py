@@ -1,7 +1,7 @@
 """The README, the docs and the examples say what is true."""
 
 import doctest
-import importlib
+import importlib.util
 import inspect
 import re
 import subprocess
@@ -13,6 +13,7 @@ import pytest
 import maxmargin
 
 ROOT = Path(__file__).parents[1]
+DOCS = ("api", "benchmarks", "guide", "internals", "notebooks")
 
 
 @pytest.mark.parametrize("document", ["README.md", "docs/lectures.md"])
@@ -24,7 +25,7 @@ def test_the_document_prints_what_it_says(document):
 
 def documents():
     """Return all Markdown files that the project ships, relative to its root."""
-    folders = (".", ".github", ".github/ISSUE_TEMPLATE", "benchmarks", "docs", "docs/benchmarks", "docs/guide")
+    folders = (".", ".github", ".github/ISSUE_TEMPLATE", "benchmarks", "docs", *(f"docs/{name}" for name in DOCS))
     return sorted(str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / folder).glob("*.md"))
 
 
@@ -56,6 +57,30 @@ def test_links_resolve(document):
         if anchor:
             target_document = str(target.resolve().relative_to(ROOT.resolve()))
             assert anchor in {anchor_of(heading) for heading in headings_of(target_document)}, link
+
+
+def test_the_readme_repeats_the_figures_of_the_benchmarks():
+    rows = re.findall(r"\*\*([\d.]+)\*\* \|.*\((docs/benchmarks/\w+\.md)\)", text_of("README.md"))
+    assert len(rows) == 4
+    for ratio, page in rows:
+        assert re.search(rf"geometric mean (?:is )?{re.escape(ratio)}\b", text_of(page)), (ratio, page)
+
+
+def test_broken_links_of_a_site_are_found(tmp_path):
+    spec = importlib.util.spec_from_file_location("check_links", ROOT / "docs" / "check_links.py")
+    check_links = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(check_links)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "index.html").write_text(
+        '<h1 id="a b">x</h1><a href="#a%20b">y</a><a href="sub/">z</a><a href="https://example.org/#no">w</a>'
+    )
+    (tmp_path / "sub" / "index.html").write_text('<a href="../index.html#a%20b">x</a>')
+    assert check_links.broken_links(tmp_path) == []
+    (tmp_path / "sub" / "index.html").write_text('<a href="../index.html#b">x</a><iframe src="no.html"></iframe>')
+    assert check_links.broken_links(tmp_path) == [
+        "sub/index.html: ../index.html#b: there is no such anchor",
+        "sub/index.html: no.html: there is no such file",
+    ]
 
 
 @pytest.mark.parametrize("document", ["docs/theory.md", "docs/glossary.md", "docs/certificates.md", "docs/lectures.md"])

@@ -52,7 +52,7 @@ class LinearSVC(InterceptColumn, LinearSVM, LinearClassifier):
     loss : {"hinge", "squared_hinge"}, default="hinge"
     fit_intercept : bool, default=True
     penalize_intercept : bool, default=False
-        Add b²/(2 intercept_scaling²) to the objective, or |b|/intercept_scaling with ``penalty="l1"``: the problem
+        Add b²/(2 intercept_scaling²) to the objective, or ``|b|/intercept_scaling`` with ``penalty="l1"``: the problem
         that LIBLINEAR and scikit-learn solve.
     intercept_scaling : float, default=1.0
         Inverse penalty of the intercept. Refused where the intercept is not penalised.

@@ -465,7 +465,7 @@ def store_text(source: str | Path, path: str | Path, *, zero_based: bool = False
     """Write svmlight text into a store in blocks of rows, with bounded memory.
 
     The text is read twice, first for the number of columns. The manifest records size and time of the text, for
-    :func:`is_store_of`. :func:`maxmargin.files.read_blocks` does the same with several files, and with tables.
+    ``is_store_of``. :func:`maxmargin.files.read_blocks` does the same with several files, and with tables.
 
     Parameters
     ----------

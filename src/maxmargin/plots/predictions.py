@@ -29,8 +29,8 @@ PLACES = 200
 class PredictionDisplay(Display):
     """f(x) along one column, the others fixed, among the points.
 
-    Of a :class:`BayesianRegression` with the predictive interval and the interval of the mean; of a support vector
-    regression with the epsilon-insensitive band and the support vectors.
+    Of a :class:`~maxmargin.BayesianRegression` with the predictive interval and the interval of the mean; of a support
+    vector regression with the epsilon-insensitive band and the support vectors.
 
     Parameters
     ----------
