@@ -377,7 +377,7 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         self.X = [([*j, self.d], [*islice(rest, len(j)), self.D]) for j in self.columns]
         self.squares = [Fraction(sum(map(mul, v[:-1], v)), self.D**2) for _, v in self.X]
         if self.problem["loss"].startswith(UNKNOWN):
-            raise KeyError(self.problem["loss"])
+            raise ArithmeticError(f"this program does not decide problems of the kind {self.problem['loss']}")
         if "kernel" in self.problem:
             self.support()
         name, self.tasks = CHECKS.get(self.problem["loss"], "svm"), list(self.all_tasks())
@@ -393,7 +393,7 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         return [f for _, f, _ in self.tasks]
 
     def run(self):  # all claims; those that were not decided are named at the end
-        attributes, data, fs = self.attributes, self.model["data"] or {}, ()
+        attributes, data, fs, known = self.attributes, self.model["data"] or {}, (), None  # known: True once decided
         y = self.y if self.model["class"] != "OneClassSVM" else [1.0] * self.n  # it learns without labels
         sizes, y = array("Q", [self.n, self.d, *map(len, self.columns)]), array("Q" if self.k else "d", y)
         parts = [sizes, *self.columns, *self.values], [y], [self.s] * bool(self.s)
@@ -407,16 +407,16 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         if same is False or not claims:
             return
         try:
-            fs = self.certificate(claims)
+            fs, known = self.certificate(claims), True
         except (ArithmeticError, KeyError) as error:
-            self.say(", ".join(claims[0]), None, f"{type(error).__name__}: {error}")
+            self.say(", ".join(claims[0]), None, f"{type(error).__name__}: {error}".removeprefix("ArithmeticError: "))
         pairs, scores = [(c["primal"], c["dual"]) for c in claims if "primal" in c], data.get("scores")
         if "objective_" in attributes and pairs:  # from here on section 6
-            self.say("objective_", attributes["objective_"] == [p for p, _ in pairs], "the primal values")
+            self.say("objective_", attributes["objective_"] == [p for p, _ in pairs] and known, "the primal values")
         if attributes.get("status_") == "solved" and pairs:
             tol, least = self.model["parameters"].get("tol", 1e-6) + 1e-9, 1e-9 * self.problem.get("C", 1.0)
             done = all(p - d <= tol * max(p, -d) or (d <= 0 and p - d <= least) for p, d in pairs)
-            self.say("status_", done or (None if {"lam", "nu"} & {*self.problem} else False), "gap <= tol primal")
+            self.say("status_", known if done else None if self.problem.keys() & {"lam", "nu"} else False, "gap <= tol")
         if "support_" in self.tensors and "kernel" not in self.problem:
             used = [i for i, column in enumerate(zip(*self.tensors["dual_coef_"])) if any(column)]
             self.say("support_", sorted(self.tensors["support_"][0]) == used, "rows with a dual that is not zero")
