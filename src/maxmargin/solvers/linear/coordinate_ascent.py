@@ -158,17 +158,14 @@ class CoordinateRun:
             if self.monitor.check_termination(best, self.options, "epoch") is Status.SOLVED:
                 return Status.SOLVED
         while True:
-            self.work += self.n_active * points.entries_per_row + 1.0
+            of_epoch = self.n_active * points.entries_per_row + 1.0
+            self.work += of_epoch
             self.n_epochs += max(LEAST_SHARE, self.n_active / max(1, self.order.size))
             limit, largest = self._epoch()
             best.n_iter += 1
             self.epochs_since_centre += 1
-            if (
-                limit is None
-                and largest > 0.0
-                and self.options.selection == "random"
-                and self.extrapolation.after_epoch()
-            ):
+            if limit is None and largest > 0.0 and self._extrapolates and self.extrapolation.after_epoch(of_epoch):
+                # The violations of the last epoch are no longer those of the duals.
                 self.shrinking_threshold = math.inf
             interval = min(EPOCHS_PER_CHECK * entries, max(entries, SHARE_PER_CHECK * self.work))
             at_end = limit is not None or best.n_iter >= self.options.max_iter

@@ -20,6 +20,9 @@ from maxmargin.problems.linear_svm import LinearSVMProblem
 # three sets of text, the fastest.
 FIRST_EPOCHS = 24
 EPOCHS_BETWEEN = 5
+# An attempt passes some twenty times over vectors of all rows and columns: before the next one, epochs have to read at
+# least so many entries for each of their numbers.
+ENTRIES_PER_NUMBER = 20.0
 N_KEPT = 3
 # A difference of two w that is smaller than this, relative to w, is made of rounding errors.
 SMALLEST_DIFFERENCE = 1e-7
@@ -42,25 +45,27 @@ class Extrapolation:
         The state of the run, which the steps change.
     """
 
-    checkpointed = ("_duals", "_weights", "_n_kept", "_epochs")
+    checkpointed = ("_duals", "_weights", "_n_kept", "_oldest", "_epochs", "_entries")
 
     def __init__(self, problem: LinearSVMProblem, ascent: Ascent) -> None:
         self._problem, self._ascent = problem, ascent
         self._duals = np.zeros((N_KEPT, ascent.state.shape[0]))
         self._weights = np.zeros((N_KEPT, ascent.w.size))
-        self._n_kept, self._epochs = 0, EPOCHS_BETWEEN - FIRST_EPOCHS
+        self._n_kept, self._oldest = 0, 0
+        self._epochs, self._entries = EPOCHS_BETWEEN - FIRST_EPOCHS, 0.0
 
-    def after_epoch(self) -> bool:
-        """Take a step where one is due; return whether the duals have moved."""
+    def after_epoch(self, entries: float) -> bool:
+        """Take a step where one is due, after an epoch that read so many entries; return whether the duals moved."""
         self._epochs += 1
-        if self._epochs < EPOCHS_BETWEEN:
+        self._entries += entries
+        numbers = self._ascent.state.shape[0] + self._ascent.w.size
+        if self._epochs < EPOCHS_BETWEEN or self._entries < ENTRIES_PER_NUMBER * numbers:
             return False
-        self._epochs = 0
+        self._epochs, self._entries = 0, 0.0
         moved = self._n_kept > 0 and self._step()
-        # The oldest iterate is replaced.
+        self._duals[self._oldest], self._weights[self._oldest] = self._ascent.state[:, DUAL], self._ascent.w
         self._n_kept = min(N_KEPT, self._n_kept + 1)
-        self._duals[1:], self._weights[1:] = self._duals[:-1].copy(), self._weights[:-1].copy()
-        self._duals[0], self._weights[0] = self._ascent.state[:, DUAL], self._ascent.w
+        self._oldest = (self._oldest + 1) % N_KEPT
         return moved
 
     def _step(self) -> bool:
