@@ -258,4 +258,5 @@ def test_many_classes_share_one_time_limit():
     started = time.perf_counter()
     model.fit(X, y)
     seconds = time.perf_counter() - started
-    assert model.status_ is not Status.TIME_LIMIT or seconds >= 0.6
+    # All of it is used, but for what was reserved for certificates and not needed.
+    assert model.status_ is not Status.TIME_LIMIT or seconds >= 0.5
