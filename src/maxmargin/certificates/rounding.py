@@ -14,6 +14,9 @@ import numpy as np
 from maxmargin.data.exact_numbers import SMALLEST as SMALLEST
 from maxmargin.data.exact_numbers import UNIT as UNIT
 
+# Sums of squares in this range have neither overflowed nor lost digits to underflow.
+SMALLEST_SQUARE, LARGEST_SQUARE = 1e-280, 1e300
+
 
 def gamma(terms: int) -> float:
     """gamma_k for k terms, rounded up."""
@@ -45,16 +48,20 @@ def lower_bound(value: float) -> float:
 
 def sum_at_least(values: np.ndarray) -> float:
     """A lower bound on the exact sum of nonnegative numbers."""
-    return max(0.0, down(float(np.sum(values)) * (1.0 - 2.0 * gamma(values.size))))
+    return max(0.0, down(float(np.add.reduce(values, axis=None)) * (1.0 - 2.0 * gamma(values.size))))
 
 
 def sum_at_most(values: np.ndarray) -> float:
     """An upper bound on the exact sum of nonnegative numbers."""
-    return up(float(np.sum(values)) * (1.0 + 2.0 * gamma(values.size)))
+    return up(float(np.add.reduce(values, axis=None)) * (1.0 + 2.0 * gamma(values.size)))
 
 
 def length_at_most(vector: np.ndarray, *more: float) -> float:
     """An upper bound on the Euclidean norm of a vector (with more entries appended)."""
+    terms = vector.size + len(more)
+    square = float(np.vdot(vector, vector)) + sum(entry * entry for entry in more)
+    if SMALLEST_SQUARE <= square <= LARGEST_SQUARE and vector.dtype == np.float64:
+        return up(math.sqrt(up(square * (1.0 + 2.0 * gamma(terms + 2)) + terms * SMALLEST)))
     largest = max(float(np.max(np.abs(vector), initial=0.0)), *(abs(entry) for entry in more), 0.0)
     if largest == 0.0 or not math.isfinite(largest):
         return largest
@@ -62,7 +69,6 @@ def length_at_most(vector: np.ndarray, *more: float) -> float:
     scale = 2.0 ** math.frexp(largest)[1] if math.frexp(largest)[1] < 1024 else 2.0**1023
     scaled = vector / scale
     square = float(np.square(scaled).sum()) + sum((entry / scale) ** 2 for entry in more)
-    terms = vector.size + len(more)
     return up(up(math.sqrt(up(square * (1.0 + 2.0 * gamma(terms + 2)) + terms * SMALLEST))) * scale)
 
 

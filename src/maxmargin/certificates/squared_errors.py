@@ -22,7 +22,7 @@ from maxmargin.certificates.rounding import (
     up,
     upper_bound,
 )
-from maxmargin.certificates.task_sums import exact_sum
+from maxmargin.certificates.task_sums import exact_sum, sum_of
 from maxmargin.engine import MemoryEngine
 from maxmargin.problems.partitioned import ErrorSums
 from maxmargin.problems.squared_errors import SquaredErrors
@@ -134,10 +134,10 @@ def merged_dual(has_intercept: bool, parts: Sequence[DualTerms]) -> Dual:
     totals, total_errors, gains, gain_errors, squares, lengths, largest = zip(*parts, strict=True)
     imbalance = 0.0
     if has_intercept:
-        whole = up(abs(exact_sum(np.array(totals))) * (1.0 + 4.0 * UNIT))
+        whole = up(abs(sum_of(totals)) * (1.0 + 4.0 * UNIT))
         imbalance = upper_bound(up(whole + total_at_most(total_errors)))
     off = up(total_at_most(gain_errors) + up(imbalance * max(largest)))
-    total = exact_sum(np.array(gains))
+    total = sum_of(gains)
     if len(parts) > 1:
         off = up(off + 2.0 * UNIT * abs(total))
     gain = total - off

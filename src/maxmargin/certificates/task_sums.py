@@ -14,6 +14,8 @@ from maxmargin.certificates.rounding import gamma, up
 
 # The most parts of numbers that are summed exactly; what is left is summed one by one.
 PARTS_OF_SUM = 3
+# Numbers that are faster summed one by one than in parts.
+SUMMED_ONE_BY_ONE = 256
 
 
 class OneTask:
@@ -21,7 +23,7 @@ class OneTask:
 
     def sums(self, values: np.ndarray) -> list[float]:
         """The sum of the values of every task."""
-        return [float(np.sum(values))]
+        return [float(np.add.reduce(values))]
 
     def counts(self, mask: np.ndarray) -> list[int]:
         """The number of rows of every task where the mask is true."""
@@ -131,6 +133,8 @@ def exact_sums(values: np.ndarray, tasks: OneTask) -> list[float]:
     to a large power of two and taken off again, numbers become multiples of one unit, whose sum in float64 is exact.
     What is cut off by that is exact, too, and has smaller units.
     """
+    if values.size <= SUMMED_ONE_BY_ONE:
+        return [sum_of(part.tolist()) for part in tasks.parts(values)]
     exact, rest = [], values
     for _ in range(PARTS_OF_SUM):
         largest = float(np.abs(rest).max(initial=0.0))

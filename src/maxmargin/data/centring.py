@@ -157,8 +157,10 @@ def _is_full(points: Points) -> np.ndarray:
 
 def _exact_sum(b: float, w: np.ndarray, centre: np.ndarray) -> float:
     """b + w·centre, computed in rational numbers and rounded once."""
+    if not np.count_nonzero(centre):
+        return float(b)
     used = np.flatnonzero(centre)
-    if not used.size or not (math.isfinite(b) and np.isfinite(w[used]).all()):
+    if not (math.isfinite(b) and np.isfinite(w[used]).all()):
         return float(b + w[used] @ centre[used])
     total = sum((Fraction(float(w[j])) * Fraction(float(centre[j])) for j in used), start=Fraction(b))
     try:

@@ -1,5 +1,6 @@
 """The rows of X with their norms, and products of X with vectors, block by block in float64."""
 
+import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
@@ -108,7 +109,8 @@ class Points:
     def _fill_squared_norms(self, norms: np.ndarray) -> None:
         if not sp.issparse(self.matrix):
             for part in self._blocks():
-                norms[part] = squared_norms(self._wide(part))
+                rows = self._wide(part)
+                np.vecdot(rows, rows, out=norms[part])
             return
         for part in row_blocks(self.n_rows, self.entries_per_row * BLOCK_ENTRIES / SQUARED_ENTRIES):
             offsets = self.matrix.indptr[part.start : part.stop + 1]
@@ -118,7 +120,7 @@ class Points:
     @cached_property
     def largest_norm(self) -> float:
         """max_i ||x_i||."""
-        return float(np.sqrt(self.squared_norms.max(initial=0.0)))
+        return math.sqrt(self.squared_norms.max(initial=0.0))
 
     @cached_property
     def typical_norm(self) -> float:
@@ -213,8 +215,8 @@ class Points:
 
     def combination(self, coefficients: np.ndarray) -> np.ndarray:
         """X^T c = sum_i c_i x_i in float64."""
-        used = np.flatnonzero(coefficients)
-        if used.size < GATHER_SHARE * self.n_rows:
+        if np.count_nonzero(coefficients) < GATHER_SHARE * self.n_rows:
+            used = np.flatnonzero(coefficients)
             return Points(self.matrix[used])._sum_rows(coefficients[used])
         return self._sum_rows(coefficients)
 

@@ -1,5 +1,6 @@
 """Validation of all user input; every error names the argument."""
 
+import math
 import re
 from typing import Any
 
@@ -73,7 +74,7 @@ def validate_training_data(
 
     ``balances_rows`` says that "balanced" class weights count the rows of the classes, not their weights.
     """
-    X, y = _rows_and_targets(estimator, X, y, reset)
+    points, y = _points_and_targets(estimator, X, y, reset)
     if classes is None:
         classes, codes = encode_labels(y)
     else:
@@ -81,8 +82,8 @@ def validate_training_data(
     if balances_rows and class_weight is not None:
         per_class = compute_class_weight(class_weight, classes=classes, y=classes[codes])
         class_weight = dict(zip(classes.tolist(), per_class, strict=True))
-    weights = _weights(X, y, classes, codes, sample_weight, class_weight)
-    return LabelledPoints(_measurable(Points(_canonical(X))), classes, codes, weights)
+    weights = _weights(points.matrix, y, classes, codes, sample_weight, class_weight)
+    return LabelledPoints(_measurable(points), classes, codes, weights)
 
 
 def validate_targets(
@@ -91,17 +92,17 @@ def validate_targets(
     """Check X, the real targets y and the weights of a regression's fit; with ``several``, y may have columns."""
     if getattr(getattr(y, "dtype", None), "kind", None) == "c":
         raise ValueError("y must be real numbers for a regression. Complex data not supported.")
-    X, y = _rows_and_targets(estimator, X, y, reset, **({"multi_output": True} if several else {}))
+    points, y = _points_and_targets(estimator, X, y, reset, **({"multi_output": True} if several else {}))
     y = as_numbers(y)
-    assert_all_finite(y, input_name="y")
-    if float(np.abs(y).max(initial=0.0)) > LARGEST_NORM:
+    if not float(np.abs(y).max(initial=0.0)) <= LARGEST_NORM:
+        assert_all_finite(y, input_name="y")
         raise ValueError("y has values too large to be squared: rescale it.")
     weights = None
     if sample_weight is not None:
-        weights = _weights(X, y, np.empty(0), y, sample_weight, None)
+        weights = _weights(points.matrix, y, np.empty(0), y, sample_weight, None)
         if weights is not None and not weights.any():
             raise ValueError("sample_weight is zero for every row: give at least one row a positive weight.")
-    return (TargetPoints if y.ndim == 1 else TargetColumns)(_measurable(Points(_canonical(X))), y, weights)
+    return (TargetPoints if y.ndim == 1 else TargetColumns)(_measurable(points), y, weights)
 
 
 def validate_one_class(estimator: Any, X: Any, *, sample_weight: Any = None, reset: bool = True) -> TargetPoints:
@@ -116,19 +117,21 @@ def validate_one_class(estimator: Any, X: Any, *, sample_weight: Any = None, res
     return TargetPoints(_measurable(Points(_canonical(X))), targets, weights)
 
 
-def _rows_and_targets(estimator: Any, X: Any, y: Any, reset: bool, **checks: Any) -> tuple[Any, Any]:
+def _points_and_targets(estimator: Any, X: Any, y: Any, reset: bool, **checks: Any) -> tuple[Points, Any]:
     """Check X and y by scikit-learn; ``reset`` sets the estimator's number and names of columns."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None.")
     _refuse_collections(X, y)
-    if reset and _need_no_conversion(X, y) and not hasattr(estimator, "feature_names_in_"):
-        estimator.n_features_in_ = X.shape[1]
-        return X, y
+    if reset and _are_plain_arrays(X, y) and not hasattr(estimator, "feature_names_in_"):
+        points = Points(aligned(X))
+        if math.isfinite(points.largest_norm):
+            estimator.n_features_in_ = points.n_columns
+            return points, y
     _refuse_text_columns(X)
     X, y = _naming("X", validate_data, estimator, X, y, reset=reset, **_checks(estimator), **checks)
     if not hasattr(estimator, "kernel"):
         _refuse_too_wide(X)
-    return X, y
+    return Points(_canonical(X)), y
 
 
 def validate_partition(
@@ -148,16 +151,20 @@ def validate_partition(
     return _canonical(X), y, _weights(X, y, np.empty(0), y, sample_weight, None, allow_all_zero_weights=True)
 
 
-def _need_no_conversion(X: Any, y: Any) -> bool:
-    """Whether X and y are finite arrays as they are needed: then scikit-learn's checks, half of a small fit's time,
-    would find and change nothing.
+def _are_plain_arrays(X: Any, y: Any) -> bool:
+    """Whether X and y are arrays as they are needed, and y is finite.
+
+    Where the norms of the rows, which a fit needs anyway, are finite, too, scikit-learn's checks, half of a small fit's
+    time, would find and change nothing.
     """
     if not (type(X) is np.ndarray and type(y) is np.ndarray and X.ndim == 2 and y.ndim == 1):
         return False
     if not (X.dtype in MATRIX_CHECKS["dtype"] and X.flags.c_contiguous and y.dtype.kind in "iuf"):
         return False
+    if not X.size or len(X) != len(y):
+        return False
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(X.size and len(X) == len(y) and np.isfinite(X.sum()) and np.isfinite(y.sum()))
+        return y.dtype.kind != "f" or math.isfinite(np.add.reduce(y))
 
 
 def as_numbers(y: Any) -> np.ndarray:
@@ -242,8 +249,9 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         low, high = y.min(), y.max()
         is_high = y == high
         whole = y.dtype.kind != "f" or (float(low).is_integer() and float(high).is_integer())
-        if low != high and whole and bool(np.all(is_high | (y == low))):
-            return np.array([low, high], dtype=y.dtype), is_high.astype(np.int8)
+        n_extreme = np.count_nonzero(is_high) + np.count_nonzero(y == low)
+        if low != high and whole and n_extreme == y.size:
+            return np.array([low, high], dtype=y.dtype), is_high.view(np.int8)
         if y.dtype.kind != "f" or bool(np.all(y == np.floor(y))):
             classes, codes = np.unique(y, return_inverse=True)
             # scikit-learn's checks, which find nothing in such labels, warn where most rows have a label of their own.

@@ -60,7 +60,7 @@ SECONDS_PER_TASK, SECONDS_PER_KERNEL_TASK = 2e-4, 1e-3
 NO_TIME_TO_CERTIFY = "nothing, for there was no time for a certificate: maxmargin.certify(model, X, y) computes it"
 
 # Parameters of these types are compared by value: what was found valid once need not be checked again.
-PLAIN_TYPES = (bool, int, float, str, type(None))
+PLAIN_TYPES = frozenset((bool, int, float, str, type(None)))
 
 # A solver: problem, options, monitor and start to result.
 Solve = Callable[..., Any]
@@ -139,10 +139,11 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         return tuple(super()._get_param_names())
 
     def _validate_params(self) -> None:
-        parameters = [(name, getattr(self, name)) for name in self._names_of_parameters()]
-        if all(type(value) in PLAIN_TYPES for _, value in parameters):
-            kind: Any = type(self)
-            _validate_plain(kind, tuple((name, type(value).__name__, value) for name, value in parameters))
+        values = tuple([getattr(self, name) for name in self._names_of_parameters()])
+        types = tuple(map(type, values))
+        if PLAIN_TYPES.issuperset(types):
+            # With their types, since 1, 1.0 and True are equal.
+            _validate_plain(type(self), values, types)
         else:
             super()._validate_params()
 
@@ -274,17 +275,18 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _without_fit(self) -> Self:
         """A copy without the attributes of a fit."""
-        model = type(self).__new__(type(self))
-        model.__dict__ = {name: value for name, value in vars(self).items() if not self._is_fitted_attribute(name)}
+        model, is_fitted = type(self).__new__(type(self)), self._fitted_attributes()
+        model.__dict__ = {name: value for name, value in vars(self).items() if not is_fitted[name]}
         return model
 
     def _freeze_parameters(self) -> None:
         """Keep the parameters as those of the fit."""
         # Not by get_params, which takes as long as the rest of a small fit's validation.
+        is_fitted = self._fitted_attributes()
         self._fit_params = {
             name: dict(value) if isinstance(value, dict) else value
             for name, value in vars(self).items()
-            if not (name.startswith("_") or self._is_fitted_attribute(name) or name in self._prediction_parameters)
+            if not (name[0] == "_" or is_fitted[name] or name in self._prediction_parameters)
         }
 
     def _as_fitted(self) -> Self:
@@ -320,21 +322,26 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _refuse_not_finite(self, checked: frozenset[str] = frozenset()) -> frozenset[str]:
         """Check all fitted attributes but those that were checked before; return the names of all."""
-        names = frozenset(name for name in vars(self) if name != "_fit_params" and self._is_fitted_attribute(name))
+        is_fitted = self._fitted_attributes()
+        names = frozenset([name for name in vars(self) if is_fitted[name] and name != "_fit_params"])
         refuse_not_finite(self, names - checked)
         return names
 
     def _take_over(self, model: Self) -> None:
         """Replace the attributes of the last fit by those of another model, in one assignment."""
-        new = {name: value for name, value in vars(self).items() if not self._is_fitted_attribute(name)}
-        new |= {name: value for name, value in vars(model).items() if self._is_fitted_attribute(name)}
+        is_fitted = self._fitted_attributes()
+        new = {name: value for name, value in vars(self).items() if not is_fitted[name]}
+        new |= {name: value for name, value in vars(model).items() if is_fitted[name]}
         self.__dict__ = new
 
     @classmethod
     @cache
+    def _fitted_attributes(cls) -> "FittedAttributes":
+        return FittedAttributes(cls._private_attributes)
+
+    @classmethod
     def _is_fitted_attribute(cls, name: str) -> bool:
-        fitted = name.endswith("_") and not name.endswith("__")
-        return fitted or name == "_fit_params" or name in cls._private_attributes
+        return cls._fitted_attributes()[name]
 
     def _check_collections(self, X: Any) -> None:
         """Refuse Dask collections, or parameters that do not go with them."""
@@ -542,10 +549,21 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             warn_user(f"{name}: {advice}. The model is usable as it is. Proven: {proven}", LimitWarning)
 
 
+class FittedAttributes(dict[str, bool]):
+    """Whether attributes of these names are those of a fit: those with an underscore at the end, and private ones."""
+
+    def __init__(self, private: Iterable[str]) -> None:
+        super().__init__(dict.fromkeys((*private, "_fit_params"), True))
+
+    def __missing__(self, name: str) -> bool:
+        self[name] = name.endswith("_") and not name.endswith("__")
+        return self[name]
+
+
 @lru_cache(maxsize=1024)
-def _validate_plain(kind: Any, parameters: tuple[tuple[str, str, Any], ...]) -> None:
-    values = {name: value for name, _, value in parameters}
-    validate_parameter_constraints(kind._parameter_constraints, values, caller_name=kind.__name__)
+def _validate_plain(kind: Any, values: tuple[Any, ...], types: tuple[type, ...]) -> None:  # noqa: ARG001
+    parameters = dict(zip(kind._names_of_parameters(), values, strict=True))
+    validate_parameter_constraints(kind._parameter_constraints, parameters, caller_name=kind.__name__)
 
 
 def kind_of_rows(X: Any) -> str:

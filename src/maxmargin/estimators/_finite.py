@@ -53,10 +53,11 @@ def is_finite(value: Any, *, may_be_infinite: bool = False) -> bool:
     if isinstance(value, np.ndarray):
         if value.dtype.kind != "f":
             return True
-        return not np.isnan(value).any() if may_be_infinite else bool(np.isfinite(value).all())
+        found = np.isnan(value) if may_be_infinite else ~np.isfinite(value)
+        return np.count_nonzero(found) == 0
     if isinstance(value, (float, np.floating)):
         return not math.isnan(value) if may_be_infinite else math.isfinite(value)
-    if isinstance(value, (int, str)):
+    if value is None or isinstance(value, (int, str)):
         return True
     if isinstance(value, list) and value and isinstance(value[0], list):
         # The histories of several tasks.

@@ -197,8 +197,9 @@ def penalty_given(
 
     Without any of them it is that of alpha = 1; two of them together are refused.
     """
-    prior = {name: getattr(model, name) for name in (first, second) if getattr(model, name) is not None}
-    given = [name for name in ("alpha", "lam", *prior) if getattr(model, name) is not None]
+    values = {name: getattr(model, name) for name in ("alpha", "lam", first, second)}
+    given = [name for name, value in values.items() if value is not None]
+    prior = {name: values[name] for name in given if name not in ("alpha", "lam")}
     choice = f"set alpha, or lam, or {first} and {second}"
     if len(given) > 1 and given != [first, second]:
         raise ValueError(f"{given[0]} is given, and so is {' and '.join(given[1:])}: {choice}.")
@@ -209,12 +210,14 @@ def penalty_given(
         penalty: Any = combine(float(prior[first]), float(prior[second]))
     elif model.lam is not None:
         penalty = float(model.lam)
+    elif model.alpha is None or type(model.alpha) in (float, int):
+        penalty = (1.0 if model.alpha is None else float(model.alpha)) * unit
     else:
-        penalty = (1.0 if model.alpha is None else np.asarray(model.alpha, dtype=np.float64)) * unit
-    inside = (np.asarray(penalty) == 0.0) | ((penalty >= SMALLEST_PENALTY) & (penalty <= LARGEST_PENALTY))
-    if not np.all(inside):
+        penalty = np.asarray(model.alpha, dtype=np.float64) * unit
+    inside = (penalty == 0.0) | ((penalty >= SMALLEST_PENALTY) & (penalty <= LARGEST_PENALTY))
+    if not (inside if isinstance(inside, bool) else np.all(inside)):
         raise ValueError(
             f"lam, or what alpha, or {first} and {second} make of it, must be between {SMALLEST_PENALTY:g} and "
             f"{LARGEST_PENALTY:g}; it is {penalty!r}."
         )
-    return penalty if np.ndim(penalty) else float(penalty)
+    return penalty if isinstance(penalty, float) or np.ndim(penalty) else float(penalty)

@@ -395,13 +395,13 @@ class Perceptron(LinearClassifier, OnlineClassifier):
     def _starts(self, tasks: Any, coef_init: Any = None, intercept_init: Any = None) -> list[Start]:
         n_tasks = tasks.n_tasks
         shape = (n_tasks, tasks.points.n_columns)
-        generator = check_random_state(self.random_state)
         coef = intercept = None
         if self.warm_start and hasattr(self, "coef_"):
             coef, intercept = self.coef_, self.intercept_
             if coef.shape != shape or not np.array_equal(self.classes_, tasks.classes):
                 raise ValueError("warm_start=True needs the classes and columns of the last fit; y or X has others.")
         elif self.init == "random":
+            generator = check_random_state(self.random_state)
             coef = generator.standard_normal(shape)
             intercept = generator.standard_normal(n_tasks) * self.fit_intercept
         coef = start_array("coef_init", coef_init, shape, coef)

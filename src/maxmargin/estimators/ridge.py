@@ -123,8 +123,8 @@ class Ridge(LinearRegression):
         return solver
 
     def _check_parameters(self) -> None:
-        penalty = np.asarray(self._penalty())
-        if penalty.ndim > 1 or not penalty.size:
+        penalty = self._penalty()
+        if not isinstance(penalty, float) and (penalty.ndim > 1 or not penalty.size):
             raise ValueError(f"alpha must be a number, or an array of one a target; it has shape {penalty.shape}.")
         if self.positive and self.solver not in ("auto", "lbfgs"):
             raise ValueError(
@@ -147,7 +147,8 @@ class Ridge(LinearRegression):
         return penalty_given(self, "sigma2", "tau2", lambda sigma2, tau2: sigma2 / tau2)
 
     def _prepare(self, data: Any) -> None:
-        n_penalties, n_targets = np.size(self._penalty()), data.n_tasks
+        penalty = self._penalty()
+        n_penalties, n_targets = 1 if isinstance(penalty, float) else penalty.size, data.n_tasks
         if n_penalties not in (1, n_targets):
             raise ValueError(
                 f"Number of targets and number of penalties do not correspond: {n_penalties} != {n_targets}"
@@ -158,8 +159,8 @@ class Ridge(LinearRegression):
         return PartitionedProblem(problem, data) if isinstance(data, PartitionedTask) else problem
 
     def _problem_of_errors(self, errors: SquaredErrors, k: int) -> RidgeProblem | LassoProblem:
-        penalties = np.ravel(self._penalty())
-        lam = float(penalties[k if penalties.size > 1 else 0])
+        penalty = self._penalty()
+        lam = penalty if isinstance(penalty, float) else float(penalty[k if penalty.size > 1 else 0])
         return LassoProblem(errors, 0.0, lam, positive=True) if self.positive else RidgeProblem(errors, lam)
 
     def _options(self, tasks: Any) -> Options:

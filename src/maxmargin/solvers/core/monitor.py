@@ -1,5 +1,8 @@
 """Time limit, progress callback and interrupt flag of a solver run, and its one termination test."""
 
+# The interpreter's own functions: those of the module signal look for an enumeration's member first, which takes as long
+# as a small fit's linear system.
+import _signal
 import math
 import signal
 import threading
@@ -217,7 +220,7 @@ def interrupt_handler() -> Iterator[StopRequest]:
     changed.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
-    handler = signal.getsignal(signal.SIGINT)
+    handler = _signal.getsignal(signal.SIGINT)
     outer: StopRequest | None = getattr(handler, "stop_requested", None) if in_main_thread else None
     stop_requested = outer or StopRequest()
     if not in_main_thread or handler is not signal.default_int_handler:
@@ -230,10 +233,10 @@ def interrupt_handler() -> Iterator[StopRequest]:
         stop_requested.set()
 
     ask.stop_requested = stop_requested  # type: ignore[attr-defined]
-    signal.signal(signal.SIGINT, ask)
+    _signal.signal(signal.SIGINT, ask)
     try:
         yield stop_requested
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _signal.signal(signal.SIGINT, signal.default_int_handler)
     if stop_requested.is_set():
         raise KeyboardInterrupt
