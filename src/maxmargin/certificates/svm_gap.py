@@ -375,9 +375,8 @@ def _rows_by_class(part: LinearSVMProblem, scores: np.ndarray, ends: "_Ends") ->
     wrong = part.loss.targets * scores <= 0.0
     # On the margin, one less where the dual is zero, one more at the bound, and two more if also misclassified.
     classes = 1 - ends.at_zero.view(np.int8) + ends.at_bound.view(np.int8) + (ends.at_bound & wrong).view(np.int8)
-    uncounted = part.loss.weights == 0.0
-    if uncounted.any():
-        classes[uncounted] = -1
+    if np.count_nonzero(part.loss.weights) < classes.size:
+        classes[part.loss.weights == 0.0] = -1
     return classes
 
 
@@ -584,7 +583,9 @@ def _kkt_violations(problem: LinearSVMProblem, scores: np.ndarray, ends: _Ends, 
     if loss.one_sided:
         # In terms of alpha = y beta, which may grow unless it is at C, and fall unless it is zero.
         excess *= loss.targets
-        may_rise = np.where(np.where(loss.targets > 0.0, ends.at_upper, ends.at_lower), 0.0, excess)
+        may_rise = excess
+        if not math.isinf(loss.box_bound):
+            may_rise = np.where(np.where(loss.targets > 0.0, ends.at_upper, ends.at_lower), 0.0, excess)
         may_fall = np.where(np.abs(beta) > near, -excess, 0.0)
     else:
         # The objective of the dual grows with beta where the residual exceeds epsilon, and falls where it is below.
@@ -592,7 +593,9 @@ def _kkt_violations(problem: LinearSVMProblem, scores: np.ndarray, ends: _Ends, 
         fall = np.where(beta > near, loss.epsilon, -loss.epsilon)
         may_rise = np.where(ends.at_upper, 0.0, excess - rise)
         may_fall = np.where(ends.at_lower, 0.0, fall - excess)
-    violations = np.where(loss.weights > 0.0, np.maximum(may_rise, may_fall), 0.0)
+    violations = np.maximum(may_rise, may_fall)
+    if np.count_nonzero(loss.weights) < loss.weights.size:
+        violations = np.where(loss.weights > 0.0, violations, 0.0)
     return list(map(upper_bound, tasks.largest(violations)))
 
 

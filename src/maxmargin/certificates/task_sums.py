@@ -15,7 +15,7 @@ from maxmargin.certificates.rounding import gamma, up
 # The most parts of numbers that are summed exactly; what is left is summed one by one.
 PARTS_OF_SUM = 3
 # Numbers that are faster summed one by one than in parts.
-SUMMED_ONE_BY_ONE = 256
+SUMMED_ONE_BY_ONE = 512
 
 
 class OneTask:

@@ -100,17 +100,18 @@ class Points:
     @cached_property
     def squared_norms(self) -> np.ndarray:
         """||x_i||², one for each row."""
-        norms = np.empty(self.n_rows)
         # Squares of huge entries may overflow: every bound is then infinite, and stays true.
         with np.errstate(over="ignore"):
+            if type(self.matrix) is np.ndarray and self.matrix.size <= BLOCK_ENTRIES:
+                return squared_norms(self._wide(slice(None)))
+            norms = np.empty(self.n_rows)
             self._fill_squared_norms(norms)
         return norms
 
     def _fill_squared_norms(self, norms: np.ndarray) -> None:
         if not sp.issparse(self.matrix):
             for part in self._blocks():
-                rows = self._wide(part)
-                np.vecdot(rows, rows, out=norms[part])
+                norms[part] = squared_norms(self._wide(part))
             return
         for part in row_blocks(self.n_rows, self.entries_per_row * BLOCK_ENTRIES / SQUARED_ENTRIES):
             offsets = self.matrix.indptr[part.start : part.stop + 1]

@@ -252,6 +252,10 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         n_extreme = np.count_nonzero(is_high) + np.count_nonzero(y == low)
         if low != high and whole and n_extreme == y.size:
             return np.array([low, high], dtype=y.dtype), is_high.view(np.int8)
+        if y.dtype.kind in "iu" and int(high) - int(low) < y.size:
+            found = _encode_by_counts(y, low)
+            if found is not None:
+                return found
         if y.dtype.kind != "f" or bool(np.all(y == np.floor(y))):
             classes, codes = np.unique(y, return_inverse=True)
             # scikit-learn's checks, which find nothing in such labels, warn where most rows have a label of their own.
@@ -262,6 +266,20 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.unique(y, return_inverse=True)
     except TypeError as error:
         raise ValueError("y has labels of types that cannot be sorted together: use one type, and no None.") from error
+
+
+def _encode_by_counts(y: np.ndarray, low: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """The same of integers in a short range: no sort. None where that is left to scikit-learn's checks."""
+    # Differences of short integers may leave their range.
+    codes = (y - low).astype(np.intp) if y.dtype.itemsize == 8 else y.astype(np.intp) - int(low)
+    counts = np.bincount(codes)
+    n_classes = np.count_nonzero(counts)
+    if 2 * n_classes > y.size:
+        return None
+    if n_classes == counts.size:
+        return np.arange(n_classes, dtype=y.dtype) + low, codes
+    present = counts > 0
+    return np.flatnonzero(present).astype(y.dtype) + low, (np.cumsum(present) - 1)[codes]
 
 
 def _encode_as(classes: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -539,13 +539,15 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
 
     def _report(self) -> None:
         """Print the status with ``verbose``, and warn of a limit that was reached, with what is proven."""
+        name, advice = type(self).__name__, self._advice_for(self.status_)
+        is_verbose = getattr(self, "verbose", 0)
+        if advice is None and not is_verbose:
+            return
         proven = str(getattr(self, "certificate_", NO_TIME_TO_CERTIFY))
-        if getattr(self, "verbose", 0):
+        if is_verbose:
             for line in proven.splitlines():
-                print(f"[{type(self).__name__}] {self.status_}: {line}", flush=True)
-        advice = self._advice_for(self.status_)
+                print(f"[{name}] {self.status_}: {line}", flush=True)
         if advice is not None:
-            name = type(self).__name__
             warn_user(f"{name}: {advice}. The model is usable as it is. Proven: {proven}", LimitWarning)
 
 

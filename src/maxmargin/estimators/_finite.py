@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.certificates import PerClass
+from maxmargin.certificates import Certificate, PerClass
 
 # Attributes in which an infinite number is the right answer. History: the bounds of a run before it has any. Margin:
 # 1/||w|| of w = 0, and the smallest distance of a point to a hyperplane that does not exist. Objective: the hard margin
@@ -16,6 +16,8 @@ from maxmargin.certificates import PerClass
 MAY_BE_INFINITE = frozenset({"history_", "margin_", "objective_", "certificate_"})
 # Attributes that hold the user's own rows, which validation has checked.
 ROWS = frozenset({"support_vectors_"})
+# Types whose values are never nan.
+EXACT_TYPES = frozenset({bool, int, str, type(None)})
 # The public names of private attributes.
 PUBLIC = {"_duals": "dual_coef_", "_ends": "coef_"}
 
@@ -57,7 +59,7 @@ def is_finite(value: Any, *, may_be_infinite: bool = False) -> bool:
         return np.count_nonzero(found) == 0
     if isinstance(value, (float, np.floating)):
         return not math.isnan(value) if may_be_infinite else math.isfinite(value)
-    if value is None or isinstance(value, (int, str)):
+    if type(value) in EXACT_TYPES or isinstance(value, (int, str)):
         return True
     if isinstance(value, list) and value and isinstance(value[0], list):
         # The histories of several tasks.
@@ -65,12 +67,14 @@ def is_finite(value: Any, *, may_be_infinite: bool = False) -> bool:
     if isinstance(value, list) and value and isinstance(value[0], tuple):
         # A history may be long.
         return is_finite(np.fromiter(chain.from_iterable(value), dtype=np.float64), may_be_infinite=may_be_infinite)
-    if isinstance(value, PerClass):
+    if isinstance(value, Certificate):
+        value = [entry for entry in vars(value).values() if type(entry) not in EXACT_TYPES]
+    elif isinstance(value, PerClass):
         value = value.proofs
     elif isinstance(value, Mapping):
         value = list(value.values())
     elif is_dataclass(value):
         value = list(vars(value).values())
     if isinstance(value, (list, tuple)):
-        return all(is_finite(entry, may_be_infinite=may_be_infinite) for entry in value)
+        return all([is_finite(entry, may_be_infinite=may_be_infinite) for entry in value])
     return True

@@ -162,12 +162,17 @@ class LinearSVM(RegularizedModel):
         else:
             self.dual_coef_ = np.array([result.beta for result in results])
         if isinstance(self.dual_coef_, np.ndarray):
-            self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
+            self.support_ = self._support_of(self.dual_coef_)
+
+    @staticmethod
+    def _support_of(duals: np.ndarray) -> np.ndarray:
+        """The rows with a dual that is not zero in any task."""
+        return np.asarray((duals[0] if len(duals) == 1 else duals.any(axis=0)).nonzero()[0])
 
     def _in_memory(self) -> Self:
         model = super()._in_memory()
         if model is not self:
-            model.support_ = np.flatnonzero(model.dual_coef_.any(axis=0))
+            model.support_ = self._support_of(model.dual_coef_)
         return model
 
     def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:

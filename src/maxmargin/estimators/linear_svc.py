@@ -308,5 +308,5 @@ class LinearSVC(InterceptColumn, LinearSVM, LinearClassifier):
         """The margins that certificates prove for the hard margin, else 1/||w||."""
         if math.isinf(self.C):
             return [max(0.0, proof.lower) for proof in proofs]
-        lengths = np.linalg.norm(self.coef_, axis=1)
-        return np.divide(1.0, lengths, out=np.full_like(lengths, np.inf), where=lengths > 0.0)
+        lengths = [math.sqrt(square) for square in np.vecdot(self.coef_, self.coef_).tolist()]
+        return [1.0 / length if length > 0.0 else math.inf for length in lengths]

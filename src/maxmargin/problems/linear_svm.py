@@ -157,6 +157,8 @@ class LinearSVMProblem(PenalizedIntercept):
         weights = self.loss.weights
         if self.loss.curvature == 0.0:
             return 0.0
+        if np.count_nonzero(weights) == weights.size:
+            return self.loss.curvature / weights
         return np.divide(self.loss.curvature, weights, out=np.zeros_like(weights), where=weights > 0.0)
 
     def scores(self, w: np.ndarray, b: float) -> np.ndarray:
@@ -199,13 +201,17 @@ class LinearSVMProblem(PenalizedIntercept):
         feasible = np.empty_like(beta)
         for rows, part in self.parts():
             np.clip(beta[rows], part.lowers(), part.uppers(), out=feasible[rows])
+        return self.balanced(feasible)
+
+    def balanced(self, beta: np.ndarray) -> np.ndarray:
+        """Scale, in place, the heavier sign of duals in their box where the intercept is free: they sum to zero."""
         if self.has_free_intercept:
-            above, below = balancing_factors(*sums_of_sides(feasible))
+            above, below = balancing_factors(*sums_of_sides(beta))
             if above < 1.0:
-                feasible *= np.where(feasible > 0.0, above, 1.0)
+                beta *= np.where(beta > 0.0, above, 1.0)
             elif below < 1.0:
-                feasible *= np.where(feasible < 0.0, below, 1.0)
-        return feasible
+                beta *= np.where(beta < 0.0, below, 1.0)
+        return beta
 
     def of_block(self, points: Points, targets: np.ndarray, weights: np.ndarray) -> "LinearSVMProblem":
         """The same losses and penalty on other rows."""

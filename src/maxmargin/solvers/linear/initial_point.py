@@ -59,9 +59,12 @@ def _first_duals(problem: LinearSVMProblem) -> tuple[np.ndarray, np.ndarray]:
     loss = problem.loss
     if not loss.one_sided:
         return np.zeros(loss.targets.size), np.zeros(problem.points.n_columns)
-    beta = problem.feasible(problem.C * loss.weights * loss.targets)
+    # They are in their box: the targets are signs.
+    beta = problem.balanced(problem.C * loss.weights * loss.targets)
     w = problem.points.combination(beta)
-    square = float(w @ w) + float((problem.curvatures() * np.square(beta)).sum())
+    square = float(w @ w)
+    if loss.curvature > 0.0:
+        square += float(np.square(beta) @ problem.curvatures())
     if problem.has_intercept and not problem.has_free_intercept:
         total = float(beta.sum())
         square += total * total / problem.intercept_penalty

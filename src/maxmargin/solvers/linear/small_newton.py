@@ -82,8 +82,8 @@ def _state_at(first: InitialPoint, best: Result[float]) -> NewtonState:
     values = np.zeros(N_VALUES)
     values[:4] = first.sigma, best.primal, best.dual, math.inf
     return NewtonState(
-        np.append(first.w, first.b),
-        np.append(best.w, best.intercept),
+        _with_intercept(first.w, first.b),
+        _with_intercept(best.w, best.intercept),
         ActiveSet(
             np.arange(n_rows, dtype=np.uint32), first.scores, changes, first.beta.copy(), duals, free, first.sigma
         ),
@@ -93,3 +93,10 @@ def _state_at(first: InitialPoint, best: Result[float]) -> NewtonState:
         np.empty((size, size)),
         values,
     )
+
+
+def _with_intercept(w: np.ndarray, b: float) -> np.ndarray:
+    """The coefficients, and the intercept as the last entry."""
+    both = np.empty(w.size + 1)
+    both[:-1], both[-1] = w, b
+    return both
