@@ -4,12 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from maxmargin.data import ClassPair, ClassPairs
+from maxmargin.data.blas import one_blas_thread
 from maxmargin.problems.kernel_expansion import KernelExpansion, each_block, rows_at_once, run_jobs, split_of
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel, built_in
@@ -18,7 +19,8 @@ from maxmargin.problems.sparse_products import ColumnSplit
 
 # Entries of the kernel matrix of all rows up to which it is evaluated as a whole: 32 megabytes in float64.
 MOST_ENTRIES = 1 << 22
-# Kernel values from which on they are evaluated in threads.
+# Kernel values up to which those of all classes are one block, and from which on they are evaluated in threads.
+ENTRIES_OF_BLOCK = 1 << 16
 ENTRIES_FOR_THREADS = 1 << 20
 
 
@@ -66,10 +68,11 @@ class PairProblems(Sequence[KernelSVMProblem]):
 
     def extremes_of(self, values: np.ndarray) -> list[tuple[float, float]]:
         """The smallest and the largest of some values of all points, for the rows of every pair of several classes."""
-        of_class = [(float(values[rows].min()), float(values[rows].max())) for rows in self.pairs.rows_of_class]
+        sizes = [rows.size for rows in self.pairs.rows_of_class]
+        ordered, starts = values[np.concatenate(self.pairs.rows_of_class)], [0, *accumulate(sizes[:-1])]
+        least, most = (extreme.reduceat(ordered, starts).tolist() for extreme in (np.minimum, np.maximum))
         return [
-            (min(of_class[first][0], of_class[second][0]), max(of_class[first][1], of_class[second][1]))
-            for first, second in self.pairs.pairs
+            (min(least[first], least[second]), max(most[first], most[second])) for first, second in self.pairs.pairs
         ]
 
     def entry_errors(self) -> list[float]:
@@ -117,15 +120,23 @@ class PairProblems(Sequence[KernelSVMProblem]):
         of_class = [slice(first, last) for first, last in pairwise(columns)]
         scores: dict[tuple[int, int], np.ndarray] = {}
 
-        def fill(own: int) -> None:
-            values = expansion.values(expansion.row_block(self.pairs.rows_of_class[own]))
+        def fill(own: int, values: np.ndarray) -> None:
             within = values[:, of_class[own]] @ support[of_class[own]]
             for other, part in enumerate(of_class):
                 if other != own:
                     scores[own, other] = within[:, other] + values[:, part] @ support[part, own]
 
+        def evaluate(own: int) -> None:
+            fill(own, expansion.values(expansion.row_block(self.pairs.rows_of_class[own])))
+
+        if rows.size * len(support) <= ENTRIES_OF_BLOCK:
+            with one_blas_thread():
+                values = expansion.values(expansion.row_block(rows))
+                for own, (first, last) in enumerate(pairwise(cuts.tolist())):
+                    fill(own, values[first:last])
+            return scores
         n_threads = self._n_threads if rows.size * len(support) >= ENTRIES_FOR_THREADS else 1
-        run_jobs([partial(fill, own) for own in range(len(sizes))], n_threads)
+        run_jobs([partial(evaluate, own) for own in range(len(sizes))], n_threads)
         return scores
 
     def _scores_of_class(self, own: int, others: list[int], halves: dict[tuple[int, int], np.ndarray]) -> np.ndarray:
