@@ -56,6 +56,11 @@ def sum_at_most(values: np.ndarray) -> float:
     return up(float(np.add.reduce(values, axis=None)) * (1.0 + 2.0 * gamma(values.size)))
 
 
+def dot_at_most(left: np.ndarray, right: np.ndarray) -> float:
+    """An upper bound on the exact inner product of two vectors of nonnegative numbers."""
+    return up(float(np.vdot(left, right)) * (1.0 + 2.0 * gamma(left.size + 2)) + left.size * SMALLEST)
+
+
 def length_at_most(vector: np.ndarray, *more: float) -> float:
     """An upper bound on the Euclidean norm of a vector (with more entries appended)."""
     terms = vector.size + len(more)

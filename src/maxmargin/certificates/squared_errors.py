@@ -16,6 +16,7 @@ from maxmargin.certificates.passes import combination, scores, total_at_most
 from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
+    dot_at_most,
     gamma,
     length_at_most,
     sum_at_most,
@@ -84,7 +85,7 @@ class DualTerms(NamedTuple):
 def squares_at_most(errors: SquaredErrors, w: np.ndarray, b: float, residuals: np.ndarray, penalty: float) -> float:
     """sum m_i r_i², at most, of residuals computed in float64; ``penalty`` is the other term of the objective."""
     points = errors.points
-    about = float((errors.weighted(residuals) * residuals).sum())
+    about = float(np.vdot(errors.weighted(residuals), residuals))
     coarse = squares_by_lengths(errors, w, b, residuals)
     if coarse - about <= NEGLIGIBLE_ERROR * (about + penalty):
         return coarse
@@ -102,7 +103,7 @@ def _squares_given_sizes(errors: SquaredErrors, b: float, residuals: np.ndarray,
     terms = errors.points.longest_row + 8
     largest = np.abs(residuals) + (gamma(terms) * (sizes + (abs(b) + np.abs(errors.targets))) + terms * SMALLEST)
     # The weight comes first: the square of a residual underflows before its product with a large weight does.
-    return sum_at_most((errors.weighted(largest) + SMALLEST) * largest * (1.0 + 16.0 * UNIT) + SMALLEST)
+    return up(dot_at_most(errors.weighted(largest) + SMALLEST, largest) * (1.0 + 16.0 * UNIT))
 
 
 def dual_of(errors: SquaredErrors, residuals: np.ndarray) -> tuple[np.ndarray, Dual]:
@@ -121,11 +122,12 @@ def dual_terms(
     targets = errors.targets - centre
     total, total_error = _sum_between(alpha) if errors.has_intercept else (0.0, 0.0)
     # With a sum of zero, alpha·y is alpha·(y - c) for every c.
-    products = np.abs(alpha) * np.abs(targets)
-    off = up(gamma(alpha.size + 4) * sum_at_most(products)) + alpha.size * SMALLEST
+    absolute, sizes = np.abs(alpha), np.abs(targets)
+    off = up(gamma(alpha.size + 4) * dot_at_most(absolute, sizes)) + alpha.size * SMALLEST
     # alpha_i is m_i r_i, rounded once: alpha_i²/m_i is alpha_i r_i up to that rounding, without a division.
-    squares = sum_at_most(np.abs(alpha) * np.abs(residuals) * (1.0 + 8.0 * UNIT) + 2.0 * SMALLEST)
-    largest = float(np.abs(targets).max(initial=0.0))
+    of_rows = absolute if errors.weights is None else np.abs(residuals)
+    squares = up(dot_at_most(absolute, of_rows) * (1.0 + 8.0 * UNIT) + 2.0 * alpha.size * SMALLEST)
+    largest = float(sizes.max(initial=0.0))
     return alpha, DualTerms(total, total_error, float(alpha @ targets), off, squares, length_at_most(alpha), largest)
 
 

@@ -116,14 +116,15 @@ def estimate_offsets(points: Points, times: float = FAR, weights: np.ndarray | N
     matrix = points.matrix
     if weights is not None and weights.min() < NEGLIGIBLE_WEIGHT * weights.max():
         matrix = matrix[np.flatnonzero(weights >= NEGLIGIBLE_WEIGHT * weights.max())]
-    sample = Points(matrix[:: max(1, matrix.shape[0] // SAMPLE_ROWS)])
-    shares = np.full(sample.n_rows, 1.0 / sample.n_rows)
+    sample = matrix[:: max(1, matrix.shape[0] // SAMPLE_ROWS)].astype(np.float64, copy=False)
+    shares = np.full(sample.shape[0], 1.0 / sample.shape[0])
     with np.errstate(over="ignore", invalid="ignore"):
-        offsets = column_offsets(sample.combination(shares), sample.squares_of_columns(shares), times)
-    if not offsets.any():
+        squares = sample.power(2) if sp.issparse(sample) else np.square(sample)
+        offsets = column_offsets(sample.T @ shares, squares.T @ shares, times)
+    if not np.count_nonzero(offsets):
         return None
     # A constant column becomes exactly zero.
-    first = Points(sample.matrix[:1]).combination(np.ones(1))
+    first = Points(sample[:1]).combination(np.ones(1))
     return np.where(np.abs(offsets - first) <= ROUNDED_MEAN * np.abs(offsets), first, offsets)
 
 

@@ -1,5 +1,6 @@
 """Duplicate columns, up to their sign and, with an intercept, a shift: the lasso needs one of each."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,8 @@ SUSPICIOUS = 1e-9
 ROUNDED = 1e-12
 # The most entries that are compared, and the most that sparse data may have.
 MAX_ENTRIES, MAX_STORED = 1 << 25, 1 << 20
+# The most random numbers that are kept for later fits.
+KEPT_NUMBERS = 1 << 14
 
 
 class Duplicates(NamedTuple):
@@ -48,8 +51,16 @@ def duplicates_among(errors: SquaredErrors, columns: np.ndarray) -> Duplicates:
 
 def _random_products(errors: SquaredErrors) -> np.ndarray:
     """Compute the product of every column, less its mean if there is an intercept, with the same random numbers."""
-    numbers = np.random.default_rng(0).standard_normal(errors.targets.size)
+    n_rows = errors.targets.size
+    numbers = _random_numbers(n_rows) if n_rows <= KEPT_NUMBERS else _random_numbers.__wrapped__(n_rows)
     return errors.points.combination(errors.weighted(numbers - errors.mean(numbers)))
+
+
+@lru_cache(maxsize=8)
+def _random_numbers(size: int) -> np.ndarray:
+    numbers = np.random.default_rng(0).standard_normal(size)
+    numbers.flags.writeable = False
+    return numbers
 
 
 def _same(errors: SquaredErrors, left: np.ndarray, right: np.ndarray, signs: np.ndarray) -> np.ndarray:
