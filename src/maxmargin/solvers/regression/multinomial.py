@@ -9,18 +9,20 @@ region Newton method for large-scale logistic regression", 2008).
 
 import math
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.linalg as sl
 import scipy.sparse as sp
+from scipy.linalg.lapack import dposv
 
 from maxmargin.data import centred
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.engine import Block, MemoryEngine, Threads
+from maxmargin.loops.multinomial import evaluate_classes, loss_along
 from maxmargin.problems.logistic import certified_radius
-from maxmargin.problems.multinomial import MultinomialProblem, multinomial_losses, softmax
+from maxmargin.problems.multinomial import MultinomialProblem
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver, stage
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
 from maxmargin.solvers.regression.logistic import gap_to_reach
@@ -125,17 +127,17 @@ class MultinomialRun:
         self.gradient_b = -self.factor * totals if problem.fit_intercept else np.zeros_like(self.b)
         if problem.is_penalised:
             self.gradient = self.W - self.factor * combined
-            self.primal = 0.5 * float((self.W * self.W).sum()) + self.factor * self.loss
-            gap = 0.5 * float((self.gradient * self.gradient).sum())
+            self.primal = 0.5 * float(np.vdot(self.W, self.W)) + self.factor * self.loss
+            gap = 0.5 * float(np.vdot(self.gradient, self.gradient))
         else:
             self.gradient, self.primal = -combined, self.loss
             gap = self.gap_within_reach(combined)
         dual = max(0.0, self.primal - gap - self.intercept_gap())
         if self.primal - dual <= self.best.primal - self.best.dual or self.primal < self.best.primal:
             intercept = self.b - self.W @ self.centring.centre
-            intercept = intercept - intercept.mean() if problem.fit_intercept else intercept
+            intercept = intercept - np.add.reduce(intercept) / intercept.size if problem.fit_intercept else intercept
             # The same vector added to all w_k changes no probability: their mean is zero in the solution.
-            self.best.w, self.best.intercept = self.W - self.W.mean(axis=0), intercept
+            self.best.w, self.best.intercept = self.W - np.add.reduce(self.W) / len(self.W), intercept
             self.best.primal, self.best.dual = self.primal, dual
         if not problem.is_penalised and smallest > 0.0:
             self.monitor.record(self.best)
@@ -157,7 +159,10 @@ class MultinomialRun:
         if not self.problem.fit_intercept or not self.gradient_b.any():
             return 0.0
         hessian = self.intercept_hessian()
-        step = np.linalg.lstsq(hessian, self.gradient_b, rcond=1e-12)[0]
+        # The same constant in all intercepts changes nothing: it makes the system definite.
+        _, step, failed = dposv(hessian + hessian.trace() / hessian.size, self.gradient_b)
+        if failed or not np.isfinite(step).all():
+            step = np.linalg.lstsq(hessian, self.gradient_b, rcond=1e-12)[0]
         return max(0.0, float(step @ self.gradient_b))
 
     def intercept_hessian(self) -> np.ndarray:
@@ -165,6 +170,16 @@ class MultinomialRun:
         P, weights = self.engine["probabilities"], self.engine["weights"]
         weighted = weights[:, None] * P
         return self.factor * (np.diag(weighted.sum(axis=0)) - weighted.T @ P)
+
+    @cached_property
+    def points_of_hessian(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Rows of small dense data, with a column of ones for the intercepts, and their outer products."""
+        points, size = self.problem.points, self.W.shape[1] + self.problem.fit_intercept
+        if points.is_sparse or points.n_rows * size * max(size, len(self.W)) > PIECE_ENTRIES:
+            return None
+        rows = np.ones((points.n_rows, size))
+        rows[:, : points.n_columns] = points.matrix
+        return rows, (rows[:, :, None] * rows[:, None, :]).reshape(points.n_rows, -1)
 
     # Newton directions. The unknowns are an array (n_classes, d + 1), or (n_classes, d) without intercepts.
 
@@ -180,23 +195,23 @@ class MultinomialRun:
     def solve_directly(self, gradient: np.ndarray) -> np.ndarray:
         """Factorise the Hessian."""
         K, size = gradient.shape
-        hessian = self.factor * self.engine.sum(_hessian, size, most=8)
+        if self.points_of_hessian is None:
+            hessian = self.engine.sum(_hessian, size, most=8)
+        else:
+            hessian = _hessian_of_few_rows(self.engine["probabilities"], self.engine["weights"], *self.points_of_hessian)
+        hessian *= self.factor
         diagonal = hessian.diagonal().copy()
         penalised = np.zeros((K, size))
         if self.problem.is_penalised:
             penalised[:, : self.W.shape[1]] = 1.0
-        hessian[np.diag_indices_from(hessian)] += penalised.ravel() + DAMPING * (diagonal + diagonal.mean() + 1e-300)
+        hessian.flat[:: len(hessian) + 1] += penalised.ravel() + DAMPING * (diagonal + diagonal.mean() + 1e-300)
         # The same vector added to all w_k, or constant to all b_k, does not change the losses.
         means = diagonal.reshape(K, size).mean(axis=0) / K
         four = hessian.reshape(K, size, K, size)
         for j in np.flatnonzero(penalised[0] == 0.0):
             four[:, j, :, j] += means[j]
-        try:
-            factor = sl.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
-            step = -sl.cho_solve(factor, gradient.ravel(), check_finite=False)
-        except sl.LinAlgError:
-            step = np.full(gradient.size, np.nan)
-        if not np.isfinite(step).all():
+        _, step, failed = dposv(hessian, -gradient.ravel(), lower=True)
+        if failed or not np.isfinite(step).all():
             step = -gradient.ravel() / (penalised.ravel() + diagonal + 1e-12 * diagonal.max() + 1e-300)
         return step.reshape(gradient.shape)
 
@@ -223,12 +238,9 @@ class MultinomialRun:
     def search(self, direction: np.ndarray, direction_b: np.ndarray) -> None:
         """Halve the step until the objective falls enough; then take it."""
         self.engine.map(_fill_scores, direction, "changes")
-        slope = float((self.gradient * direction).sum() + self.gradient_b @ direction_b)
-        squares = (
-            float((self.W * self.W).sum()),
-            float((self.W * direction).sum()),
-            float((direction * direction).sum()),
-        )
+        slope = float(np.vdot(self.gradient, direction) + self.gradient_b @ direction_b)
+        pairs = (self.W, self.W), (self.W, direction), (direction, direction)
+        squares = [float(np.vdot(*pair)) for pair in pairs]
         t = 1.0
         for _ in range(MAX_HALVINGS):
             loss = math.fsum(self.engine.map(_loss_along, self.b + t * direction_b, t))
@@ -259,23 +271,12 @@ def _fill_scores(block: Block[MultinomialProblem], W: np.ndarray, name: str) -> 
 
 def _evaluate(block: Block[MultinomialProblem], b: np.ndarray) -> tuple[float, float]:
     """Compute probabilities and derivatives of the losses; return the loss and the smallest margin."""
-    scores, codes, weights = block["scores"] + b, block["codes"], block["weights"]
-    own = np.arange(codes.size), codes
-    losses = multinomial_losses(scores, own)
-    probabilities = softmax(scores)
-    block["probabilities"][:] = probabilities
-    derivatives = np.multiply(-weights[:, None], probabilities, out=block["derivatives"])
-    derivatives[own] += weights
-    counted = weights > 0.0
-    own_scores = scores[own]
-    scores[own] = -math.inf
-    margins = (own_scores - scores.max(axis=1))[counted]
-    return float(weights @ losses), float(margins.min(initial=math.inf))
+    vectors = block["codes"], block["weights"], block["probabilities"], block["derivatives"]
+    return evaluate_classes(block["scores"], b, *vectors)
 
 
 def _loss_along(block: Block[MultinomialProblem], b: np.ndarray, t: float) -> float:
-    scores = block["scores"] + t * block["changes"] + b
-    return float(block["weights"] @ multinomial_losses(scores, (np.arange(len(scores)), block["codes"])))
+    return loss_along(block["scores"], block["changes"], t, b, block["codes"], block["weights"])
 
 
 def _combine(block: Block[MultinomialProblem], name: str) -> np.ndarray:
@@ -300,6 +301,17 @@ def _diagonal(block: Block[MultinomialProblem], size: int) -> np.ndarray:
     squares = rows.multiply(rows) if sp.issparse(rows) else rows * rows
     diagonal = (squares.T @ curvatures).T
     return diagonal if size == diagonal.shape[1] else np.hstack([diagonal, curvatures.sum(axis=0)[:, None]])
+
+
+def _hessian_of_few_rows(P: np.ndarray, weights: np.ndarray, rows: np.ndarray, products: np.ndarray) -> np.ndarray:
+    """The Hessian of the losses, given the rows and their outer products."""
+    (n_rows, K), size = P.shape, rows.shape[1]
+    weighted = weights[:, None] * P
+    outer = (P[:, :, None] * rows[:, None, :]).reshape(n_rows, -1)
+    hessian = -(outer.T @ (weights[:, None] * outer))
+    of_classes, every = (weighted.T @ products).reshape(K, size, size), np.arange(K)
+    hessian.reshape(K, size, K, size)[every, :, every] += of_classes
+    return hessian
 
 
 def _hessian(block: Block[MultinomialProblem], size: int) -> np.ndarray:
