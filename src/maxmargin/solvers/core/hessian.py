@@ -36,6 +36,8 @@ INTERCEPT_SHIFT = 1e-12
 DAMPING, DAMPING_OF_SQUARES = 1e-5, 1e-14
 # The computed variation of a column is not taken to be smaller than this share of its squares.
 LEAST_VARIATION = 1e-8
+# The smallest float64 of full precision.
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -137,15 +139,16 @@ class HessianOperator:
         gram = gram_matrix(self.engine, self.weights, offset)
         total, inner = float(gram[-1, -1]), gram[:-1, :-1]
         mean = _quotient(gram[-1, :-1], total)
-        variation = np.diag(inner) - total * np.square(mean)
-        squares = np.diag(inner) + (0.0 if offset is None else total * np.square(offset))
+        own = inner.diagonal()
+        variation = own - total * np.square(mean)
+        squares = own + (0.0 if offset is None else total * np.square(offset))
         if self.has_intercept:
-            inner -= np.outer(total * mean, mean)
+            inner -= (total * mean)[:, None] * mean
         matrix = self.factor * inner
-        diagonal = np.diag_indices_from(matrix)
-        matrix[diagonal] += self._penalties(variation, squares)
+        diagonal = matrix.reshape(-1)[:: len(matrix) + 1]
+        diagonal += self._penalties(variation, squares)
         # Scaled to a unit diagonal, so that the shift of a singular matrix is small for every column.
-        scales = 1.0 / np.sqrt(np.maximum(matrix[diagonal], np.finfo(float).tiny))
+        scales = 1.0 / np.sqrt(np.maximum(diagonal, SMALLEST_NORMAL))
         matrix *= scales[:, None]
         matrix *= scales
         mean = mean if offset is not None else self._from_offset(mean)

@@ -20,6 +20,8 @@ LAST_DIGITS, GAP_FACTOR = 1e-13, 0.99
 GAP_SHARE = 1e-2
 # A standard deviation of less than this share of the mean is a rounding error.
 ROUNDED_DEVIATION = 1e-12
+# The last Newton step for the intercept: convergence is quadratic, and its square is a rounding error.
+LAST_INTERCEPT_STEP = 1e-8
 # A smaller relative gap is a rounding error.
 SMALLEST_GAP = 1e-13
 
@@ -149,7 +151,7 @@ class LogisticRun:
             return float(derivative), float(curvature)
 
         if self.problem.fit_intercept:
-            self.b = falling_root(derivatives, self.b)
+            self.b = falling_root(derivatives, self.b, LAST_INTERCEPT_STEP)
 
     def evaluate(self, step: str) -> Status | None:
         """Compute objective, gradient and gap of the iterate; return why to stop, if there is a reason."""
