@@ -76,5 +76,5 @@ def is_finite(value: Any, *, may_be_infinite: bool = False) -> bool:
     elif is_dataclass(value):
         value = list(vars(value).values())
     if isinstance(value, (list, tuple)):
-        return all([is_finite(entry, may_be_infinite=may_be_infinite) for entry in value])
+        return all(is_finite(entry, may_be_infinite=may_be_infinite) for entry in value)
     return True

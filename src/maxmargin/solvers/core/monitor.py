@@ -1,7 +1,7 @@
 """Time limit, progress callback and interrupt flag of a solver run, and its one termination test."""
 
-# The interpreter's own functions: those of the module signal look for an enumeration's member first, which takes as long
-# as a small fit's linear system.
+# The interpreter's own functions: those of the module signal look for the member of an enumeration first, which takes
+# as long as the linear system of a small fit.
 import _signal
 import math
 import signal

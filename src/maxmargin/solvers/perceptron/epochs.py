@@ -11,6 +11,7 @@ from maxmargin.data import Dataset, Points
 from maxmargin.loops.perceptron import Coefficients, Examples, criterion_sum
 from maxmargin.problems import PerceptronProblem
 from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Positions, StallTest, Status, StepReport, stage
+from maxmargin.solvers.perceptron.orders import Shuffler
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
 from maxmargin.solvers.separability.separability_test import SeparabilityTest
 
@@ -39,12 +40,23 @@ class EpochRun:
         self.dataset = dataset
         self.start = start
         self.order = training_rows(dataset, options.held_out)
-        self._shuffler = np.random.default_rng(options.seed) if options.shuffle else None
+        n_rows = self.order.size if self.order.size == dataset.points.n_rows else None
+        self._orders = Shuffler(options.seed, n_rows) if options.shuffle else None
 
     def shuffle(self) -> None:
         """Draw the next epoch's order."""
-        if self._shuffler is not None:
-            self._shuffler.shuffle(self.order)
+        if self._orders is not None:
+            self._orders.shuffle(self.order)
+
+    @property
+    def _shuffler(self) -> np.random.Generator | None:
+        """The generator of the orders, as checkpoints keep it."""
+        return None if self._orders is None else self._orders.generator
+
+    @_shuffler.setter
+    def _shuffler(self, generator: np.random.Generator | None) -> None:
+        if self._orders is not None and generator is not None:
+            self._orders.generator = generator
 
     @abstractmethod
     def epoch(self, monitor: Monitor) -> Epoch:
@@ -275,6 +287,8 @@ def separability_test(problem: PerceptronProblem, options: EpochOptions) -> Sepa
 
 def training_rows(dataset: Dataset, held_out: np.ndarray | None) -> np.ndarray:
     """The rows of positive weight that are not held out, in their order."""
+    if dataset.weights is None and held_out is None:
+        return np.arange(dataset.points.n_rows, dtype=np.uint32)
     trained_on = np.ones(dataset.points.n_rows, dtype=bool)
     if dataset.weights is not None:
         trained_on &= dataset.weights > 0.0

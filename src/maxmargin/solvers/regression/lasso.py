@@ -143,7 +143,9 @@ class LassoRun:
         self.best = Result(self.w, 0.0, np.zeros(0))
         self.targets = self.errors.targets - self.errors.target_mean
         self.curvatures = self.errors.squared_deviations
-        self.distinct = self.distinct_columns()
+        if self.w.any():
+            # Before the first evaluation: coefficients of duplicates are added to those of the originals.
+            self.distinct  # noqa: B018
         self.gram = GramMatrix(self.errors, self.stopped)
         self.largest_size = self.w.size if sp.issparse(self.errors.points.factor) else MAX_COLUMNS
         self.rounds_without_gram = ROUNDS_WITHOUT_GRAM if sp.issparse(self.errors.points.factor) else 0
@@ -154,7 +156,8 @@ class LassoRun:
         """Whether the run has to stop now."""
         return self.monitor.check_limits() is not None
 
-    def distinct_columns(self) -> np.ndarray:
+    @cached_property
+    def distinct(self) -> np.ndarray:
         """The columns that vary, without duplicates, whose coefficients are added to those of the originals."""
         varying = self.curvatures > NO_DEVIATION * self.errors.squares_of_columns
         if self.ridge > 0.0 or self.problem.positive:
@@ -168,6 +171,15 @@ class LassoRun:
         return np.flatnonzero(varying)
 
     @property
+    def alive(self) -> np.ndarray:
+        """The columns not yet screened out: all distinct ones, which are looked for when they are first needed."""
+        return self.distinct if self._alive is None else self._alive
+
+    @alive.setter
+    def alive(self, columns: np.ndarray) -> None:
+        self._alive: np.ndarray | None = columns
+
+    @property
     def lam(self) -> float:
         """The penalty that is solved for."""
         return self.penalties[self.n_solved]
@@ -175,7 +187,7 @@ class LassoRun:
     def begin_penalty(self) -> None:
         """Begin with the next penalty."""
         self.best = Result(self.w.copy(), 0.0, np.zeros(0), n_iter=self.best.n_iter)
-        self.alive, self.size = self.distinct, FEW_COLUMNS
+        self._alive, self.size = None, FEW_COLUMNS
         self.last_gap, self.last_chosen, self.n_rounds = math.inf, np.empty(0, dtype=np.intp), 0
         self.stall = StallTest(PATIENCE, gap_factor=GAP_FACTOR, dual_factor=math.inf, gap_share=GAP_SHARE)
 

@@ -195,10 +195,11 @@ class MultinomialRun:
     def solve_directly(self, gradient: np.ndarray) -> np.ndarray:
         """Factorise the Hessian."""
         K, size = gradient.shape
-        if self.points_of_hessian is None:
+        few = self.points_of_hessian
+        if few is None:
             hessian = self.engine.sum(_hessian, size, most=8)
         else:
-            hessian = _hessian_of_few_rows(self.engine["probabilities"], self.engine["weights"], *self.points_of_hessian)
+            hessian = _hessian_of_few_rows(self.engine["probabilities"], self.engine["weights"], *few)
         hessian *= self.factor
         diagonal = hessian.diagonal().copy()
         penalised = np.zeros((K, size))
