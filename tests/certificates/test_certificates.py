@@ -49,6 +49,16 @@ def test_lengths_and_sums_are_bounded_from_both_sides(values):
         assert rounding.length_at_most(vector) <= rounding.length_at_least(vector) * (1 + 1e-12) + 1e-300
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(entries, entries), min_size=1, max_size=30), st.sampled_from([1.0, 1e-160, 1e-310]))
+def test_inner_products_are_bounded_from_above(pairs, scale):
+    left, right = np.abs(np.array(pairs)).T * scale
+    exact = sum(Fraction(float(one)) * Fraction(float(other)) for one, other in zip(left, right, strict=True))
+    bound = rounding.dot_at_most(left, right)
+    assert Fraction(bound) >= exact
+    assert bound <= float(exact) * (1 + 1e-12) + 1e-300
+
+
 @pytest.mark.parametrize("scale", [1e-200, 1e200, 1e308])
 def test_lengths_of_extreme_vectors(scale):
     assert rounding.length_at_most(np.array([3.0, 4.0]) * (scale / 10)) == pytest.approx(scale / 2, rel=1e-12)

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from maxmargin import KernelPerceptron, MarginPerceptron, Perceptron
 from maxmargin.data import DenseRows, Points, SparseRows
 from maxmargin.data.blocks import row_blocks
+from maxmargin.data.validation import encode_labels
 from real_data import load, random_set
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
@@ -153,3 +154,20 @@ def test_a_constant_column_and_columns_of_different_scale():
     rows = np.column_stack([X, np.full(len(y), 7.0), X[:, 0] * 1e8, X[:, 1] * 1e-8])
     for model in (Perceptron(max_iter=20), MarginPerceptron(max_iter=60)):
         assert np.isfinite(model.fit(rows, y).decision_function(rows)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64, np.uint64])
+@pytest.mark.parametrize("labels", [(0, 1, 2), (5, 9, 11, 30), (0, 50, 100), "lowest", "highest", "all"])
+def test_whole_labels_are_encoded_as_numpy_does(dtype, labels):
+    lowest, highest = np.iinfo(dtype).min, np.iinfo(dtype).max
+    if labels == "all":
+        # Differences of short integers leave their range.
+        labels = (lowest, 0, highest)
+    elif isinstance(labels, str):
+        labels = (lowest, lowest + 1, lowest + 40) if labels == "lowest" else (highest - 40, highest - 3, highest)
+    y = np.random.default_rng(0).permutation(np.repeat(np.array(labels, dtype=dtype), 100))
+    classes, codes = encode_labels(y)
+    expected, expected_codes = np.unique(y, return_inverse=True)
+    assert classes.dtype == dtype
+    np.testing.assert_array_equal(classes, expected)
+    np.testing.assert_array_equal(codes, expected_codes)

@@ -143,8 +143,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         values = tuple([getattr(self, name) for name in self._names_of_parameters()])
         types = tuple(map(type, values))
         if PLAIN_TYPES.issuperset(types):
+            kind: Any = type(self)
             # With their types, since 1, 1.0 and True are equal.
-            _validate_plain(type(self), values, types)
+            _validate_plain(kind, values, types)
         else:
             super()._validate_params()
 

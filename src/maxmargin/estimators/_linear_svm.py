@@ -167,7 +167,8 @@ class LinearSVM(RegularizedModel):
     @staticmethod
     def _support_of(duals: np.ndarray) -> np.ndarray:
         """The rows with a dual that is not zero in any task."""
-        return np.asarray((duals[0] if len(duals) == 1 else duals.any(axis=0)).nonzero()[0])
+        used: np.ndarray = duals[0] if len(duals) == 1 else np.any(duals, axis=0)
+        return used.nonzero()[0]
 
     def _in_memory(self) -> Self:
         model = super()._in_memory()

@@ -2,7 +2,7 @@
 
 # The interpreter's own functions: those of the module signal look for the member of an enumeration first, which takes
 # as long as the linear system of a small fit.
-import _signal
+import _signal  # type: ignore[import-not-found]
 import math
 import signal
 import threading
