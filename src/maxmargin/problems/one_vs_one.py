@@ -11,6 +11,7 @@ import numpy as np
 
 from maxmargin.data import ClassPair, ClassPairs
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.interruption import check_interruption
 from maxmargin.problems.kernel_expansion import KernelExpansion, each_block, rows_at_once, run_jobs, split_of
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel, built_in
@@ -133,6 +134,7 @@ class PairProblems(Sequence[KernelSVMProblem]):
             with one_blas_thread():
                 values = expansion.values(expansion.row_block(rows))
                 for own, (first, last) in enumerate(pairwise(cuts.tolist())):
+                    check_interruption()
                     fill(own, values[first:last])
             return scores
         n_threads = self._n_threads if rows.size * len(support) >= ENTRIES_FOR_THREADS else 1

@@ -45,8 +45,8 @@ from maxmargin.solvers.core import (
 )
 from maxmargin.solvers.core.hessian import gram_matrix, matrix_pays
 from maxmargin.solvers.core.subsample import subsample_rows
+from maxmargin.solvers.regression.given_gram import solve_given_gram
 from maxmargin.solvers.regression.gram_matrix import MAX_COLUMNS, GramMatrix
-from maxmargin.solvers.regression.lasso import solve_given_gram
 
 # One of so many rows goes into the subsample, if that leaves enough rows for every column and so many of every class;
 # its solution is not nearer to that of all rows than to this relative gap.
