@@ -86,12 +86,12 @@ def gap_of_row(state, i, gradient, epsilon):
     """The term of a row in the duality gap: its loss, minus its residual times the dual, minus the dual's own terms."""
     curvature, dual = state[i, CURVATURE], state[i, DUAL]
     residual = curvature * dual - gradient
-    above = max(0.0, residual - epsilon) if state[i, UPPER] > 0.0 else 0.0
-    below = max(0.0, -residual - epsilon) if state[i, LOWER] < 0.0 else 0.0
+    above, below = max(0.0, residual - epsilon), max(0.0, -residual - epsilon)
     if curvature > 0.0:
-        loss = 0.5 * max(above, below) ** 2 / curvature
+        excess = (above if state[i, UPPER] > 0.0 else 0.0) + (below if state[i, LOWER] < 0.0 else 0.0)
+        loss = 0.5 * excess * excess / curvature
     else:
-        loss = (state[i, UPPER] * above if above > 0.0 else 0.0) - (state[i, LOWER] * below if below > 0.0 else 0.0)
+        loss = state[i, UPPER] * above - state[i, LOWER] * below
     return loss + epsilon * abs(dual) + 0.5 * curvature * dual * dual - dual * residual
 
 

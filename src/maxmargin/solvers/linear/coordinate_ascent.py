@@ -46,18 +46,18 @@ INTERCEPT_FEATURE = 0.3
 # Epochs between proximal-point steps on a free intercept.
 EPOCHS_PER_CENTRE = 3
 # The gap costs an epoch. It is measured where the epochs' own estimate has reached the goal. Rows that have left the
-# order have to be looked at in between: after the work of so many epochs, later after this share of all work so far, and
-# at least after so many epochs' work. Where slow progress ends the run, its pace has to be measured more often.
+# order are evaluated again in between: after the work of so many epochs, later after this share of all work so far, and
+# at least after so many epochs' work. Where slow progress ends the run, its pace is measured more often.
 FIRST_CHECK, FIRST_CHECK_OF_PACE = 4.0, 1.0
 SHARE_PER_CHECK, SHARE_PER_CHECK_OF_PACE = 0.5, 0.15
 EPOCHS_PER_CHECK = 30.0
 # Bounds on the factor between the gap as measured and as estimated, which the last measurement gives.
 LEAST_FACTOR, LARGEST_FACTOR = 0.5, 20.0
-# Rows are prefetched this many steps ahead, where the active ones take more memory than a core's own cache; long rows,
-# which the processor fetches ahead by itself, where they take more than the cache of all cores (measured; bytes).
+# Rows are prefetched this many steps ahead where the active ones take more bytes than this, and long ones, of which the
+# processor itself fetches all but the beginning, where they take more than the second number (measured).
 AHEAD, NEVER = 3, 1 << 62
 LONG_ROW = 32.0
-CACHE_OF_CORE, CACHE_OF_ALL = 1 << 20, 1 << 24
+BYTES_TO_FETCH, BYTES_TO_FETCH_LONG = 1 << 20, 1 << 22
 # Every change of a dual rounds w: after so many epochs it is summed anew.
 EPOCHS_PER_SUM = 200
 # The run has stalled after so many epochs without progress; an epoch on few active rows counts for at least this share.
@@ -277,8 +277,8 @@ class CoordinateRun:
         """How many steps ahead rows are prefetched."""
         points = self.problem.points
         bytes_of_row = (points.matrix.dtype.itemsize + 4) * points.entries_per_row + 8 * STATE_SIZE
-        cache = CACHE_OF_CORE if points.entries_per_row < LONG_ROW else CACHE_OF_ALL
-        return AHEAD if bytes_of_row * self.n_active > cache else NEVER
+        most = BYTES_TO_FETCH if points.entries_per_row < LONG_ROW else BYTES_TO_FETCH_LONG
+        return AHEAD if bytes_of_row * self.n_active > most else NEVER
 
     def _count(self, n_epochs: int, n_rows: int) -> None:
         """Count epochs, the rows that they visited, and their work."""
