@@ -51,8 +51,11 @@ EPOCHS_PER_CENTRE = 3
 FIRST_CHECK, FIRST_CHECK_OF_PACE = 4.0, 1.0
 SHARE_PER_CHECK, SHARE_PER_CHECK_OF_PACE = 0.5, 0.15
 EPOCHS_PER_CHECK = 30.0
-# Bounds on the factor between the gap as measured and as estimated, which the last measurement gives.
+# The factor between the gap as measured and as estimated, which the last measurement gives, is at least the first; an
+# estimate below that by more than the second is not trusted. The estimate has to fall by the third before it leads to
+# the next measurement.
 LEAST_FACTOR, LARGEST_FACTOR = 0.5, 20.0
+FALL_PER_CHECK = 0.7
 # Rows are prefetched this many steps ahead where the active ones take more bytes than this, and long ones, of which the
 # processor itself fetches all but the beginning, where they take more than the second number (measured).
 AHEAD, NEVER = 3, 1 << 62
@@ -102,7 +105,7 @@ class CoordinateRun:
 
     checkpointed = (
         *("duals", "ascent.w", "ascent.b", "random", "shrinking_threshold", "summed_anew", "best", "stall", "pace"),
-        *("work", "checked_at", "gap_factor", "epochs_since_centre", "n_epochs", "extrapolation"),
+        *("work", "checked_at", "gap_factor", "estimate_checked", "epochs_since_centre", "n_epochs", "extrapolation"),
         Positions("order", "duals"),
         Positions("n_active", "order"),
     )
@@ -139,7 +142,7 @@ class CoordinateRun:
         self.summed_anew = 0
         # Entries read so far, and at the last measurement of the gap.
         self.work, self.checked_at = 0.0, 0.0
-        self.gap_factor = 1.0
+        self.gap_factor, self.estimate_checked = 1.0, math.inf
         self.epochs_since_centre, self.n_epochs = 0, 0.0
         # The gap is finite from the first epoch on: a larger dual value alone is no progress.
         self.stall = StallTest(
@@ -186,9 +189,7 @@ class CoordinateRun:
             if at_end or made.gap <= self._gap_to_check or self.work >= due:
                 self.checked_at = self.work
                 self._update_incumbents()
-                if 0.0 < made.gap < math.inf:
-                    factor = (best.primal - best.dual) / made.gap
-                    self.gap_factor = min(max(factor, LEAST_FACTOR), LARGEST_FACTOR)
+                self._judge_estimate(made.gap)
                 stalled = self.stall.update(best, self.n_epochs)
                 if self.options.switch_on_slow_progress:
                     stalled |= self.pace.is_slow(self.work / entries, best.relative_gap)
@@ -213,11 +214,20 @@ class CoordinateRun:
             first, share = FIRST_CHECK_OF_PACE, SHARE_PER_CHECK_OF_PACE
         return min(EPOCHS_PER_CHECK * entries, max(first * entries, share * self.work))
 
+    def _judge_estimate(self, estimate: float) -> None:
+        """Compare an estimate of the gap with its measurement."""
+        gap = self.best.primal - self.best.dual
+        if 0.0 < estimate < math.inf and gap <= LARGEST_FACTOR * estimate:
+            self.gap_factor, self.estimate_checked = max(LEAST_FACTOR, gap / estimate), estimate
+        else:
+            # The gap lies in rows that had left the order: they are active again, and the next estimate holds them.
+            self.gap_factor, self.estimate_checked = 1.0, math.inf
+
     @property
     def _gap_to_check(self) -> float:
         """The estimate of the gap at which it is measured."""
         primal = self.best.primal if math.isfinite(self.best.primal) else self._primal_at_zero
-        return self.options.tol * primal / self.gap_factor
+        return min(self.options.tol * primal / self.gap_factor, FALL_PER_CHECK * self.estimate_checked)
 
     def _move_centre(self, *, stuck: bool) -> None:
         """Proximal-point step on a free intercept; where no dual moves, take the intercept of the smallest loss."""
