@@ -287,8 +287,8 @@ def _gap_on_blocks(engine: Engine[LinearSVMProblem], w: np.ndarray, b: float, la
     if isinstance(engine, MemoryEngine) and rounding_matters(of_losses + of_dual, primal, dual):
         # More exact products of the rows with w and with the duals: a few more passes.
         lost = _losses_of_accurate_scores(problem, w, b, of_targets)
-        combined = accurate_combination(problem.points, engine["beta"])
-        sums = sums._replace(combined=combined.values, error=length_at_most(combined.errors))
+        accurate = accurate_combination(problem.points, engine["beta"])
+        sums = sums._replace(combined=accurate.values, error=length_at_most(accurate.errors))
         primal = min(primal, _primal_at_most(problem, w, b, lost))
         dual = max(dual, lower_bound(_dual_at_least(problem, sums, largest_target)[0]))
     scale = _common_scale(ratios.value)

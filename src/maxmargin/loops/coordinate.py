@@ -116,7 +116,7 @@ def coordinate_epochs(rows, ascent, epochs, progress, seed):
     number of epochs completed, of rows visited, and the generator's next state.
     """
     state, order, epsilon, w = ascent.state, epochs.order, ascent.epsilon, ascent.w
-    first, kept, n_active = np.int64(progress[NEXT]), np.int64(progress[N_KEPT]), np.int64(progress[N_ACTIVE])
+    first, kept, n_active = int(progress[NEXT]), int(progress[N_KEPT]), int(progress[N_ACTIVE])
     largest, gap, threshold = progress[LARGEST], progress[GAP], progress[THRESHOLD]
     n_epochs, n_visited = 0, 0
     while True:
