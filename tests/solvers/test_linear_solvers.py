@@ -17,9 +17,11 @@ from maxmargin import (
 )
 from maxmargin.certificates import measure_gap
 from maxmargin.data import Points
+from maxmargin.engine import MemoryEngine, Threads
+from maxmargin.loops.coordinate import STEP
 from maxmargin.problems.best_intercept import best_intercept
 from maxmargin.problems.linear_svm import LOSSES, REGRESSION_LOSSES, LinearSVMProblem, hinge
-from maxmargin.solvers.core import Monitor
+from maxmargin.solvers.core import Monitor, Result
 from maxmargin.solvers.linear import coordinate_ascent as coordinate
 from maxmargin.solvers.linear import newton, small_newton
 from maxmargin.solvers.linear.auto import solve, suited_solver
@@ -141,3 +143,26 @@ def test_auto_takes_newton_steps_for_a_free_intercept_far_from_the_origin():
     assert suited_solver(problem, LinearOptions()) == "newton"
     without = LinearSVMProblem(Points(X + 1000.0), hinge(y.astype(float), np.ones(len(y)), 1.0), np.inf)
     assert suited_solver(without, LinearOptions()) == "both"
+
+
+@every_loss
+@pytest.mark.parametrize("penalty", [1.0, np.inf])
+def test_the_sum_of_the_rows_terms_is_the_duality_gap(loss, penalty):
+    """Without a step, at fixed coefficients, the terms that an epoch adds up are primal minus dual value."""
+    X, y = data_of(loss)
+    weights = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
+    losses = LOSSES[loss](y, weights, 2.0) if loss in LOSSES else REGRESSION_LOSSES[loss](y, weights, 2.0, 0.1)
+    problem = LinearSVMProblem(Points(X), losses, penalty)
+    beta = problem.feasible(np.random.default_rng(1).normal(size=len(y)))
+    w = problem.points.combination(beta)
+    b = 0.0 if np.isinf(penalty) else float(beta.sum()) / penalty
+    best = Result(w, b, beta)
+    engine = MemoryEngine(problem, Threads(1))
+    run = coordinate.CoordinateRun(problem, LinearOptions(tol=1e-6), Monitor(), best, engine)
+    # A step of zero on every row.
+    run.ascent.state[:, STEP] = 0.0
+    made = run._epochs(1.0)
+    scores = problem.scores(w, b)
+    gap = problem.primal_value(w, b, scores) - problem.dual_value(beta, w)
+    assert made.largest == 0.0
+    assert made.gap == pytest.approx(gap, rel=1e-10)

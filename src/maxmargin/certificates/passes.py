@@ -5,6 +5,7 @@ with bounds, so that what is stated holds for any blocks and any number of threa
 """
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,21 @@ def combination(engine: Engine[Any], name: str) -> np.ndarray:
         return engine.problem.points.combination(engine[name])
     total: np.ndarray = engine.sum(_combination, name)
     return total
+
+
+def scores_and_combination(
+    engine: MemoryEngine[Any], w: np.ndarray, b: float, scores_name: str, name: str
+) -> np.ndarray:
+    """Compute f(x_i), which the engine keeps under ``scores_name``; return X^T c of the vector ``name``.
+
+    The two products run at the same time, where there are threads. Neither is cut, so that their bits do not depend on
+    the number of threads.
+    """
+    points, coefficients = engine.problem.points, engine[name]
+    values, combined = engine.threads.run([partial(points.scores, w), partial(points.combination, coefficients)])
+    values += b
+    engine[scores_name] = values
+    return combined
 
 
 def _combination(block: Block[Any], name: str) -> np.ndarray:

@@ -13,7 +13,7 @@ from maxmargin.certificates.accurate_products import accurate_combination, accur
 from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.bounds import OF_BOUNDS, longest_row_at_most, score_error_at_most
 from maxmargin.certificates.duality_gap import DualityGap, rounding_matters
-from maxmargin.certificates.passes import ask_scores, combination, total_at_most
+from maxmargin.certificates.passes import ask_scores, combination, scores_and_combination, total_at_most
 from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
@@ -274,17 +274,21 @@ def _gap_on_blocks(engine: Engine[LinearSVMProblem], w: np.ndarray, b: float, la
     # The residual is rounded, too; for the signs of a classifier that is within the terms counted in the score's error.
     of_targets = UNIT * largest_target + SMALLEST
     error = up(score_error_at_most(problem.points, w, b) + of_targets)
-    ask_scores(engine, "scores", w, b)
+    combined = None
+    if isinstance(engine, MemoryEngine):
+        combined = scores_and_combination(engine, w, b, "scores", "beta")
+    else:
+        ask_scores(engine, "scores", w, b)
     losses, ratios = engine.ask_all(_losses, error), engine.ask_all(_ratios)
-    sums = _dual_sums(engine)
+    sums = _dual_sums(engine, combined)
     dual, of_dual = _dual_at_least(problem, sums, largest_target)
     primal = _primal_at_most(problem, w, b, total_at_most(losses.value))
     of_losses = error * problem.C * float(problem.loss.weights.sum()) if isinstance(engine, MemoryEngine) else 0.0
     if isinstance(engine, MemoryEngine) and rounding_matters(of_losses + of_dual, primal, dual):
         # More exact products of the rows with w and with the duals: a few more passes.
         lost = _losses_of_accurate_scores(problem, w, b, of_targets)
-        combined = accurate_combination(problem.points, engine["beta"])
-        sums = sums._replace(combined=combined.values, error=length_at_most(combined.errors))
+        accurate = accurate_combination(problem.points, engine["beta"])
+        sums = sums._replace(combined=accurate.values, error=length_at_most(accurate.errors))
         primal = min(primal, _primal_at_most(problem, w, b, lost))
         dual = max(dual, lower_bound(_dual_at_least(problem, sums, largest_target)[0]))
     scale = _common_scale(ratios.value)
@@ -662,9 +666,11 @@ class _DualSums(NamedTuple):
     error: float
 
 
-def _dual_sums(engine: Engine[LinearSVMProblem]) -> _DualSums:
+def _dual_sums(engine: Engine[LinearSVMProblem], combined: np.ndarray | None = None) -> _DualSums:
+    """Sums over the duals ``beta``; ``combined`` is X^T beta, where it is known."""
     blocks_terms, blocks_sides = engine.ask_all(_dual_terms), engine.ask_all(sides_of_block)
-    combined = combination(engine, "beta")
+    if combined is None:
+        combined = combination(engine, "beta")
     terms, sides = _added(blocks_terms.value), merged_sides(blocks_sides.value)
     error = _combination_error(engine.problem.points, terms, sides)
     return _DualSums(terms, sides, engine.n_rows, combined, error)

@@ -15,8 +15,6 @@ from maxmargin.loops.rows import add_scaled, dot, fetch_row
 # The state of a row lies in one cache line: dual, target, lower and upper bound, curvature, and 1/Q_ii.
 DUAL, TARGET, LOWER, UPPER, CURVATURE, STEP = range(6)
 STATE_SIZE = 8
-# Rows are prefetched this many steps before they are needed.
-AHEAD = 3
 
 
 class Ascent(NamedTuple):
@@ -29,39 +27,75 @@ class Ascent(NamedTuple):
     epsilon: float
 
 
-class EpochPart(NamedTuple):
-    """The rows order[first:last] of an epoch, and the shrinking threshold.
+class Epochs(NamedTuple):
+    """Epochs on the rows of ``order``, and where a call ends.
 
-    A bounded dual whose projected-gradient slack exceeds the threshold leaves the order.
+    Attributes
+    ----------
+    order : ndarray of uint32, changed in place
+        The active rows are its first ones.
+    shuffled : bool
+        Whether every epoch has a random order of its own.
+    most, gap, most_rows : int, float, int
+        The call ends after this number of epochs, or after one whose estimate of the duality gap is at most ``gap``, or
+        that completes this number of rows, or that changes no dual.
+    rows_per_call : int
+        It ends in the middle of an epoch after this number of rows.
+    ahead : int
+        Rows are prefetched this number of steps before they are needed.
     """
 
     order: np.ndarray
-    first: int
-    last: int
-    shrinking_threshold: float
+    shuffled: bool
+    most: int
+    gap: float
+    most_rows: int
+    rows_per_call: int
+    ahead: int
+
+
+# Places in the progress of an epoch: the next row in the order, rows kept so far, active rows, the largest violation,
+# the estimate of the gap, and the shrinking threshold: a bounded dual whose projected-gradient slack exceeds it leaves
+# the order.
+NEXT, N_KEPT, N_ACTIVE, LARGEST, GAP, THRESHOLD = range(6)
+N_PROGRESS = 6
 
 
 @inlined
-def optimal_dual(cell, gradient, epsilon):
+def optimal_dual(state, i, gradient, epsilon):
     """The optimum of one dual variable, given the derivative of the dual objective's smooth part."""
-    dual = cell[DUAL] - (gradient + epsilon) * cell[STEP]
+    dual = state[i, DUAL] - (gradient + epsilon) * state[i, STEP]
     if dual <= 0.0:
-        dual = min(0.0, cell[DUAL] - (gradient - epsilon) * cell[STEP])
-    return min(max(dual, cell[LOWER]), cell[UPPER])
+        dual = min(0.0, state[i, DUAL] - (gradient - epsilon) * state[i, STEP])
+    return min(max(dual, state[i, LOWER]), state[i, UPPER])
 
 
 @inlined
-def projected_gradient_slack(cell, gradient, epsilon):
+def projected_gradient_slack(state, i, gradient, epsilon):
     """Projected-gradient slack of a dual variable: positive at an optimal bound, minus the violation elsewhere."""
     slack = np.inf
-    if cell[DUAL] < cell[UPPER]:
-        slack = min(slack, gradient + (epsilon if cell[DUAL] >= 0.0 else -epsilon))
-    if cell[DUAL] > cell[LOWER]:
-        slack = min(slack, -gradient + (epsilon if cell[DUAL] <= 0.0 else -epsilon))
+    if state[i, DUAL] < state[i, UPPER]:
+        slack = min(slack, gradient + (epsilon if state[i, DUAL] >= 0.0 else -epsilon))
+    if state[i, DUAL] > state[i, LOWER]:
+        slack = min(slack, -gradient + (epsilon if state[i, DUAL] <= 0.0 else -epsilon))
     return slack
 
 
-@jit
+@inlined
+def gap_of_row(state, i, gradient, epsilon):
+    """The term of a row in the duality gap: its loss, minus its residual times the dual, minus the dual's own terms."""
+    curvature, dual = state[i, CURVATURE], state[i, DUAL]
+    residual = curvature * dual - gradient
+    above, below = max(0.0, residual - epsilon), max(0.0, -residual - epsilon)
+    if curvature > 0.0:
+        excess = (above if state[i, UPPER] > 0.0 else 0.0) + (below if state[i, LOWER] < 0.0 else 0.0)
+        loss = 0.5 * excess * excess / curvature
+    else:
+        loss = state[i, UPPER] * above - state[i, LOWER] * below
+    return loss + epsilon * abs(dual) + 0.5 * curvature * dual * dual - dual * residual
+
+
+@inlined
 def shuffle(order, n_active, seed):
     """Bring the first rows into random order; return the generator's next state (xorshift, Marsaglia 2003)."""
     for k in range(n_active - 1):
@@ -74,29 +108,55 @@ def shuffle(order, n_active, seed):
 
 
 @jit
-def coordinate_epoch(rows, ascent, part, kept):
-    """Steps on the rows of a part in turn; return the largest violation, and how many rows stay in the order."""
-    state, order, epsilon = ascent.state, part.order, ascent.epsilon
-    largest = 0.0
-    for k in range(part.first, part.last):
-        if k + AHEAD < part.last:
-            fetch_row(rows, order[k + AHEAD])
-            fetch_early(state, np.int64(order[k + AHEAD]) * STATE_SIZE)
-        i = order[k]
-        cell = state[i]
-        gradient = dot(rows, i, ascent.w) + ascent.b[0] - cell[TARGET] + cell[CURVATURE] * cell[DUAL]
-        dual = optimal_dual(cell, gradient, epsilon)
-        change = dual - cell[DUAL]
-        if change != 0.0:
-            largest = max(largest, -projected_gradient_slack(cell, gradient, epsilon))
-            cell[DUAL] = dual
-            add_scaled(rows, i, change, ascent.w)
-            ascent.b[0] += ascent.intercept_step * change
-        elif projected_gradient_slack(cell, gradient, epsilon) > part.shrinking_threshold:
-            continue
-        order[kept] = i
-        kept += 1
-    return largest, kept
+def coordinate_epochs(rows, ascent, epochs, progress, seed):
+    """Steps on the active rows in turn, epoch after epoch.
+
+    ``progress`` says where the epoch stands, and is changed in place. The estimate of the duality gap is the sum of the
+    rows' terms, each at the coefficients of its visit; bounded duals that have left the order have none. Return the
+    number of epochs completed, of rows visited, and the generator's next state.
+    """
+    state, order, epsilon, w = ascent.state, epochs.order, ascent.epsilon, ascent.w
+    first, kept, n_active = int(progress[NEXT]), int(progress[N_KEPT]), int(progress[N_ACTIVE])
+    largest, gap, threshold = progress[LARGEST], progress[GAP], progress[THRESHOLD]
+    n_epochs, n_visited = 0, 0
+    while True:
+        if first == 0:
+            largest, gap = 0.0, 0.0
+            if epochs.shuffled:
+                seed = shuffle(order, n_active, seed)
+        last = min(n_active, first + epochs.rows_per_call - n_visited)
+        for k in range(first, last):
+            if k + epochs.ahead < last:
+                fetch_row(rows, order[k + epochs.ahead])
+                fetch_early(state, np.int64(order[k + epochs.ahead]) * STATE_SIZE)
+            i = order[k]
+            gradient = dot(rows, i, w) + ascent.b[0] - state[i, TARGET] + state[i, CURVATURE] * state[i, DUAL]
+            gap += gap_of_row(state, i, gradient, epsilon)
+            dual = optimal_dual(state, i, gradient, epsilon)
+            change = dual - state[i, DUAL]
+            if change != 0.0:
+                largest = max(largest, -projected_gradient_slack(state, i, gradient, epsilon))
+                state[i, DUAL] = dual
+                add_scaled(rows, i, change, w)
+                ascent.b[0] += ascent.intercept_step * change
+            elif projected_gradient_slack(state, i, gradient, epsilon) > threshold:
+                continue
+            order[kept] = i
+            kept += 1
+        n_visited += last - first
+        first = last
+        if first < n_active:
+            break
+        n_epochs += 1
+        n_active, first, kept = kept, 0, 0
+        threshold = largest if largest > 0.0 else np.inf
+        if largest == 0.0 or gap <= epochs.gap or n_epochs >= epochs.most:
+            break
+        if n_visited >= min(epochs.most_rows, epochs.rows_per_call):
+            break
+    progress[NEXT], progress[N_KEPT], progress[N_ACTIVE] = first, kept, n_active
+    progress[LARGEST], progress[GAP], progress[THRESHOLD] = largest, gap, threshold
+    return n_epochs, n_visited, seed
 
 
 @jit
@@ -107,11 +167,10 @@ def greedy_steps(rows, ascent, n_steps):
     for _ in range(n_steps):
         greatest, chosen, change = 0.0, 0, 0.0
         for i in range(state.shape[0]):
-            cell = state[i]
-            gradient = dot(rows, i, ascent.w) + ascent.b[0] - cell[TARGET] + cell[CURVATURE] * cell[DUAL]
-            move = optimal_dual(cell, gradient, epsilon) - cell[DUAL]
-            absolute = epsilon * (abs(cell[DUAL] + move) - abs(cell[DUAL]))
-            gain = -gradient * move - 0.5 * move * move / cell[STEP] - absolute
+            gradient = dot(rows, i, ascent.w) + ascent.b[0] - state[i, TARGET] + state[i, CURVATURE] * state[i, DUAL]
+            move = optimal_dual(state, i, gradient, epsilon) - state[i, DUAL]
+            absolute = epsilon * (abs(state[i, DUAL] + move) - abs(state[i, DUAL]))
+            gain = -gradient * move - 0.5 * move * move / state[i, STEP] - absolute
             if gain > greatest:
                 greatest, chosen, change = gain, i, move
         if greatest == 0.0:
@@ -132,13 +191,12 @@ def add_rows(rows, chosen, factors, w):
 @jit
 def unshrink(ascent, scores, shrinking_threshold, order):
     """Put the rows within the shrinking threshold into the order, given all scores; return how many they are."""
-    n_active = 0
+    state, n_active = ascent.state, 0
     for i in range(scores.size):
-        cell = ascent.state[i]
-        gradient = scores[i] - cell[TARGET] + cell[CURVATURE] * cell[DUAL]
+        gradient = scores[i] - state[i, TARGET] + state[i, CURVATURE] * state[i, DUAL]
         if (
-            cell[LOWER] < cell[UPPER]
-            and not projected_gradient_slack(cell, gradient, ascent.epsilon) > shrinking_threshold
+            state[i, LOWER] < state[i, UPPER]
+            and not projected_gradient_slack(state, i, gradient, ascent.epsilon) > shrinking_threshold
         ):
             order[n_active] = i
             n_active += 1

@@ -6,6 +6,7 @@ that is the proximal-point method on b, and at its end sum beta_i = 0.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,16 +14,22 @@ from maxmargin.engine import MemoryEngine, Threads
 from maxmargin.loops.coordinate import (
     CURVATURE,
     DUAL,
+    GAP,
+    LARGEST,
     LOWER,
+    N_ACTIVE,
+    N_KEPT,
+    N_PROGRESS,
+    NEXT,
     STATE_SIZE,
     STEP,
     TARGET,
+    THRESHOLD,
     UPPER,
     Ascent,
-    EpochPart,
-    coordinate_epoch,
+    Epochs,
+    coordinate_epochs,
     greedy_steps,
-    shuffle,
     unshrink,
 )
 from maxmargin.problems.best_intercept import best_intercept
@@ -38,10 +45,22 @@ from maxmargin.solvers.linear.options import LinearOptions
 INTERCEPT_FEATURE = 0.3
 # Epochs between proximal-point steps on a free intercept.
 EPOCHS_PER_CENTRE = 3
-# The gap costs an epoch. It is measured after the work of an epoch, later after this share of all work so far, and at
-# least after so many epochs' work.
-SHARE_PER_CHECK = 0.15
+# The gap costs an epoch. It is measured where the epochs' own estimate has reached the goal. Rows that have left the
+# order are evaluated again in between: after the work of so many epochs, later after this share of all work so far, and
+# at least after so many epochs' work. Where slow progress ends the run, its pace is measured more often.
+FIRST_CHECK, FIRST_CHECK_OF_PACE = 4.0, 1.0
+SHARE_PER_CHECK, SHARE_PER_CHECK_OF_PACE = 0.5, 0.15
 EPOCHS_PER_CHECK = 30.0
+# The factor between the gap as measured and as estimated, which the last measurement gives, is at least the first; an
+# estimate below that by more than the second is not trusted. The estimate has to fall by the third before it leads to
+# the next measurement.
+LEAST_FACTOR, LARGEST_FACTOR = 0.5, 20.0
+FALL_PER_CHECK = 0.7
+# Rows are prefetched this many steps ahead where the active ones take more bytes than this, and long ones, of which the
+# processor itself fetches all but the beginning, where they take more than the second number (measured).
+AHEAD, NEVER = 3, 1 << 62
+LONG_ROW = 32.0
+BYTES_TO_FETCH, BYTES_TO_FETCH_LONG = 1 << 20, 1 << 22
 # Every change of a dual rounds w: after so many epochs it is summed anew.
 EPOCHS_PER_SUM = 200
 # The run has stalled after so many epochs without progress; an epoch on few active rows counts for at least this share.
@@ -86,7 +105,7 @@ class CoordinateRun:
 
     checkpointed = (
         *("duals", "ascent.w", "ascent.b", "random", "shrinking_threshold", "summed_anew", "best", "stall", "pace"),
-        *("work", "checked_at", "epochs_since_centre", "n_epochs", "extrapolation"),
+        *("work", "checked_at", "gap_factor", "estimate_checked", "epochs_since_centre", "n_epochs", "extrapolation"),
         Positions("order", "duals"),
         Positions("n_active", "order"),
     )
@@ -123,6 +142,7 @@ class CoordinateRun:
         self.summed_anew = 0
         # Entries read so far, and at the last measurement of the gap.
         self.work, self.checked_at = 0.0, 0.0
+        self.gap_factor, self.estimate_checked = 1.0, math.inf
         self.epochs_since_centre, self.n_epochs = 0, 0.0
         # The gap is finite from the first epoch on: a larger dual value alone is no progress.
         self.stall = StallTest(
@@ -136,6 +156,7 @@ class CoordinateRun:
         # The other orders are those of the lecture.
         self._extrapolates = options.selection == "random"
         self.extrapolation = Extrapolation(problem, self.ascent)
+        self._primal_at_zero = problem.primal_value(best.w, 0.0, np.zeros(points.n_rows))
         engine.allocate("scores")
 
     @property
@@ -158,34 +179,55 @@ class CoordinateRun:
             if self.monitor.check_termination(best, self.options, "epoch") is Status.SOLVED:
                 return Status.SOLVED
         while True:
-            of_epoch = self.n_active * points.entries_per_row + 1.0
-            self.work += of_epoch
-            self.n_epochs += max(LEAST_SHARE, self.n_active / max(1, self.order.size))
-            limit, largest = self._epoch()
-            best.n_iter += 1
-            self.epochs_since_centre += 1
-            if limit is None and largest > 0.0 and self._extrapolates and self.extrapolation.after_epoch(of_epoch):
+            due = self.checked_at + self._check_interval(entries)
+            made = self._epochs(due - self.work)
+            if made.limit is None and made.largest > 0.0 and self._extrapolates and self.extrapolation.is_due:
                 # The violations of the last epoch are no longer those of the duals.
-                self.shrinking_threshold = math.inf
-            interval = min(EPOCHS_PER_CHECK * entries, max(entries, SHARE_PER_CHECK * self.work))
-            at_end = limit is not None or best.n_iter >= self.options.max_iter
-            if at_end or largest == 0.0 or self.work >= self.checked_at + interval:
+                self.shrinking_threshold = math.inf if self.extrapolation.step() else self.shrinking_threshold
+            at_end = made.limit is not None or best.n_iter >= self.options.max_iter
+            at_end |= made.largest == 0.0 or best.n_iter >= self.summed_anew + EPOCHS_PER_SUM
+            if at_end or made.gap <= self._gap_to_check or self.work >= due:
                 self.checked_at = self.work
                 self._update_incumbents()
+                self._judge_estimate(made.gap)
                 stalled = self.stall.update(best, self.n_epochs)
                 if self.options.switch_on_slow_progress:
                     stalled |= self.pace.is_slow(self.work / entries, best.relative_gap)
                 ended = self.monitor.check_termination(best, self.options, "epoch", stalled=stalled)
-                status = ended if ended is Status.SOLVED else limit or ended
+                status = ended if ended is Status.SOLVED else made.limit or ended
                 if status is not None:
                     return status
                 self.n_active = unshrink(
                     self.ascent, self.engine["scores"] + self.ascent.b[0], self.shrinking_threshold, self.order
                 )
-            if self.problem.has_free_intercept and (self.epochs_since_centre >= EPOCHS_PER_CENTRE or largest == 0.0):
+            if self.problem.has_free_intercept and (
+                self.epochs_since_centre >= EPOCHS_PER_CENTRE or made.largest == 0.0
+            ):
                 self.epochs_since_centre = 0
-                self._move_centre(stuck=largest == 0.0)
+                self._move_centre(stuck=made.largest == 0.0)
             self.monitor.checkpoint(self)
+
+    def _check_interval(self, entries: float) -> float:
+        """Entries that are read before the gap is measured, whatever its estimate."""
+        first, share = FIRST_CHECK, SHARE_PER_CHECK
+        if self.options.switch_on_slow_progress:
+            first, share = FIRST_CHECK_OF_PACE, SHARE_PER_CHECK_OF_PACE
+        return min(EPOCHS_PER_CHECK * entries, max(first * entries, share * self.work))
+
+    def _judge_estimate(self, estimate: float) -> None:
+        """Compare an estimate of the gap with its measurement."""
+        gap = self.best.primal - self.best.dual
+        if 0.0 < estimate < math.inf and gap <= LARGEST_FACTOR * estimate:
+            self.gap_factor, self.estimate_checked = max(LEAST_FACTOR, gap / estimate), estimate
+        else:
+            # The gap lies in rows that had left the order: they are active again, and the next estimate holds them.
+            self.gap_factor, self.estimate_checked = 1.0, math.inf
+
+    @property
+    def _gap_to_check(self) -> float:
+        """The estimate of the gap at which it is measured."""
+        primal = self.best.primal if math.isfinite(self.best.primal) else self._primal_at_zero
+        return min(self.options.tol * primal / self.gap_factor, FALL_PER_CHECK * self.estimate_checked)
 
     def _move_centre(self, *, stuck: bool) -> None:
         """Proximal-point step on a free intercept; where no dual moves, take the intercept of the smallest loss."""
@@ -196,33 +238,72 @@ class CoordinateRun:
         if not stuck:
             b[0] += self.ascent.intercept_step * float(self.ascent.state[:, DUAL].sum())
 
-    def _epoch(self) -> tuple[Status | None, float]:
-        """One step on every active row, in calls that are short enough to be interrupted between."""
-        points, ascent = self.problem.points, self.ascent
+    def _epochs(self, entries_left: float) -> "Made":
+        """Epochs until the gap, an extrapolation or the intercept's centre is due.
+
+        Calls are short enough to be interrupted between; after ``entries_left`` entries the last epoch is completed.
+        """
         if self.options.selection == "greedy":
             return self._greedy_epoch()
-        if self.options.selection == "random":
-            self.random = np.uint64(shuffle(self.order, self.n_active, self.random))
-        size = max(1, int(ENTRIES_PER_CALL / max(1.0, points.entries_per_row)))
-        largest, kept = 0.0, 0
-        for first in range(0, self.n_active, size):
-            part = EpochPart(self.order, first, min(first + size, self.n_active), self.shrinking_threshold)
-            found, kept = coordinate_epoch(points.rows, ascent, part, kept)
-            largest = max(largest, found)
-            status = self.monitor.check_limits()
-            if status is not None:
-                # The rows not reached stay in the order, behind those kept.
-                rest = self.order[part.last : self.n_active].copy()
-                self.order[kept : kept + rest.size] = rest
-                self.n_active = kept + rest.size
-                return status, largest
-        self.n_active = kept
-        self.shrinking_threshold = largest if largest > 0.0 else math.inf
-        return None, largest
+        per_row, before = max(1.0, self.problem.points.entries_per_row), self.best.n_iter
+        most = min(self.options.max_iter, self.summed_anew + EPOCHS_PER_SUM) - before
+        if self.problem.has_free_intercept:
+            most = min(most, EPOCHS_PER_CENTRE - self.epochs_since_centre)
+        if self._extrapolates:
+            most = min(most, self.extrapolation.epochs_left(self.n_active * per_row))
+        size, most_rows = max(1, int(ENTRIES_PER_CALL / per_row)), max(1, int(min(entries_left / per_row, 1e15)))
+        progress = np.zeros(N_PROGRESS)
+        progress[N_ACTIVE], progress[THRESHOLD] = self.n_active, self.shrinking_threshold
+        epochs = Epochs(
+            order=self.order,
+            shuffled=self.options.selection == "random",
+            most=max(1, int(min(most, 1e9))),
+            gap=self._gap_to_check,
+            most_rows=most_rows,
+            rows_per_call=size,
+            ahead=self._rows_ahead(),
+        )
+        limit = None
+        while True:
+            n_epochs, n_rows, seed = coordinate_epochs(
+                self.problem.points.rows, self.ascent, epochs, progress, self.random
+            )
+            self.random = np.uint64(seed)
+            limit = self.monitor.check_limits()
+            self._count(n_epochs, n_rows)
+            if limit is not None or progress[NEXT] == 0:
+                break
+            epochs = epochs._replace(most=1)
+        self.n_active = int(progress[N_ACTIVE])
+        if progress[NEXT] > 0:
+            # The rows not reached stay in the order, behind those kept.
+            kept, rest = int(progress[N_KEPT]), self.order[int(progress[NEXT]) : self.n_active].copy()
+            self.order[kept : kept + rest.size] = rest
+            self.n_active = kept + rest.size
+        self.shrinking_threshold = float(progress[THRESHOLD])
+        return Made(limit, float(progress[LARGEST]), float(progress[GAP]))
 
-    def _greedy_epoch(self) -> tuple[Status | None, float]:
+    def _rows_ahead(self) -> int:
+        """How many steps ahead rows are prefetched."""
+        points = self.problem.points
+        bytes_of_row = (points.matrix.dtype.itemsize + 4) * points.entries_per_row + 8 * STATE_SIZE
+        most = BYTES_TO_FETCH if points.entries_per_row < LONG_ROW else BYTES_TO_FETCH_LONG
+        return AHEAD if bytes_of_row * self.n_active > most else NEVER
+
+    def _count(self, n_epochs: int, n_rows: int) -> None:
+        """Count epochs, the rows that they visited, and their work."""
+        entries = n_rows * self.problem.points.entries_per_row + n_epochs
+        self.work += entries
+        self.n_epochs += max(LEAST_SHARE * n_epochs, n_rows / max(1, self.order.size))
+        self.best.n_iter += n_epochs
+        self.epochs_since_centre += n_epochs
+        if self._extrapolates:
+            self.extrapolation.count(n_epochs, entries)
+
+    def _greedy_epoch(self) -> "Made":
         """As many steps as there are rows, each on the row of the greatest gain."""
         points = self.problem.points
+        self._count(1, self.n_active)
         entries = max(1.0, points.entries_per_row * points.n_rows)
         left, size = points.n_rows, max(1, int(ENTRIES_PER_CALL / entries))
         gain = 0.0
@@ -231,8 +312,8 @@ class CoordinateRun:
             left -= size
             status = self.monitor.check_limits()
             if status is not None or gain == 0.0:
-                return status, gain
-        return None, gain
+                return Made(status, gain, math.inf)
+        return Made(None, gain, math.inf)
 
     def _update_incumbents(self) -> None:
         """Offer the current coefficients, and the current duals made feasible."""
@@ -253,6 +334,14 @@ class CoordinateRun:
         dual = problem.dual_value(beta, w)
         if dual > best.dual:
             best.dual, best.beta = dual, beta
+
+
+class Made(NamedTuple):
+    """What some epochs came to: a limit that was reached, the largest violation and the estimate of the gap."""
+
+    limit: Status | None
+    largest: float
+    gap: float
 
 
 class Pace:
