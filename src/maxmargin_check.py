@@ -170,7 +170,7 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
             self.columns.append(array("Q", [a for a, b in zip(j, v) if b] if 0.0 in v else j))
             self.values.append(array("d", [b for b in v if b] if 0.0 in v else v))
         self.n, self.k, self.s = len(self.y), len(codes), array("d", map(float, weights))
-        known = all(0 <= x < INF for x in chain(self.s, map(abs, self.y)))
+        known = all(abs(x) < INF for x in (*self.s, *self.y)) and ("kernel" in self.problem or min(self.s, default=0) >= 0)
         need(known and len(self.s) in (0, self.n), "weights: one a row, not negative; targets: finite")
 
     def say(self, name, true, detail=""):
@@ -371,7 +371,8 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
 
     def certificate(self, claims):  # section 5; returns the scores of all tasks
         g, C = (self.model["data"] or {}).get("class_factors"), self.problem.get("C", INF)
-        weights = [Fraction(a * g[c] if g else a) for a, c in zip(self.s or [1.0] * self.n, self.y)]
+        s = [max(0.0, a) for a in self.s] or [1.0] * self.n
+        weights = [Fraction(a * g[c] if g else a) for a, c in zip(s, self.y)]
         values, self.D = integers(list(chain(*self.values)))
         rest = iter(values)
         self.X = [([*j, self.d], [*islice(rest, len(j)), self.D]) for j in self.columns]

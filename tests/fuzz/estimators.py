@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn.base import is_classifier
 
 import maxmargin as mm
 import maxmargin_check
@@ -142,7 +143,7 @@ REGRESSIONS: dict[type, dict[str, tuple[Any, ...]]] = {
     mm.BayesianRegression: {"fit_intercept": BOOLEAN},
 }
 WARM = (mm.LinearSVC, mm.LinearSVR, mm.LogisticRegression, mm.Lasso, mm.Perceptron)
-WEIGHTED = (set(CLASSIFIERS) | set(REGRESSIONS)) - {mm.MarginPerceptron, mm.KernelPerceptron}
+UNWEIGHTED = (mm.MarginPerceptron, mm.KernelPerceptron)
 ARGUMENTS = {"X", "y", "sample_weight", "class_weight", "classes", "coef_init", "intercept_init", "warm_start"}
 
 
@@ -366,11 +367,23 @@ class Estimators:
     def try_input(self, random: Random, folder: Path) -> Outcome:
         """Fit a model, and check everything that it says."""
         kind = random.choice(list(self.kinds))
+        return self.try_model(kind, {}, self.kinds[kind], random, folder)
+
+    def try_model(
+        self,
+        kind: type,
+        fixed: dict[str, tuple[Any, ...]],
+        choices: dict[str, tuple[Any, ...]],
+        random: Random,
+        folder: Path,
+    ) -> Outcome:
+        """Fit a model with some of the parameters to choose from, and all of the fixed ones."""
         dense = hostile_rows(random)
-        y = hostile_labels(dense, random) if kind in CLASSIFIERS else hostile_targets(dense, random)
-        weights = hostile_weights(len(y), random) if kind in WEIGHTED else None
+        y = hostile_labels(dense, random) if is_classifier(kind()) else hostile_targets(dense, random)
+        weights = hostile_weights(len(y), random) if kind not in UNWEIGHTED else None
         X = in_a_container(dense, random)
-        parameters = parameters_of(kind, self.kinds[kind], y, random)
+        parameters = parameters_of(kind, choices, y, random)
+        parameters |= {name: random.choice(values) for name, values in fixed.items()}
         self.last = describe(kind, parameters, X, y, weights)
         names = ARGUMENTS | set(kind().get_params())
         with warnings.catch_warnings():

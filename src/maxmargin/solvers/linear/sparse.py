@@ -233,7 +233,7 @@ class SparseRun:
     def minimise_by_hessian(self, chosen: np.ndarray) -> tuple[np.ndarray, float]:
         """The minimiser of the model, by its Hessian in all columns."""
         self.engine["curvatures"] = self.curvatures
-        gram = gram_matrix(self.engine, "curvatures")
+        gram = gram_matrix(self.engine, "curvatures", stopped=self.stopped)
         total, totals = float(gram[-1, -1]), gram[-1, chosen]
         hessian = gram[np.ix_(chosen, chosen)]
         hessian = np.tril(hessian) + np.tril(hessian, -1).T
