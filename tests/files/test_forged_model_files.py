@@ -76,7 +76,7 @@ CASES = [
     (NuSVR(), X, VALUES),
     (OneClassSVM(nu=0.2), X, VALUES),
     (Perceptron(max_iter=5, penalty="elasticnet"), X, CODES),
-    (Perceptron(max_iter=5, penalty="l2", average=True), X, labels_of(2)),
+    (Perceptron(max_iter=5, penalty="l2"), X, labels_of(2)),
 ]
 FLIPS_PER_TENSOR = 24
 # Bits of an entry that flips change, from the lowest of the mantissa to the sign.
