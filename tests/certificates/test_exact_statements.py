@@ -1,7 +1,7 @@
 """Certificates of machines with nu, penalties with a 1-norm and joint classes against exact values on hostile data.
 
-No claimed primal value is below the exact one of the model, and no claimed dual value is above the exact primal value of
-the model or of one that was solved further. Values are computed by the formulas of docs/proof-format.md in fractions,
+No claimed primal value is below the exact one of the model, and no claimed dual value is above the exact primal value
+of the model or of one that was solved further. Values are computed by the formulas of docs/proof-format.md in fractions,
 with exp and log in 330 digits: weights of 1e100 leave 230 of them.
 """
 
@@ -95,13 +95,13 @@ def primal_values(model, X, y, weights):
         value = primal_of_nu(model, numbers, rows, y, [decimal(c) for c in m])
         return None if value is None else [value]
     coef = [exact(w) for w in np.atleast_2d(model.coef_)]
-    b, loss, C = exact(model.intercept_), numbers["loss"], numbers.get("C", 1.0)
-    factor, scale = Fraction(C) if C < math.inf else Fraction(1), numbers.get("intercept_scaling")
+    b, loss, unpenalised = exact(model.intercept_), numbers["loss"], numbers.get("C") == math.inf
+    factor, scale = Fraction(1 if unpenalised else numbers.get("C", 1.0)), numbers.get("intercept_scaling")
     # A penalised intercept is the coefficient of a column of constants.
     penalised = [[*w, x / Fraction(scale)] if scale else w for w, x in zip(coef, b, strict=True)]
     scores = [[dot(row, w) + x for row in rows] for w, x in zip(coef, b, strict=True)]
     l1 = Fraction(numbers.get("lam", 0.0)) if loss != "squared_error" else Fraction(0)
-    default = numbers["lam"] if loss == "squared_error" else 0.0 if "lam" in numbers or C == math.inf else 1.0
+    default = numbers["lam"] if loss == "squared_error" else 0.0 if "lam" in numbers or unpenalised else 1.0
     l2 = Fraction(numbers.get("squared_penalty", default))
     penalties = [decimal(l1 * sum(map(abs, w), Fraction(0)) + l2 / 2 * dot(w, w)) for w in penalised]
     if loss == "multinomial":

@@ -202,7 +202,7 @@ def largest_kernel_value(model: Any, points: Points) -> float:
 
 
 def hull_witnesses(model: Any, data: Any) -> dict[str, Any]:
-    """What proves that hulls meet, as the entry ``hulls`` of a file's data: for each task None, or rows and integers."""
+    """What proves that hulls meet, the entry ``hulls`` of a file's data: for each task None, or rows and integers."""
     if getattr(model, "hull_weights_", None) is None or not hasattr(model, "certificate_"):
         return {}
     found: list[Any] = []

@@ -298,7 +298,7 @@ class NuRun(SMOBase):
         return self._load_rows()
 
     def _balanced(self) -> np.ndarray:
-        """The signed duals, projected: where alpha and alpha* are nearly equal, rounding unbalances their differences."""
+        """The signed duals, projected: where alpha and alpha* nearly cancel, rounding unbalances their differences."""
         return self.problem.feasible(self.beta)
 
     def _current(self) -> NuResult:
