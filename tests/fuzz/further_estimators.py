@@ -5,12 +5,11 @@ A target of its own: the inputs of ``estimators`` stay those that their seeds na
 
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 
 import maxmargin as mm
-from fuzz.estimators import BOOLEAN, CLASS_WEIGHT, KERNEL, LIMITS, MAX_TIME, NO_LIMIT, TOL, C, Estimators
+from fuzz.estimators import BOOLEAN, CLASS_WEIGHT, KERNEL, LIMITS, MAX_TIME, NO_LIMIT, TOL, C, Estimators, Machine
 from fuzz.harness import Outcome
 
 NU = {
@@ -37,8 +36,7 @@ LOGISTIC = {
     "class_weight": CLASS_WEIGHT,
     "random_state": (0, 1),
 }
-# Every machine with the parameters that make it what it is, and the values to choose the others from.
-MACHINES: tuple[tuple[type, dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]]], ...] = (
+MACHINES: tuple[Machine, ...] = (
     (mm.NuSVC, {}, {**NU, "class_weight": CLASS_WEIGHT, "decision_function_shape": ("ovr", "ovo")}),
     (mm.NuSVR, {}, {**NU, "C": C}),
     (mm.OneClassSVM, {}, NU),
@@ -86,5 +84,4 @@ class FurtherEstimators(Estimators):
 
     def try_input(self, random: Random, folder: Path) -> Outcome:
         """Fit a model, and check everything that it says."""
-        kind, fixed, choices = random.choice(MACHINES)
-        return self.try_model(kind, fixed, choices, random, folder)
+        return self.try_machine(random.choice(MACHINES), random, folder)

@@ -79,7 +79,7 @@ SHARE_OF_TOL = 0.9
 # objective that has fallen by this share of the gap.
 PATIENCE, GAP_FACTOR, GAP_SHARE = 30, 0.999, 1e-3
 # Rounds in which the gap is halved once, or the run has stalled: on nearly dependent columns rounds may creep.
-HALVING_PATIENCE = 10_000
+HALVING = 10_000
 
 
 @solver({"a positive penalty on the 1-norm": lambda problem, _: problem.l1 > 0.0})
@@ -158,7 +158,7 @@ class SparseRun:
             gap_factor=GAP_FACTOR,
             dual_factor=math.inf,
             gap_share=GAP_SHARE,
-            halving_patience=HALVING_PATIENCE,
+            halving_patience=HALVING,
         )
         self.engine = MemoryEngine(self.problem, threads)
         self.has_hessian = matrix_pays(self.points, EXPECTED_EPOCHS)
