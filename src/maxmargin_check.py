@@ -27,11 +27,11 @@ BITS, TINY = 112, Fraction(1, 2**1000)  # fraction bits of square roots, exp and
 ERROR = Fraction(1 << 6, 1 << BITS)  # of exp and log, whose size is below 800: rounded thrice
 KERNEL_LIMIT = 4_000_000  # kernel values: about a minute
 CONTENT = {"sha256", "format", "version", "class", "parameters", "problem", "data", "attributes", "column_major"}
-OPTIONAL = {"preparation", "calibration", "provenance"}
-UNKNOWN = "multinomial", "elastic_net", "logistic_", "positive_", "nu_"  # beginnings of problems not decided here
-CHECKS = {"crammer_singer": "multiclass", "logistic": "logistic", "squared_error": "squared_errors"}
-CHECKS |= {"absolute_penalty": "squared_errors", "hard_margin": "margins", "margin": "margins", "perceptron": "margins"}
-COUNTS = "outside on_margin inside misclassified within_epsilon on_boundary beyond_epsilon hulls_meet objective_"
+CHECKS = dict.fromkeys(("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive"), "svm")
+CHECKS |= dict.fromkeys(("hard_margin", "margin", "perceptron", "elastic_net_perceptron"), "margins")
+CHECKS |= dict.fromkeys(("squared_error", "absolute_penalty"), "squared_errors")
+CHECKS |= {"crammer_singer": "multiclass", "logistic": "logistic"}  # the losses, and the methods that decide them
+COUNTS = "outside on_margin inside misclassified within_epsilon on_boundary beyond_epsilon objective_"
 BAD_FILE = OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError
 OTHERS = "margin_ status_ fit_status_ class_weight_ total_weight_ degrees_of_freedom_ column_means_ s2_ coef_factor_"
 
@@ -53,8 +53,8 @@ def read_model(file):  # section 1: the content and the tensors of a model file,
     start, tensors, end = 8 + int.from_bytes(file[:8], "little"), {}, 0
     header = json.loads(file[8:start].decode(), **strict)
     model = json.loads(header.pop("__metadata__")["maxmargin"], **strict)
-    known = CONTENT <= {*model} <= CONTENT | OPTIONAL and model["format"] == "maxmargin model"
-    need(known and model["version"] == 2, "not of version 2")
+    known = CONTENT <= {*model} <= CONTENT | {"preparation", "calibration", "provenance"}
+    need(known and (model["format"], model["version"]) == ("maxmargin model", 2), "not a model file of version 2")
     digits = model["sha256"].encode()
     found = hashlib.sha256(file.replace(digits, b"0" * 64, 1)).hexdigest().encode()
     need(file[:start].count(digits) == 1 and found == digits, "the checksum is not that of the file")
@@ -155,11 +155,9 @@ class Expansion:  # the same for w = sum_j beta_j phi(x_j); K: columns of the ke
 
 
 class Checker(list):  # the answers (claim, verdict, detail) on one model; points (x, 1) as integers X over D
-    prefix = reason = ""
-
     def __init__(self, model, tensors, rows, weights):
         self.model, self.problem, self.attributes, self.tensors = model, model["problem"], model["attributes"], tensors
-        self.d, self.y, self.columns, self.values = self.attributes["n_features_in_"], [], [], []
+        self.d, self.y, self.columns, self.values, self.prefix = self.attributes["n_features_in_"], [], [], [], ""
         codes = {label: code for code, label in enumerate(self.attributes.get("classes_", ()))}
         for label, j, v in rows:
             fits = not j or (j[0] >= 0 and j[-1] < self.d and all(map(int.__lt__, j, j[1:])))
@@ -170,7 +168,7 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
             self.columns.append(array("Q", [a for a, b in zip(j, v) if b] if 0.0 in v else j))
             self.values.append(array("d", [b for b in v if b] if 0.0 in v else v))
         self.n, self.k, self.s = len(self.y), len(codes), array("d", map(float, weights))
-        known = all(0 <= x < INF for x in chain(self.s, map(abs, self.y)))
+        known = all(abs(x) < INF and (x >= 0 or "kernel" in self.problem) for x in chain(self.s, map(abs, self.y)))
         need(known and len(self.s) in (0, self.n), "weights: one a row, not negative; targets: finite")
 
     def say(self, name, true, detail=""):
@@ -178,10 +176,8 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         return true
 
     def holds(self, name, small, large, error=0):  # small <= large? The computed number is known up to error
-        true = small <= large
-        if error and INF not in (abs(small), abs(large)):
-            room = Fraction(large) - Fraction(small)
-            true = True if room >= error else False if room < -error else None
+        room = Fraction(large) - Fraction(small) if error and INF not in (abs(small), abs(large)) else None
+        true = small <= large if room is None else True if room >= error else False if room < -error else None
         texts = (repr(x) if isinstance(x, float) else f"{Decimal(x.numerator) / x.denominator}" for x in (small, large))
         return self.say(name, true, self.reason if true is None else " <= ".join(texts))
 
@@ -244,6 +240,7 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
     def margins(self, claim, f, k):  # margin bracket of a hard margin or a perceptron
         hard, ones, best = self.problem["loss"] == "hard_margin", self.problem.get("intercept", False), (INF, 0)
         error, inner, lengths = f.error, claim.get("bracket", claim), [Fraction(1)] * len(self.rows)
+        free = hard and not self.problem.get("intercept_penalty")
         points, q = [f.squares[i] + ones for i in self.rows], list(map(mul, self.t, self.F))
         if "proof.centre" in self.tensors:
             c = Linear(self, self.tensors["proof.centre"][0], 0)
@@ -255,7 +252,7 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
             q = [Fraction(int((s * 2**bits) / x), 1 << bits) for s, x in zip(q, lengths)]
         for weights in (self.beta, *([row[i] for i in self.rows] for row in self.tensors.get("hull_weights_", ()))):
             a = [abs(b) * y * (not hard or b * y > 0) for b, y in zip(weights, self.t)]
-            a = balanced(a) if hard and not self.problem.get("intercept_penalty") else a
+            a = balanced(a) if free else a
             if weight := sum(abs(x) * y for x, y in zip(a, lengths)):
                 u, u_error = root(*f.square(dict(zip(self.rows, a)), ones))
                 best = min(best, (u / weight, (u_error + (u / 2 ** (BITS - 2) if error else 0)) / weight))
@@ -267,6 +264,11 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         best = (inner["radius"], 0) if true and inner["upper"] >= inner["radius"] else best
         self.holds("lower", inner["lower"], *margin)
         self.holds("upper", best[0], inner["upper"], best[1])
+        if inner.get("hulls_meet"):  # integers c_i > 0 with sum c_i t_i (x_i, 1) = 0
+            signs, witness = dict(zip(self.rows, self.t)), (self.model["data"] or {}).get("hulls", [()] * (k + 1))[k]
+            c = {i: int(x, 16) * signs[i] for i, x in witness or () if i in signs}
+            zero = not any(self.combination(c)[: self.d + (ones or free)]) and all(c[i] * signs[i] > 0 for i in c)
+            self.say("hulls_meet", zero if c else None, "weights that cancel" if c else "the file has no exact weights")
         self.say("lower <= upper <= radius", inner["lower"] <= inner["upper"] <= inner["radius"])
         return None if inner is claim else self.mistakes(claim, k, q, error, e * bool(length))
 
@@ -346,8 +348,8 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         self.say("support vectors", stored == [[*zip(self.columns[i], self.values[i])] for i in support], "rows of X")
         order, counts = (tensors.get(name, [()])[0] for name in ("_vote_order", "_n_support"))
         expected = [c for c, n in enumerate(counts) for _ in range(min(n, len(support) + 1))]  # or forged
-        ordered = not counts or expected == [self.y[i] for i in support]
-        self.say("order", ordered and order in ((), [*range(self.k)]), "support vectors and votes: by class")
+        codes = [self.y[i] for i in support] if counts else []
+        self.say("order", expected == codes and order in ((), [*range(self.k)]), "support vectors and votes: by class")
 
     def all_tasks(self):  # section 4: for every task its signs or targets, scores and duals
         tensors, pairs, K = self.tensors, list(combinations(range(self.k), 2)), {}
@@ -360,10 +362,9 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
             if "kernel" not in self.problem:
                 yield t, Linear(self, tensors["coef_"][task], intercepts[task]), dict(enumerate(duals[0]))
                 continue
-            one, other = pairs[task] if len(signs) > 1 and "_duals" in tensors else (0, 1)
-            places = ((i, j) for j, i in enumerate(tensors["support_"][0]) if t[i] or not self.k)
-            beta = {i: duals[other - 1 if self.y[i] == one else one][j] for i, j in places}
-            beta, b = {i: x for i, x in beta.items() if x}, intercepts[task]
+            (one, other), b = pairs[task] if len(signs) > 1 and "_duals" in tensors else (0, 1), intercepts[task]
+            places = ((i, j, other - 1 if self.y[i] == one else one) for j, i in enumerate(tensors["support_"][0]))
+            beta = {i: duals[row][j] for i, j, row in places if (t[i] or not self.k) and duals[row][j]}
             if self.problem["loss"] == "perceptron":
                 found, b = b, sum(beta.values()) if self.problem["intercept"] else Fraction(0)
                 self.holds("intercept_", abs(b - found), sum(map(abs, beta.values())) / 2**37)
@@ -371,16 +372,14 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
 
     def certificate(self, claims):  # section 5; returns the scores of all tasks
         g, C = (self.model["data"] or {}).get("class_factors"), self.problem.get("C", INF)
-        weights = [Fraction(a * g[c] if g else a) for a, c in zip(self.s or [1.0] * self.n, self.y)]
+        weights = [Fraction(max(0.0, a) * (g[c] if g else 1.0)) for a, c in zip(self.s or [1.0] * self.n, self.y)]
         values, self.D = integers(list(chain(*self.values)))
         rest = iter(values)
         self.X = [([*j, self.d], [*islice(rest, len(j)), self.D]) for j in self.columns]
         self.squares = [Fraction(sum(map(mul, v[:-1], v)), self.D**2) for _, v in self.X]
-        if self.problem["loss"].startswith(UNKNOWN):
-            raise ArithmeticError(f"this program does not decide problems of the kind {self.problem['loss']}")
         if "kernel" in self.problem:
             self.support()
-        name, self.tasks = CHECKS.get(self.problem["loss"], "svm"), list(self.all_tasks())
+        name, self.tasks = CHECKS[self.problem["loss"]], list(self.all_tasks())
         for k, (claim, (t, f, beta)) in enumerate(zip(claims, self.tasks)):
             self.prefix = f"task {k}: " if len(claims) > 1 else ""
             self.reason = "the bound on the error is too large" if f.definite else "the kernel is not definite"
@@ -409,7 +408,7 @@ class Checker(list):  # the answers (claim, verdict, detail) on one model; point
         try:
             fs, known = self.certificate(claims), True
         except (ArithmeticError, KeyError) as error:
-            self.say(", ".join(claims[0]), None, f"{type(error).__name__}: {error}".removeprefix("ArithmeticError: "))
+            self.say(", ".join(claims[0]), None, f"this program does not decide them: {error}")
         pairs, scores = [(c["primal"], c["dual"]) for c in claims if "primal" in c], data.get("scores")
         if "objective_" in attributes and pairs:  # from here on section 6
             self.say("objective_", attributes["objective_"] == [p for p, _ in pairs] and known, "the primal values")

@@ -8,6 +8,7 @@ from fuzz.targets import TARGETS
 # Inputs of each target: about as much time for all as one slow test.
 INPUTS = {
     "estimators": 200,
+    "further_estimators": 200,
     "separability": 60,
     "svmlight": 1000,
     "csv": 1000,

@@ -38,6 +38,12 @@ MODELS = [
     mm.Lasso(),
     mm.ElasticNet(),
     mm.BayesianRegression(),
+    mm.LinearSVC(penalty="l1", loss="squared_hinge", dual=False),
+    mm.LogisticRegression(l1_ratio=0.5, multi_class="ovr"),
+    mm.NuSVC(nu=0.05),
+    mm.NuSVR(),
+    mm.OneClassSVM(),
+    mm.Perceptron(max_iter=30, penalty="l2"),
 ]
 # What only a certificate proves.
 OF_CERTIFICATES = ("certificate_", "_dual_point", "objective_")

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.datasets import make_classification
 
 import maxmargin as mm
@@ -26,6 +26,13 @@ MODELS = {
     "SVR": mm.SVR(C=1e3, **TOLERANCE),
     "LogisticRegression": mm.LogisticRegression(C=1e6, **TOLERANCE),
     "LogisticRegression, no penalty": mm.LogisticRegression(C=np.inf, **TOLERANCE),
+    "LogisticRegression, one against the rest": mm.LogisticRegression(C=1e6, multi_class="ovr", **TOLERANCE),
+    "LogisticRegression, 1-norm": mm.LogisticRegression(C=1e3, multi_class="ovr", l1_ratio=0.5, **TOLERANCE),
+    "LinearSVC, 1-norm": mm.LinearSVC(C=1e3, penalty="l1", loss="squared_hinge", dual=False, **TOLERANCE),
+    "NuSVC": mm.NuSVC(nu=0.3, **TOLERANCE),
+    "NuSVR": mm.NuSVR(C=1e3, **TOLERANCE),
+    "OneClassSVM": mm.OneClassSVM(nu=0.3, **TOLERANCE),
+    "ElasticNet": mm.ElasticNet(alpha=1e-6, **TOLERANCE),
     "Lasso": mm.Lasso(lam=1e-3, **TOLERANCE),
     "Perceptron": mm.Perceptron(max_iter=10**9, early_stopping=True, n_iter_no_change=10**9),
     "MarginPerceptron": mm.MarginPerceptron(min_gamma=1e-300),
@@ -37,7 +44,7 @@ MODELS = {
 @pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
 def test_limits_are_checked_often(name, monkeypatch):
     model = clone(MODELS[name])
-    y = TARGETS if name in ("LinearSVR", "SVR", "Lasso") else CLASSES
+    y = TARGETS if is_regressor(model) else CLASSES
     if "n_jobs" in model.get_params():
         model.set_params(n_jobs=1)
     with contextlib.suppress(mm.NotSeparableError):

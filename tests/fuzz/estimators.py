@@ -11,18 +11,22 @@ from random import Random
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
+from sklearn.base import is_classifier
 
 import maxmargin as mm
 import maxmargin_check
 from checker_cases import write_data
+from fuzz.containers import as_validated, in_a_container
 from fuzz.harness import REFUSED, FalseClaim, Fault, Outcome, Refusal, generator_of, refusals
 from maxmargin.certificates import CertificateError
 from maxmargin.estimators._finite import MAY_BE_INFINITE, is_finite
 from maxmargin.files.model import read_model_file
 from maxmargin.files.verification import verify_file
 
+Choices = dict[str, tuple[Any, ...]]
+# A class, the parameters that make it what it is, and values to choose the others from.
+Machine = tuple[type, Choices, Choices]
 SCALES = (1e-300, 1e-200, 1e-160, 1e-140, 1e-100, 1e-30, 1e-8, 1e8, 1e13, 1e30, 1e100, 1e139, 1e160)
 OFFSETS = (1.0, 1e6, 1e13, -1e13, 4e15, 1e100)
 C = (1.0, 1.0, 0.1, 10.0, 1e-3, 1e3, 1e-10, 1e10, 1e-100, 1e100, math.inf, 0.0, -1.0, math.nan)
@@ -39,10 +43,6 @@ MAX_TIME = (*[None] * 9, 1e-9, 0.05)
 NO_LIMIT = {"max_iter": (None, 1, 5, 100), "max_time": MAX_TIME}
 LIMITS = {"max_iter": (1000, 100, 10, 1, 3), "max_time": MAX_TIME}
 BOOLEAN = (True, False)
-CONTAINERS = (
-    *("C", "C", "C", "F", "float32", "int64", "list", "frame", "slice"),
-    *("csr", "csr", "csc", "coo", "lil", "bsr", "dia", "matrix", "unsorted"),
-)
 LINEAR = {
     **NO_LIMIT,
     "C": C,
@@ -56,7 +56,7 @@ LINEAR = {
 }
 CLASS_WEIGHT = (None, None, None, "balanced", "dict")
 # The parameters of every estimator, with the values to choose from.
-CLASSIFIERS: dict[type, dict[str, tuple[Any, ...]]] = {
+CLASSIFIERS: dict[type, Choices] = {
     mm.LinearSVC: {
         **LINEAR,
         "loss": ("hinge", "hinge", "squared_hinge"),
@@ -113,7 +113,7 @@ CLASSIFIERS: dict[type, dict[str, tuple[Any, ...]]] = {
         "random_state": (0, 1),
     },
 }
-REGRESSIONS: dict[type, dict[str, tuple[Any, ...]]] = {
+REGRESSIONS: dict[type, Choices] = {
     mm.LinearSVR: {
         **LINEAR,
         "loss": ("epsilon_insensitive", "squared_epsilon_insensitive"),
@@ -142,7 +142,7 @@ REGRESSIONS: dict[type, dict[str, tuple[Any, ...]]] = {
     mm.BayesianRegression: {"fit_intercept": BOOLEAN},
 }
 WARM = (mm.LinearSVC, mm.LinearSVR, mm.LogisticRegression, mm.Lasso, mm.Perceptron)
-WEIGHTED = (set(CLASSIFIERS) | set(REGRESSIONS)) - {mm.MarginPerceptron, mm.KernelPerceptron}
+UNWEIGHTED = (mm.MarginPerceptron, mm.KernelPerceptron)
 ARGUMENTS = {"X", "y", "sample_weight", "class_weight", "classes", "coef_init", "intercept_init", "warm_start"}
 
 
@@ -284,47 +284,7 @@ def hostile_weights(n: int, random: Random) -> np.ndarray | None:
     return np.array(random.choices((1.0, -1.0, math.nan, math.inf, 1e300), k=n))
 
 
-def in_a_container(X: np.ndarray, random: Random) -> Any:
-    """X as an array of another type or order, a sparse matrix, a data frame or a list."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        kind = random.choice(CONTAINERS)
-        if kind == "float32":
-            X = X.astype(np.float32)
-            return X if random.random() < 0.5 else sp.csr_array(X)
-        if kind == "int64":
-            if not np.isfinite(X).all():
-                return X
-            X = np.clip(np.rint(X * random.choice((1.0, 2.0**52, 2.0**60))), -(2.0**62), 2.0**62).astype(np.int64)
-            return X + random.choice((0, 0, 2**53 + 1))
-        if kind in ("C", "list", "slice"):
-            return {"C": X, "list": X.tolist(), "slice": np.repeat(X, 2, axis=0)[::2]}[kind]
-        if kind == "F":
-            return np.asfortranarray(X)
-        if kind == "frame":
-            return pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
-        if kind == "matrix":
-            return sp.csr_matrix(X)
-        if kind == "unsorted":
-            rows, columns = np.nonzero(X)
-            order = np.argsort(-columns, kind="stable")
-            halves = X[rows, columns][order] / 2.0
-            again = np.tile(order, 2)
-            return sp.coo_array((np.tile(halves, 2), (rows[again], columns[again])), shape=X.shape).tocsr(copy=False)
-        return sp.coo_array(X).asformat(kind)
-
-
-def as_validated(X: Any) -> Any:
-    """The numbers of X as fits use them: float64 or float32 rows."""
-    if sp.issparse(X):
-        X = sp.csr_array(X, copy=True)
-        X.sum_duplicates()
-        return X if X.dtype.kind == "f" else X.astype(np.float64)
-    X = np.asarray(X)
-    return X if X.dtype.kind == "f" else X.astype(np.float64)
-
-
-def parameters_of(kind: type, choices: dict[str, tuple[Any, ...]], labels: Any, random: Random) -> dict[str, Any]:
+def parameters_of(kind: type, choices: Choices, labels: Any, random: Random) -> dict[str, Any]:
     """A third of the parameters from the lists, the others as they are by default."""
     share = random.choice((0.0, 0.3, 0.3, 0.6))
     found = {name: random.choice(values) for name, values in choices.items() if random.random() < share}
@@ -366,11 +326,17 @@ class Estimators:
     def try_input(self, random: Random, folder: Path) -> Outcome:
         """Fit a model, and check everything that it says."""
         kind = random.choice(list(self.kinds))
+        return self.try_machine((kind, {}, self.kinds[kind]), random, folder)
+
+    def try_machine(self, machine: Machine, random: Random, folder: Path) -> Outcome:
+        """Fit a model with all of the fixed parameters, and some of those to choose from."""
+        kind, fixed, choices = machine
         dense = hostile_rows(random)
-        y = hostile_labels(dense, random) if kind in CLASSIFIERS else hostile_targets(dense, random)
-        weights = hostile_weights(len(y), random) if kind in WEIGHTED else None
+        y = hostile_labels(dense, random) if is_classifier(kind()) else hostile_targets(dense, random)
+        weights = hostile_weights(len(y), random) if kind not in UNWEIGHTED else None
         X = in_a_container(dense, random)
-        parameters = parameters_of(kind, self.kinds[kind], y, random)
+        parameters = parameters_of(kind, choices, y, random)
+        parameters |= {name: random.choice(values) for name, values in fixed.items()}
         self.last = describe(kind, parameters, X, y, weights)
         names = ARGUMENTS | set(kind().get_params())
         with warnings.catch_warnings():

@@ -41,6 +41,15 @@ MODELS: tuple[Any, ...] = (
     mm.Perceptron(max_iter=20, rule="batch", normalize=True),
     mm.MarginPerceptron(),
     mm.KernelPerceptron(max_iter=20),
+    mm.LinearSVC(penalty="l1", loss="squared_hinge", dual=False),
+    mm.LogisticRegression(l1_ratio=0.5, multi_class="ovr"),
+    mm.LogisticRegression(penalize_intercept=True, intercept_scaling=3.0),
+    mm.ElasticNet(alpha=0.01),
+    mm.Lasso(lam=0.1, positive=True),
+    mm.NuSVC(nu=0.1),
+    mm.NuSVR(),
+    mm.OneClassSVM(nu=0.2),
+    mm.Perceptron(max_iter=20, penalty="elasticnet"),
 )
 # Share of the sizes of predicted values that counts as the same prediction.
 SAME = 1e-6

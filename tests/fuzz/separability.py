@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.estimators import ARGUMENTS, hostile_rows, in_a_container
+from fuzz.containers import in_a_container
+from fuzz.estimators import ARGUMENTS, hostile_rows
 from fuzz.harness import REFUSED, Fault, Outcome, Refusal, generator_of, refusals
 from hostile_sets import hostile_set, is_separable
 from maxmargin import separate

@@ -1,12 +1,14 @@
-"""What all solvers share: the stall test and the termination test."""
+"""What all solvers share: the stall test, the termination test, Gram matrices."""
 
 import math
 import threading
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
+from maxmargin.data import Points
+from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, hessian
 
 
 def incumbent(primal, dual, n_iter=0):
@@ -106,3 +108,27 @@ def test_limits_end_a_run_that_nothing_else_ends():
     # An infeasible primal problem has an unbounded dual.
     running.infeasibility_bound = 0.4
     assert Monitor().check_termination(running, options, "epoch") is Status.NOT_SEPARABLE
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_gram_matrices_ask_whether_to_stop(container, monkeypatch):
+    """Between pieces of rows, whose sums have the bits of the whole."""
+    rng = np.random.default_rng(0)
+    points, index, weights = (
+        Points(container(rng.standard_normal((40, 3)))),
+        np.arange(40, dtype=np.uint32),
+        rng.random(40),
+    )
+    monkeypatch.setattr(hessian, "GATHERED_ENTRIES", 3 * 8)
+    whole = hessian.signed_gram(points, index, weights, None)
+    monkeypatch.setattr(hessian, "GRAM_OPERATIONS", 9 * 8)
+    asked = []
+
+    def stopped():
+        asked.append(None)
+        return len(asked) > 2
+
+    assert np.array_equal(hessian.signed_gram(points, index, weights, None, stopped=lambda: False), whole)
+    broken_off = hessian.signed_gram(points, index, weights, None, stopped=stopped)
+    assert len(asked) == 3
+    assert np.array_equal(broken_off, hessian.signed_gram(points, index[:16], weights[:16], None))

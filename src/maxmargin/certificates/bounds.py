@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.certificates.rounding import SMALLEST, UNIT, gamma, length_at_most, sum_at_most, up
+from maxmargin.certificates.rounding import SMALLEST, UNIT, gamma, length_at_most, sum_at_most, up, upper_bound
 from maxmargin.certificates.task_sums import OneTask, sums_at_most
 from maxmargin.data import Points
 
@@ -141,7 +141,8 @@ def feature_vectors(
 
 def _without_norm(extremes: tuple[float, float], entry_error: float, n_used: int, total: float) -> FeatureVector:
     """What follows from the diagonal, the number of coefficients and the sum of their sizes."""
-    smallest_entry, largest_entry = extremes[0], max(0.0, extremes[1]) + entry_error
+    # max(0, nan) is 0: overflow bounds nothing.
+    smallest_entry, largest_entry = extremes[0], upper_bound(max(0.0, upper_bound(extremes[1])) + entry_error)
     underflow = (n_used + 4) * SMALLEST
     return FeatureVector(
         score_error=total * (entry_error + gamma(n_used + 3) * largest_entry) * (1.0 + OF_BOUNDS) + underflow,
@@ -165,7 +166,7 @@ def _with_norm(w: FeatureVector, n_used: int, squared: float, sizes: float, off:
     """The bounds on ||w||², given the sum of so many products and an upper bound on that of their sizes."""
     error = (off + gamma(n_used + 3) * sizes) * (1.0 + OF_BOUNDS) + (n_used + 4) * SMALLEST
     # The exact value is not negative in a feature space, so that zero is a bound, too.
-    squared_norm = up(max(0.0, up(squared + error)))
+    squared_norm = up(max(0.0, up(upper_bound(squared + error))))
     return w._replace(
         squared_norm=squared_norm,
         shortest=math.sqrt(max(0.0, squared - error)) * (1.0 - 8.0 * UNIT),

@@ -169,8 +169,8 @@ def _primal_at_most(
     """||w||²/2 + S lambda - S* lambda* and the losses, at most."""
     excess = problem.losses_at(scores, offsets)
     residuals = problem.targets - scores
-    # A residual may be beyond the offset by its error.
-    is_near = np.stack([residuals - offsets.above > -errors, offsets.below - residuals > -errors])
+    # A residual may be beyond the offset by its error; a NaN, which overflow leaves behind, may be anywhere.
+    is_near = ~np.stack([residuals - offsets.above <= -errors, offsets.below - residuals <= -errors])
     losses = problem.bounds * (1.0 + 8.0 * UNIT) * np.where(is_near, excess + errors, 0.0) + SMALLEST
     above, below = problem.sum_above * offsets.above, problem.sum_below * offsets.below
     rounded = 2.0 * ROUNDINGS_OF_SUMS * UNIT * (abs(above) + abs(below)) + 4.0 * SMALLEST

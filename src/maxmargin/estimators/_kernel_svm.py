@@ -234,7 +234,9 @@ def without_negative(sample_weight: Any) -> Any:
     if weights.dtype.kind not in "biuf" or not (weights <= 0).any():
         return sample_weight
     if (weights <= 0).all():
-        raise ValueError("Invalid input - all samples have zero or negative weights.")
+        raise ValueError(
+            "Invalid input - all samples have zero or negative weights: sample_weight needs a positive one."
+        )
     return np.maximum(weights, 0)
 
 

@@ -313,8 +313,8 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
             raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
         if self.intercept_scaling != 1.0 and not self._has_intercept_column:
             raise ValueError(
-                "intercept_scaling has no effect on an intercept that is not penalised: set penalize_intercept=True, "
-                "or leave it at 1."
+                "intercept_scaling has no effect on an intercept that is not penalised: set penalize_intercept=True "
+                "and a finite C, or leave it at 1."
             )
         if self.penalize_intercept and not self.fit_intercept:
             raise ValueError("penalize_intercept=True needs fit_intercept=True.")
@@ -381,7 +381,9 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
 
     @property
     def _has_intercept_column(self) -> bool:
-        return self.fit_intercept and (self.penalize_intercept or self.solver == "liblinear")
+        # Without a penalty there is none on the intercept, either.
+        penalised = self.penalize_intercept or self.solver == "liblinear"
+        return self.fit_intercept and penalised and not math.isinf(self._inverse_strength)
 
     def _learns_jointly(self, labelled: Any) -> bool:
         return self.multi_class == "multinomial" and len(labelled.classes) > 2

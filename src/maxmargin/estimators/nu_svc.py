@@ -1,5 +1,6 @@
 """Kernel support vector classification with nu in place of C."""
 
+import math
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
@@ -96,13 +97,14 @@ class NuSVC(KernelClassifier):
 
     def _finish(self, tasks: Any, results: Sequence[Any], limits: FitLimits) -> None:
         for name, result in zip(tasks.names(), results, strict=True):
-            no_margin = -result.dual <= NO_MARGIN * result.largest_value
-            if result.status in (Status.SOLVED, Status.STALLED) and (
-                no_margin or Offsets(*result.intercept).rho <= 0.0
-            ):
+            no_margin = -result.dual <= NO_MARGIN * result.largest_value or Offsets(*result.intercept).rho <= 0.0
+            # Where kernel values overflow, a run stalls at its start, and nothing is known of the hulls.
+            ended = result.status in (Status.SOLVED, Status.STALLED) and math.isfinite(result.primal - result.dual)
+            if ended and no_margin:
                 raise ValueError(
-                    f"nu={self.nu:g} leaves no margin, {name}: the reduced convex hulls of the classes intersect. "
-                    "Raise nu, or take a kernel that tells the points apart, for example a larger gamma."
+                    f"nu={self.nu:g} leaves no margin, {name}: as far as float64 can tell, the reduced convex hulls of "
+                    "the classes intersect. Raise nu, or take a kernel that tells the points apart, for example a "
+                    "larger gamma."
                 )
         super()._finish(tasks, results, limits)
 

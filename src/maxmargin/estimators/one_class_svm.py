@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.certificates import Certificate, measure_nu_gap
 from maxmargin.data import TargetPoints, validate_one_class
 from maxmargin.estimators._base import Solve
-from maxmargin.estimators._kernel_svm import KernelSVM, SingleExpansion, nu_goal
+from maxmargin.estimators._kernel_svm import KernelSVM, SingleExpansion, nu_goal, without_negative
 from maxmargin.estimators._parameters import estimator
 from maxmargin.problems.kernels import built_in
 from maxmargin.problems.linear_svm import weights_of
@@ -143,7 +143,7 @@ class OneClassSVM(OutlierMixin, SingleExpansion):
         return validate_one_class(self, X, sample_weight=sample_weight)
 
     def _data_to_certify(self, X: Any, y: Any, sample_weight: Any) -> TargetPoints:  # noqa: ARG002
-        return validate_one_class(self, X, sample_weight=sample_weight, reset=False)
+        return validate_one_class(self, X, sample_weight=without_negative(sample_weight), reset=False)
 
     def _problem(self, data: TargetPoints) -> NuSVMProblem:
         points, weights = data.points, weights_of(data.points, data.weights)

@@ -21,6 +21,8 @@ from maxmargin.certificates.squared_errors import spreads_between
 from maxmargin.data import Points, centred_and_scaled
 from maxmargin.data.blocks import BLOCK_ENTRIES, row_blocks
 from maxmargin.files.problem import problem_of
+from maxmargin.problems.exact_arithmetic import meeting_weights
+from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.kernels import power
 
 # Rows over which the scores of a kernel model are summed: each takes a kernel value for every support vector.
@@ -199,10 +201,26 @@ def largest_kernel_value(model: Any, points: Points) -> float:
     return float(square if model.kernel == "linear" else 1.0 + gamma * square + coef0)
 
 
+def hull_witnesses(model: Any, data: Any) -> dict[str, Any]:
+    """What proves that hulls meet, the entry ``hulls`` of a file's data: for each task None, or rows and integers."""
+    if getattr(model, "hull_weights_", None) is None or not hasattr(model, "certificate_"):
+        return {}
+    found: list[Any] = []
+    for problem, weights in zip(model._problems(model._tasks(data)), model.hull_weights_, strict=True):
+        hard = HardMarginProblem(problem.dataset, model.fit_intercept)
+        integers = meeting_weights(hard, weights) if weights.any() else None
+        # Hexadecimal: Python reads no decimal numbers of more than 4,300 digits.
+        found.append(None if integers is None else [[row, f"{value:x}"] for row, value in integers.items()])
+    return {"hulls": found} if any(found) else {}
+
+
 def read_fingerprint(stored: Any) -> Fingerprint | None:
     """The fingerprint of a file's decoded values; ValueError where they are none."""
     if stored is None:
         return None
+    if isinstance(stored, dict) and "hulls" in stored:
+        # Information for other programs: ``verify`` proves anew that hulls meet.
+        stored = {name: value for name, value in stored.items() if name != "hulls"}
     if not isinstance(stored, dict) or set(stored) != set(Fingerprint.__dataclass_fields__):
         raise ValueError("its data have other entries than they should")
     scores = stored["scores"]

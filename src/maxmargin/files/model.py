@@ -19,7 +19,13 @@ from maxmargin.files.atomic import written_atomically
 from maxmargin.files.calibration import plain_calibration, read_calibration
 from maxmargin.files.container import CHECKSUM, check_sum, content_of, pack, tensors_of
 from maxmargin.files.errors import ModelFileError
-from maxmargin.files.fingerprint import Fingerprint, fingerprint_of, proof_tensors, read_fingerprint
+from maxmargin.files.fingerprint import (
+    Fingerprint,
+    fingerprint_of,
+    hull_witnesses,
+    proof_tensors,
+    read_fingerprint,
+)
 from maxmargin.files.preparation import read_preparation
 from maxmargin.files.problem import kernel_name, kernel_numbers, problem_of
 from maxmargin.files.reader import StoredParts, longest_label, read_attributes, read_proof_tensors
@@ -203,7 +209,8 @@ def _to_bytes(
             raise ValueError(f"it has no {name}")
     fingerprint = None
     if data is not None:
-        fingerprint = _object(fingerprint_of(model, data, sample_weight).plain())
+        plain = fingerprint_of(model, data, sample_weight).plain()
+        fingerprint = _object(plain | hull_witnesses(model, data))
         parts.tensors |= proof_tensors(model, data)
     content = {
         "format": FORMAT,

@@ -47,9 +47,10 @@ def problem_of(model: Any) -> dict[str, Any]:
     elif loss != "perceptron" and getattr(model, "_l1_ratio", float(getattr(model, "penalty", None) == "l1")) > 0.0:
         numbers = elastic_net_classifier(model)
     elif loss == "logistic" and model._is_joint() and len(model.classes_) > 2:
-        numbers["loss"] = "multinomial"
+        numbers |= {"loss": "multinomial", **intercept_column(model)}
     elif loss == "logistic" and model._has_intercept_column:
-        numbers |= {"loss": "logistic_penalized_intercept", "intercept_penalty": float(model.intercept_scaling) ** -2.0}
+        penalty = float(model.intercept_scaling) ** -2.0
+        numbers |= {"loss": "logistic_penalized_intercept", "intercept_penalty": penalty, **intercept_column(model)}
     elif getattr(model, "multi_class", None) == "crammer_singer":
         # For two classes the joint problem is half the two-class problem with 2 C.
         joint = len(model.classes_) > 2
@@ -67,7 +68,12 @@ def elastic_net_classifier(model: Any) -> dict[str, Any]:
         "squared_penalty": 1.0 - ratio,
         "intercept": bool(model.fit_intercept),
     }
-    return numbers | ({"intercept_scaling": float(model.intercept_scaling)} if model._has_intercept_column else {})
+    return numbers | intercept_column(model)
+
+
+def intercept_column(model: Any) -> dict[str, Any]:
+    """The value of the column of constants whose coefficient is the intercept, where there is one."""
+    return {"intercept_scaling": float(model.intercept_scaling)} if model._has_intercept_column else {}
 
 
 # How the numbers follow from a model.

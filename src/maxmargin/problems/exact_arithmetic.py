@@ -54,6 +54,24 @@ def hulls_meet(problem: HardMarginProblem, weights: np.ndarray) -> bool:
         return (problem.numbers is None and system.meets_by_error_bound()) or system.exact_weights() is not None
 
 
+def meeting_weights(problem: HardMarginProblem, weights: np.ndarray) -> dict[int, int] | None:
+    """Positive integers c_i, near multiples of the given weights, with sum c_i y_i (x_i, 1) = 0 exactly.
+
+    Through the origin, without the 1. None where none are found, or that takes too long.
+    """
+    system = _WeightedRows.of(problem, weights)
+    if system is None:
+        return None
+    with one_blas_thread():
+        found = system.exact_weights()
+    if found is None:
+        return None
+    unit = math.lcm(*(value.denominator for value in found.values()))
+    whole = {row: int(value * unit) for row, value in found.items()}
+    divisor = math.gcd(*whole.values())
+    return {row: value // divisor for row, value in whole.items()}
+
+
 def exact_margins(problem: HardMarginProblem, w: np.ndarray, b: float, rows: np.ndarray) -> list[Fraction] | None:
     """y_i (w·x_i + b) of some rows, exactly; None where that takes too long, or w or b is not finite."""
     if rows.size * problem.dataset.points.n_columns > LARGEST_EXACT_ROWS:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from maxmargin.data import Points
-from maxmargin.engine import Block, Engine
+from maxmargin.engine import Block, Engine, MemoryEngine
 from maxmargin.loops.products import add_rows, compute_scores, hessian_diagonal, hessian_product, update_gram
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
 
@@ -23,6 +23,8 @@ from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
 LARGEST_DIRECT = 2048
 # Entries: dense rows are gathered for BLAS in pieces of this many, 8 MB.
 GATHERED_ENTRIES = 1 << 20
+# Products: a Gram matrix of sparse rows is computed in pieces of this many, about 0.1 s, between checks of the limits.
+GRAM_OPERATIONS = 1 << 27
 # Entries: the most that the blocks' own Gram matrices may have together, 32 MB.
 MATRIX_ENTRIES = 1 << 22
 # Steps of conjugate gradients after which a Newton step is taken as it is.
@@ -58,7 +60,7 @@ class HessianOperator:
     offset : ndarray of shape (d,), optional
         For the Schur complement: gradients and steps of the intercept are those of w·(x - offset) + b.
     stopped : callable
-        Whether conjugate gradients are to end where they are.
+        Whether the run is to end: conjugate gradients end where they are, and a step by a Gram matrix is undefined.
     """
 
     engine: Engine[Any]
@@ -136,7 +138,7 @@ class HessianOperator:
         """Solve H step = -gradient by Cholesky's factorisation of S; return the steps of w and b."""
         # The offset is not subtracted from sparse rows: it would fill them.
         offset = None if self._points.is_sparse else self.offset
-        gram = gram_matrix(self.engine, self.weights, offset)
+        gram = gram_matrix(self.engine, self.weights, offset, stopped=self.stopped)
         total, inner = float(gram[-1, -1]), gram[:-1, :-1]
         mean = _quotient(gram[-1, :-1], total)
         own = inner.diagonal()
@@ -227,9 +229,15 @@ def matrix_pays(points: Points, n_products: int) -> bool:
 
 
 def gram_matrix(
-    engine: Engine[Any], weights: str, offset: np.ndarray | None = None, added: str | None = None
+    engine: Engine[Any],
+    weights: str,
+    offset: np.ndarray | None = None,
+    added: str | None = None,
+    stopped: Callable[[], bool] = bool,
 ) -> np.ndarray:
     """Compute the lower triangle of sum_i weights_i (x_i, 1)(x_i, 1)^T.
+
+    Where ``stopped()`` becomes true on the way, it is undefined.
 
     Parameters
     ----------
@@ -240,41 +248,65 @@ def gram_matrix(
         Subtracted from dense rows first.
     added : str, optional
         The name of a vector that says which rows are added; the others are subtracted.
+    stopped : callable
+        Whether the run is to end.
     """
     size = engine.problem.points.n_columns + 1
     most = max(1, min(8, MATRIX_ENTRIES // size**2, 2 * engine.n_rows // size))
-    return engine.sum(_gram_of_block, weights, offset, added, most=most)
+    # Blocks that lie elsewhere cannot ask.
+    ask = stopped if isinstance(engine, MemoryEngine) else bool
+    return engine.sum(_gram_of_block, weights, offset, added, ask, most=most)
 
 
-def _gram_of_block(block: Block[Any], weights: str, offset: np.ndarray | None, added: str | None) -> np.ndarray:
+def _gram_of_block(
+    block: Block[Any], weights: str, offset: np.ndarray | None, added: str | None, stopped: Callable[[], bool]
+) -> np.ndarray:
     chosen = None if added is None else block[added]
-    return signed_gram(block.problem.points, block.index, block[weights], chosen, offset)
+    return signed_gram(block.problem.points, block.index, block[weights], chosen, offset, stopped)
 
 
 def signed_gram(
-    points: Points, index: np.ndarray, weights: np.ndarray, added: np.ndarray | None, offset: np.ndarray | None = None
+    points: Points,
+    index: np.ndarray,
+    weights: np.ndarray,
+    added: np.ndarray | None,
+    offset: np.ndarray | None = None,
+    stopped: Callable[[], bool] = bool,
 ) -> np.ndarray:
     """The Gram matrix of some rows; those that are not ``added`` are subtracted."""
     gram = np.zeros((points.n_columns + 1,) * 2)
     if not index.size:
         return gram
     if points.is_sparse:
-        update_gram(points.rows, index, weights if added is None else np.where(added, weights, -weights), gram)
+        signed = weights if added is None else np.where(added, weights, -weights)
+        size = int(max(1.0, GRAM_OPERATIONS / max(1.0, points.entries_per_row**2)))
+        for start in range(0, index.size, size):
+            if stopped():
+                break
+            update_gram(points.rows, index[start : start + size], signed[start : start + size], gram)
     elif added is None:
-        _update_dense_gram(points.matrix, index, weights, 1.0, gram, offset)
+        _update_dense_gram(points.matrix, index, weights, 1.0, gram, offset, stopped)
     else:
         for chosen, sign in ((added, 1.0), (~added, -1.0)):
-            _update_dense_gram(points.matrix, index[chosen], weights[chosen], sign, gram, offset)
+            _update_dense_gram(points.matrix, index[chosen], weights[chosen], sign, gram, offset, stopped)
     return gram
 
 
 def _update_dense_gram(
-    matrix: np.ndarray, index: np.ndarray, weights: np.ndarray, sign: float, gram: np.ndarray, offset: np.ndarray | None
+    matrix: np.ndarray,
+    index: np.ndarray,
+    weights: np.ndarray,
+    sign: float,
+    gram: np.ndarray,
+    offset: np.ndarray | None,
+    stopped: Callable[[], bool],
 ) -> None:
     """Update the Gram matrix by BLAS, on rows gathered in pieces."""
     n_columns = matrix.shape[1]
     size = max(1, GATHERED_ENTRIES // max(1, n_columns))
     for start in range(0, index.size, size):
+        if stopped():
+            break
         part = index[start : start + size]
         root = np.sqrt(weights[start : start + size])
         gathered = np.empty((part.size, n_columns + 1))

@@ -298,8 +298,8 @@ class NuRun(SMOBase):
         return self._load_rows()
 
     def _balanced(self) -> np.ndarray:
-        """A copy of the signed duals: both sums are kept up to rounding, which the certificate counts."""
-        return self.beta.copy()
+        """The signed duals, projected: where alpha and alpha* nearly cancel, rounding unbalances their differences."""
+        return self.problem.feasible(self.beta)
 
     def _current(self) -> NuResult:
         """The values at the present duals."""

@@ -173,7 +173,7 @@ class NewtonRun:
         self.problem, self.options, self.monitor, self.best, self.engine = problem, options, monitor, best, engine
         engine.allocate("start", "changes", "duals", "kept")
         engine.allocate("free", "may_move", dtype=bool)
-        self.system = NewtonSystem(problem, engine)
+        self.system = NewtonSystem(problem, engine, lambda: monitor.check_limits() is not None)
         self.w, self.b, self.sigma = first.w, first.b, max(first.sigma, SMALLEST_SIGMA)
         # The predicted range of the scores' changes in the next outer step.
         self.radius = math.inf
@@ -351,6 +351,9 @@ class ProximalProblem:
             if status is not None:
                 return inner, status, sums
             step, step_b = run.system.solve(self.counts.value, self.images, factor, gradient, gradient_b)
+            status = run.monitor.check_limits()
+            if status is not None:
+                return inner, status, sums
             self._line_search(step, step_b, float(gradient @ step) + gradient_b * step_b, excluded)
         return inner, None, sums
 

@@ -55,12 +55,16 @@ class NewtonSystem:
     problem : LinearSVMProblem
     engine : Engine
         That of all rows.
+    stopped : callable
+        Whether the run is to end; a step is then undefined.
     """
 
-    def __init__(self, problem: LinearSVMProblem, engine: Engine[LinearSVMProblem]) -> None:
+    def __init__(
+        self, problem: LinearSVMProblem, engine: Engine[LinearSVMProblem], stopped: Callable[[], bool] = bool
+    ) -> None:
         # Before the first working set is chosen, the free rows are counted.
         engine.allocate("held", dtype=bool)
-        self._problem, self._points = problem, problem.points
+        self._problem, self._points, self._stopped = problem, problem.points, stopped
         self._by_columns = self._points.n_columns <= LARGEST_DIRECT
         # Where answers cost rounds, the Gram matrix, or its change, comes with the evaluation before.
         self._asks_early = engine.has_rounds and self._by_columns
@@ -203,7 +207,8 @@ class NewtonSystem:
         """The lower triangle of sum weights_i (x_i, 1)(x_i, 1)^T over the free rows."""
         afresh = self._gram is None or 2 * n_changed > n_free
         self._engine.do(_mark_changed, afresh, writes=("changed", "held"))
-        changes = gram_matrix(self._engine.subset("changed", "weights", "free"), "weights", added="free")
+        changed = self._engine.subset("changed", "weights", "free")
+        changes = gram_matrix(changed, "weights", added="free", stopped=self._stopped)
         if afresh:
             self._gram = changes
         else:

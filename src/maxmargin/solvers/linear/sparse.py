@@ -78,6 +78,8 @@ SHARE_OF_TOL = 0.9
 # Rounds without progress after which the run has stalled: a relative gap below this factor of the last one, or an
 # objective that has fallen by this share of the gap.
 PATIENCE, GAP_FACTOR, GAP_SHARE = 30, 0.999, 1e-3
+# Rounds in which the gap is halved once, or the run has stalled: on nearly dependent columns rounds may creep.
+HALVING = 10_000
 
 
 @solver({"a positive penalty on the 1-norm": lambda problem, _: problem.l1 > 0.0})
@@ -151,7 +153,13 @@ class SparseRun:
         self.alive = np.arange(self.w.size)
         self.size, self.last_chosen = FEW_COLUMNS, np.empty(0, dtype=np.intp)
         self.largest_size = self.w.size if self.points.is_sparse else MAX_COLUMNS
-        self.stall = StallTest(PATIENCE, gap_factor=GAP_FACTOR, dual_factor=math.inf, gap_share=GAP_SHARE)
+        self.stall = StallTest(
+            PATIENCE,
+            gap_factor=GAP_FACTOR,
+            dual_factor=math.inf,
+            gap_share=GAP_SHARE,
+            halving_patience=HALVING,
+        )
         self.engine = MemoryEngine(self.problem, threads)
         self.has_hessian = matrix_pays(self.points, EXPECTED_EPOCHS)
         self.totals, self.squares = np.zeros(self.w.size), np.zeros(self.w.size)
@@ -233,7 +241,7 @@ class SparseRun:
     def minimise_by_hessian(self, chosen: np.ndarray) -> tuple[np.ndarray, float]:
         """The minimiser of the model, by its Hessian in all columns."""
         self.engine["curvatures"] = self.curvatures
-        gram = gram_matrix(self.engine, "curvatures")
+        gram = gram_matrix(self.engine, "curvatures", stopped=self.stopped)
         total, totals = float(gram[-1, -1]), gram[-1, chosen]
         hessian = gram[np.ix_(chosen, chosen)]
         hessian = np.tril(hessian) + np.tril(hessian, -1).T

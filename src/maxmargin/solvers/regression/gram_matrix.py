@@ -41,7 +41,7 @@ def normal_equations(engine: MemoryEngine[SquaredErrors], stopped: Callable[[], 
         # The blocks' matrices have no more entries together than half of the data.
         sums = engine.sum(_dense_equations, stopped, most=max(1, engine.n_rows // max(1, 2 * n_columns)))
         return (sums[:, :-1], sums[:, -1]) if stopped() else (sums[:, :-1].copy(), sums[:, -1].copy())
-    gram = gram_matrix(engine, "weights")[:-1, :-1]
+    gram = gram_matrix(engine, "weights", stopped=stopped)[:-1, :-1]
     gram += np.tril(gram, -1).T
     gram -= errors.total_weight * np.outer(means, means)
     engine["weighted"] = engine["weights"] * engine["targets"]

@@ -110,7 +110,11 @@ class NewtonRun(LogisticRun):
                 status = status if self.best.separating is None else Status.SEPARABLE
             if status is not None:
                 return status
-            self.step, self.step_b = self._newton_step()
+            step, step_b = self._newton_step()
+            if (status := self.monitor.check_limits()) is not None:
+                # The step may have been broken off.
+                return status
+            self.step, self.step_b = step, step_b
             self._move(self.step, self.step_b)
             self.n_steps += 1
             self.best.n_iter += 1
