@@ -24,17 +24,21 @@ from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, ROWS_PER_CLASS
 
 # The subsample has at most this share of the rows, so many rows a column if there are more, and so many entries.
 LARGEST_SHARE, ROWS_PER_COLUMN, LARGEST_SAMPLE = 1 / 4, 60, 1 << 24
+# Far from the solution, where products with the Hessian cost rounds: the factor on the first proximal step size. Systems
+# are then well-conditioned as long as much is left to do.
+FIRST_SHARE_IN_ROUNDS = 0.1
 # What a checkpoint holds of the incumbent: its duals are a vector of the engine.
 OF_INCUMBENT = tuple(f"best.{one.name}" for one in fields(Result) if one.name != "beta")
 
 
 @dataclass(frozen=True)
 class Start:
-    """Coefficients, and the first proximal step size."""
+    """Coefficients, and the first proximal step size; ``far`` from the solution where no subsample was solved."""
 
     w: np.ndarray
     b: float
     sigma: float
+    far: bool = False
 
 
 class PartitionedRun(NewtonRun):
@@ -42,7 +46,7 @@ class PartitionedRun(NewtonRun):
 
     checkpointed: ClassVar[tuple[str, ...]] = (
         *(name for name in NewtonRun.checkpointed if name != "best"),
-        *("engine.kept", "system.sends_rows", "system.systems.basis", *OF_INCUMBENT),
+        *("engine.kept", "kept_w", "kept_linear", "system.sends_rows", "system.systems.basis", *OF_INCUMBENT),
     )
     outcome: ClassVar[tuple[str, ...]] = ("sigma", "engine.kept", *OF_INCUMBENT)
 
@@ -61,6 +65,8 @@ def solve(
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         first = _from_subsample(engine, task, options, monitor) if start is None else _continue(engine, start)
         run = PartitionedRun(engine, options, monitor, first, start or Result(first.w, first.b, np.empty(0)))
+        if first.far and run.system.takes_rounds:
+            run.sigma *= FIRST_SHARE_IN_ROUNDS
         best = run.best
         best.status = run.run()
         engine.keep("kept")
@@ -115,7 +121,7 @@ def _without_sample(engine: DaskEngine[LinearSVMProblem], task: PartitionedTask)
         w, b = _from_class_means(engine, task)
     else:
         w, b = np.zeros(problem.points.n_columns), task.mean_target if problem.has_free_intercept else 0.0
-    return Start(w, b, problem.C / _typical_residual(engine, w, b))
+    return Start(w, b, problem.C / _typical_residual(engine, w, b), far=True)
 
 
 def _from_class_means(engine: DaskEngine[LinearSVMProblem], task: PartitionedTask) -> tuple[np.ndarray, float]:
