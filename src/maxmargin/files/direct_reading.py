@@ -5,6 +5,8 @@ these takes the processor longer than the reading. With ``O_DIRECT`` the disk wr
 and the place in the file, have to begin at a multiple of the page size.
 """
 
+import contextlib
+import mmap
 import os
 from pathlib import Path
 
@@ -36,15 +38,20 @@ def read_bytes(path: Path, place: int, size: int, *, cached: bool = True) -> np.
 def _read_directly(path: Path, place: int, size: int) -> np.ndarray:
     first = place // PAGE * PAGE
     length = -(-(place + size - first) // PAGE) * PAGE
-    room = np.empty(length + PAGE, dtype=np.uint8)
-    begin = -room.ctypes.data % PAGE
-    pages, filled = room[begin : begin + length], 0
-    buffer = memoryview(pages)  # type: ignore[arg-type]
+    # Memory of its own, which goes back to the system at once: the heap of every thread would keep some.
+    room, filled = mmap.mmap(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), 0
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):
+            room.madvise(mmap.MADV_HUGEPAGE)
+    buffer = memoryview(room)
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECT)
     try:
         # A part of a page is read at the end of the file alone.
-        while filled < length and filled % PAGE == 0 and (more := os.preadv(descriptor, [buffer[filled:]], first + filled)):
+        while filled < length and filled % PAGE == 0:
+            more = os.preadv(descriptor, [buffer[filled:]], first + filled)
+            if not more:
+                break
             filled += more
     finally:
         os.close(descriptor)
-    return pages[place - first : min(filled, place - first + size)]
+    return np.frombuffer(room, dtype=np.uint8)[place - first : min(filled, place - first + size)]

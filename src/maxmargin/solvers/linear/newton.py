@@ -219,7 +219,7 @@ class NewtonRun:
     def growth(self, inner: int) -> float:  # noqa: ARG002
         """The factor on sigma after an outer step that took so few Newton steps."""
         if self.system.takes_rounds:
-            return GROWTH_IN_ROUNDS if self.system.all_solved else 1.0
+            return GROWTH_IN_ROUNDS if self.system.all_solved or self.stall.idle else 1.0
         return 4.0
 
     def _proximal_step(self, *, stalled: bool = False) -> tuple[int | None, Status | None]:

@@ -154,12 +154,12 @@ def _solution_of_subsample(
     """The solution of every k-th row of all blocks, where they are on this machine."""
     problem, points = engine.problem, task.points
     stride = _stride(points, min(LARGEST_SHARE * points.n_rows, LARGEST_SAMPLE / max(1.0, points.entries_per_row)))
-    rows, targets, weights = zip(*engine.map(_every_row, stride), strict=True)
+    rows, targets, weights = map(list, zip(*engine.map(_every_row, stride), strict=True))
     all_targets, all_weights = np.concatenate(targets), np.concatenate(weights)
     if min(sides_of(problem.loss, all_targets, all_weights)) < ROWS_PER_CLASS:
         return None
     scale = task.total_weight / float(all_weights.sum())
-    matrix = sp.csr_array(sp.vstack(rows, format="csr")) if points.is_sparse else np.concatenate(rows)
+    matrix = sp.csr_array(sp.vstack(rows, format="csr")) if points.is_sparse else _stacked(rows)
     raised = problem.loss._replace(
         targets=all_targets,
         weights=all_weights,
@@ -170,6 +170,18 @@ def _solution_of_subsample(
     coarse = replace(options, tol=max(options.tol, GAP_OF_SAMPLE))
     found, width = newton.solve_sample(sample, coarse, monitor.quiet())
     return _near_solution(engine, found, width)
+
+
+def _stacked(parts: list[np.ndarray]) -> np.ndarray:
+    """Concatenate dense rows; every part is dropped as soon as it is copied, so that no two copies of all are there."""
+    found = np.empty((sum(map(len, parts)), parts[0].shape[1]), dtype=np.result_type(*parts))
+    parts.reverse()
+    last = 0
+    while parts:
+        part = parts.pop()
+        found[last : last + len(part)] = part
+        last += len(part)
+    return found
 
 
 def sides_of(loss: SVMLoss, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
