@@ -562,9 +562,7 @@ def sum_of_duals(sums: DualSums) -> float:
     return float(sums.totals[POSITIVE] - sums.totals[NEGATIVE])
 
 
-def root_along(
-    derivative: Callable[[float], float], at_zero: float, at_one: float, enough: float = ENOUGH
-) -> float:
+def root_along(derivative: Callable[[float], float], at_zero: float, at_one: float, enough: float = ENOUGH) -> float:
     """Where Phi is smallest along a step: the root of its increasing, piecewise linear derivative.
 
     A full step at whose end the derivative has fallen to the share ``enough`` is taken as it is.

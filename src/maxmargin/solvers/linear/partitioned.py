@@ -24,8 +24,8 @@ from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, ROWS_PER_CLASS
 
 # The subsample has at most this share of the rows, so many rows a column if there are more, and so many entries.
 LARGEST_SHARE, ROWS_PER_COLUMN, LARGEST_SAMPLE = 1 / 4, 60, 1 << 24
-# Far from the solution, where products with the Hessian cost rounds: the factor on the first proximal step size. Systems
-# are then well-conditioned as long as much is left to do.
+# Far from the solution, where products with the Hessian cost rounds: the factor on the first proximal step size. The
+# systems are then well-conditioned as long as much is left to do.
 FIRST_SHARE_IN_ROUNDS = 0.1
 # What a checkpoint holds of the incumbent: its duals are a vector of the engine.
 OF_INCUMBENT = tuple(f"best.{one.name}" for one in fields(Result) if one.name != "beta")
