@@ -14,7 +14,7 @@ vector machines", 2019; Yan, Li, "An efficient augmented Lagrangian method for s
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -45,6 +45,7 @@ from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, 
 from maxmargin.solvers.core.hessian import fill_scores
 from maxmargin.solvers.linear import small_newton
 from maxmargin.solvers.linear.initial_point import InitialPoint, StartingPoint, initial_point
+from maxmargin.solvers.linear.line_search import ENOUGH, ENOUGH_AHEAD, LENGTHS, root_along, root_in_rounds
 from maxmargin.solvers.linear.newton_system import NewtonSystem, count_free
 from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, initial_point_from_subsample, subsample
 
@@ -63,20 +64,11 @@ CAUTION = 2.0
 SURPRISE = 1.5
 # The factor on the first proximal step size where the run starts from the duals of a similar problem.
 NEAR = 4.0
-# Step lengths, besides 1, at which the derivative is evaluated in one round, where rounds are dear. Between two of them
-# it counts as linear if it changes by less than this share of its value at zero.
-LENGTHS = (*(2.0**-k for k in range(12, 4, -2)), *(k / 16.0 for k in range(1, 16)), 1.25, 1.5, 2.0, 4.0, 16.0, 256.0)
-LINEAR_SHARE = 0.2
 # An outer step ends where the gradient has fallen to this share of the move of the duals.
 LARGEST_GRADIENT = 0.2
 # Where every product with the Hessian costs a round: the factor on sigma after an outer step all of whose systems were
 # solved; it stays where they are too ill-conditioned for that. Larger ones took more rounds, as measured.
 GROWTH_IN_ROUNDS = 1.5
-# A full step is taken as it is where the derivative along it has fallen to this share; the same where its end is
-# evaluated already, and any other length costs a pass over the rows.
-ENOUGH, ENOUGH_AHEAD = 0.1, 0.3
-# The most further rounds of a line search.
-ROUNDS_OF_SEARCH = 8
 
 
 @solver({"a finite C": lambda problem, _: math.isfinite(problem.C)})
@@ -560,58 +552,3 @@ def difference(whole: DualSums, part: DualSums) -> DualSums:
 def sum_of_duals(sums: DualSums) -> float:
     """sum beta_i"""
     return float(sums.totals[POSITIVE] - sums.totals[NEGATIVE])
-
-
-def root_along(derivative: Callable[[float], float], at_zero: float, at_one: float, enough: float = ENOUGH) -> float:
-    """Where Phi is smallest along a step: the root of its increasing, piecewise linear derivative.
-
-    A full step at whose end the derivative has fallen to the share ``enough`` is taken as it is.
-    """
-    if at_zero >= 0.0 or abs(at_one) <= enough * abs(at_zero):
-        return 1.0
-    low, high, derivative_low, derivative_high = 0.0, 1.0, at_zero, at_one
-    while derivative_high < 0.0 and high < 1e6:
-        low, derivative_low = high, derivative_high
-        high *= 2.0
-        derivative_high = derivative(high)
-    t = high
-    for k in range(60):
-        if not derivative_high > derivative_low:
-            return high
-        t = (
-            low - derivative_low * (high - low) / (derivative_high - derivative_low)
-            if k % 3 != 2
-            else 0.5 * (low + high)
-        )
-        value = derivative(t)
-        if abs(value) <= 0.05 * abs(at_zero):
-            break
-        if value > 0.0:
-            high, derivative_high = t, value
-        else:
-            low, derivative_low = t, value
-    return t
-
-
-def root_in_rounds(
-    derivatives: Callable[[Sequence[float]], np.ndarray], first: np.ndarray, at_zero: float, at_one: float
-) -> float:
-    """The same root, where the derivatives of many lengths cost no more than that of one.
-
-    ``first`` are those at ``LENGTHS``. Further lengths divide the interval with the root until the derivative is nearly
-    linear in it.
-    """
-    if at_zero >= 0.0 or abs(at_one) <= ENOUGH * abs(at_zero):
-        return 1.0
-    known = sorted([(0.0, at_zero), (1.0, at_one), *zip(LENGTHS, first.tolist(), strict=True)])
-    for _ in range(ROUNDS_OF_SEARCH):
-        k = next((k for k, (_, value) in enumerate(known) if value >= 0.0), None)
-        if k is None:
-            return known[-1][0]
-        (low, below), (high, above) = known[k - 1], known[k]
-        if above - below <= LINEAR_SHARE * abs(at_zero):
-            break
-        # Where no row is free, the step of the intercept may be longer than it should be by many powers of ten.
-        inner = tuple(low + (high - low) * (j / 16.0 if low > 0.0 else 16.0**-j) for j in range(1, 16))
-        known = sorted([(low, below), (high, above), *zip(inner, derivatives(inner).tolist(), strict=True)])
-    return low - below * (high - low) / (above - below) if above > below else high
