@@ -264,6 +264,32 @@ def test_wide_rows_are_solved_without_a_matrix(collect, monkeypatch):
     model.certificate_.check(certify(model, X, y))
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("penalize", [False, True])
+def test_the_dual_value_of_combined_duals_is_that_of_the_duals_on_the_partitions(fit_intercept, penalize):
+    """The client adds up w and the linear terms, the partitions the duals: both are the same point."""
+    if penalize and not fit_intercept:
+        pytest.skip("there is nothing to penalise")
+    X, y = load("sms-spam")
+    dX, dy = collections(X, y, [0, 2000, 3000, X.shape[0]])
+    model = LinearSVC(C=1.0, tol=1e-2, fit_intercept=fit_intercept, penalize_intercept=penalize).fit(dX, dy)
+    _, _, dual = model.history_[-1]
+    assert model.certificate_.dual == pytest.approx(dual, rel=1e-9)
+    duals = np.abs(np.asarray(model.dual_coef_))
+    assert duals.max() <= 1.0
+
+
+def test_rounds_on_wide_rows_do_not_grow_with_the_partitions():
+    X, y = load("sms-spam")
+    found = [
+        LinearSVC(C=0.1, tol=1e-3).fit(*collections(X, y, np.linspace(0, X.shape[0], k + 1).astype(int).tolist()))
+        for k in (2, 7, 16)
+    ]
+    assert all(model.certificate_.relative <= 1e-3 for model in found)
+    rounds = [model.rounds_ for model in found]
+    assert max(rounds) <= 1.1 * min(rounds)
+
+
 def test_a_newton_step_takes_four_rounds_at_most():
     generator = np.random.default_rng(3)
     X = generator.standard_normal((20_000, 20))

@@ -16,6 +16,7 @@ from maxmargin.engine import disk
 from maxmargin.engine.dask import add_answers
 from maxmargin.engine.disk import DiskExecutor, _OrderedSum
 from maxmargin.files import StoreError, open_store, store, write_store
+from maxmargin.solvers.linear import newton
 
 
 @pytest.fixture
@@ -197,3 +198,53 @@ def test_the_peak_of_the_memory_is_bounded(tmp_path):
     kilobytes, gap = map(float, done.stdout.split())
     assert gap <= 1e-3
     assert kilobytes < 120_000
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_full_step_that_is_evaluated_with_its_line_search_saves_a_pass(tmp_path, monkeypatch):
+    X, y = rows_and_labels()
+    rows = stored(tmp_path, X, y)
+    passes, proofs = [], []
+    executors = []
+    original = DiskExecutor.__init__
+
+    def remember(executor, *arguments, **options):
+        original(executor, *arguments, **options)
+        executors.append(executor)
+
+    monkeypatch.setattr(DiskExecutor, "__init__", remember)
+    monkeypatch.setattr(disk, "available_memory", lambda: 0)
+    created = newton.ProximalProblem.__init__
+    for looks_ahead in (True, False):
+
+        def create(step, *arguments, looks_ahead=looks_ahead):
+            created(step, *arguments)
+            step.looks_ahead = looks_ahead
+
+        monkeypatch.setattr(newton.ProximalProblem, "__init__", create)
+        executors.clear()
+        model = LinearSVC(C=0.3, tol=1e-6).fit(rows)
+        passes.append(executors[0].blocks_read)
+        proofs.append(model.certificate_)
+        model.certificate_.check(certify(model, X, y))
+    assert passes[0] < passes[1]
+    assert max(proof.dual for proof in proofs) <= min(proof.primal for proof in proofs)
+
+
+def test_every_block_is_read_once_a_pass_and_an_error_of_reading_ahead_is_raised(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "ENTRIES_OF_BLOCK", 2000)
+    X, y = rows_and_labels()
+    rows = stored(tmp_path, X, y)
+    monkeypatch.setattr(disk, "available_memory", lambda: 0)
+    executor, numbers = DiskExecutor(rows, 2), []
+    read = type(rows).read_rows
+    monkeypatch.setattr(
+        type(rows), "read_rows", lambda store, number, **how: numbers.append(number) or read(store, number, **how)
+    )
+    found = executor.each(executor.read, range(len(rows.block_rows)))
+    assert sorted(numbers) == list(range(len(rows.block_rows)))
+    assert np.array_equal(np.concatenate(found), X)
+    with (tmp_path / "rows.store" / "X.bin").open("r+b") as file:
+        file.truncate(X.nbytes // 2)
+    with pytest.raises(StoreError, match="cut off"):
+        executor.each(executor.read, range(len(rows.block_rows)))

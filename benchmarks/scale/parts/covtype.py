@@ -44,6 +44,8 @@ class Covtype(Part):
             run = _child(solver.name, times, None if goal is None else goal * (1.0 + TOL))
             if run is not None:
                 found[solver.name] = {**run, "rows": times * N_ROWS}
+        if not found:
+            return
         row = {"data": dataset.name, "rows": f"{times * N_ROWS:,}"}
         for tool, run in found.items():
             row[tool] = duration(run["seconds"]) + ("" if run.get("reached", True) else " (objective not reached)")

@@ -50,16 +50,15 @@ class BlockSource(ABC):
         """The names of the columns, if they have names."""
 
     @abstractmethod
-    def read_rows(self, number: int) -> Any:
-        """The rows of a block, an array or sparse rows in memory."""
+    def read_rows(self, number: int, *, cached: bool = True) -> Any:
+        """The rows of a block, an array or sparse rows in memory.
+
+        Unless ``cached``, the system is not to keep what it has read of the files: it would push out other pages.
+        """
 
     @abstractmethod
     def read_targets(self, number: int) -> np.ndarray:
         """The targets of a block."""
-
-    @abstractmethod
-    def forget(self, number: int) -> None:
-        """Let the system drop what it holds of a block's files."""
 
     @abstractmethod
     def name_of_row(self, number: int, row: int) -> str:

@@ -1,6 +1,6 @@
 """The engine of rows in blocks on disk.
 
-A round is one pass: every thread reads a block while the others work on theirs, and runs all tasks in the queue on it.
+A round is one pass: every thread runs all tasks in the queue on a block, while the next blocks are read ahead.
 The vectors over the rows stay in memory or, where even that is too much, in files that are mapped. Blocks are kept in
 memory as far as there is room: always the same ones, because a pass that reads more than fits would push out every
 block before it is used again. So are the rows of a working set that are used often. What is kept does not change the
@@ -10,6 +10,7 @@ results.
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +33,9 @@ from maxmargin.engine.threads import Threads
 # Numbers a row that a fit keeps in memory: vectors over the rows of the solver, and those of the result.
 NUMBERS_PER_ROW = 8
 # Blocks that every thread has in memory: the one that it works on, and copies of parts of it.
-BLOCKS_PER_THREAD = 3
+BLOCKS_PER_THREAD = 2
+# Blocks that are read ahead, each by a thread that waits for the disk.
+READ_AHEAD = 3
 # The share of what is left that is used; of it, the share for blocks if not all of them fit.
 SHARE_OF_MEMORY, SHARE_FOR_BLOCKS = 0.6, 0.5
 
@@ -97,7 +100,7 @@ class DiskExecutor(Executor):
         available, vectors = available_memory(), 8 * NUMBERS_PER_ROW * n_rows
         self._fits_in_cache = source.n_bytes <= available
         largest = source.n_bytes // max(1, n_rows) * max(source.block_rows)
-        needed = n_threads * BLOCKS_PER_THREAD * largest
+        needed = (n_threads * BLOCKS_PER_THREAD + READ_AHEAD) * largest
         self._maps_vectors = vectors + needed > available
         if memory is None:
             needed += 0 if self._maps_vectors else vectors
@@ -110,6 +113,10 @@ class DiskExecutor(Executor):
         self._used_by_rows: dict[int, int] = {}
         self._lock = threading.Lock()
         self.blocks_read = 0
+        # Blocks that are being read, and the last one of them in this pass.
+        self._ahead: dict[int, Future[Any]] = {}
+        self._readers: ThreadPoolExecutor | None = None
+        self._last_ahead = -1
 
     @property
     def keeps_all(self) -> bool:
@@ -117,17 +124,38 @@ class DiskExecutor(Executor):
         return self._n_kept >= len(self.source.block_rows)
 
     def read(self, number: int) -> Any:
-        """The rows of a block, from memory or from the disk."""
+        """The rows of a block, from memory or from the disk; the next blocks are then read ahead."""
         rows = self._kept.get(number)
-        if rows is None:
-            rows = self.source.read_rows(number)
+        if rows is not None:
+            return rows
+        with self._lock:
+            own = self._ahead.pop(number, None)
+            self._last_ahead = max(self._last_ahead, number)
+            if self._readers is not None:
+                for other in range(number + 1, min(number + 1 + READ_AHEAD, len(self.source.block_rows))):
+                    if other > self._last_ahead and other not in self._kept and other not in self._used_by_rows:
+                        self._last_ahead = other
+                        self._ahead[other] = self._readers.submit(self._read_from_disk, other)
             self.blocks_read += 1
-            if not self._fits_in_cache:
-                self.source.forget(number)
-            # Spread over the whole, so that reading and work alternate.
-            if number * self._n_kept % len(self.source.block_rows) < self._n_kept:
-                self._kept[number] = rows
+        rows = self._read_from_disk(number) if own is None else own.result()
+        # Spread over the whole, so that reading and work alternate.
+        if number * self._n_kept % len(self.source.block_rows) < self._n_kept:
+            self._kept[number] = rows
         return rows
+
+    def _read_from_disk(self, number: int) -> Any:
+        return self.source.read_rows(number, cached=self._fits_in_cache)
+
+    def _pass(self, jobs: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Run a job a block in threads, the blocks in their order."""
+        self._last_ahead = -1
+        with Threads(self.n_threads) as threads, ThreadPoolExecutor(READ_AHEAD) as self._readers:
+            try:
+                return threads.run(jobs, alike=False)
+            finally:
+                for waiting in self._ahead.values():
+                    waiting.cancel()
+                self._ahead, self._readers = {}, None
 
     def _gather(self, number: int, points: Points, rows: np.ndarray) -> Points | None:
         """Some rows of a block in memory, if there is room for them."""
@@ -147,9 +175,7 @@ class DiskExecutor(Executor):
 
     def each(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
         """Call a function with the entries of every block, the blocks in their order."""
-        jobs = [partial(function, *entries) for entries in zip(*columns, strict=True)]
-        with Threads(self.n_threads) as threads:
-            return threads.run(jobs, alike=False)
+        return self._pass([partial(function, *entries) for entries in zip(*columns, strict=True)])
 
     def run_round(
         self, partitions: Sequence[Any], states: list[Any], message: Message
@@ -165,8 +191,7 @@ class DiskExecutor(Executor):
             if changes:
                 states[number] = State(state.parts, [])
 
-        with Threads(self.n_threads) as threads:
-            threads.run([partial(run, number) for number in range(len(partitions))], alike=False)
+        self._pass([partial(run, number) for number in range(len(partitions))])
         for operation in message.operations:
             if isinstance(operation, Keep):
                 message.storage.keep(operation.names)

@@ -14,7 +14,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -26,6 +26,7 @@ import scipy.sparse as sp
 from maxmargin.data.block_source import BlockSource
 from maxmargin.files.atomic import folder_written_atomically
 from maxmargin.files.data_file import DataFile, as_labels
+from maxmargin.files.direct_reading import read_bytes
 from maxmargin.files.remote import is_address, local_or_address
 
 MANIFEST = "manifest.json"
@@ -102,20 +103,20 @@ class Store(DataFile, BlockSource):
         """The names of the columns."""
         return self.names
 
-    def read_rows(self, number: int) -> Any:
+    def read_rows(self, number: int, *, cached: bool = True) -> Any:
         """The rows of a block, in memory."""
         first, last = map(int, self.cuts[number : number + 2])
         if not sp.issparse(self.X):
             width = self.n_columns
-            return self._read("X", self.X.dtype, first * width, last * width).reshape(last - first, width)
+            return self._read("X", self.X.dtype, first * width, last * width, cached).reshape(last - first, width)
         offsets = self._read("indptr", np.dtype(np.int64), first, last + 1)
         begin, end = int(offsets[0]), int(offsets[-1])
         if not 0 <= begin <= end <= self.X.nnz or (np.diff(offsets) < 0).any():
             raise StoreError(f"{self.folder}: indptr.bin is damaged.")
-        columns = self._read("indices", self.X.indices.dtype, begin, end)
+        columns = self._read("indices", self.X.indices.dtype, begin, end, cached)
         if columns.size and not 0 <= columns.min() <= columns.max() < self.n_columns:
             raise StoreError(f"{self.folder}: indices.bin is damaged: columns are out of range.")
-        data = self._read("data", self.X.dtype, begin, end)
+        data = self._read("data", self.X.dtype, begin, end, cached)
         rows = sp.csr_array(
             (data, columns, _narrow(offsets - begin, columns.dtype)), shape=(last - first, self.n_columns)
         )
@@ -129,44 +130,21 @@ class Store(DataFile, BlockSource):
         targets = self._read("y", self.y.dtype, first, last)
         return np.asarray(as_labels(targets))
 
-    def forget(self, number: int) -> None:
-        """Let the system drop what it holds of a block's files: it searches for pages to drop otherwise."""
-        if not hasattr(os, "posix_fadvise"):
-            return
-        first, last = map(int, self.cuts[number : number + 2])
-        if sp.issparse(self.X):
-            first, last = int(self.X.indptr[first]), int(self.X.indptr[last])
-            widths = {"data": self.X.dtype.itemsize, "indices": self.X.indices.dtype.itemsize}
-        else:
-            widths = {"X": self.X.dtype.itemsize * self.n_columns}
-        for name, width in widths.items():
-            with suppress(OSError), (self.folder / f"{name}.bin").open("rb", buffering=0) as file:
-                os.posix_fadvise(file.fileno(), first * width, (last - first) * width, os.POSIX_FADV_DONTNEED)
-
     def name_of_row(self, number: int, row: int) -> str:
         """Where a row of a block is, counted from 1."""
         return f"{self.folder}, row {int(self.cuts[number]) + row + 1:,}"
 
-    def _read(self, name: str, dtype: np.dtype, first: int, last: int) -> np.ndarray:
+    def _read(self, name: str, dtype: np.dtype, first: int, last: int, cached: bool = True) -> np.ndarray:
         """Some entries of an array; an array that has become shorter since it was opened is refused."""
-        path = self.folder / f"{name}.bin"
-        found = np.empty(last - first, dtype=dtype)
-        bytes_of: Any = found.view(np.uint8)
-        buffer, place = memoryview(bytes_of), first * dtype.itemsize
-        if not found.size:
-            return found
-        with path.open("rb", buffering=0) as file:
-            file.seek(place)
-            filled = 0
-            while filled < len(buffer):
-                size = file.readinto(buffer[filled:])
-                if not size:
-                    raise StoreError(
-                        f"{path} ends after {place + filled:,} bytes: it was cut off since it was opened. Write the "
-                        "store anew."
-                    )
-                filled += size
-        return found
+        path, place = self.folder / f"{name}.bin", first * dtype.itemsize
+        size = (last - first) * dtype.itemsize
+        found = read_bytes(path, place, size, cached=cached)
+        if found.size < size:
+            raise StoreError(
+                f"{path} ends after {place + found.size:,} bytes: it was cut off since it was opened. Write the store "
+                "anew."
+            )
+        return found.view(dtype)
 
 
 def is_store(path: str | Path) -> bool:

@@ -26,10 +26,13 @@ class DeflatedSystems:
     ----------
     basis : ndarray of shape (k, d)
         Orthonormal rows.
+    is_solved : bool
+        Whether the residual of the last system has fallen as far as asked for.
     """
 
     def __init__(self, n_unknowns: int) -> None:
         self.basis = np.empty((0, n_unknowns))
+        self.is_solved = True
 
     def solve(
         self,
@@ -69,6 +72,7 @@ class DeflatedSystems:
             scaled = inverse_diagonal * residual
             before, square = square, float(residual @ scaled)
             direction = outside(scaled) + (square / before) * direction
+        self.is_solved = not goal < square
         self._keep(directions, images, found)
         return solution
 

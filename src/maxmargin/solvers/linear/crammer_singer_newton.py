@@ -27,7 +27,7 @@ from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver, stage
 from maxmargin.solvers.core.cholesky import positive_inverse
 from maxmargin.solvers.core.hessian import BLAS_SPEEDUP, LARGEST_DIRECT
-from maxmargin.solvers.linear.newton import root_along
+from maxmargin.solvers.linear.line_search import root_along
 
 # The most Newton steps in an outer step.
 INNER_STEPS = 40

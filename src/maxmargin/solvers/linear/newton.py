@@ -14,7 +14,7 @@ vector machines", 2019; Yan, Li, "An efficient augmented Lagrangian method for s
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -45,6 +45,7 @@ from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, 
 from maxmargin.solvers.core.hessian import fill_scores
 from maxmargin.solvers.linear import small_newton
 from maxmargin.solvers.linear.initial_point import InitialPoint, StartingPoint, initial_point
+from maxmargin.solvers.linear.line_search import ENOUGH, ENOUGH_AHEAD, LENGTHS, root_along, root_in_rounds
 from maxmargin.solvers.linear.newton_system import NewtonSystem, count_free
 from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, initial_point_from_subsample, subsample
 
@@ -63,15 +64,11 @@ CAUTION = 2.0
 SURPRISE = 1.5
 # The factor on the first proximal step size where the run starts from the duals of a similar problem.
 NEAR = 4.0
-# Step lengths, besides 1, at which the derivative is evaluated in one round, where rounds are dear. Between two of them
-# it counts as linear if it changes by less than this share of its value at zero.
-LENGTHS = (*(2.0**-k for k in range(12, 4, -2)), *(k / 16.0 for k in range(1, 16)), 1.25, 1.5, 2.0, 4.0, 16.0, 256.0)
-LINEAR_SHARE = 0.2
-# Where every product with the Hessian costs a round: the factor on sigma after an outer step, and the share of the move
-# of the duals at which it ends. Larger sigmas and more exact outer steps took more rounds, as measured.
-GROWTH_IN_ROUNDS, SHARE_IN_ROUNDS = 1.5, 0.5
-# The most further rounds of a line search.
-ROUNDS_OF_SEARCH = 8
+# An outer step ends where the gradient has fallen to this share of the move of the duals.
+LARGEST_GRADIENT = 0.2
+# Where every product with the Hessian costs a round: the factor on sigma after an outer step all of whose systems were
+# solved; it stays where they are too ill-conditioned for that. Larger ones took more rounds, as measured.
+GROWTH_IN_ROUNDS = 1.5
 
 
 @solver({"a finite C": lambda problem, _: math.isfinite(problem.C)})
@@ -179,6 +176,8 @@ class NewtonRun:
         self.radius = math.inf
         self.stall, self.n_outer, self.stalled = StallTest(PATIENCE, dual_factor=1.2), 0, False
         self.rho = problem.intercept_penalty if problem.has_intercept else 0.0
+        # Of the dual incumbent, where rounds are dear: its w, with the intercept's entry, and its linear term.
+        self.kept_w, self.kept_linear = np.zeros(self.w.size + 1), 0.0
 
     @property
     def width(self) -> float:
@@ -211,8 +210,9 @@ class NewtonRun:
 
     def growth(self, inner: int) -> float:  # noqa: ARG002
         """The factor on sigma after an outer step that took so few Newton steps."""
-        # The larger sigma, the worse conditioned are the systems.
-        return GROWTH_IN_ROUNDS if self.system.takes_rounds else 4.0
+        if self.system.takes_rounds:
+            return GROWTH_IN_ROUNDS if self.system.all_solved or self.stall.idle else 1.0
+        return 4.0
 
     def _proximal_step(self, *, stalled: bool = False) -> tuple[int | None, Status | None]:
         """Evaluate all rows, then make Newton steps on those whose duals may move.
@@ -229,7 +229,8 @@ class NewtonRun:
         status = self.monitor.check_termination(self.best, self.options, "outer step", stalled=stalled)
         if status is not None:
             return 0, status
-        if n_active.value > engine.largest_subset * engine.n_rows:
+        if self.system.takes_rounds or n_active.value > engine.largest_subset * engine.n_rows:
+            # A working set saves no rounds, and the gap is known at every step only if all rows are evaluated.
             active, excluded = whole, None
             self.system.choose(engine)
         else:
@@ -266,6 +267,18 @@ class NewtonRun:
         primal = 0.5 * float(self.w @ self.w) + 0.5 * self.rho * (self.b * self.b) + self.problem.C * total_loss
         self.best.update_incumbent(primal, self.w, self.b)
 
+    def proximal_gap(self, sums: DualSums) -> float:
+        """The part of the gap of (w, b) and the proximal duals p that an outer step leaves, however exact it is.
+
+        The gap is the sum of the rows' own gaps, loss + conjugate - p f(x), and of 1/2||w - X^T p||², which the Newton
+        steps reduce: beyond the other part that is of no use.
+        """
+        totals, w = sums.totals, sums.positive + sums.negative
+        losses = self.problem.C * float(totals[LOSS])
+        dual_terms = float(totals[LINEAR_POSITIVE] + totals[LINEAR_NEGATIVE])
+        quadratic = 0.5 * float(totals[QUADRATIC_POSITIVE] + totals[QUADRATIC_NEGATIVE])
+        return losses + quadratic - dual_terms + float(self.w @ w) + self.b * sum_of_duals(sums)
+
     def update_dual_incumbent(self, sums: DualSums) -> None:
         """Offer the best multiple of the duals of all rows, made feasible, as dual incumbent."""
         totals = sums.totals
@@ -285,10 +298,30 @@ class NewtonRun:
         if square == 0.0 and linear > 0.0 and math.isinf(self.problem.loss.box_bound):
             # The convex hulls meet in one point: the dual is unbounded.
             value = math.inf
+        share = 1.0
+        if self.engine.has_rounds and self.problem.loss.curvature == 0.0:
+            # The duals' w, with the intercept's term as one more entry, and their linear term.
+            w = np.append(w, sum_of_duals(sums) / math.sqrt(self.rho) if self.rho > 0.0 else 0.0)
+            share, value = self._combine(multiple * w, multiple * linear)
         if value > self.best.dual:
             self.best.dual = value
             self.best.beta = self.engine["kept"]
-            self.engine.do(_keep_duals, multiple * up, multiple * down, writes=("kept",))
+            self.engine.do(_keep_duals, share, multiple * up, multiple * down, writes=("kept",))
+
+    def _combine(self, w: np.ndarray, linear: float) -> tuple[float, float]:
+        """The best convex combination of the dual incumbent and new duals: the share of these, and the dual value.
+
+        Both lie in the box, and so does every combination; its value is known without the rows.
+        """
+        change = w - self.kept_w
+        square = float(change @ change)
+        slope = linear - self.kept_linear - float(self.kept_w @ change)
+        share = min(1.0, max(0.0, slope / square)) if square > 0.0 else 0.0
+        w, linear = self.kept_w + share * change, self.kept_linear + share * (linear - self.kept_linear)
+        value = linear - 0.5 * float(w @ w)
+        if value > self.best.dual:
+            self.kept_w, self.kept_linear = w, linear
+        return share, value
 
 
 class ProximalProblem:
@@ -299,6 +332,10 @@ class ProximalProblem:
         self.is_whole, self.is_new = engine is run.engine, True
         # The length of the last step, by which the scores have not been moved yet.
         self.length = 0.0
+        # The sums at the end of the full step, which come with the line search where rows are read from a disk: if the
+        # step is taken as it is, that saves a pass.
+        self.looks_ahead = engine.has_rounds and engine.vectors_are_near
+        self.ahead: Answer | None = None
 
     def evaluate(self) -> DualSums:
         """Compute the proximal duals at the current (w, b), and their sums."""
@@ -306,16 +343,23 @@ class ProximalProblem:
 
     def ask_evaluation(self) -> Answer:
         """Ask for the proximal duals and their sums, and for what the next step needs to know of them."""
-        moved = ("scores",) if self.length else ()
-        sums = self.engine.ask(_evaluate, self.sigma, self.length, writes=(*moved, "duals", "free"))
-        self.counts = self.engine.ask(count_free)
-        self.images = self.run.system.ask_images(self.engine)
-        self.run.system.ask_gram(self.engine, afresh=self.is_new)
+        if self.ahead is not None and self.length == 1.0:
+            sums = self.ahead
+            self.engine.do(_move_scores, writes=("scores",))
+        else:
+            moved = ("scores",) if self.length else ()
+            sums = self.engine.ask(_evaluate, self.sigma, self.length, writes=(*moved, "duals", "free"))
+            self._ask_about_free_rows(afresh=self.is_new)
         self.is_new = False
         if not self.is_whole:
             self.changes = self.engine.ask_all(_largest_change)
-        self.length = 0.0
+        self.length, self.ahead = 0.0, None
         return sums
+
+    def _ask_about_free_rows(self, *, afresh: bool) -> None:
+        self.counts = self.engine.ask(count_free)
+        self.images = self.run.system.ask_images(self.engine)
+        self.run.system.ask_gram(self.engine, afresh=afresh)
 
     def sums_of(self, evaluation: Answer) -> DualSums:
         """The sums that were asked for."""
@@ -328,7 +372,6 @@ class ProximalProblem:
         Returns the number of steps, a status where a limit or the goal is reached, and the sums of all rows.
         """
         run = self.run
-        share = SHARE_IN_ROUNDS if run.system.takes_rounds else 0.2
         factor = run.sigma / (1.0 + run.sigma * run.problem.loss.curvature)
         for inner in range(INNER_STEPS + 1):
             if inner > 0:
@@ -342,7 +385,9 @@ class ProximalProblem:
             gradient = run.w - (sums.positive + sums.negative)
             gradient_b = run.rho * run.b - sum_of_duals(sums) if run.problem.has_intercept else 0.0
             length = math.sqrt(float(gradient @ gradient) + gradient_b * gradient_b)
-            is_small = length <= share * math.sqrt(max(0.0, sums.totals[MOVED]))
+            is_small = length <= LARGEST_GRADIENT * math.sqrt(max(0.0, sums.totals[MOVED]))
+            if run.system.takes_rounds:
+                is_small = 0.5 * length * length <= run.proximal_gap(sums)
             if inner == INNER_STEPS or (inner and is_small):
                 break
             if excluded is not None and max(self.changes.value) > SURPRISE * run.radius:
@@ -372,10 +417,16 @@ class ProximalProblem:
             return linear + np.array(lengths) * quadratic - found
 
         at_full_step = self.engine.ask(_derivative_at_full_step, self.sigma, step, step_b, writes=("changes",))
+        if self.looks_ahead:
+            self.ahead = self.engine.ask(_evaluate_ahead, self.sigma, writes=("duals", "free"))
+            self._ask_about_free_rows(afresh=False)
         first = None if self.engine.vectors_are_near else derivatives(LENGTHS)
         derivative_at_one = linear + quadratic - float(at_full_step.value)
         if first is None:
-            self.length = root_along(lambda t: float(derivatives((t,))[0]), derivative_at_zero, derivative_at_one)
+            enough = ENOUGH if self.ahead is None else ENOUGH_AHEAD
+            self.length = root_along(
+                lambda t: float(derivatives((t,))[0]), derivative_at_zero, derivative_at_one, enough
+            )
         else:
             self.length = root_in_rounds(derivatives, first, derivative_at_zero, derivative_at_one)
         run.w = run.w + self.length * step
@@ -405,6 +456,17 @@ def _evaluate(block: Block[LinearSVMProblem], sigma: float, length: float) -> np
     sums = split_sums(memory, problem.points.n_columns)
     evaluate(problem.points.rows, problem.loss, _active_set(block, sigma), length, sums)
     return memory
+
+
+def _evaluate_ahead(block: Block[LinearSVMProblem], sigma: float) -> np.ndarray:
+    """Evaluate the end of the full step; the scores stay as they are."""
+    return _evaluate(Block(block.problem, block.index, {**block.vectors, "scores": block["scores"].copy()}), sigma, 1.0)
+
+
+@row_task
+def _move_scores(block: Block[LinearSVMProblem]) -> None:
+    """Move the scores by a full step."""
+    block["scores"][:] += block["changes"]
 
 
 def _derivative_at_full_step(block: Block[LinearSVMProblem], sigma: float, step: np.ndarray, step_b: float) -> float:
@@ -460,12 +522,16 @@ def _copy(block: Block[LinearSVMProblem], source: str, target: str) -> None:
 
 
 @row_task
-def _keep_duals(block: Block[LinearSVMProblem], up: float, down: float) -> None:
-    """Keep multiples of the positive and of the negative duals as dual incumbent."""
+def _keep_duals(block: Block[LinearSVMProblem], share: float, up: float, down: float) -> None:
+    """Keep multiples of the positive and of the negative duals as dual incumbent, or as this share of it."""
     duals, kept = block["duals"], block["kept"]
-    np.multiply(duals, up, out=kept)
-    if down != up:
-        np.multiply(duals, down, out=kept, where=duals < 0.0)
+    if share == 1.0:
+        np.multiply(duals, up, out=kept)
+        if down != up:
+            np.multiply(duals, down, out=kept, where=duals < 0.0)
+    else:
+        kept *= 1.0 - share
+        kept += share * np.where(duals < 0.0, down, up) * duals
 
 
 # Sums over the rows.
@@ -489,55 +555,3 @@ def difference(whole: DualSums, part: DualSums) -> DualSums:
 def sum_of_duals(sums: DualSums) -> float:
     """sum beta_i"""
     return float(sums.totals[POSITIVE] - sums.totals[NEGATIVE])
-
-
-def root_along(derivative: Callable[[float], float], at_zero: float, at_one: float) -> float:
-    """Where Phi is smallest along a step: the root of its increasing, piecewise linear derivative."""
-    if at_zero >= 0.0 or abs(at_one) <= 0.1 * abs(at_zero):
-        return 1.0
-    low, high, derivative_low, derivative_high = 0.0, 1.0, at_zero, at_one
-    while derivative_high < 0.0 and high < 1e6:
-        low, derivative_low = high, derivative_high
-        high *= 2.0
-        derivative_high = derivative(high)
-    t = high
-    for k in range(60):
-        if not derivative_high > derivative_low:
-            return high
-        t = (
-            low - derivative_low * (high - low) / (derivative_high - derivative_low)
-            if k % 3 != 2
-            else 0.5 * (low + high)
-        )
-        value = derivative(t)
-        if abs(value) <= 0.05 * abs(at_zero):
-            break
-        if value > 0.0:
-            high, derivative_high = t, value
-        else:
-            low, derivative_low = t, value
-    return t
-
-
-def root_in_rounds(
-    derivatives: Callable[[Sequence[float]], np.ndarray], first: np.ndarray, at_zero: float, at_one: float
-) -> float:
-    """The same root, where the derivatives of many lengths cost no more than that of one.
-
-    ``first`` are those at ``LENGTHS``. Further lengths divide the interval with the root until the derivative is nearly
-    linear in it.
-    """
-    if at_zero >= 0.0 or abs(at_one) <= 0.1 * abs(at_zero):
-        return 1.0
-    known = sorted([(0.0, at_zero), (1.0, at_one), *zip(LENGTHS, first.tolist(), strict=True)])
-    for _ in range(ROUNDS_OF_SEARCH):
-        k = next((k for k, (_, value) in enumerate(known) if value >= 0.0), None)
-        if k is None:
-            return known[-1][0]
-        (low, below), (high, above) = known[k - 1], known[k]
-        if above - below <= LINEAR_SHARE * abs(at_zero):
-            break
-        # Where no row is free, the step of the intercept may be longer than it should be by many powers of ten.
-        inner = tuple(low + (high - low) * (j / 16.0 if low > 0.0 else 16.0**-j) for j in range(1, 16))
-        known = sorted([(low, below), (high, above), *zip(inner, derivatives(inner).tolist(), strict=True)])
-    return low - below * (high - low) / (above - below) if above > below else high

@@ -77,6 +77,8 @@ class NewtonSystem:
         self.sends_rows = self._may_collect
         self.n_conjugate = EXPECTED_CONJUGATE_STEPS
         self.systems = DeflatedSystems(self._points.n_columns + 1)
+        # Whether every system of the working set was solved as far as asked for, where products cost rounds.
+        self.all_solved = True
 
     @property
     def takes_rounds(self) -> bool:
@@ -85,6 +87,7 @@ class NewtonSystem:
 
     def choose(self, engine: Engine[LinearSVMProblem]) -> None:
         """Set the working set: the rows that can be free from now on; the vector ``free`` says which of them are."""
+        self.all_solved = True
         if self._asks_early:
             if engine is self._engine:
                 return
@@ -176,6 +179,7 @@ class NewtonSystem:
             FORCING_IN_ROUNDS,
             MAX_STEPS_IN_ROUNDS,
         )
+        self.all_solved &= self.systems.is_solved
         return self._split(step)
 
     def _rows_pay(self, n_free: int, factor: float) -> bool:

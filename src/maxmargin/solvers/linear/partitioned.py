@@ -24,17 +24,21 @@ from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, ROWS_PER_CLASS
 
 # The subsample has at most this share of the rows, so many rows a column if there are more, and so many entries.
 LARGEST_SHARE, ROWS_PER_COLUMN, LARGEST_SAMPLE = 1 / 4, 60, 1 << 24
+# Far from the solution, where products with the Hessian cost rounds: the factor on the first proximal step size. The
+# systems are then well-conditioned as long as much is left to do.
+FIRST_SHARE_IN_ROUNDS = 0.1
 # What a checkpoint holds of the incumbent: its duals are a vector of the engine.
 OF_INCUMBENT = tuple(f"best.{one.name}" for one in fields(Result) if one.name != "beta")
 
 
 @dataclass(frozen=True)
 class Start:
-    """Coefficients, and the first proximal step size."""
+    """Coefficients, and the first proximal step size; ``far`` from the solution where no subsample was solved."""
 
     w: np.ndarray
     b: float
     sigma: float
+    far: bool = False
 
 
 class PartitionedRun(NewtonRun):
@@ -42,7 +46,7 @@ class PartitionedRun(NewtonRun):
 
     checkpointed: ClassVar[tuple[str, ...]] = (
         *(name for name in NewtonRun.checkpointed if name != "best"),
-        *("engine.kept", "system.sends_rows", "system.systems.basis", *OF_INCUMBENT),
+        *("engine.kept", "kept_w", "kept_linear", "system.sends_rows", "system.systems.basis", *OF_INCUMBENT),
     )
     outcome: ClassVar[tuple[str, ...]] = ("sigma", "engine.kept", *OF_INCUMBENT)
 
@@ -61,6 +65,8 @@ def solve(
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         first = _from_subsample(engine, task, options, monitor) if start is None else _continue(engine, start)
         run = PartitionedRun(engine, options, monitor, first, start or Result(first.w, first.b, np.empty(0)))
+        if first.far and run.system.takes_rounds:
+            run.sigma *= FIRST_SHARE_IN_ROUNDS
         best = run.best
         best.status = run.run()
         engine.keep("kept")
@@ -115,7 +121,7 @@ def _without_sample(engine: DaskEngine[LinearSVMProblem], task: PartitionedTask)
         w, b = _from_class_means(engine, task)
     else:
         w, b = np.zeros(problem.points.n_columns), task.mean_target if problem.has_free_intercept else 0.0
-    return Start(w, b, problem.C / _typical_residual(engine, w, b))
+    return Start(w, b, problem.C / _typical_residual(engine, w, b), far=True)
 
 
 def _from_class_means(engine: DaskEngine[LinearSVMProblem], task: PartitionedTask) -> tuple[np.ndarray, float]:
@@ -148,12 +154,12 @@ def _solution_of_subsample(
     """The solution of every k-th row of all blocks, where they are on this machine."""
     problem, points = engine.problem, task.points
     stride = _stride(points, min(LARGEST_SHARE * points.n_rows, LARGEST_SAMPLE / max(1.0, points.entries_per_row)))
-    rows, targets, weights = zip(*engine.map(_every_row, stride), strict=True)
+    rows, targets, weights = map(list, zip(*engine.map(_every_row, stride), strict=True))
     all_targets, all_weights = np.concatenate(targets), np.concatenate(weights)
     if min(sides_of(problem.loss, all_targets, all_weights)) < ROWS_PER_CLASS:
         return None
     scale = task.total_weight / float(all_weights.sum())
-    matrix = sp.csr_array(sp.vstack(rows, format="csr")) if points.is_sparse else np.concatenate(rows)
+    matrix = sp.csr_array(sp.vstack(rows, format="csr")) if points.is_sparse else _stacked(rows)
     raised = problem.loss._replace(
         targets=all_targets,
         weights=all_weights,
@@ -164,6 +170,18 @@ def _solution_of_subsample(
     coarse = replace(options, tol=max(options.tol, GAP_OF_SAMPLE))
     found, width = newton.solve_sample(sample, coarse, monitor.quiet())
     return _near_solution(engine, found, width)
+
+
+def _stacked(parts: list[np.ndarray]) -> np.ndarray:
+    """Concatenate dense rows; every part is dropped as soon as it is copied, so that no two copies of all are there."""
+    found = np.empty((sum(map(len, parts)), parts[0].shape[1]), dtype=np.result_type(*parts))
+    parts.reverse()
+    last = 0
+    while parts:
+        part = parts.pop()
+        found[last : last + len(part)] = part
+        last += len(part)
+    return found
 
 
 def sides_of(loss: SVMLoss, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ from maxmargin.problems.partitioned import ErrorSums, PartitionedProblem, column
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver, stage
 from maxmargin.solvers.core.hessian import GATHERED_ENTRIES, LARGEST_DIRECT, HessianOperator, combination, fill_scores
-from maxmargin.solvers.linear.newton import LENGTHS, root_in_rounds
+from maxmargin.solvers.linear.line_search import LENGTHS, root_in_rounds
 from maxmargin.solvers.regression.least_squares import least_squares
 from maxmargin.solvers.regression.logistic import GAP_FACTOR, LAST_DIGITS, LogisticResult
 from maxmargin.solvers.regression.logistic_newton import COARSE_FORCING, FINE_FORCING
