@@ -88,6 +88,8 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
     penalize_intercept : bool, default=False
         Whether b has a penalty, too, as LIBLINEAR's: that of the coefficient b/intercept_scaling.
     intercept_scaling : float, default=1.0
+        The scale of a penalised intercept. Of one that is not penalised it is refused; with the name of one of
+        scikit-learn's solvers, where it has no effect there, too, a warning says so.
     multi_class : {"multinomial", "ovr"}, default="multinomial"
         How more than two classes are learned: as one problem, or one against the rest.
     tol : float, default=1e-4
@@ -312,10 +314,14 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
         if self.step_size is not None and self.solver != "gradient":
             raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
         if self.intercept_scaling != 1.0 and not self._has_intercept_column:
-            raise ValueError(
+            message = (
                 "intercept_scaling has no effect on an intercept that is not penalised: set penalize_intercept=True, "
                 "or leave it at 1."
             )
+            if self.solver not in SAME_PROBLEM:
+                raise ValueError(message)
+            # In scikit-learn it is the scale of LIBLINEAR's intercept alone: the model is the one that is meant.
+            warn_user(message, UserWarning)
         if self.penalize_intercept and not self.fit_intercept:
             raise ValueError("penalize_intercept=True needs fit_intercept=True.")
         if self.solver == "liblinear" and math.isinf(self._inverse_strength):
