@@ -20,6 +20,9 @@ SMALLEST_SINGLE_GAP = 8e-6
 LARGEST_SINGLE = 1e15
 # The largest gamma ||x||² in single precision: beyond it, too few digits of gamma ||x - z||² are left.
 LARGEST_SINGLE_EXPONENT = 50.0
+# Rows up to which kernel values are in double precision: their matrix fits in a processor's cache, and takes no longer.
+# Models of a kernel, of its matrix, and of a function that computes it are then the same but for the last digits.
+DOUBLE_ROWS = 512
 # Progress of the stall test: a relative gap below this factor of the last one, or a dual value that has risen by this
 # share of the gap that is left.
 GAP_FACTOR = 0.99
@@ -60,7 +63,8 @@ class SMOOptions(Options):
         if isinstance(problem.kernel, RadialBasis):
             exponent = problem.kernel.gamma * problem.largest_norm**2
         in_range = largest <= LARGEST_SINGLE and exponent <= LARGEST_SINGLE_EXPONENT
-        single = self.tol >= SMALLEST_SINGLE_GAP and in_range and not (self.exact or problem.hard)
+        coarse = self.tol >= SMALLEST_SINGLE_GAP and problem.n_rows > DOUBLE_ROWS
+        single = coarse and in_range and not (self.exact or problem.hard)
         return np.float32 if single else np.float64
 
 
