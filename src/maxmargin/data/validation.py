@@ -11,6 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
+from maxmargin.data.array_types import to_numpy
 from maxmargin.data.dataset import Dataset, LabelledPoints, TargetColumns, TargetPoints
 from maxmargin.data.memory import available_memory
 from maxmargin.data.points import Points
@@ -55,6 +56,7 @@ def validate_points(estimator: Any, X: Any) -> Points:
     """Check X for a fitted estimator."""
     _refuse_collections(X)
     _refuse_text_columns(X)
+    X = to_numpy(X)
     return Points(_canonical(_naming("X", validate_data, estimator, X, reset=False, **_checks(estimator))))
 
 
@@ -108,7 +110,7 @@ def validate_one_class(estimator: Any, X: Any, *, sample_weight: Any = None, res
     """Check X and the weights of a fit without labels: all rows have the target 1."""
     _refuse_collections(X)
     _refuse_text_columns(X)
-    X = _naming("X", validate_data, estimator, X, reset=reset, **_checks(estimator))
+    X = _naming("X", validate_data, estimator, to_numpy(X), reset=reset, **_checks(estimator))
     targets = np.ones(X.shape[0])
     weights = _weights(X, targets, np.empty(0), targets, sample_weight, None)
     if weights is not None and not weights.any():
@@ -125,6 +127,7 @@ def _rows_and_targets(estimator: Any, X: Any, y: Any, reset: bool, **checks: Any
         estimator.n_features_in_ = X.shape[1]
         return X, y
     _refuse_text_columns(X)
+    X, y = to_numpy(X), to_numpy(y)
     X, y = _naming("X", validate_data, estimator, X, y, reset=reset, **_checks(estimator), **checks)
     if not hasattr(estimator, "kernel"):
         _refuse_too_wide(X)
@@ -280,7 +283,7 @@ def _weights(
         weights = _naming(
             "sample_weight",
             _check_sample_weight,
-            sample_weight,
+            to_numpy(sample_weight),
             X,
             dtype=np.float64,
             ensure_non_negative=True,

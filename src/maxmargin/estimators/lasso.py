@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.lasso_gap import measure_lasso_gap
 from maxmargin.certificates.ridge_gap import measure_ridge_gap
-from maxmargin.data import Points
+from maxmargin.data import Points, as_configured
 from maxmargin.estimators._base import Solve, certificates_of, warn_user
 from maxmargin.estimators._linear_regression import LinearRegression, penalty_given
 from maxmargin.estimators._parameters import estimator
@@ -180,9 +180,7 @@ class Lasso(LinearRegression):
     @property
     def sparse_coef_(self) -> Any:
         """The coefficients as a sparse row, of shape (1, d), or one row a target."""
-        import scipy.sparse as sp
-
-        return sp.csr_array(np.atleast_2d(self.coef_))
+        return as_configured(np.atleast_2d(self.coef_))
 
     @property
     def dual_gap_(self) -> Any:

@@ -17,7 +17,7 @@ from maxmargin.certificates import (
     measure_partitioned_logistic_gap,
     measure_sparse_gap,
 )
-from maxmargin.data import JointClasses, LabelledPoints, Tasks, as_dense
+from maxmargin.data import JointClasses, LabelledPoints, Tasks, as_dense, in_namespace_of_rows
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
 from maxmargin.estimators._base import (
     LinearClassifier,
@@ -243,6 +243,7 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
             return "the gap stopped shrinking above tol: set a smaller step_size (None is a safe one), or raise tol"
         return "the gap stopped shrinking above tol: rescale the columns of X, or raise tol"
 
+    @in_namespace_of_rows
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of the largest probability, the first one of equal ones.
 
@@ -259,6 +260,7 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
             return self._in_partitions("predict", X, dtype=self.classes_.dtype)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
+    @in_namespace_of_rows
     def predict_proba(self, X: Any) -> np.ndarray:
         """Compute the probabilities of the classes; those of one class against the rest are scaled to sum to one.
 
@@ -282,6 +284,7 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
         """Whether the fitted model is that of several classes jointly."""
         return getattr(self, "_fit_params", vars(self)).get("multi_class", "multinomial") == "multinomial"
 
+    @in_namespace_of_rows
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Compute the logarithms of the probabilities.
 
