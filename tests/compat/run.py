@@ -76,13 +76,22 @@ class Replacement:
         finally:
             signal.alarm(0)
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> Any:
+        """Note the error of a test, and the one before it: pytest.warns hides what was raised in its block."""
+        if call.excinfo is not None:
+            error, errors = call.excinfo.value, []
+            while error is not None:
+                errors.append(f"{type(error).__name__}: {error}".splitlines()[0])
+                error = error.__cause__ or error.__context__
+            self.errors[name_of(item.nodeid)] = ", after ".join(errors)
+        return (yield)
+
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Note the outcome of a test."""
         name = name_of(report.nodeid)
         if report.failed:
             self.outcomes[name] = "failed"
-            crash = getattr(report.longrepr, "reprcrash", None)
-            self.errors[name] = crash.message.splitlines()[0] if crash and crash.message else str(report.longrepr)[:200]
         elif report.when == "call":
             self.outcomes.setdefault(name, report.outcome)
 

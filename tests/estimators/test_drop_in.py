@@ -187,3 +187,42 @@ def test_a_gram_matrix_of_other_rows_is_refused():
         mm.Lasso(alpha=0.1, precompute=2.0 * (centred.T @ centred)).fit(centred, values)
     with pytest.raises(ValueError, match="has shape"):
         mm.Lasso(alpha=0.1, precompute=np.eye(3)).fit(centred, values)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_perceptrons_count_the_rows_that_they_have_read(early_stopping):
+    options = {"max_iter": 7, "tol": None, "early_stopping": early_stopping, "random_state": 0}
+    ours = mm.Perceptron(**options).fit(X, Y)
+    assert ours.t_ == ours.n_iter_ * len(Y) + 1
+    streams = [
+        kind(shuffle=False).partial_fit(X[:50], Y[:50], classes=[0, 1, 2]).partial_fit(X[50:], Y[50:])
+        for kind in (mm.Perceptron, sklearn.linear_model.Perceptron)
+    ]
+    assert streams[0].t_ == streams[1].t_ == 151
+
+
+def test_a_kernel_its_matrix_and_a_function_give_the_same_model():
+    models = [
+        mm.SVC(kernel="linear").fit(X, Y),
+        mm.SVC(kernel="precomputed").fit(X @ X.T, Y),
+        mm.SVC(kernel=lambda A, B: A @ B.T).fit(X, Y),
+    ]
+    for model in models[1:]:
+        np.testing.assert_allclose(model.dual_coef_, models[0].dual_coef_, atol=1e-9)
+        np.testing.assert_array_equal(model.support_, models[0].support_)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton-cg", "newton-cholesky", "sag", "saga"])
+def test_the_scale_of_an_intercept_without_a_penalty_has_no_effect_as_in_scikit_learn(solver):
+    with pytest.warns(UserWarning, match="intercept_scaling has no effect"):
+        model = mm.LogisticRegression(solver=solver, intercept_scaling=100.0).fit(X, Y)
+    np.testing.assert_array_equal(model.coef_, mm.LogisticRegression().fit(X, Y).coef_)
+    for refused in (mm.LogisticRegression(intercept_scaling=100.0), mm.LinearSVC(intercept_scaling=100.0)):
+        with pytest.raises(ValueError, match="set penalize_intercept=True"):
+            refused.fit(X, Y)
+
+
+def test_combinations_that_liblinear_refuses_are_named_in_its_words():
+    for options in ({"loss": "hinge"}, {"loss": "hinge", "dual": True}, {"loss": "squared_hinge", "dual": True}):
+        with pytest.raises(ValueError, match=f"Unsupported set of arguments: penalty='l1', loss='{options['loss']}'"):
+            mm.LinearSVC(penalty="l1", **options).fit(X, Y)

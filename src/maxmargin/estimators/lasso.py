@@ -251,7 +251,7 @@ class Lasso(LinearRegression):
         coef = np.atleast_2d(np.asarray(self.coef_, dtype=np.float64))
         if coef.shape != (tasks.n_tasks, tasks.points.n_columns):
             raise ValueError("warm_start=True needs as many columns and targets as the last fit; X or y has others.")
-        intercepts = np.broadcast_to(self.intercept_, tasks.n_tasks)
+        intercepts = np.broadcast_to(getattr(self, "intercept_", 0.0), tasks.n_tasks)
         return [Result(w, float(b), np.empty(0)) for w, b in zip(coef, intercepts, strict=True)]
 
     def _solver(self, problem: LassoProblem | RidgeProblem) -> Solve:
