@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import sklearn.linear_model
 import sklearn.svm as rivals
 from joblib import Parallel, delayed, parallel_config
@@ -206,9 +207,10 @@ def test_a_kernel_its_matrix_and_a_function_give_the_same_model():
         mm.SVC(kernel="linear").fit(X, Y),
         mm.SVC(kernel="precomputed").fit(X @ X.T, Y),
         mm.SVC(kernel=lambda A, B: A @ B.T).fit(X, Y),
+        mm.SVC(kernel="linear").fit(sp.csr_array(X), Y),
     ]
     for model in models[1:]:
-        np.testing.assert_allclose(model.dual_coef_, models[0].dual_coef_, atol=1e-9)
+        np.testing.assert_allclose(model._duals, models[0].dual_coef_, atol=1e-9)
         np.testing.assert_array_equal(model.support_, models[0].support_)
 
 

@@ -243,7 +243,7 @@ def test_least_c_and_paths_warn_of_nothing_that_the_user_did_not_write():
         warnings.simplefilter("error")
         for loss in ("squared_hinge", "log"):
             l1_min_c(points, targets > 140, loss=loss)
-        enet_path(points, targets, alphas=3, check_input=False)
+        enet_path(points, targets, alphas=3, check_input=False, precompute="auto")
 
 
 @pytest.mark.parametrize("path", [enet_path, lasso_path])

@@ -75,6 +75,9 @@ def enet_path(
     array([ 0,  9, 10, 10, 10])
     """
     _refuse_unknown(parameters)
+    if isinstance(parameters.get("precompute"), str) and parameters["precompute"] == "auto":
+        # The solver decides.
+        del parameters["precompute"]
     if n_alphas != "deprecated" or alphas is None:
         alphas = _renamed(alphas, n_alphas)
     model: Any = ElasticNet(l1_ratio=l1_ratio, fit_intercept=False, warm_start=True, **parameters)
