@@ -84,7 +84,7 @@ def validate_training_data(
         per_class = compute_class_weight(class_weight, classes=classes, y=classes[codes])
         class_weight = dict(zip(classes.tolist(), per_class, strict=True))
     weights = _weights(X, y, classes, codes, sample_weight, class_weight)
-    return LabelledPoints(_measurable(Points(_canonical(X))), classes, codes, weights)
+    return LabelledPoints(_measurable(Points(_canonical(X)), estimator), classes, codes, weights)
 
 
 def validate_targets(
@@ -103,7 +103,7 @@ def validate_targets(
         weights = _weights(X, y, np.empty(0), y, sample_weight, None)
         if weights is not None and not weights.any():
             raise ValueError("sample_weight is zero for every row: give at least one row a positive weight.")
-    return (TargetPoints if y.ndim == 1 else TargetColumns)(_measurable(Points(_canonical(X))), y, weights)
+    return (TargetPoints if y.ndim == 1 else TargetColumns)(_measurable(Points(_canonical(X)), estimator), y, weights)
 
 
 def validate_one_class(estimator: Any, X: Any, *, sample_weight: Any = None, reset: bool = True) -> TargetPoints:
@@ -115,7 +115,7 @@ def validate_one_class(estimator: Any, X: Any, *, sample_weight: Any = None, res
     weights = _weights(X, targets, np.empty(0), targets, sample_weight, None)
     if weights is not None and not weights.any():
         raise ValueError("sample_weight is zero for every row: give at least one row a positive weight.")
-    return TargetPoints(_measurable(Points(_canonical(X))), targets, weights)
+    return TargetPoints(_measurable(Points(_canonical(X)), estimator), targets, weights)
 
 
 def _rows_and_targets(estimator: Any, X: Any, y: Any, reset: bool, **checks: Any) -> tuple[Any, Any]:
@@ -224,7 +224,7 @@ def validate_two_classes(X: Any, y: Any, *, caller: str) -> Dataset:
     classes, codes = encode_labels(y)
     if len(classes) != 2:
         raise ValueError(f"y has {len(classes)} classes {list(classes[:5])}; {caller} takes exactly two.")
-    return Dataset(_measurable(Points(_canonical(X))), np.where(codes == 1, 1.0, -1.0))
+    return Dataset(_measurable(Points(_canonical(X)), None), np.where(codes == 1, 1.0, -1.0))
 
 
 def validate_rows(X: Any) -> Matrix:
@@ -344,18 +344,19 @@ def _canonical(X: Matrix) -> Matrix:
     return X
 
 
-def _measurable(points: Points) -> Points:
+def _measurable(points: Points, estimator: Any) -> Points:
     """Refuse rows whose squared norms overflow or underflow: no certificate would hold."""
     largest = points.largest_norm
-    refuse_unmeasurable(largest, largest == 0.0 and points.all_zero)
+    refuse_unmeasurable(largest, largest == 0.0 and points.all_zero, getattr(estimator, "_if_not_measurable", ""))
     return points
 
 
-def refuse_unmeasurable(largest: float, all_zero: bool) -> None:
-    """Refuse a largest norm whose square overflows or underflows."""
+def refuse_unmeasurable(largest: float, all_zero: bool, consequence: str = "") -> None:
+    """Refuse a largest norm whose square overflows or underflows; ``consequence`` is what a fit would come to."""
     if not all_zero and not SMALLEST_NORM <= largest <= LARGEST_NORM:
         size = "large" if largest > LARGEST_NORM else "small"
-        raise ValueError(f"X has values too {size} to be squared: rescale it, for example to a largest entry of 1.")
+        advice = "rescale it, for example to a largest entry of 1."
+        raise ValueError(f"X has values too {size} to be squared: {advice}{consequence}")
 
 
 def _refuse_too_wide(X: Matrix) -> None:

@@ -116,6 +116,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     _advice_when_separable: str | None = None
     _advice_when_not_separable: str | None = "no hyperplane separates the classes: use a soft margin"
     _advice_without_such_margin: str | None = None
+    # Where the squares of rows overflow or underflow: scikit-learn's sentence about that, with a space before it.
+    _if_not_measurable: ClassVar[str] = ""
     # Whether Dask collections are taken, and what to do where they are not.
     _takes_collections: ClassVar[bool] = False
     _advice_for_collections: ClassVar[str] = (

@@ -138,6 +138,8 @@ class KernelSVM(KernelModel, RegularizedModel):
         refuse_bad_gram(self, data.points)
         self._kernel = make_kernel(self, data.points)
 
+    _if_not_measurable: ClassVar[str] = " The dual coefficients or intercepts are not finite without that."
+
     def _certificate_seconds(self, tasks: Tasks) -> tuple[float, float]:
         return SECONDS_PER_KERNEL_TASK * tasks.n_tasks, seconds_per_entry(
             self._kernel, tasks.points.narrow, self._n_threads()

@@ -138,6 +138,10 @@ class Lasso(LinearRegression):
         "warm_start": ["boolean"],
     }
 
+    _if_not_measurable: ClassVar[str] = (
+        " Coordinate descent iterations resulted in non-finite parameter values, or would."
+    )
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> Self:  # noqa: ARG002
         """Solve to a relative duality gap of ``tol``, and certify it.
