@@ -228,3 +228,29 @@ def test_combinations_that_liblinear_refuses_are_named_in_its_words():
     for options in ({"loss": "hinge"}, {"loss": "hinge", "dual": True}, {"loss": "squared_hinge", "dual": True}):
         with pytest.raises(ValueError, match=f"Unsupported set of arguments: penalty='l1', loss='{options['loss']}'"):
             mm.LinearSVC(penalty="l1", **options).fit(X, Y)
+
+
+def test_a_lasso_starts_from_coefficients_alone():
+    values = X @ [1.0, -2.0, 0.5, 3.0]
+    for options in ({}, {"precompute": True}):
+        model = mm.Lasso(alpha=0.01, warm_start=True, fit_intercept=False, **options)
+        model.coef_ = np.array([1.0, 1.0, 1.0, 1000.0])
+        expected = mm.Lasso(alpha=0.01, fit_intercept=False, tol=1e-10).fit(X, values).coef_
+        np.testing.assert_allclose(model.set_params(tol=1e-10).fit(X, values).coef_, expected, atol=1e-4)
+
+
+def test_rows_whose_squares_overflow_are_refused_with_scikit_learns_sentence():
+    huge = X * 1e307
+    for model, words in ((mm.SVC(), "dual coefficients or intercepts are not finite"), (mm.Lasso(), "non-finite")):
+        with pytest.raises(ValueError, match=words):
+            model.fit(huge, Y)
+
+
+def test_callbacks_see_a_fit_without_steps():
+    monitor = ScoringMonitor(scoring="accuracy")
+    model = mm.LogisticRegression(max_iter=0).set_callbacks(monitor)
+    with pytest.warns(mm.LimitWarning):
+        model.fit(X, Y == 1)
+    assert model.n_iter_.max() == 0
+    # Its start, and its end.
+    assert sum(len(row["task_id_path"]) > 1 for row in monitor.get_logs().data) == 2
