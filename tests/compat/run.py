@@ -15,6 +15,7 @@ import argparse
 import collections
 import fnmatch
 import importlib
+import inspect
 import signal
 import sys
 import tomllib
@@ -76,13 +77,22 @@ class Replacement:
         finally:
             signal.alarm(0)
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> Any:
+        """Note the error of a test, and the one before it: pytest.warns hides what was raised in its block."""
+        if call.excinfo is not None:
+            error, errors = call.excinfo.value, []
+            while error is not None:
+                errors.append(f"{type(error).__name__}: {error}".splitlines()[0])
+                error = error.__cause__ or error.__context__
+            self.errors[name_of(item.nodeid)] = ", after ".join(errors)
+        return (yield)
+
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Note the outcome of a test."""
         name = name_of(report.nodeid)
         if report.failed:
             self.outcomes[name] = "failed"
-            crash = getattr(report.longrepr, "reprcrash", None)
-            self.errors[name] = crash.message.splitlines()[0] if crash and crash.message else str(report.longrepr)[:200]
         elif report.when == "call":
             self.outcomes.setdefault(name, report.outcome)
 
@@ -107,6 +117,24 @@ def replace_estimators() -> list[str]:
                 setattr(package, name, getattr(maxmargin, name))
                 replaced.append(name)
     return replaced
+
+
+def known_parameters_only() -> None:
+    """Let a private function that tests call with all of ``get_params()`` take those that it knows.
+
+    Parameters that only the estimators of this package have would end the test before it compares anything; None, no
+    limit here, is scikit-learn's default.
+    """
+    module = importlib.import_module("sklearn.linear_model._logistic")
+    function, limit = module._log_reg_scoring_path, module.LogisticRegression().max_iter
+    known = set(inspect.signature(function).parameters)
+
+    def with_known(*arguments: Any, **parameters: Any) -> Any:
+        if parameters.get("max_iter", limit) is None:
+            parameters["max_iter"] = limit
+        return function(*arguments, **{name: value for name, value in parameters.items() if name in known})
+
+    module._log_reg_scoring_path = with_known
 
 
 def expected_differences() -> tuple[dict[str, str], dict[str, str]]:
@@ -139,6 +167,7 @@ def main(arguments: list[str]) -> int:
         parser.error(f"no such module; there are {', '.join(sorted({Path(path).stem for path in MODULES}))}")
     folder = Path(sklearn.__file__).parent
     replaced, plugin = replace_estimators(), Replacement()
+    known_parameters_only()
     print(f"scikit-learn {sklearn.__version__}; replaced: {', '.join(replaced)}", flush=True)
     fixed = ["-p", "no:cacheprovider", "-p", "no:doctest", "-c", "/dev/null", "--rootdir", str(folder)]
     fixed += ["-q", "--tb=no", "--no-summary", "--import-mode=importlib", "-W", "ignore", *more]

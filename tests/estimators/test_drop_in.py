@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import sklearn.linear_model
 import sklearn.svm as rivals
 from joblib import Parallel, delayed, parallel_config
@@ -187,3 +188,69 @@ def test_a_gram_matrix_of_other_rows_is_refused():
         mm.Lasso(alpha=0.1, precompute=2.0 * (centred.T @ centred)).fit(centred, values)
     with pytest.raises(ValueError, match="has shape"):
         mm.Lasso(alpha=0.1, precompute=np.eye(3)).fit(centred, values)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_perceptrons_count_the_rows_that_they_have_read(early_stopping):
+    options = {"max_iter": 7, "tol": None, "early_stopping": early_stopping, "random_state": 0}
+    ours = mm.Perceptron(**options).fit(X, Y)
+    assert ours.t_ == ours.n_iter_ * len(Y) + 1
+    streams = [
+        kind(shuffle=False).partial_fit(X[:50], Y[:50], classes=[0, 1, 2]).partial_fit(X[50:], Y[50:])
+        for kind in (mm.Perceptron, sklearn.linear_model.Perceptron)
+    ]
+    assert streams[0].t_ == streams[1].t_ == 151
+
+
+def test_a_kernel_its_matrix_and_a_function_give_the_same_model():
+    models = [
+        mm.SVC(kernel="linear").fit(X, Y),
+        mm.SVC(kernel="precomputed").fit(X @ X.T, Y),
+        mm.SVC(kernel=lambda A, B: A @ B.T).fit(X, Y),
+        mm.SVC(kernel="linear").fit(sp.csr_array(X), Y),
+    ]
+    for model in models[1:]:
+        np.testing.assert_allclose(model._duals, models[0].dual_coef_, atol=1e-9)
+        np.testing.assert_array_equal(model.support_, models[0].support_)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton-cg", "newton-cholesky", "sag", "saga"])
+def test_the_scale_of_an_intercept_without_a_penalty_has_no_effect_as_in_scikit_learn(solver):
+    with pytest.warns(UserWarning, match="intercept_scaling has no effect"):
+        model = mm.LogisticRegression(solver=solver, intercept_scaling=100.0).fit(X, Y)
+    np.testing.assert_array_equal(model.coef_, mm.LogisticRegression().fit(X, Y).coef_)
+    for refused in (mm.LogisticRegression(intercept_scaling=100.0), mm.LinearSVC(intercept_scaling=100.0)):
+        with pytest.raises(ValueError, match="set penalize_intercept=True"):
+            refused.fit(X, Y)
+
+
+def test_combinations_that_liblinear_refuses_are_named_in_its_words():
+    for options in ({"loss": "hinge"}, {"loss": "hinge", "dual": True}, {"loss": "squared_hinge", "dual": True}):
+        with pytest.raises(ValueError, match=f"Unsupported set of arguments: penalty='l1', loss='{options['loss']}'"):
+            mm.LinearSVC(penalty="l1", **options).fit(X, Y)
+
+
+def test_a_lasso_starts_from_coefficients_alone():
+    values = X @ [1.0, -2.0, 0.5, 3.0]
+    for options in ({}, {"precompute": True}):
+        model = mm.Lasso(alpha=0.01, warm_start=True, fit_intercept=False, **options)
+        model.coef_ = np.array([1.0, 1.0, 1.0, 1000.0])
+        expected = mm.Lasso(alpha=0.01, fit_intercept=False, tol=1e-10).fit(X, values).coef_
+        np.testing.assert_allclose(model.set_params(tol=1e-10).fit(X, values).coef_, expected, atol=1e-4)
+
+
+def test_rows_whose_squares_overflow_are_refused_with_scikit_learns_sentence():
+    huge = X * 1e307
+    for model, words in ((mm.SVC(), "dual coefficients or intercepts are not finite"), (mm.Lasso(), "non-finite")):
+        with pytest.raises(ValueError, match=words):
+            model.fit(huge, Y)
+
+
+def test_callbacks_see_a_fit_without_steps():
+    monitor = ScoringMonitor(scoring="accuracy")
+    model = mm.LogisticRegression(max_iter=0).set_callbacks(monitor)
+    with pytest.warns(mm.LimitWarning):
+        model.fit(X, Y == 1)
+    assert model.n_iter_.max() == 0
+    # Its start, and its end.
+    assert sum(len(row["task_id_path"]) > 1 for row in monitor.get_logs().data) == 2

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn import svm
-from sklearn.datasets import dump_svmlight_file, load_diabetes, load_iris
+from sklearn.datasets import dump_svmlight_file, load_diabetes, load_iris, make_classification
 from sklearn.ensemble import BaggingClassifier
 from sklearn.preprocessing import scale
 
 import maxmargin
 from command_runner import run
-from maxmargin import SVC, SVR, CertificateError, NuSVC, NuSVR, OneClassSVM, Status, certify
+from maxmargin import SVC, SVR, CertificateError, LimitWarning, NuSVC, NuSVR, OneClassSVM, Status, certify
 from maxmargin.certificates import measure_nu_gap
 from maxmargin.data import Points
 from maxmargin.files import read_libsvm_model, write_libsvm_model
@@ -167,11 +167,33 @@ def test_infeasible_nu_is_refused_with_the_largest_feasible_one():
         NuSVC(nu=0.5).fit(X, y, sample_weight=np.where(y == 1, 0.1, 1.0))
 
 
-def test_classes_without_a_margin_are_refused():
+@pytest.mark.parametrize("weights", [[0, -0.5, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0]])
+def test_weights_that_leave_one_class_make_every_nu_infeasible(weights):
+    X = np.array([[-2.0, -1.0], [-1.0, -1.0], [-1.0, -2.0], [1.0, 1.0], [1.0, 2.0], [2.0, 1.0]])
+    with pytest.raises(ValueError, match=r"specified nu is infeasible: .* at most 0"):
+        NuSVC().fit(X, [0, 0, 0, 1, 1, 1], sample_weight=weights)
+
+
+def test_classes_of_the_same_points_are_refused():
     X = np.tile([[0.0], [1.0]], (10, 1))
     y = np.repeat([0, 1], 10)
     with pytest.raises(ValueError, match="reduced convex hulls"):
         NuSVC(nu=1.0).fit(X, y)
+
+
+def test_without_a_margin_the_model_is_the_one_at_which_libsvm_stops():
+    X, y = make_classification(n_classes=4, n_informative=4, random_state=42)
+    options = {"kernel": "linear", "decision_function_shape": "ovo"}
+    with pytest.warns(LimitWarning, match="leaves no margin, class 0 against 2: the reduced convex hulls"):
+        model = NuSVC(**options).fit(X, y)
+    theirs = svm.NuSVC(**options).fit(X, y)
+    # LIBSVM stops at twice the violation: its hyperplane of classes 0 and 2 is another one, but not much.
+    assert (model.predict(X) == theirs.predict(X)).mean() >= 0.95
+    w, v = model.coef_[1], theirs.coef_[1]
+    assert w @ v >= 0.98 * np.linalg.norm(w) * np.linalg.norm(v)
+    # The optimum is zero: no dual value exceeds that of w.
+    assert model.certificate_[0, 2].dual <= 0.0 <= model.certificate_[0, 2].primal
+    assert certify(model, X, y) == model.certificate_
 
 
 def test_rows_around_the_origin_have_the_optimum_zero():
@@ -427,8 +449,9 @@ def test_weights_that_leave_one_class_fit_a_constant_as_in_scikit_learn(model, c
     assert fitted.status_ is Status.SOLVED
     np.testing.assert_array_equal(fitted.classes_, [0, 1])
     assert (fitted.predict(X[y == 1]) == 1).all()
-    for kernel_machine in (SVC(), NuSVC()):
-        with pytest.raises(ValueError, match="same class"):
+    # The sentences are scikit-learn's.
+    for kernel_machine, words in ((SVC(), "same class"), (NuSVC(), "nu is infeasible")):
+        with pytest.raises(ValueError, match=words):
             kernel_machine.fit(X, y, sample_weight=(y == 1).astype(float))
 
 

@@ -1,18 +1,21 @@
 """Linear classifiers with an L1 penalty: the same models as scikit-learn's, with gaps and zeros that hold."""
 
 import dataclasses
+import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model as rivals
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_classification
 from sklearn.preprocessing import scale
 from sklearn.svm import LinearSVC as RivalSVC
 from sklearn.svm import l1_min_c as rival_min_c
 
 from maxmargin import (
+    ElasticNet,
     Lasso,
     LinearSVC,
     LogisticRegression,
@@ -213,6 +216,50 @@ def test_the_least_c_is_where_coefficients_begin(loss, ours):
         l1_min_c(np.zeros((4, 2)), [0, 1, 0, 1])
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_models_are_empty_only_where_zero_is_optimal(seed, fit_intercept):
+    # At a penalty just below the largest one, the gap of the empty model is far below tol.
+    points, labels = make_classification(40, 12, random_state=seed)
+    values = points @ np.random.default_rng(seed).normal(size=12)
+    for loss, ours in (("squared_hinge", MODELS[0]), ("log", MODELS[2])):
+        C = l1_min_c(points, labels, loss=loss, fit_intercept=fit_intercept)
+        for factor, empty in ((1.0 - 1e-6, True), (1.0001, False), (1.01, False)):
+            model = clone(ours).set_params(C=factor * C, fit_intercept=fit_intercept, tol=1e-2).fit(points, labels)
+            assert (not model.coef_.any()) == empty
+            assert model.status_ is Status.SOLVED
+    centred = (points - points.mean(axis=0), values - values.mean()) if fit_intercept else (points, values)
+    for ratio in (0.5, 1.0):
+        alpha = np.abs(centred[0].T @ centred[1]).max() / len(values) / ratio
+        for factor, empty in ((1.0 - 1e-6, False), (0.99, False), (1.0 + 1e-6, True)):
+            model = ElasticNet(alpha=factor * alpha, l1_ratio=ratio, fit_intercept=fit_intercept, tol=1e-2)
+            assert (not model.fit(points, values).coef_.any()) == empty
+            assert model.status_ is Status.SOLVED
+
+
+def test_least_c_and_paths_warn_of_nothing_that_the_user_did_not_write():
+    points, targets = load_diabetes(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for loss in ("squared_hinge", "log"):
+            l1_min_c(points, targets > 140, loss=loss)
+        enet_path(points, targets, alphas=3, check_input=False, precompute="auto")
+
+
+@pytest.mark.parametrize("path", [enet_path, lasso_path])
+def test_paths_take_the_number_of_penalties_by_its_old_name(path):
+    points, targets = load_diabetes(return_X_y=True)
+    with pytest.warns(FutureWarning, match="write alphas=5"):
+        alphas = path(points, targets, n_alphas=5)[0]
+    np.testing.assert_array_equal(alphas, path(points, targets, alphas=5)[0])
+    with pytest.warns(FutureWarning, match="write alphas=100"):
+        assert len(path(points, targets, alphas=None)[0]) == 100
+    with pytest.raises(ValueError, match="'fit_intercept': the path sets it itself"):
+        path(points, targets, fit_intercept=True)
+    with pytest.raises(ValueError, match="'max_iters': did you mean 'max_iter'"):
+        path(points, targets, max_iters=3)
+
+
 @pytest.mark.parametrize("ratio", [0.5, 1.0])
 def test_paths_are_scikit_learns(ratio):
     points, targets = load_diabetes(return_X_y=True)
@@ -227,5 +274,5 @@ def test_paths_are_scikit_learns(ratio):
     assert len(n_iters) == 20
     if ratio == 1.0:
         np.testing.assert_array_equal(lasso_path(points, targets, alphas=alphas[:5], tol=1e-10)[1], coefs[:, :5])
-    with pytest.raises(ValueError, match="alpha cannot be given"):
+    with pytest.raises(ValueError, match="'alpha': the path sets it itself"):
         enet_path(points, targets, alpha=1.0)

@@ -1,5 +1,6 @@
 """Rows, targets, tasks and validation: the lowest layer, which imports nothing of the package."""
 
+from maxmargin.data.array_types import as_configured, in_namespace_of_rows
 from maxmargin.data.centring import Centring, centred, centred_and_scaled, column_offsets, estimate_offsets
 from maxmargin.data.dataset import (
     ClassPair,
@@ -37,12 +38,14 @@ __all__ = [
     "TargetColumns",
     "TargetPoints",
     "Tasks",
+    "as_configured",
     "as_dense",
     "centred",
     "centred_and_scaled",
     "column_offsets",
     "estimate_offsets",
     "exact_numbers",
+    "in_namespace_of_rows",
     "validate_classes",
     "validate_labels",
     "validate_one_class",

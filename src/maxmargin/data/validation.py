@@ -12,6 +12,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
+from maxmargin.data.array_types import to_numpy
 from maxmargin.data.dataset import Dataset, LabelledPoints, TargetColumns, TargetPoints
 from maxmargin.data.memory import available_memory
 from maxmargin.data.points import Points
@@ -56,6 +57,7 @@ def validate_points(estimator: Any, X: Any) -> Points:
     """Check X for a fitted estimator."""
     _refuse_collections(X)
     _refuse_text_columns(X)
+    X = to_numpy(X)
     return Points(_canonical(_naming("X", validate_data, estimator, X, reset=False, **_checks(estimator))))
 
 
@@ -83,7 +85,7 @@ def validate_training_data(
         per_class = compute_class_weight(class_weight, classes=classes, y=classes[codes])
         class_weight = dict(zip(classes.tolist(), per_class, strict=True))
     weights = _weights(points.matrix, y, classes, codes, sample_weight, class_weight)
-    return LabelledPoints(_measurable(points), classes, codes, weights)
+    return LabelledPoints(_measurable(points, estimator), classes, codes, weights)
 
 
 def validate_targets(
@@ -102,19 +104,19 @@ def validate_targets(
         weights = _weights(points.matrix, y, np.empty(0), y, sample_weight, None)
         if weights is not None and not weights.any():
             raise ValueError("sample_weight is zero for every row: give at least one row a positive weight.")
-    return (TargetPoints if y.ndim == 1 else TargetColumns)(_measurable(points), y, weights)
+    return (TargetPoints if y.ndim == 1 else TargetColumns)(_measurable(points, estimator), y, weights)
 
 
 def validate_one_class(estimator: Any, X: Any, *, sample_weight: Any = None, reset: bool = True) -> TargetPoints:
     """Check X and the weights of a fit without labels: all rows have the target 1."""
     _refuse_collections(X)
     _refuse_text_columns(X)
-    X = _naming("X", validate_data, estimator, X, reset=reset, **_checks(estimator))
+    X = _naming("X", validate_data, estimator, to_numpy(X), reset=reset, **_checks(estimator))
     targets = np.ones(X.shape[0])
     weights = _weights(X, targets, np.empty(0), targets, sample_weight, None)
     if weights is not None and not weights.any():
         raise ValueError("sample_weight is zero for every row: give at least one row a positive weight.")
-    return TargetPoints(_measurable(Points(_canonical(X))), targets, weights)
+    return TargetPoints(_measurable(Points(_canonical(X)), estimator), targets, weights)
 
 
 def _points_and_targets(estimator: Any, X: Any, y: Any, reset: bool, **checks: Any) -> tuple[Points, Any]:
@@ -128,6 +130,7 @@ def _points_and_targets(estimator: Any, X: Any, y: Any, reset: bool, **checks: A
             estimator.n_features_in_ = points.n_columns
             return points, y
     _refuse_text_columns(X)
+    X, y = to_numpy(X), to_numpy(y)
     X, y = _naming("X", validate_data, estimator, X, y, reset=reset, **_checks(estimator), **checks)
     if not hasattr(estimator, "kernel"):
         _refuse_too_wide(X)
@@ -228,7 +231,7 @@ def validate_two_classes(X: Any, y: Any, *, caller: str) -> Dataset:
     classes, codes = encode_labels(y)
     if len(classes) != 2:
         raise ValueError(f"y has {len(classes)} classes {list(classes[:5])}; {caller} takes exactly two.")
-    return Dataset(_measurable(Points(_canonical(X))), np.where(codes == 1, 1.0, -1.0))
+    return Dataset(_measurable(Points(_canonical(X)), None), np.where(codes == 1, 1.0, -1.0))
 
 
 def validate_rows(X: Any) -> Matrix:
@@ -306,7 +309,7 @@ def _weights(
         weights = _naming(
             "sample_weight",
             _check_sample_weight,
-            sample_weight,
+            to_numpy(sample_weight),
             X,
             dtype=np.float64,
             ensure_non_negative=True,
@@ -367,18 +370,19 @@ def _canonical(X: Matrix) -> Matrix:
     return X
 
 
-def _measurable(points: Points) -> Points:
+def _measurable(points: Points, estimator: Any) -> Points:
     """Refuse rows whose squared norms overflow or underflow: no certificate would hold."""
     largest = points.largest_norm
-    refuse_unmeasurable(largest, largest == 0.0 and points.all_zero)
+    refuse_unmeasurable(largest, largest == 0.0 and points.all_zero, getattr(estimator, "_if_not_measurable", ""))
     return points
 
 
-def refuse_unmeasurable(largest: float, all_zero: bool) -> None:
-    """Refuse a largest norm whose square overflows or underflows."""
+def refuse_unmeasurable(largest: float, all_zero: bool, consequence: str = "") -> None:
+    """Refuse a largest norm whose square overflows or underflows; ``consequence`` is what a fit would come to."""
     if not all_zero and not SMALLEST_NORM <= largest <= LARGEST_NORM:
         size = "large" if largest > LARGEST_NORM else "small"
-        raise ValueError(f"X has values too {size} to be squared: rescale it, for example to a largest entry of 1.")
+        advice = "rescale it, for example to a largest entry of 1."
+        raise ValueError(f"X has values too {size} to be squared: {advice}{consequence}")
 
 
 def _refuse_too_wide(X: Matrix) -> None:

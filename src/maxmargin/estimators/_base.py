@@ -32,7 +32,9 @@ from maxmargin.data import (
     LabelledPoints,
     Points,
     Tasks,
+    as_configured,
     as_dense,
+    in_namespace_of_rows,
     validate_labels,
     validate_points,
     validate_targets,
@@ -114,6 +116,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     _advice_when_separable: str | None = None
     _advice_when_not_separable: str | None = "no hyperplane separates the classes: use a soft margin"
     _advice_without_such_margin: str | None = None
+    # Where the squares of rows overflow or underflow: scikit-learn's sentence about that, with a space before it.
+    _if_not_measurable: ClassVar[str] = ""
     # Whether Dask collections are taken, and what to do where they are not.
     _takes_collections: ClassVar[bool] = False
     _advice_for_collections: ClassVar[str] = (
@@ -659,6 +663,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
     def decision_function(self, X: Any) -> np.ndarray:
         """Compute the scores of all rows."""
 
+    @in_namespace_of_rows
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of each row: for two classes the greater label where f(x) >= 0.
 
@@ -677,6 +682,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
         return self.classes_[chosen]
 
     @available_if(_is_calibrated)
+    @in_namespace_of_rows
     def predict_proba(self, X: Any) -> np.ndarray:
         """Compute the probabilities of the classes by the curves of :func:`maxmargin.calibrate`.
 
@@ -729,7 +735,7 @@ class LinearClassifier(CertifiedClassifier):
     def sparsify(self) -> Self:
         """Make ``coef_`` a sparse matrix, which is smaller where most coefficients are zero; return the model."""
         check_is_fitted(self)
-        self.coef_ = sp.csr_matrix(self.coef_)
+        self.coef_ = as_configured(self.coef_)
         return self
 
     def densify(self) -> Self:
@@ -749,6 +755,7 @@ class LinearClassifier(CertifiedClassifier):
     dual_coef_: np.ndarray
     n_iter_: Any
 
+    @in_namespace_of_rows
     def decision_function(self, X: Any) -> np.ndarray:
         """Compute f(x) = w·x + b.
 
@@ -827,6 +834,7 @@ class LinearRegressor(CertifiedRegressor):
     coef_: np.ndarray
     intercept_: Any
 
+    @in_namespace_of_rows
     def predict(self, X: Any) -> np.ndarray:
         """Compute f(x) = w·x + b.
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.data import Points, TargetPoints, Tasks, as_dense, validate_points
+from maxmargin.data import Points, TargetPoints, Tasks, as_configured, as_dense, validate_points
 from maxmargin.data.points import only_columns
 from maxmargin.estimators._base import (
     SECONDS_PER_KERNEL_TASK,
@@ -117,7 +117,7 @@ class KernelSVM(KernelModel, RegularizedModel):
     def dual_coef_(self) -> Any:
         """The duals of the support vectors, sparse after a fit to sparse rows, as scikit-learn's are."""
         check_is_fitted(self)
-        return sp.csr_matrix(self._duals) if sp.issparse(self.support_vectors_) else self._duals
+        return as_configured(self._duals) if sp.issparse(self.support_vectors_) else self._duals
 
     @dual_coef_.setter
     def dual_coef_(self, duals: Any) -> None:
@@ -137,6 +137,8 @@ class KernelSVM(KernelModel, RegularizedModel):
         super()._prepare(data)
         refuse_bad_gram(self, data.points)
         self._kernel = make_kernel(self, data.points)
+
+    _if_not_measurable: ClassVar[str] = " The dual coefficients or intercepts are not finite without that."
 
     def _certificate_seconds(self, tasks: Tasks) -> tuple[float, float]:
         return SECONDS_PER_KERNEL_TASK * tasks.n_tasks, seconds_per_entry(
@@ -204,7 +206,7 @@ class KernelSVM(KernelModel, RegularizedModel):
         if self._kernel is None:
             return np.empty((0, 0))
         vectors = points.matrix[support]
-        return sp.csr_matrix(vectors) if sp.issparse(vectors) else vectors
+        return as_configured(vectors) if sp.issparse(vectors) else vectors
 
     def _expansion(self, points: Points, coefficients: np.ndarray) -> np.ndarray:
         """Kernel expansions over the support vectors with coefficients (s, k), without intercept."""
@@ -219,8 +221,10 @@ class KernelSVM(KernelModel, RegularizedModel):
         if sp.issparse(vectors):
             # A dense array of all columns may be too large for memory.
             columns = np.unique(vectors.indices)
-            narrow = sp.csr_matrix(coefficients @ only_columns(vectors, columns))
-            return sp.csr_matrix((narrow.data, columns[narrow.indices], narrow.indptr), (len(narrow.indptr) - 1, d))
+            narrow = sp.csr_array(coefficients @ only_columns(vectors, columns))
+            return as_configured(
+                sp.csr_array((narrow.data, columns[narrow.indices], narrow.indptr), (len(narrow.indptr) - 1, d))
+            )
         coef = coefficients @ vectors
         coef.flags.writeable = False
         return coef

@@ -58,9 +58,9 @@ class FitProgress:
             self._root.call_on_fit_task_begin(estimator=self._estimator, **self._data())
 
     def end(self, results: Sequence[Any]) -> None:
-        """Close the contexts of all tasks and of the fit; a run that reported no step reports its end."""
+        """Close the contexts of all tasks and of the fit; one without steps reports its end."""
         for task, context in self._contexts.items():
-            if context is not None and task not in self._results:
+            if context is not None and (task not in self._results or results[task].n_iter == 0):
                 self._report_end(task, results[task])
             self._report_share(task, 1.0, "")
             if context is not None and self._n_tasks > 1:

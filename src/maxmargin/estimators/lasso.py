@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.lasso_gap import measure_lasso_gap
 from maxmargin.certificates.ridge_gap import measure_ridge_gap
-from maxmargin.data import Points
+from maxmargin.data import Points, as_configured
 from maxmargin.estimators._base import Solve, certificates_of, warn_user
 from maxmargin.estimators._linear_regression import LinearRegression, penalty_given
 from maxmargin.estimators._parameters import estimator
@@ -138,6 +138,10 @@ class Lasso(LinearRegression):
         "warm_start": ["boolean"],
     }
 
+    _if_not_measurable: ClassVar[str] = (
+        " Coordinate descent iterations resulted in non-finite parameter values, or would."
+    )
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> Self:  # noqa: ARG002
         """Solve to a relative duality gap of ``tol``, and certify it.
@@ -180,9 +184,7 @@ class Lasso(LinearRegression):
     @property
     def sparse_coef_(self) -> Any:
         """The coefficients as a sparse row, of shape (1, d), or one row a target."""
-        import scipy.sparse as sp
-
-        return sp.csr_array(np.atleast_2d(self.coef_))
+        return as_configured(np.atleast_2d(self.coef_))
 
     @property
     def dual_gap_(self) -> Any:
@@ -253,7 +255,7 @@ class Lasso(LinearRegression):
         coef = np.atleast_2d(np.asarray(self.coef_, dtype=np.float64))
         if coef.shape != (tasks.n_tasks, tasks.points.n_columns):
             raise ValueError("warm_start=True needs as many columns and targets as the last fit; X or y has others.")
-        intercepts = np.broadcast_to(self.intercept_, tasks.n_tasks)
+        intercepts = np.broadcast_to(getattr(self, "intercept_", 0.0), tasks.n_tasks)
         return [Result(w, float(b), np.empty(0)) for w, b in zip(coef, intercepts, strict=True)]
 
     def _solver(self, problem: LassoProblem | RidgeProblem) -> Solve:

@@ -216,7 +216,8 @@ class LinearSVC(InterceptColumn, LinearSVM, LinearClassifier):
         ):
             if getattr(self, name) not in only:
                 raise ValueError(
-                    f"penalty='l1' takes {name}={' or '.join(map(repr, only))}; it is {getattr(self, name)!r}."
+                    f"Unsupported set of arguments: penalty='l1', loss={self.loss!r}, dual={self.dual!r}; penalty='l1' "
+                    f"takes {name}={' or '.join(map(repr, only))}, and it is {getattr(self, name)!r}."
                 )
 
     def _check_collections(self, X: Any) -> None:

@@ -17,7 +17,7 @@ from maxmargin.certificates import (
     measure_partitioned_logistic_gap,
     measure_sparse_gap,
 )
-from maxmargin.data import JointClasses, LabelledPoints, Tasks, as_dense
+from maxmargin.data import JointClasses, LabelledPoints, Tasks, as_dense, in_namespace_of_rows
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
 from maxmargin.estimators._base import (
     LinearClassifier,
@@ -88,6 +88,8 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
     penalize_intercept : bool, default=False
         Whether b has a penalty, too, as LIBLINEAR's: that of the coefficient b/intercept_scaling.
     intercept_scaling : float, default=1.0
+        The scale of a penalised intercept. Of one that is not penalised it is refused; with the name of one of
+        scikit-learn's solvers, where it has no effect there, too, a warning says so.
     multi_class : {"multinomial", "ovr"}, default="multinomial"
         How more than two classes are learned: as one problem, or one against the rest.
     tol : float, default=1e-4
@@ -241,6 +243,7 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
             return "the gap stopped shrinking above tol: set a smaller step_size (None is a safe one), or raise tol"
         return "the gap stopped shrinking above tol: rescale the columns of X, or raise tol"
 
+    @in_namespace_of_rows
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of the largest probability, the first one of equal ones.
 
@@ -257,6 +260,7 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
             return self._in_partitions("predict", X, dtype=self.classes_.dtype)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
+    @in_namespace_of_rows
     def predict_proba(self, X: Any) -> np.ndarray:
         """Compute the probabilities of the classes; those of one class against the rest are scaled to sum to one.
 
@@ -280,6 +284,7 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
         """Whether the fitted model is that of several classes jointly."""
         return getattr(self, "_fit_params", vars(self)).get("multi_class", "multinomial") == "multinomial"
 
+    @in_namespace_of_rows
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Compute the logarithms of the probabilities.
 
@@ -312,10 +317,14 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
         if self.step_size is not None and self.solver != "gradient":
             raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
         if self.intercept_scaling != 1.0 and not self._has_intercept_column:
-            raise ValueError(
+            message = (
                 "intercept_scaling has no effect on an intercept that is not penalised: set penalize_intercept=True "
                 "and a finite C, or leave it at 1."
             )
+            if self.solver not in SAME_PROBLEM:
+                raise ValueError(message)
+            # In scikit-learn it is the scale of LIBLINEAR's intercept alone: the model is the one that is meant.
+            warn_user(message, UserWarning)
         if self.penalize_intercept and not self.fit_intercept:
             raise ValueError("penalize_intercept=True needs fit_intercept=True.")
         if self.solver == "liblinear" and math.isinf(self._inverse_strength):

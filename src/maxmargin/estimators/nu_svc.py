@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import Interval
 from maxmargin.certificates import Certificate, NuGap, measure_nu_pair_gaps
 from maxmargin.estimators._kernel_svm import nu_goal
 from maxmargin.estimators._parameters import estimator
-from maxmargin.estimators._progress import FitLimits
 from maxmargin.estimators.svc import KernelClassifier
 from maxmargin.problems.nu_svm import NuPairProblems, NuSVMProblem, Offsets
 from maxmargin.reconciliation import Goal
@@ -20,6 +19,9 @@ from maxmargin.solvers.kernel import nu_smo
 
 # ||w||²/2, relative to the largest value, up to which there is no margin: rho is then some 1e-6 of the longest phi(x).
 NO_MARGIN = 1e-11
+# What that means, and what to do.
+INTERSECT = "as far as float64 can tell, the reduced convex hulls of the classes intersect"
+ADVICE = "Raise nu, or take a kernel that tells the points apart, for example a larger gamma"
 
 
 @estimator
@@ -37,8 +39,9 @@ class NuSVC(KernelClassifier):
     ----------
     nu : float, default=0.5
         Above 0 and at most 1. It is infeasible, a ValueError, where it is more than twice the share of the lighter of
-        two classes; and where it is so small that there is no margin with so few errors, as of classes that a
-        hyperplane in feature space does not separate.
+        two classes. Where it is so small that there is no margin with so few errors, as of classes that a hyperplane
+        in feature space does not separate, w = 0 is optimal: the model is then the one at which LIBSVM would stop,
+        with a warning, if that has a margin; if not, nu is refused.
     kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter, max_time, n_jobs, verbose :
         As for :class:`SVC`.
     class_weight : dict, "balanced" or None, default=None
@@ -79,7 +82,11 @@ class NuSVC(KernelClassifier):
 
     # Duals are bounded by the weights of the rows.
     C = 1.0
+    # The pairs of classes without a margin.
+    _without_margin = ""
     _method: ClassVar[Any] = nu_smo
+    # A class without weight makes every nu infeasible.
+    _may_lack_weight: ClassVar[bool] = True
 
     _parameter_constraints: ClassVar[dict] = {
         **KernelClassifier._parameter_constraints,
@@ -95,24 +102,38 @@ class NuSVC(KernelClassifier):
         scale = offsets.rho if offsets.rho > 0.0 else 1.0
         return beta / scale, offsets.intercept / scale
 
-    def _finish(self, tasks: Any, results: Sequence[Any], limits: FitLimits) -> None:
+    def _set_attributes(self, tasks: Any, results: Sequence[Any]) -> None:
+        without = []
         for name, result in zip(tasks.names(), results, strict=True):
-            no_margin = -result.dual <= NO_MARGIN * result.largest_value or Offsets(*result.intercept).rho <= 0.0
-            # Where kernel values overflow, a run stalls at its start, and nothing is known of the hulls.
-            ended = result.status in (Status.SOLVED, Status.STALLED) and math.isfinite(result.primal - result.dual)
-            if ended and no_margin:
-                raise ValueError(
-                    f"nu={self.nu:g} leaves no margin, {name}: as far as float64 can tell, the reduced convex hulls of "
-                    "the classes intersect. Raise nu, or take a kernel that tells the points apart, for example a "
-                    "larger gamma."
-                )
-        super()._finish(tasks, results, limits)
+            if lacks_margin(result):
+                without.append(name)
+                if result.first_within is None:
+                    raise ValueError(f"nu={self.nu:g} leaves no margin, {name}: {INTERSECT}. {ADVICE}.")
+                result.beta, result.intercept = result.first_within
+        self._without_margin = ", ".join(without)
+        super()._set_attributes(tasks, results)
+
+    def _advice_for(self, status: Status) -> str | None:
+        if not self._without_margin or status not in (Status.SOLVED, Status.STALLED):
+            return super()._advice_for(status)
+        return (
+            f"nu={self.nu:g} leaves no margin, {self._without_margin}: {INTERSECT}, so that w = 0 is optimal. The "
+            f"model is the first one that violated the KKT conditions by less than tol, as LIBSVM's. {ADVICE}"
+        )
 
     def _pair_proofs(self, problems: Any, betas: Sequence[np.ndarray]) -> Sequence[Certificate]:
         return nu_pair_proofs(problems, betas, self.intercept_)
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         return nu_goal(self.tol, problem)
+
+
+def lacks_margin(result: Any) -> bool:
+    """Whether a run to the end found reduced convex hulls that intersect."""
+    no_margin = -result.dual <= NO_MARGIN * result.largest_value or Offsets(*result.intercept).rho <= 0.0
+    # Where kernel values overflow, a run stalls at its start, and nothing is known of the hulls.
+    ended = result.status in (Status.SOLVED, Status.STALLED) and math.isfinite(result.primal - result.dual)
+    return ended and no_margin
 
 
 def nu_pair_proofs(problems: NuPairProblems, betas: Sequence[np.ndarray], intercepts: np.ndarray) -> list[NuGap]:

@@ -11,6 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import (
     Certificate,
@@ -137,6 +138,8 @@ class Perceptron(LinearClassifier, OnlineClassifier):
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
         Passes made (by the class that took most).
+    t_ : float
+        The number of rows that were read in all passes, plus one, as scikit-learn counts it.
     n_updates_ : int, or a list with one entry a class
     mistakes_per_pass_ : ndarray, or a list with one a class
         Mistakes made in each pass.
@@ -210,6 +213,13 @@ class Perceptron(LinearClassifier, OnlineClassifier):
     _private_attributes = ("_ends", "_n_held_out", "_rows_of_stream")
     _rule_of_stream = ("eta0", "normalize", "class_weight")
     _not_of_stream = ("dual_coef_", "hull_weights_", "certificate_", "status_")
+
+    @property
+    def t_(self) -> float:
+        """The number of rows that were read in all passes, plus one."""
+        check_is_fitted(self)
+        n_rows = self.dual_coef_.shape[1] if hasattr(self, "dual_coef_") else self._rows_of_stream
+        return 1.0 + self.n_iter_ * n_rows
 
     @property
     def _advice_when_stalled(self) -> str:  # type: ignore[override]

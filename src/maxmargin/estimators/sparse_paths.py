@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from maxmargin.data import LabelledPoints, validate_targets, validate_training_data
+from maxmargin.estimators._base import warn_user
+from maxmargin.estimators._parameters import suggestion
 from maxmargin.estimators.elastic_net import ElasticNet
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.logistic_regression import LogisticRegression
@@ -22,6 +24,8 @@ def enet_path(
     coef_init: Any = None,
     sample_weight: Any = None,
     return_n_iter: bool = False,
+    check_input: bool = True,  # noqa: ARG001
+    n_alphas: Any = "deprecated",
     **parameters: Any,
 ) -> tuple[Any, ...]:
     """Compute the coefficients of the elastic net for many penalties, each from where the one before ended.
@@ -44,6 +48,10 @@ def enet_path(
     sample_weight : array of shape (n,), optional
     return_n_iter : bool, default=False
         Whether the numbers of rounds are returned, too.
+    check_input : bool, default=True
+        Accepted; the answer does not depend on it: the data are always checked.
+    n_alphas : int, optional
+        The number of penalties, by its old name: write ``alphas``. ``alphas=None`` is an old name of 100.
     **parameters
         Other parameters of :class:`ElasticNet`: ``positive``, ``tol``, ``max_iter``, ``selection``, ...
 
@@ -66,9 +74,12 @@ def enet_path(
     >>> (coefs != 0.0).sum(axis=0)
     array([ 0,  9, 10, 10, 10])
     """
-    refused = {"alpha", "fit_intercept", "warm_start"} & set(parameters)
-    if refused:
-        raise ValueError(f"{', '.join(sorted(refused))} cannot be given: the path sets them itself, alpha from alphas.")
+    _refuse_unknown(parameters)
+    if isinstance(parameters.get("precompute"), str) and parameters["precompute"] == "auto":
+        # The solver decides.
+        del parameters["precompute"]
+    if n_alphas != "deprecated" or alphas is None:
+        alphas = _renamed(alphas, n_alphas)
     model: Any = ElasticNet(l1_ratio=l1_ratio, fit_intercept=False, warm_start=True, **parameters)
     values = _penalties(model, X, y, sample_weight, eps, alphas)
     if coef_init is not None:
@@ -113,6 +124,35 @@ def lasso_path(X: Any, y: Any, *, alphas: Any = 100, **parameters: Any) -> tuple
     return enet_path(X, y, l1_ratio=1.0, alphas=alphas, **parameters)
 
 
+def _refuse_unknown(parameters: dict[str, Any]) -> None:
+    """Refuse what the path sets itself, and what is no parameter of the elastic net."""
+    own = {"alpha", "fit_intercept", "warm_start"}
+    taken = [name for name in ElasticNet._get_param_names() if name not in own]
+    for name in parameters:
+        if name in own:
+            reason = ": the path sets it itself, alpha from alphas"
+        elif name not in taken:
+            reason = suggestion(name, [*taken, "alphas", "eps", "coef_init", "sample_weight", "return_n_iter"])
+        else:
+            continue
+        raise ValueError(f"Unexpected parameters in params, {name!r}{reason}")
+
+
+def _renamed(alphas: Any, n_alphas: Any) -> Any:
+    """The penalties, or their number, where it was given in the way of older versions of scikit-learn."""
+    if n_alphas == "deprecated":
+        warn_user(
+            "'alphas=None' is deprecated and will be removed in 1.11 of scikit-learn: write alphas=100.", FutureWarning
+        )
+        return 100
+    warn_user(
+        f"'n_alphas' was deprecated in 1.9 and will be removed in 1.11 of scikit-learn: write alphas={n_alphas!r}.",
+        FutureWarning,
+    )
+    # Penalties that are given count, as there.
+    return n_alphas if alphas is None or isinstance(alphas, Integral) else alphas
+
+
 def _penalties(model: Any, X: Any, y: Any, sample_weight: Any, eps: float, alphas: Any) -> np.ndarray:
     """The penalties of a path, from the largest to the smallest."""
     if not isinstance(alphas, Integral):
@@ -152,7 +192,7 @@ def l1_min_c(
     X : array or sparse matrix of shape (n, d)
     y : array of labels of shape (n,)
     loss : {"squared_hinge", "log"}, default="squared_hinge"
-        That of ``LinearSVC(penalty="l1")``, or of ``LogisticRegression(penalty="l1")``.
+        That of ``LinearSVC(penalty="l1")``, or of ``LogisticRegression(l1_ratio=1)``.
     fit_intercept : bool, default=True
     penalize_intercept : bool, default=False
         Whether the intercept is penalised, too. scikit-learn's function of this name takes that for granted.
@@ -179,7 +219,7 @@ def l1_min_c(
         "penalize_intercept": penalize_intercept,
         "intercept_scaling": intercept_scaling,
     }
-    model: Any = LogisticRegression(penalty="l1", multi_class="ovr", **intercept)
+    model: Any = LogisticRegression(l1_ratio=1.0, multi_class="ovr", **intercept)
     if loss == "squared_hinge":
         model = LinearSVC(penalty="l1", loss=loss, **intercept)
     model._check_parameters()

@@ -448,7 +448,7 @@ class SVC(KernelClassifier):
     support_vectors_ : array or sparse matrix of shape (n_support, d)
         Those rows; empty for a precomputed kernel.
     n_support_ : ndarray of int32, one entry a class
-    dual_coef_ : ndarray of shape (n_classes - 1, n_support), or csr_matrix after a fit to sparse rows
+    dual_coef_ : ndarray of shape (n_classes - 1, n_support), or sparse after a fit to sparse rows
         y_i alpha_i in the pairs with every other class, laid out as scikit-learn's.
     coef_ : ndarray of shape (n_pairs, d), for the linear kernel
     intercept_ : ndarray of shape (n_pairs,)

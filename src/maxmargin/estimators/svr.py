@@ -40,7 +40,7 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
         Rows with a dual that is not zero.
     support_vectors_ : array or sparse matrix of shape (n_support, d)
     n_support_ : ndarray of int32 of shape (1,)
-    dual_coef_ : ndarray of shape (1, n_support), or csr_matrix after a fit to sparse rows
+    dual_coef_ : ndarray of shape (1, n_support), or sparse after a fit to sparse rows
     coef_ : ndarray of shape (1, d), for the linear kernel
     intercept_ : ndarray of shape (1,)
     objective_ : float

@@ -11,6 +11,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin.certificates import PerClass, PerPair
 from maxmargin.files.container import Tensor
@@ -221,7 +222,7 @@ def _(attribute: SupportVectors, name: str, stored: StoredParts) -> Any:
     indptr = stored.take_tensor(f"{name}.indptr", INTEGERS, ("n_offsets",))
     shape = stored.size("n_support"), stored.size("d")
     _check_sparse_rows(name, indices, indptr, shape)
-    return attribute.sparse((data, indices, indptr), shape=shape)
+    return attribute.sparse(sp.csr_array((data, indices, indptr), shape=shape))
 
 
 def _check_sparse_rows(name: str, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> None:

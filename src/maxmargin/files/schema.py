@@ -10,7 +10,7 @@ length.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ from maxmargin.certificates import (
     RidgeGap,
     SparseGap,
 )
+from maxmargin.data import as_configured
 from maxmargin.estimators import (
     SVC,
     SVR,
@@ -101,9 +102,9 @@ class Records(Attribute):
 
 @dataclass(frozen=True, kw_only=True)
 class SupportVectors(Attribute):
-    """Rows, (n_support, d), dense or in the given sparse class; no rows where the kernel is precomputed."""
+    """Rows, (n_support, d), dense or made sparse by the given function; no rows where the kernel is precomputed."""
 
-    sparse: type = sp.csr_matrix
+    sparse: Callable[[sp.csr_array], Any] = as_configured
     dtypes: tuple[str, ...] = ("F64", "F32")
 
 

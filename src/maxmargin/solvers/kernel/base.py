@@ -20,6 +20,10 @@ SMALLEST_SINGLE_GAP = 8e-6
 LARGEST_SINGLE = 1e15
 # The largest gamma ||x||² in single precision: beyond it, too few digits of gamma ||x - z||² are left.
 LARGEST_SINGLE_EXPONENT = 50.0
+# Rows up to which kernel values are computed in double precision before they are rounded: their matrix fits in a
+# processor's cache, and takes no longer. The values of a kernel, of its matrix, of a function that computes it, and of
+# sparse rows are then the same numbers, and so are the models.
+DOUBLE_ROWS = 512
 # Progress of the stall test: a relative gap below this factor of the last one, or a dual value that has risen by this
 # share of the gap that is left.
 GAP_FACTOR = 0.99
@@ -62,6 +66,11 @@ class SMOOptions(Options):
         in_range = largest <= LARGEST_SINGLE and exponent <= LARGEST_SINGLE_EXPONENT
         single = self.tol >= SMALLEST_SINGLE_GAP and in_range and not (self.exact or problem.hard)
         return np.float32 if single else np.float64
+
+
+def dtype_computed(n_rows: int, stored: type) -> type:
+    """The precision in which the kernel values of so many rows are computed, given the one they are stored in."""
+    return np.float64 if n_rows <= DOUBLE_ROWS else stored
 
 
 def initial_result(problem: KernelSVMProblem, start: Result[float] | None = None) -> Result[float]:

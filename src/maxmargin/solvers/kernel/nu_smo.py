@@ -58,9 +58,13 @@ class NuResult(Result[np.ndarray]):
     ----------
     largest_value : float
         The size that the optimum is compared with where it may be zero.
+    first_within : tuple of two ndarray, or None
+        Duals and offsets, with a positive rho, at the first check at which the KKT conditions held to
+        ``max_violation``, where LIBSVM stops. Where the optimum is zero, they have a direction, and it has none.
     """
 
     largest_value: float = 0.0
+    first_within: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def relative_gap(self) -> float:
@@ -154,6 +158,9 @@ class NuRun(SMOBase):
         while True:
             rise, fall = self._gradients_of_kinds()
             status = self.check(self.stall, self.n_sets, can_move=self.violation > self.rounding)
+            if self.best.first_within is None and self.violation <= self.options.max_violation:
+                offsets = self.problem.best_offsets(self.scores)
+                self.best.first_within = (self.beta.copy(), np.array(offsets)) if offsets.rho > 0.0 else None
             if status is not None:
                 return status
             self.n_sets += 1

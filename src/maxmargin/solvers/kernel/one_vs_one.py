@@ -21,7 +21,7 @@ from maxmargin.problems.kernel_svm import KernelProblem, KernelSVMProblem
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.solvers.core import Monitor, Result, Status
 from maxmargin.solvers.kernel import smo, smo_full_matrix
-from maxmargin.solvers.kernel.base import SMOOptions, initial_result
+from maxmargin.solvers.kernel.base import SMOOptions, dtype_computed, initial_result
 from maxmargin.solvers.kernel.kernel_matrix import KernelMatrix
 from maxmargin.solvers.kernel.smo_full_matrix import working_sets
 
@@ -126,11 +126,13 @@ class SmallPairs:
         self._pairs, rows = pairs, np.concatenate(pairs.rows_of_class)
         sizes = [part.size for part in pairs.rows_of_class]
         self._cuts = np.cumsum([0, *sizes])
-        matrix = KernelMatrix(problem.points, problem.kernel, options.dtype_for(problem), rows)
-        self._gram: np.ndarray = np.empty((rows.size, rows.size), dtype=matrix.dtype)
+        stored = options.dtype_for(problem)
+        matrix = KernelMatrix(problem.points, problem.kernel, dtype_computed(rows.size, stored), rows)
+        gram: np.ndarray = np.empty((rows.size, rows.size), dtype=matrix.dtype)
         everything = np.arange(rows.size)
         with np.errstate(over="ignore", invalid="ignore"):
-            matrix.whole_rows(everything, everything, self._gram)
+            matrix.whole_rows(everything, everything, gram)
+            self._gram: np.ndarray = gram.astype(stored, copy=False)
         self._bounds = problem.loss.box_bound * problem.loss.weights[rows]
         of_pairs = [sizes[first] + sizes[second] for first, second in pairs.pairs]
         self._ends = np.cumsum([0, *of_pairs]).tolist()

@@ -9,7 +9,14 @@ from maxmargin.engine.threads import RangeThreads
 from maxmargin.loops.smo import Duals, WorkingSets, ascend_working_sets
 from maxmargin.problems.kernel_svm import KernelProblem, KernelSVMProblem
 from maxmargin.solvers.core import Monitor, Result, Status, solver, stage
-from maxmargin.solvers.kernel.base import VIOLATION_SHARE, SMOBase, SMOOptions, initial_result, stall_test
+from maxmargin.solvers.kernel.base import (
+    VIOLATION_SHARE,
+    SMOBase,
+    SMOOptions,
+    dtype_computed,
+    initial_result,
+    stall_test,
+)
 from maxmargin.solvers.kernel.free_duals import FEWEST_STEPS, FreeSteps
 from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelMatrix
 
@@ -60,11 +67,12 @@ def solve(
 
 def kernel_matrix(problem: KernelProblem, options: SMOOptions, monitor: Monitor) -> np.ndarray | None:
     """The kernel matrix; None where the monitor has to stop before it is complete."""
-    dtype = options.dtype_for(problem)
+    stored = options.dtype_for(problem)
+    dtype = dtype_computed(problem.n_rows, stored)
     gram: np.ndarray = np.empty((problem.n_rows, problem.n_rows), dtype=dtype)
     with RangeThreads(WORK_PER_COLUMN, options.n_threads) as engine:
         matrix = KernelMatrix(problem.points, problem.kernel, dtype, problem.rows, engine)
-        return gram if matrix.whole(gram, monitor) else None
+        return gram.astype(stored, copy=False) if matrix.whole(gram, monitor) else None
 
 
 def working_sets(n_rows: int, max_steps: float, violation: float, options: SMOOptions) -> WorkingSets:

@@ -47,6 +47,7 @@ from maxmargin.solvers.core.hessian import gram_matrix, matrix_pays
 from maxmargin.solvers.core.subsample import subsample_rows
 from maxmargin.solvers.regression.given_gram import solve_given_gram
 from maxmargin.solvers.regression.gram_matrix import MAX_COLUMNS, GramMatrix
+from maxmargin.solvers.regression.lasso import ZERO_VIOLATION
 
 # One of so many rows goes into the subsample, if that leaves enough rows for every column and so many of every class;
 # its solution is not nearer to that of all rows than to this relative gap.
@@ -86,8 +87,12 @@ HALVING = 10_000
 def solve(
     problem: SparseLinearProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
-    """Make rounds until the relative gap is at most ``tol``, from the coefficients of ``start`` or from zero."""
-    options = replace(options, tol=SHARE_OF_TOL * options.tol)
+    """Make rounds until the relative gap is at most ``tol``, from the coefficients of ``start`` or from zero.
+
+    Coefficients that are all zero are a solution only where they satisfy the KKT conditions, whatever their gap: a C
+    above the least one gives a model that is not empty.
+    """
+    options = replace(options, tol=SHARE_OF_TOL * options.tol, max_violation=ZERO_VIOLATION * problem.l1)
     if problem.points.factor is not problem.points.matrix:
         problem = problem.with_points(Points(problem.points.factor))
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), Threads(options.n_threads) as threads:
@@ -199,6 +204,8 @@ class SparseRun:
         if problem.l2 > 0.0:
             dual -= problem.excess(self.multiple * self.products)
         self.dual = max(0.0, dual)
+        largest = float(np.abs(self.products).max(initial=0.0))
+        best.kkt_violation = 0.0 if self.w.any() else max(0.0, largest - problem.l1)
         # The certificate computes the dual point from the coefficients, so that the dual value has to be theirs.
         if self.primal <= best.primal or self.primal - self.dual < best.primal - best.dual:
             best.w, best.intercept = self.w.copy(), self.centring.intercept_there(self.w, self.b)

@@ -10,7 +10,7 @@ residuals computed from the coefficients.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -50,6 +50,8 @@ EPOCHS_OF_NONZEROS = 10
 CONTINUATION_BELOW, CONTINUATION_FACTOR = 0.05, 2.0
 # The precision of a working set's solution, as a share of the gap that is required.
 WORKING_SET_PRECISION = 0.1
+# Coefficients that are all zero are a solution, whatever their gap, only up to this KKT violation: a share of lam.
+ZERO_VIOLATION = 1e-9
 # Newton steps for the factor of the dual point: every one settles which columns count.
 MAX_SHARE_STEPS = 50
 # Rounds without progress after which the run has stalled; one that solves the problem of the last working set again
@@ -77,6 +79,7 @@ def solve(
     problem: LassoProblem, options: LassoOptions, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
     """Make rounds until the relative gap is at most ``tol``, from the coefficients of ``start`` or by continuation."""
+    options = replace(options, max_violation=ZERO_VIOLATION * problem.lam)
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         penalties = [*(continuation(problem) if start is None else []), problem.lam]
         run = LassoRun(problem, options, monitor, penalties, None if start is None else start.w)
@@ -235,6 +238,8 @@ class LassoRun:
         if self.ridge > 0.0:
             excess = np.maximum(0.0, self.share * self.problem.sizes(self.products) - self.lam)
             self.dual = max(0.0, self.dual - 0.5 * float(excess @ excess) / self.ridge)
+        largest = float(self.problem.sizes(self.products).max(initial=0.0))
+        best.kkt_violation = 0.0 if self.lam == 0.0 or self.w.any() else max(0.0, largest - self.lam)
         # The certificate is computed from the same residuals, so that the dual value has to be theirs, too.
         if self.primal <= best.primal or self.primal - self.dual < best.primal - best.dual:
             best.w, best.beta = self.w.copy(), self.share * duals
