@@ -211,6 +211,7 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
 
     # The dual points of all tasks, of which the certificate states the values.
     _private_attributes = ("_dual_point",)
+    _in_precision_of_rows: ClassVar[tuple[str, ...]] = ("coef_", "intercept_")
 
     @property
     def _advice_at_max_iter(self) -> str:  # type: ignore[override]
@@ -469,6 +470,10 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
             zero = np.zeros(self.coef_.shape[1]), 0.0
             self.separating_coef_ = np.array([(separating or zero)[0] for separating in found])
             self.separating_intercept_ = np.array([(separating or zero)[1] for separating in found])
+
+    def _round_to_rows(self, points: Any) -> dict[str, Any]:
+        # scikit-learn's LIBLINEAR computes in float64.
+        return {} if self.solver == "liblinear" else super()._round_to_rows(points)
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
         so_far = self._without_fit()

@@ -50,6 +50,7 @@ from maxmargin.solvers.perceptron.result import Start
 
 # Types of tensors, as safetensors names them.
 FLOATS = ("F64",)
+ROUNDED_FLOATS = ("F64", "F32")
 INTEGERS = ("I32", "I64")
 
 Shape = tuple[str | int, ...]
@@ -175,9 +176,15 @@ LINEAR_CLASSIFIER: Attributes = {
     "coef_": Array(shape=("k", "d")),
     "intercept_": Array(shape=("k",)),
 }
+# Of models whose coefficients are float32 where X was.
+ROUNDED_CLASSIFIER: Attributes = {
+    **LINEAR_CLASSIFIER,
+    "coef_": Array(shape=("k", "d"), dtypes=ROUNDED_FLOATS),
+    "intercept_": Array(shape=("k",), dtypes=ROUNDED_FLOATS),
+}
 LINEAR_REGRESSION: Attributes = {
     **COLUMNS,
-    "coef_": Array(shape=("d",)),
+    "coef_": Array(shape=("d",), dtypes=ROUNDED_FLOATS),
     "intercept_": Numbers(finite=True),
     # Older files have none.
     "_dual_point": Array(shape=("n",), optional=True),
@@ -248,7 +255,7 @@ _ENTRIES = (
     Entry(
         Perceptron,
         {
-            **LINEAR_CLASSIFIER,
+            **ROUNDED_CLASSIFIER,
             "coef_init_": Array(shape=("k", "d")),
             "intercept_init_": Array(shape=("k",)),
             "mistakes_per_pass_": CountsPerTask(),
@@ -315,7 +322,7 @@ _ENTRIES = (
     Entry(
         LogisticRegression,
         {
-            **LINEAR_CLASSIFIER,
+            **ROUNDED_CLASSIFIER,
             "separating_coef_": Array(shape=("k", "d"), optional=True),
             "separating_intercept_": Array(shape=("k",), optional=True),
             # Older files have none.
@@ -352,6 +359,7 @@ _ENTRIES = (
         BayesianRegression,
         {
             **LINEAR_REGRESSION,
+            "coef_": Array(shape=("d",)),
             "column_means_": Array(shape=("d",)),
             "coef_factor_": Array(shape=("d", "d")),
             "s2_": Numbers(finite=True, at_least=0.0),
