@@ -127,12 +127,12 @@ def test_what_cannot_work_is_refused(tmp_path):
     with pytest.raises(ValueError, match="not symmetric"):
         mm.SVC(kernel=lambda some, others: np.arange(len(some) * len(others)).reshape(len(some), -1)).fit(TEXTS, LABELS)
     with pytest.raises(ValueError, match="returned shape"):
-        mm.SVC(kernel=lambda some, others: np.ones((len(some), 1))).fit(TEXTS, LABELS)
+        mm.SVC(kernel=lambda some, _: np.ones((len(some), 1))).fit(TEXTS, LABELS)
     with pytest.raises(ValueError, match="not finite"):
         mm.SVC(kernel=lambda some, others: np.full((len(some), len(others)), np.nan)).fit(TEXTS, LABELS)
     with pytest.raises(ValueError, match=r"X and y|inconsistent"):
         mm.SVC(kernel=spectrum_kernel).fit(TEXTS, LABELS[:-1])
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="X"):
         mm.SVC(kernel="linear").fit(TEXTS, LABELS)
 
 

@@ -403,9 +403,9 @@ class SVC(KernelClassifier):
         The factor on the slack of a row. ``inf`` is the hard margin in feature space: the hyperplane of the largest
         margin, or :class:`NotSeparableError` with the proof that all margins are negligible.
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes two matrices, or two sequences of objects such as texts, and returns their Gram matrix, dense or
-        sparse; with "precomputed", X is the Gram matrix. "sigmoid" is not positive semidefinite in general, and nothing
-        is proven for it.
+        A callable takes two matrices, or two sequences of objects such as texts, and returns their Gram matrix, dense
+        or sparse; with "precomputed", X is the Gram matrix. "sigmoid" is not positive semidefinite in general, and
+        nothing is proven for it.
     degree : int, default=3
         Of the polynomial kernel (gamma x·z + coef0)^degree.
     gamma : {"scale", "auto"} or float, default="scale"
