@@ -1,6 +1,6 @@
 """Certificates of fitted models: computed from data and vectors alone, without any solver or compiled loop."""
 
-from maxmargin.certificates.base import Certificate, CertificateError, PerClass, PerPair, PerTarget
+from maxmargin.certificates.base import Certificate, CertificateError, InfeasibleError, PerClass, PerPair, PerTarget
 from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.geometry import Geometry, linear_geometry
 from maxmargin.certificates.hard_margin import bracket_hard_margin, has_no_margin
@@ -40,6 +40,7 @@ __all__ = [
     "ClassificationGap",
     "DualityGap",
     "Geometry",
+    "InfeasibleError",
     "KKTClass",
     "LassoGap",
     "LogisticGap",

@@ -55,9 +55,9 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
         A callable takes two matrices, or two sequences of objects such as texts, and returns the matrix of kernel
         values between them, dense or sparse. For ``"precomputed"``, X is that matrix, symmetric up to rounding. The
-        bounds hold for positive semidefinite kernels. ``"sigmoid"``, and ``"poly"`` with a negative ``coef0``, are none in general, and nothing is proven.
-        Callables and matrices are tested, and the certificate states the assumption; nothing is proven where the test
-        fails.
+        bounds hold for positive semidefinite kernels. ``"sigmoid"``, and ``"poly"`` with a negative ``coef0``, are none
+        in general, and nothing is proven. Callables and matrices are tested, and the certificate states the assumption;
+        nothing is proven where the test fails.
     degree : int, default=3
         For ``"poly"``.
     gamma : {"scale", "auto"} or float, default="scale"

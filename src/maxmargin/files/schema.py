@@ -346,7 +346,10 @@ _ENTRIES = (
     ),
     Entry(SVC, {**KERNEL_CLASSIFIER, **_end(ClassificationGap, MarginBracket, per_pair=True)}),
     Entry(NuSVC, {**KERNEL_CLASSIFIER, **_end(NuGap, per_pair=True)}),
-    Entry(SVR, {**SINGLE_EXPANSION, **_end(RegressionGap)}),
+    Entry(
+        SVR,
+        {**SINGLE_EXPANSION, "C_": Numbers(finite=True, at_least=0.0, optional=True), **_end(RegressionGap)},
+    ),
     Entry(
         NuSVR,
         {**SINGLE_EXPANSION, "epsilon_": Numbers(finite=True, at_least=0.0, optional=True), **_end(NuGap)},

@@ -114,7 +114,7 @@ class FullMatrixRun(SMOBase):
         # Not before: a checkpoint replaces the arrays.
         duals = Duals(self.beta, self.residuals, self.lower, self.upper, problem.loss.epsilon)
         while True:
-            goal = VIOLATION_FACTOR * min(self.violation, 2.0 * float(np.abs(targets).max())) if problem.hard else 0.0
+            goal = VIOLATION_FACTOR * min(self.violation, problem.initial_violation) if problem.hard else 0.0
             sets = working_sets(
                 targets.size,
                 max(0, options.max_iter - best.n_iter),
@@ -128,4 +128,7 @@ class FullMatrixRun(SMOBase):
             status = self.check(self.stall, best.n_iter, can_move=can_move)
             if status is not None:
                 return status
+            if problem.hard:
+                # The test may have changed the duals by a factor.
+                self.residuals[:] = targets - self.scores
             self.monitor.checkpoint(self)
