@@ -21,6 +21,7 @@ from maxmargin.certificates.multinomial_gap import MultinomialGap, measure_multi
 from maxmargin.certificates.nu_gap import NuGap, measure_nu_gap, measure_nu_pair_gaps
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_partitioned_ridge_gap, measure_ridge_gap
 from maxmargin.certificates.sparse_gap import SparseGap, measure_sparse_gap
+from maxmargin.certificates.sparse_multinomial_gap import measure_sparse_multinomial_gap
 from maxmargin.certificates.svm_gap import (
     ClassificationGap,
     KKTClass,
@@ -80,6 +81,7 @@ __all__ = [
     "measure_partitioned_ridge_gap",
     "measure_ridge_gap",
     "measure_sparse_gap",
+    "measure_sparse_multinomial_gap",
     "measured_at_once",
     "mistake_bound",
 ]

@@ -159,12 +159,12 @@ class StatusName(Attribute):
 class Certificates(Attribute):
     """Certificate of one of these kinds; for three or more classes one per class, or one per pair of classes.
 
-    ``joint`` is the kind that certifies all classes at once.
+    ``joint`` are the kinds that certify all classes at once.
     """
 
     kinds: tuple[type, ...]
     per_pair: bool = False
-    joint: type | None = None
+    joint: tuple[type, ...] = ()
 
 
 Attributes = Mapping[str, Attribute]
@@ -217,7 +217,7 @@ SUPPORT: Attributes = {"support_": Indices(shape=("n_support",), below="n")}
 OBJECTIVE: Attributes = {"objective_": Numbers(optional=True)}
 
 
-def _end(*kinds: type, per_pair: bool = False, joint: type | None = None) -> dict[str, Attribute]:
+def _end(*kinds: type, per_pair: bool = False, joint: tuple[type, ...] = ()) -> dict[str, Attribute]:
     """How the fit ended. A model that was read from another program's file has no status and no certificate."""
     return {
         "n_iter_": Counts(shape=("n_pairs",), optional=True) if per_pair else Count(optional=True),
@@ -316,7 +316,7 @@ _ENTRIES = (
             **SUPPORT,
             "margin_": Numbers(as_array=True, optional=True),
             "objective_": Numbers(or_one=True, optional=True),
-            **_end(ClassificationGap, MarginBracket, SparseGap, joint=MulticlassGap),
+            **_end(ClassificationGap, MarginBracket, SparseGap, joint=(MulticlassGap,)),
         },
     ),
     Entry(
@@ -328,7 +328,7 @@ _ENTRIES = (
             # Older files have none.
             "_dual_point": Array(shape=("k", "n"), optional=True),
             "objective_": Numbers(or_one=True, optional=True),
-            **_end(LogisticGap, SparseGap, joint=MultinomialGap),
+            **_end(LogisticGap, SparseGap, joint=(MultinomialGap, SparseGap)),
             "n_iter_": Counts(shape=("n_runs",), optional=True),
         },
     ),
