@@ -125,8 +125,12 @@ def test_float64_stays_where_rounding_would_cost_the_gap():
     assert model.status_ == "solved"
     assert model.certificate_.relative <= model.tol
     assert model.coef_.dtype == np.float64
+    # Also where the gap is not reached; without such columns rounding is no loss then.
     with pytest.warns(mm.LimitWarning):
-        limited = mm.Lasso(alpha=1e-4, max_iter=1, tol=1e-12).fit(far[:, [1]] * far[:, [0, 2, 3]], TARGETS)
+        limited = mm.Ridge(alpha=1.0, tol=1e-15).fit(far, TARGETS)
+    assert limited.coef_.dtype == np.float64
+    with pytest.warns(mm.LimitWarning):
+        limited = mm.LogisticRegression(max_iter=1, tol=1e-12).fit(NARROW, LABELS)
     assert limited.coef_.dtype == np.float32
 
 

@@ -9,6 +9,9 @@ from maxmargin.data import Points, Tasks, as_dense
 from maxmargin.estimators._progress import FitLimits
 from maxmargin.solvers.core import Status
 
+# The share of the gap of rounded vectors below which that of the exact ones is clearly smaller.
+MUCH_SMALLER = 0.5
+
 
 class PrecisionOfRows:
     """Attributes that are float32 where X is."""
@@ -38,17 +41,32 @@ class PrecisionOfRows:
     def _certify_rounded(
         self, tasks: Tasks, problems: Sequence[Any], results: Sequence[Any], limits: FitLimits, exact: dict[str, Any]
     ) -> dict[str, Any]:
-        """Compute the certificate; where it fails by the rounding, take the exact attributes, and return none."""
+        """Compute the certificate; where the exact attributes prove clearly more, take them, and return none.
+
+        That is only tried where the status or the gap is not what was asked for.
+        """
         claimed = [result.status for result in results]
         self._certify_in_time(tasks, problems, results, limits)
-        failed = any(run.status is Status.STALLED is not before for run, before in zip(results, claimed, strict=True))
-        if not (exact and failed):
+        proven = [result.status for result in results]
+        width = self._widest(len(results))
+        is_short = any(status in (Status.STALLED, Status.ITERATION_LIMIT) for status in proven)
+        if not (exact and is_short) or (proven == claimed and width == 0.0):
             return exact
+        rounded = self.__dict__.copy()
         self.__dict__.update(exact)
         for result, status in zip(results, claimed, strict=True):
             result.status = status
         self._certify_in_time(tasks, problems, results, limits)
-        return {}
+        if [result.status for result in results] != proven or self._widest(len(results)) < MUCH_SMALLER * width:
+            return {}
+        self.__dict__ = rounded
+        return exact
+
+    def _widest(self, n_tasks: int) -> float:
+        """The largest relative gap of a task; zero where certificates have none."""
+        proofs = getattr(self, "certificate_", None)
+        each = proofs.proofs if n_tasks > 1 and proofs is not None else [proofs]
+        return max(float(getattr(proof, "relative", 0.0)) for proof in each)
 
     def _set_precision(self, precision: Any) -> None:
         """Convert the attributes that have the precision of the rows."""
