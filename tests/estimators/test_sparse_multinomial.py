@@ -38,6 +38,11 @@ def test_agreement_with_scikit_learn(load, l1_ratio, fit_intercept):
     assert isinstance(ours.certificate_, SparseGap)
     assert ours.status_ == "solved"
     assert ours.certificate_.relative <= 1e-9
+    # scikit-learn's model has a gap, too, which is not smaller than its distance from the optimum.
+    proof = mm.certify(theirs, rows, labels)
+    assert isinstance(proof, SparseGap)
+    assert ours.certificate_.dual <= proof.primal <= ours.certificate_.primal * (1.0 + 1e-5)
+    assert proof.relative <= 1e-4
     np.testing.assert_allclose(ours.predict_proba(rows), theirs.predict_proba(rows), atol=1e-4)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
     np.testing.assert_array_equal(ours.predict(rows), ours.classes_[ours.predict_proba(rows).argmax(axis=1)])
