@@ -135,18 +135,19 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
 
     def _certify_task(self, k: int, problem: KernelSVMProblem) -> Certificate:  # noqa: ARG002
         beta = self._beta(problem.n_rows)
-        return measure_kernel_gap(problem.penalized(beta) if problem.hard else problem, beta, float(self.intercept_[0]))
+        soft = problem.penalized(beta) if problem.hard else problem
+        return measure_kernel_gap(soft, beta, float(self.intercept_[0]), self.tol)
 
     def _certify_results(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
         if results[0].status is Status.NOT_SEPARABLE:
-            self._refuse_without_solution(problems[0], results[0].beta)
-        unbounded = getattr(results[0], "unbounded", None)
-        if unbounded is not None:
-            self._refuse_without_solution(problems[0], unbounded)
+            self._refuse_without_solution(problems[0], hard_regression.provable_multiple(problems[0], results[0].beta))
+        self._refuse_without_solution(problems[0], getattr(results[0], "unbounded", None))
         super()._certify_results(tasks, problems, results)
 
-    def _refuse_without_solution(self, problem: KernelSVMProblem, beta: np.ndarray) -> None:
-        """Raise InfeasibleError where the duals prove that every solution is too long."""
+    def _refuse_without_solution(self, problem: KernelSVMProblem, beta: np.ndarray | None) -> None:
+        """Raise InfeasibleError where duals prove that every solution is too long."""
+        if beta is None:
+            return
         proof = measure_kernel_gap(problem.penalized(beta), beta, 0.0)
         least = (1.0 - SHARE_FOR_ROUNDING) * hard_regression.PROVEN_SHARE * problem.infeasibility_bound
         if isinstance(proof, SVMGap) and proof.dual >= least:

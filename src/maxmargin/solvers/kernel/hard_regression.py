@@ -72,7 +72,7 @@ def unbounded_duals(problem: KernelSVMProblem) -> np.ndarray | None:
     gram = np.array([problem.scores_of(counted, np.flatnonzero(row), row[row != 0.0]) for row in identity])
     values, vectors = np.linalg.eigh(0.5 * (gram + gram.T))
     kept = values > NO_EIGENVALUE * max(0.0, float(values[-1]))
-    if kept.sum() >= counted.size - 1:
+    if kept.all():
         # Some function goes through all points.
         return None
     features = np.column_stack([vectors[:, kept], np.ones(counted.size)])
@@ -95,6 +95,15 @@ def unbounded_duals(problem: KernelSVMProblem) -> np.ndarray | None:
     beta = np.zeros(problem.n_rows)
     beta[counted[support]] = exact
     beta = problem.losses.feasible(beta)
+    return provable_multiple(problem, beta)
+
+
+def provable_multiple(problem: KernelSVMProblem, beta: np.ndarray) -> np.ndarray | None:
+    """The multiple of feasible duals whose dual value is largest, with errors counted; None where it is too small."""
+    size = float(np.abs(beta).max(initial=0.0))
+    if not 0.0 < size < math.inf:
+        return None
+    beta = beta / size
     used = np.flatnonzero(beta)
     scores = problem.scores_of(slice(None), used, beta[used])
     # What kernel values may be off by counts in the proof, with bounds on sums of them.
