@@ -194,6 +194,17 @@ def test_plain_vectors():
     assert certify(vectors, X, y, weights, loss="epsilon_insensitive", C=2.0, epsilon=1.0) == svr.certificate_
 
 
+@pytest.mark.parametrize(("l1_ratio", "solver"), [(1.0, "liblinear"), (1.0, "saga"), (0.3, "saga")])
+def test_logistic_regression_with_an_l1_penalty(l1_ratio, solver):
+    X, y = StandardScaler().fit_transform(WINE[0]), WINE[1] == 0
+    theirs = sklearn.linear_model.LogisticRegression(l1_ratio=l1_ratio, solver=solver, tol=1e-8, max_iter=10**5)
+    proof = certify(theirs.fit(X, y), X, y)
+    ours = maxmargin.LogisticRegression(l1_ratio=l1_ratio, solver=solver, tol=1e-9).fit(X, y)
+    assert ours.certificate_.dual <= proof.primal <= ours.certificate_.primal * (1.0 + 1e-6)
+    assert proof.relative <= 1e-3
+    assert proof.unused <= (theirs.coef_ == 0.0).sum() + (solver == "liblinear" and theirs.intercept_[0] == 0.0)
+
+
 def test_models_whose_problem_is_another_one_are_refused():
     X, y = WINE
     svm, linear = sklearn.svm, sklearn.linear_model
@@ -205,9 +216,6 @@ def test_models_whose_problem_is_another_one_are_refused():
     ]:
         with pytest.raises(TypeError, match=message):
             certify(model.fit(X, y), X, y)
-    lasso_like = linear.LogisticRegression(l1_ratio=1.0, solver="liblinear").fit(X, y == 0)
-    with pytest.raises(TypeError, match="l1 penalty"):
-        certify(lasso_like, X, y == 0)
     with pytest.raises(TypeError, match="estimator must be a linear or kernel model"):
         certify(SimpleNamespace(), X, y)
     with pytest.raises(sklearn.exceptions.NotFittedError):

@@ -139,9 +139,9 @@ def test_the_deprecated_penalty_means_what_it_means_in_scikit_learn(tmp_path):
     np.testing.assert_array_equal(contradicted.coef_, named.coef_)
     with pytest.warns(FutureWarning, match="l1_ratio=None"):
         LogisticRegression(l1_ratio=None).fit(X, Y)
-    for parameters in ({"penalty": "l1"}, {"l1_ratio": 0.5}):
-        with pytest.raises(ValueError, match="multi_class='ovr'"):
-            LogisticRegression(**parameters).fit(X, Y)
+    with pytest.warns(FutureWarning, match="l1_ratio=1 for penalty='l1'"):
+        sparse = LogisticRegression(penalty="l1").fit(X, Y)
+    np.testing.assert_array_equal(sparse.coef_, LogisticRegression(l1_ratio=1.0).fit(X, Y).coef_)
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0])

@@ -425,11 +425,6 @@ def test_no_step_at_all(name, classes):
     model.certificate_.check(certify(model, X, y))
 
 
-def test_an_infinite_c_of_a_regression_is_refused(regression):
-    with pytest.raises(ValueError, match="take a large C"):
-        SVR(C=math.inf).fit(*regression)
-
-
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 def test_default_decision_values_are_no_farther_from_the_optimum_than_libsvms(C, classes, regression):
     for name, (X, y) in (("SVC", classes), ("SVR", regression)):

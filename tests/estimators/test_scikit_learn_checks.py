@@ -34,6 +34,7 @@ MODES = [
     maxmargin.LogisticRegression(C=1.0, solver="gradient", multi_class="ovr"),
     maxmargin.LinearSVC(penalty="l1", loss="squared_hinge", tol=1e-9),
     maxmargin.LogisticRegression(l1_ratio=0.5, multi_class="ovr", tol=1e-9),
+    maxmargin.LogisticRegression(l1_ratio=0.5, tol=1e-9),
     maxmargin.SVC(kernel="linear", tol=1e-9),
     maxmargin.SVC(kernel="precomputed"),
     maxmargin.Ridge(alpha=0.0),

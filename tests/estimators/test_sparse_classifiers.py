@@ -118,8 +118,6 @@ def test_classes_are_learned_one_against_the_rest():
         for label, proof in model.certificate_.items():
             alone = fitted(model, points, labels == label)
             assert proof.primal == pytest.approx(alone.objective_, rel=1e-8)
-    with pytest.raises(ValueError, match="multi_class='ovr'"):
-        LogisticRegression(penalty="l1").fit(points, labels)
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])

@@ -95,6 +95,7 @@ class A9aSigns(_Signs):
     """32,561 sparse rows of two classes."""
 
     name = "a9a, two classes"
+    parts = ("logistic", "sparse")
 
     def get_data(self):
         """Return sparse rows."""
@@ -106,6 +107,7 @@ class ImdbSigns(_Signs):
     """25,000 sparse rows of 47,603 columns, two classes."""
 
     name = "imdb.tfidf, two classes"
+    parts = ("logistic", "sparse")
 
     def get_data(self):
         """Return sparse rows."""
@@ -122,3 +124,30 @@ class CovtypeSigns(_Signs):
         """Return an array with entries in [0, 1]."""
         X, y = scaled_rows()
         return {"X": X, "y": y}
+
+
+class W8aSigns(_Signs):
+    """49,749 sparse rows of 300 columns, two classes."""
+
+    name = "w8a, two classes"
+    parts = ("sparse",)
+    file = "w8a"
+
+    def get_data(self):
+        """Return sparse rows."""
+        X, y = load_text(self.file)
+        return {"X": X, "y": as_signs(y == 1)}
+
+
+class Ijcnn1Signs(W8aSigns):
+    """49,990 rows of 22 columns, two classes."""
+
+    name = "ijcnn1, two classes"
+    file = "ijcnn1"
+
+
+class SmsSpamSigns(W8aSigns):
+    """Sparse rows of text messages, two classes."""
+
+    name = "sms-spam, two classes"
+    file = "sms-spam"

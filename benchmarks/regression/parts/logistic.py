@@ -1,5 +1,7 @@
 """Logistic regression to the same distance from the optimum."""
 
+from typing import Any, ClassVar
+
 from measure import back_and_forth, duration, median_ratio, median_seconds, timed
 from suite import Finding, Part
 
@@ -14,6 +16,7 @@ class LogisticRace(Part):
     """Each solver with the coarsest of its tolerances that is good enough; the fastest rival counts."""
 
     name = "logistic"
+    penalties: ClassVar[tuple[Any, ...]] = PENALTIES
     title = "logistic: ||w||²/2 + C Σ log(1 + exp(-y f(x)))"
     text = (
         "Every solver runs with the coarsest of its tolerances 0.1, 0.01, ... whose objective, computed outside, is "
@@ -29,14 +32,15 @@ class LogisticRace(Part):
         for solver in solvers:
             solver.set_data(**data)
         ours = next(solver for solver in solvers if solver.name == "maxmargin")
-        for penalty in PENALTIES:
+        for penalty in self.penalties:
             ours.warm_up((penalty, FINE))
             optimum = ours.get_result()["objective"]
             for quality in QUALITIES:
                 stops = {
                     solver: stop
                     for solver in solvers
-                    if (
+                    if solver.supports(penalty)
+                    and (
                         stop := coarsest(
                             solver, penalty, optimum * (1.0 + quality), None if solver is ours else options.cap
                         )
@@ -47,7 +51,11 @@ class LogisticRace(Part):
                 for k in range(options.repeats):
                     for solver in back_and_forth(list(stops), k):
                         runs[solver].append(timed(solver, stops[solver]))
-                yield self._finding(f"{dataset.name}, C = {penalty:g}, {quality:g}", ours, runs)
+                yield self._finding(f"{dataset.name}, {self.text_of(penalty)}, {quality:g}", ours, runs)
+
+    def text_of(self, penalty):
+        """The penalty in words."""
+        return f"C = {penalty:g}"
 
     def _finding(self, name, ours, runs):
         rivals = [solver for solver in runs if solver is not ours]

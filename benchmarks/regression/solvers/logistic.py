@@ -22,6 +22,10 @@ class _Logistic(Solver):
         """Whether the solver is made for such data."""
         return True
 
+    def supports(self, penalty: Any) -> bool:  # noqa: ARG002
+        """Whether the solver knows such a problem."""
+        return True
+
     def run(self, stop):
         """Fit; ``stop`` is C and the tolerance."""
         self.stop = stop

@@ -1,6 +1,6 @@
 """Certificates of fitted models: computed from data and vectors alone, without any solver or compiled loop."""
 
-from maxmargin.certificates.base import Certificate, CertificateError, PerClass, PerPair, PerTarget
+from maxmargin.certificates.base import Certificate, CertificateError, InfeasibleError, PerClass, PerPair, PerTarget
 from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.geometry import Geometry, linear_geometry
 from maxmargin.certificates.hard_margin import bracket_hard_margin, has_no_margin
@@ -21,6 +21,7 @@ from maxmargin.certificates.multinomial_gap import MultinomialGap, measure_multi
 from maxmargin.certificates.nu_gap import NuGap, measure_nu_gap, measure_nu_pair_gaps
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_partitioned_ridge_gap, measure_ridge_gap
 from maxmargin.certificates.sparse_gap import SparseGap, measure_sparse_gap
+from maxmargin.certificates.sparse_multinomial_gap import measure_sparse_multinomial_gap
 from maxmargin.certificates.svm_gap import (
     ClassificationGap,
     KKTClass,
@@ -40,6 +41,7 @@ __all__ = [
     "ClassificationGap",
     "DualityGap",
     "Geometry",
+    "InfeasibleError",
     "KKTClass",
     "LassoGap",
     "LogisticGap",
@@ -79,6 +81,7 @@ __all__ = [
     "measure_partitioned_ridge_gap",
     "measure_ridge_gap",
     "measure_sparse_gap",
+    "measure_sparse_multinomial_gap",
     "measured_at_once",
     "mistake_bound",
 ]

@@ -138,3 +138,20 @@ class PerPair(PerClass):
 
     def __str__(self) -> str:
         return "\n".join(f"{label[0]} against {label[1]}: {proof}" for label, proof in self.items())
+
+
+class InfeasibleError(ValueError):
+    """The problem has no solution; ``certificate`` is the proof.
+
+    Parameters
+    ----------
+    message : str
+    certificate : Certificate
+    """
+
+    def __init__(self, message: str, certificate: Certificate) -> None:
+        super().__init__(message)
+        self.certificate = certificate
+
+    def __reduce__(self) -> tuple[type, tuple[str, Certificate]]:
+        return type(self), (str(self), self.certificate)

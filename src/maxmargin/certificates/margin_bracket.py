@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 
-from maxmargin.certificates.base import Certificate
+from maxmargin.certificates.base import Certificate, InfeasibleError
 from maxmargin.certificates.geometry import Geometry
 from maxmargin.certificates.rounding import lower_bound, up, upper_bound
 
@@ -103,7 +103,7 @@ class MarginBracket(Certificate):
         self._check_assumption(proven)
 
 
-class NotSeparableError(ValueError):
+class NotSeparableError(InfeasibleError):
     """No hyperplane separates the classes; ``certificate`` is the proof.
 
     Parameters
@@ -112,12 +112,7 @@ class NotSeparableError(ValueError):
     certificate : MarginBracket
     """
 
-    def __init__(self, message: str, certificate: MarginBracket) -> None:
-        super().__init__(message)
-        self.certificate = certificate
-
-    def __reduce__(self) -> tuple[type, tuple[str, MarginBracket]]:
-        return type(self), (str(self), self.certificate)
+    certificate: MarginBracket
 
 
 def bracket_margin(geometry: Geometry) -> MarginBracket:

@@ -90,17 +90,37 @@ def _primal_at_most(
     problem: MultinomialProblem, W: np.ndarray, scores: np.ndarray, errors: np.ndarray | float
 ) -> tuple[float, float]:
     """The objective, at most, and the part of it that allows for errors of the scores."""
+    lost, rounding = losses_at_most(problem, scores, errors)
+    length = length_at_most(W.ravel())
+    penalty = up(0.5 * up(length * length)) if problem.is_penalised else 0.0
+    return up(penalty + lost), rounding
+
+
+def losses_at_most(problem: MultinomialProblem, scores: np.ndarray, errors: np.ndarray | float) -> tuple[float, float]:
+    """C times the losses, at most, and the part of it that allows for errors of the scores."""
     losses = multinomial_losses(scores, problem.own) * (1.0 + OF_FUNCTIONS) + 4.0 * problem.n_classes * SMALLEST_NORMAL
     lost = sum_at_most(problem.weights * losses * (1.0 + (problem.n_classes + 8) * UNIT) + SMALLEST)
     # The derivative of a loss has a 1-norm of at most 2; scores are subtracted from each other, which rounds once more.
     off = 2.0 * errors + 8.0 * UNIT * np.abs(scores).max(axis=1, initial=0.0)
     rounding = up(problem.loss_factor * sum_at_most(problem.weights * off * (1.0 + 8.0 * UNIT) + SMALLEST))
-    length = length_at_most(W.ravel())
-    penalty = up(0.5 * up(length * length)) if problem.is_penalised else 0.0
-    return up(penalty + up(up(problem.loss_factor * lost) + rounding)), rounding
+    return up(up(problem.loss_factor * lost) + rounding), rounding
 
 
 def _dual_at_least(problem: MultinomialProblem, linear: np.ndarray, b: np.ndarray, reach: float) -> float:
+    columns = problem.columns
+    entropies, entries = dual_point(problem, linear, b)
+    if problem.is_penalised:
+        length = length_at_most(entries.ravel())
+        return down(entropies - up(0.5 * up(length * length)))
+    entries = np.where(columns.constant, 0.0, entries / columns.deviations * (1.0 + 2.0 * UNIT) + SMALLEST)
+    return down(entropies - up(reach * length_at_most(entries.ravel())))
+
+
+def dual_point(problem: MultinomialProblem, linear: np.ndarray, b: np.ndarray) -> tuple[float, np.ndarray]:
+    """The dual point of these scores: a lower bound on C sum_i c_i H(p_i), and bounds on its products with the columns.
+
+    The products are C sum_i c_i (e_{y_i} - p_i) x_i^T, of shape (n_classes, d), in size and at most.
+    """
     n_rows, n_classes = linear.shape
     rounded = gamma(n_classes + 8)
     present = problem.class_weights > 0.0
@@ -128,7 +148,8 @@ def _dual_at_least(problem: MultinomialProblem, linear: np.ndarray, b: np.ndarra
     if problem.fit_intercept:
         share = _balancing_share(problem, beta, rounded)
         if not share < 1.0:
-            return 0.0
+            # The unit vectors of the own classes have no entropy.
+            return 0.0, np.zeros((n_classes, problem.points.n_columns))
         entropies = down(entropies * (1.0 - share)) if entropies > 0.0 else entropies
     columns = problem.columns
     products = np.abs(np.array([columns.combination(np.ascontiguousarray(duals)) for duals in beta.T]))
@@ -137,12 +158,7 @@ def _dual_at_least(problem: MultinomialProblem, linear: np.ndarray, b: np.ndarra
     off = up(gamma(n_rows + 16) + up(2.0 * share + 2.0 * rounded)) * most * columns.sizes * (1.0 + 8.0 * UNIT)
     off += up(n_rows * SMALLEST * up(8.0 * longest_row_at_most(problem.points) + 4.0))
     off = np.where(columns.sizes >= SMALLEST_SIZE, off, math.inf)
-    entries = np.where(columns.constant, 0.0, (products + off) * (1.0 + 4.0 * UNIT))
-    if problem.is_penalised:
-        length = length_at_most(entries.ravel())
-        return down(entropies - up(0.5 * up(length * length)))
-    entries = np.where(columns.constant, 0.0, entries / columns.deviations * (1.0 + 2.0 * UNIT) + SMALLEST)
-    return down(entropies - up(reach * length_at_most(entries.ravel())))
+    return entropies, np.where(columns.constant, 0.0, (products + off) * (1.0 + 4.0 * UNIT))
 
 
 def _balancing_share(problem: MultinomialProblem, beta: np.ndarray, rounded: float) -> float:

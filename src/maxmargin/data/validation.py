@@ -56,6 +56,7 @@ def _refuse_collections(*values: Any) -> None:
 def validate_points(estimator: Any, X: Any) -> Points:
     """Check X for a fitted estimator."""
     _refuse_collections(X)
+    X = _matrix_of(estimator, X, reset=False)
     _refuse_text_columns(X)
     X = to_numpy(X)
     return Points(_canonical(_naming("X", validate_data, estimator, X, reset=False, **_checks(estimator))))
@@ -110,6 +111,7 @@ def validate_targets(
 def validate_one_class(estimator: Any, X: Any, *, sample_weight: Any = None, reset: bool = True) -> TargetPoints:
     """Check X and the weights of a fit without labels: all rows have the target 1."""
     _refuse_collections(X)
+    X = _matrix_of(estimator, X, reset=reset)
     _refuse_text_columns(X)
     X = _naming("X", validate_data, estimator, to_numpy(X), reset=reset, **_checks(estimator))
     targets = np.ones(X.shape[0])
@@ -124,6 +126,7 @@ def _points_and_targets(estimator: Any, X: Any, y: Any, reset: bool, **checks: A
     if y is None:
         raise ValueError(f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None.")
     _refuse_collections(X, y)
+    X = _matrix_of(estimator, X, reset=reset)
     if reset and _are_plain_arrays(X, y) and not hasattr(estimator, "feature_names_in_"):
         points = Points(aligned(X))
         if math.isfinite(points.largest_norm):
@@ -135,6 +138,12 @@ def _points_and_targets(estimator: Any, X: Any, y: Any, reset: bool, **checks: A
     if not hasattr(estimator, "kernel"):
         _refuse_too_wide(X)
     return Points(_canonical(X)), y
+
+
+def _matrix_of(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """X, or where it is a sequence of objects their kernel matrix with the objects of the fit."""
+    convert = getattr(estimator, "_matrix_of_objects", None)
+    return X if convert is None else convert(X, reset=reset)
 
 
 def validate_partition(

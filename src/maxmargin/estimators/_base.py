@@ -47,6 +47,7 @@ from maxmargin.data.partitions import PartitionedData, is_collection
 from maxmargin.engine import Threads
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
+from maxmargin.estimators._precision import PrecisionOfRows, linear_scores
 from maxmargin.estimators._progress import FitLimits, FitProgress, solve_in_time
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.reconciliation import Goal, reconcile, worst
@@ -73,7 +74,7 @@ Attempt = tuple[Sequence[Any], Any]
 _PACKAGES = tuple(str(Path(str(package.__file__)).parent) for package in (maxmargin, sklearn, joblib))
 
 
-class CertifiedModel(CallbackSupportMixin, BaseEstimator):
+class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
     """The fit template.
 
     ::
@@ -193,8 +194,9 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
                 results = self._solve_tasks_of(model, tasks, problems, attempt, seconds, stop_requested, of_task)
                 n_attempts += 1
                 model._set_attributes(tasks, results)
+                exact = model._round_to_rows(tasks.points)
                 checked = model._refuse_not_finite()
-                model._certify_in_time(tasks, problems, results, limits)
+                exact = model._certify_rounded(tasks, problems, results, limits, exact)
                 attempt = model._finer_attempt(problems, results, attempt) if limits.seconds_left else None
             model.status_ = worst([result.status for result in results])
             model._finish(tasks, results, limits)
@@ -203,6 +205,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             if isinstance(data, PartitionedData):
                 model._count_rounds(data)
             model._refuse_not_finite(checked)
+            model._set_precision(np.float32 if exact else np.float64)
             if record is not None:
                 record.check(model, data)
             self._take_over(model)
@@ -300,6 +303,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         model = copy(self)
         model.__dict__.update(getattr(self, "_fit_params", {}))
+        # What is computed from float32 vectors is computed in float64.
+        model._set_precision(np.float64)
         return model
 
     def _in_memory(self) -> Self:
@@ -771,7 +776,7 @@ class LinearClassifier(CertifiedClassifier):
         if lies_elsewhere(X):
             n_tasks = self.coef_.shape[0]
             return self._in_partitions("decision_function", X, None if n_tasks == 1 else n_tasks)
-        scores = validate_points(self, X).scores(as_dense(self.coef_).T) + self.intercept_
+        scores = linear_scores(self, validate_points(self, X))
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def _attributes_so_far(self, labelled: LabelledPoints, results: Sequence[Any]) -> dict[str, Any]:
@@ -849,7 +854,7 @@ class LinearRegressor(CertifiedRegressor):
         check_is_fitted(self)
         if lies_elsewhere(X):
             return self._in_partitions("predict", X)
-        return validate_points(self, X).scores(np.asarray(self.coef_).T) + self.intercept_
+        return linear_scores(self, validate_points(self, X))
 
 
 def distributed_vectors(points: Any, handles: Sequence[Any]) -> Any:

@@ -85,7 +85,7 @@ def without_training_data(model: Any) -> Any:
 def _call(model: Any, method: str, X: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     if X.shape[0] == 0:
         return np.empty((0, *shape), dtype=dtype)
-    return np.asarray(getattr(model, method)(X))
+    return np.asarray(getattr(model, method)(X)).astype(dtype, copy=False)
 
 
 def _measured(measure: Callable[..., Any], model: Any, X: Any, y: Any, sample_weight: Any) -> np.ndarray:

@@ -15,7 +15,7 @@ from maxmargin.certificates import Certificate, PerClass
 # of a hyperplane that does not separate. Certificate: a bound that is not known.
 MAY_BE_INFINITE = frozenset({"history_", "margin_", "objective_", "certificate_"})
 # Attributes that hold the user's own rows, which validation has checked.
-ROWS = frozenset({"support_vectors_"})
+ROWS = frozenset({"support_vectors_", "_objects"})
 # Types whose values are never nan.
 EXACT_TYPES = frozenset({bool, int, str, type(None)})
 # The public names of private attributes.

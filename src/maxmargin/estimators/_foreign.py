@@ -27,6 +27,8 @@ from maxmargin.certificates import (
     measure_multinomial_gap,
     measure_nu_gap,
     measure_ridge_gap,
+    measure_sparse_gap,
+    measure_sparse_multinomial_gap,
 )
 from maxmargin.certificates.recovered_duals import (
     recovered_duals,
@@ -56,6 +58,8 @@ from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.problems.margins import validate_coefficients
 from maxmargin.problems.multinomial import MultinomialProblem
 from maxmargin.problems.nu_svm import NuPairProblems, Offsets, one_class
+from maxmargin.problems.sparse_linear import SparseLinearProblem
+from maxmargin.problems.sparse_multinomial import SparseMultinomialProblem
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 
 # Measure the certificate of one task, given its data and its number.
@@ -317,8 +321,9 @@ def _on_all_rows(model: Any, n_rows: int) -> np.ndarray:
 def _certify_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
     # "elasticnet" with an l1_ratio of zero is the same as "l2".
     penalty = getattr(model, "penalty", "deprecated")
-    if penalty == "l1" or (getattr(model, "l1_ratio", None) or 0.0) > 0.0:
-        _refuse(model, "an l1 penalty is another problem; the l2 penalty is covered")
+    # LogisticRegressionCV keeps the one that it chose.
+    ratio = float(np.ravel(getattr(model, "l1_ratio_", getattr(model, "l1_ratio", None) or 0.0))[0] or 0.0)
+    ratio = {"l1": 1.0, "l2": 0.0, None: 0.0}.get(penalty, ratio)
     labelled = _labelled(model, X, y, sample_weight)
     coef, intercept = _hyperplanes(model)
     C = math.inf if penalty is None else float(np.ravel(getattr(model, "C_", getattr(model, "C", 1.0)))[0])
@@ -326,6 +331,9 @@ def _certify_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Certifi
         weights = weights_of(labelled.points, labelled.weights)
         sizes = len(model.classes_), C, bool(model.fit_intercept)
         joint = MultinomialProblem(labelled.points, labelled.codes, weights, *sizes)
+        if ratio > 0.0:
+            of_ratio = SparseMultinomialProblem(joint, ratio, 1.0 - ratio)
+            return measure_sparse_multinomial_gap(of_ratio, coef, np.array(intercept))
         return measure_multinomial_gap(joint, coef, np.array(intercept))
     dataset = next(labelled.tasks())
     points, w, b, has_intercept = dataset.points, coef[0], float(intercept[0]), bool(model.fit_intercept)
@@ -335,6 +343,12 @@ def _certify_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Certifi
         points = points.with_column(scaling)
         w, b, has_intercept = np.append(w, b / scaling), 0.0, False
     weights = weights_of(points, dataset.weights)
+    if ratio > 0.0:
+        penalties = {"l1": ratio, "l2": 1.0 - ratio}
+        sparse = SparseLinearProblem.of(
+            points, dataset.signs, weights, "logistic", C, fit_intercept=has_intercept, **penalties
+        )
+        return measure_sparse_gap(sparse, w, b)
     return measure_logistic_gap(LogisticProblem(points, dataset.signs, weights, C, has_intercept), w, b)
 
 

@@ -78,7 +78,7 @@ class KernelSVM(KernelModel, RegularizedModel):
             "StandardScaler or MinMaxScaler, or raise max_iter"
         )
 
-    _private_attributes: ClassVar[tuple[str, ...]] = ("_kernel", "_duals", "_n_rows")
+    _private_attributes: ClassVar[tuple[str, ...]] = ("_kernel", "_duals", "_n_rows", "_objects")
     # Nothing is random.
     random_state = 0
 

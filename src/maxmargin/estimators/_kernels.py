@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.data import Points
+from maxmargin.data.objects import are_objects
 from maxmargin.estimators._base import CertifiedModel
 from maxmargin.loops.exponential import exponentiate
 from maxmargin.problems.kernel_expansion import expansion_scores
-from maxmargin.problems.kernels import Kernel, kernel_by_name
+from maxmargin.problems.kernels import Kernel, UserFunction, kernel_by_name
 from maxmargin.problems.semidefinite import is_symmetric
 
 KERNEL_CONSTRAINTS: dict = {
@@ -41,9 +42,23 @@ def seconds_per_entry(kernel: Kernel | None, points: Points, n_threads: int) -> 
 
 
 class KernelModel(CertifiedModel):
-    """An estimator with a kernel: a precomputed one makes X a square matrix."""
+    """An estimator with a kernel: a precomputed one makes X a square matrix.
+
+    A sequence of objects is learned from by the Gram matrix that a user's kernel gives of them, as a precomputed one.
+    """
 
     kernel: Any
+    _objects: Any
+
+    def _matrix_of_objects(self, X: Any, *, reset: bool) -> Any:
+        """X, or of objects the kernel matrix with those of the fit, which ``reset`` keeps."""
+        if not callable(self.kernel):
+            return X
+        if reset and are_objects(X):
+            self._objects = list(X) if isinstance(X, list) else X
+        if not hasattr(self, "_objects"):
+            return X
+        return UserFunction(self.kernel).gram(X, self._objects)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -53,8 +68,8 @@ class KernelModel(CertifiedModel):
 
 
 def make_kernel(model: Any, points: Points) -> Kernel | None:
-    """The kernel that a model's parameters name, or None where X is the Gram matrix."""
-    if model.kernel == "precomputed":
+    """The kernel that a model's parameters name, or None where X is the Gram matrix, also that of objects."""
+    if model.kernel == "precomputed" or hasattr(model, "_objects"):
         return None
     gamma = model.gamma
     if gamma == "auto":
@@ -70,6 +85,10 @@ def refuse_bad_gram(model: Any, points: Points) -> None:
 
     The rest of its asymmetry is counted as an error of its entries.
     """
+    if hasattr(model, "_objects"):
+        if not is_symmetric(points.matrix):
+            raise ValueError("kernel is not symmetric on X: k(x, z) and k(z, x) differ by more than rounding.")
+        return
     if model.kernel != "precomputed":
         return
     if points.n_rows != points.n_columns:

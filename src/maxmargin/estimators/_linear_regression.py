@@ -53,6 +53,8 @@ class LinearRegression(LinearRegressor):
     # Where it is no parameter, nothing is random.
     random_state = 0
 
+    _in_precision_of_rows: ClassVar[tuple[str, ...]] = ("coef_", "intercept_")
+
     # The dual point, of which the certificate states the value.
     _private_attributes: ClassVar[tuple[str, ...]] = ("_dual_point",)
 

@@ -63,7 +63,9 @@ class OnlineClassifier(CertifiedClassifier):
             model._add_results(labelled, results)
             for name in self._not_of_stream:
                 model.__dict__.pop(name, None)
+            rounded = bool(model._round_to_rows(labelled.points))
             model._refuse_not_finite()
+            model._set_precision(np.float32 if rounded else np.float64)
             self._take_over(model)
         return self
 
@@ -181,7 +183,7 @@ def _bounds_in_blocks(model: Any, blocks: Any, passes: int, n_counted: int) -> l
     bounds = [
         BlockwiseBound(w, float(b), (start, float(of_b)), n_counted)
         for w, b, start, of_b in zip(
-            model.coef_, model.intercept_, model.coef_init_, model.intercept_init_, strict=True
+            model.coef_.astype(np.float64), model.intercept_, model.coef_init_, model.intercept_init_, strict=True
         )
     ]
     for step in ("measure", "add"):

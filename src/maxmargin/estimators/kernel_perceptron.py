@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from maxmargin.certificates import Certificate, CertificateError, PerClass, UpdateRule, bound_mistakes
 from maxmargin.certificates.geometry import feature_space_scores, kernel_geometry
 from maxmargin.data import Dataset, LabelledPoints, Points, Tasks, validate_points
+from maxmargin.data.objects import are_objects
 from maxmargin.estimators._base import SECONDS_PER_KERNEL_TASK, Solve, one_or_all, proof_or_per_class, refuse_other_rows
 from maxmargin.estimators._kernels import (
     KERNEL_CONSTRAINTS,
@@ -52,11 +53,11 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
     Parameters
     ----------
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes two matrices and returns the matrix of kernel values between their rows. For
-        ``"precomputed"``, X is that matrix, symmetric up to rounding. The bounds hold for positive semidefinite
-        kernels. ``"sigmoid"``, and ``"poly"`` with a negative ``coef0``, are none in general, and nothing is proven.
-        Callables and matrices are tested, and the certificate states the assumption; nothing is proven where the test
-        fails.
+        A callable takes two matrices, or two sequences of objects such as texts, and returns the matrix of kernel
+        values between them, dense or sparse. For ``"precomputed"``, X is that matrix, symmetric up to rounding. The
+        bounds hold for positive semidefinite kernels. ``"sigmoid"``, and ``"poly"`` with a negative ``coef0``, are none
+        in general, and nothing is proven. Callables and matrices are tested, and the certificate states the assumption;
+        nothing is proven where the test fails.
     degree : int, default=3
         For ``"poly"``.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -132,7 +133,7 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
     _one_run: bool = field(init=False)
 
     _advice_when_stalled = STALLED_ADVICE
-    _private_attributes = ("_kernel", "_n_seen", "_one_run")
+    _private_attributes = ("_kernel", "_n_seen", "_one_run", "_objects")
     _rule_of_model = ("kernel", "degree", "gamma", "coef0", "fit_intercept")
 
     # The work is that of the kernel matrix.
@@ -181,6 +182,8 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
         -------
         self
         """
+        if callable(self.kernel) and (hasattr(self, "_objects") or are_objects(X)):
+            raise TypeError("partial_fit takes rows of numbers: give fit the whole sequence of objects at once.")
         return self._partial_fit(X, y, classes)
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -16,6 +16,7 @@ from maxmargin.certificates import (
     measure_multinomial_gap,
     measure_partitioned_logistic_gap,
     measure_sparse_gap,
+    measure_sparse_multinomial_gap,
 )
 from maxmargin.data import JointClasses, LabelledPoints, Tasks, as_dense, in_namespace_of_rows
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
@@ -36,9 +37,16 @@ from maxmargin.problems.logistic import LogisticProblem, sigmoid
 from maxmargin.problems.multinomial import MultinomialProblem, softmax
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.problems.sparse_linear import SparseLinearProblem
+from maxmargin.problems.sparse_multinomial import SparseMultinomialProblem
 from maxmargin.solvers.core import Result
 from maxmargin.solvers.linear import sparse
-from maxmargin.solvers.regression import logistic_gradient, logistic_newton, multinomial, partitioned
+from maxmargin.solvers.regression import (
+    logistic_gradient,
+    logistic_newton,
+    multinomial,
+    partitioned,
+    sparse_multinomial,
+)
 from maxmargin.solvers.regression.logistic_gradient import GradientOptions
 
 # scikit-learn's solvers of the problem without a penalty on the intercept.
@@ -61,7 +69,7 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
 
     .. math:: r \lVert w \rVert_1 + \tfrac{1 - r}{2} \lVert w \rVert^2,
 
-    for r = 1 the 1-norm alone (LIBLINEAR's -s 6), with which many coefficients are zero.
+    for r = 1 the 1-norm alone (for two classes LIBLINEAR's -s 6), with which many coefficients are zero.
 
     With C = inf there is no minimum where a hyperplane has no point on its wrong side and some on its right side
     (complete or quasi-complete separation): the loss falls for ever along it. Where such a hyperplane is found, the fit
@@ -79,8 +87,8 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
         Deprecated, as in scikit-learn, with the same warning: ``l1_ratio`` says which penalty it is, and ``C=inf`` is
         None.
     l1_ratio : float, default=0.0
-        The share of the 1-norm in the penalty. With a positive one, more than two classes are learned one against the
-        rest: ``multi_class="ovr"`` has to be set.
+        The share of the 1-norm in the penalty. With a positive one the certificate counts the coefficients that are
+        proven to be zero.
     dual : bool, default=False
         Accepted as scikit-learn's: every fit gives a primal and a dual solution. True is refused, as there, where the
         penalty has a 1-norm.
@@ -213,6 +221,7 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
 
     # The dual points of all tasks, of which the certificate states the values.
     _private_attributes = ("_dual_point",)
+    _in_precision_of_rows: ClassVar[tuple[str, ...]] = ("coef_", "intercept_")
 
     @property
     def _advice_at_max_iter(self) -> str:  # type: ignore[override]
@@ -414,11 +423,6 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
             raise ValueError(
                 "solver='gradient', the lecture's, learns two classes: set multi_class='ovr', or leave it out."
             )
-        if self._l1_ratio > 0.0:
-            raise ValueError(
-                "A penalty with a 1-norm is solved for two classes, or one class against the rest: set "
-                "multi_class='ovr', or l1_ratio=0 and penalty='l2'."
-            )
         return JointClasses(data)
 
     def _problem(self, data: Any) -> Any:
@@ -429,9 +433,10 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
             return PartitionedProblem(problem, data)
         weights, C = weights_of(data.points, data.weights), self._inverse_strength
         points, fit_intercept = self._points_with_intercept(data.points)
-        if isinstance(data, LabelledPoints):
-            return MultinomialProblem(points, data.codes, weights, len(data.classes), C, fit_intercept)
         ratio = self._l1_ratio
+        if isinstance(data, LabelledPoints):
+            joint = MultinomialProblem(points, data.codes, weights, len(data.classes), C, fit_intercept)
+            return SparseMultinomialProblem(joint, ratio, 1.0 - ratio) if ratio > 0.0 else joint
         if ratio > 0.0:
             penalties = {"l1": ratio, "l2": 1.0 - ratio}
             return SparseLinearProblem.of(
@@ -446,6 +451,8 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
     def _solver(self, problem: Any) -> Solve:
         if isinstance(problem, MultinomialProblem):
             return multinomial.solve
+        if isinstance(problem, SparseMultinomialProblem):
+            return sparse_multinomial.solve
         if isinstance(problem, SparseLinearProblem):
             return sparse.solve
         if isinstance(problem, PartitionedProblem):
@@ -481,6 +488,10 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
             self.separating_coef_ = np.array([(separating or zero)[0] for separating in found])
             self.separating_intercept_ = np.array([(separating or zero)[1] for separating in found])
 
+    def _round_to_rows(self, points: Any) -> dict[str, Any]:
+        # scikit-learn's LIBLINEAR computes in float64.
+        return {} if self.solver == "liblinear" else super()._round_to_rows(points)
+
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
         so_far = self._without_fit()
         shape = (len(labelled.classes), labelled.points.n_columns + self._has_intercept_column)
@@ -505,11 +516,12 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
         return super()._certify(tasks, problems)
 
     def _certify_task(self, k: int, problem: Any) -> Certificate:
-        if isinstance(problem, MultinomialProblem):
+        if isinstance(problem, (MultinomialProblem, SparseMultinomialProblem)):
+            measure: Any = measure_multinomial_gap
+            if isinstance(problem, SparseMultinomialProblem):
+                measure = measure_sparse_multinomial_gap
             vectors = [self._vectors_of_problem(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
-            return measure_multinomial_gap(
-                problem, np.array([w for w, _ in vectors]), np.array([b for _, b in vectors])
-            )
+            return measure(problem, np.array([w for w, _ in vectors]), np.array([b for _, b in vectors]))
         separating = None
         if hasattr(self, "separating_coef_"):
             separating = self.separating_coef_[k], float(self.separating_intercept_[k])

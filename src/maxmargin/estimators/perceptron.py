@@ -23,7 +23,7 @@ from maxmargin.certificates import (
     linear_geometry,
 )
 from maxmargin.certificates.base import AGREEMENT
-from maxmargin.data import Dataset, LabelledPoints, Tasks
+from maxmargin.data import Dataset, LabelledPoints, Tasks, as_dense
 from maxmargin.data.validation import validate_factors
 from maxmargin.estimators._base import LinearClassifier, Solve, as_list, one_or_all, refuse_other_rows
 from maxmargin.estimators._parameters import estimator
@@ -211,6 +211,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
 
     _advice_when_not_separable = "no hyperplane separates the classes, so updates would never end: use LinearSVC"
     _private_attributes = ("_ends", "_n_held_out", "_rows_of_stream")
+    _in_precision_of_rows: ClassVar[tuple[str, ...]] = ("coef_", "intercept_")
     _rule_of_stream = ("eta0", "normalize", "class_weight")
     _not_of_stream = ("dual_coef_", "hull_weights_", "certificate_", "status_")
 
@@ -407,7 +408,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
         shape = (n_tasks, tasks.points.n_columns)
         coef = intercept = None
         if self.warm_start and hasattr(self, "coef_"):
-            coef, intercept = self.coef_, self.intercept_
+            coef, intercept = as_dense(self.coef_).astype(np.float64), self.intercept_.astype(np.float64)
             if coef.shape != shape or not np.array_equal(self.classes_, tasks.classes):
                 raise ValueError("warm_start=True needs the classes and columns of the last fit; y or X has others.")
         elif self.init == "random":

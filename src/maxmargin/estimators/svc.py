@@ -316,6 +316,9 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
         """
         labels, matrix, weights = tasks.labels(), tasks.points.matrix, tasks.weights
         fold = clone(self).set_params(probability="deprecated", class_weight=None)
+        if self._kernel is None:
+            # Also that of objects.
+            fold.kernel = "precomputed"
         if self.max_time is not None:
             fold.max_time = limits.seconds_left / N_FOLDS
         pairs: Any = self._classes_of_tasks()
@@ -400,8 +403,9 @@ class SVC(KernelClassifier):
         The factor on the slack of a row. ``inf`` is the hard margin in feature space: the hyperplane of the largest
         margin, or :class:`NotSeparableError` with the proof that all margins are negligible.
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes two matrices and returns their Gram matrix; with "precomputed", X is the Gram matrix. "sigmoid"
-        is not positive semidefinite in general, and nothing is proven for it.
+        A callable takes two matrices, or two sequences of objects such as texts, and returns their Gram matrix, dense
+        or sparse; with "precomputed", X is the Gram matrix. "sigmoid" is not positive semidefinite in general, and
+        nothing is proven for it.
     degree : int, default=3
         Of the polynomial kernel (gamma x·z + coef0)^degree.
     gamma : {"scale", "auto"} or float, default="scale"

@@ -1,22 +1,35 @@
 """Kernel support vector regression."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from maxmargin.certificates import Certificate, measure_kernel_gap
-from maxmargin.data import TargetPoints
+from maxmargin.certificates import Certificate, InfeasibleError, SVMGap, measure_kernel_gap
+from maxmargin.data import TargetPoints, Tasks
 from maxmargin.estimators._base import Solve
-from maxmargin.estimators._kernel_svm import C_CONSTRAINTS, KernelSVM, SingleExpansion
+from maxmargin.estimators._kernel_svm import (
+    C_CONSTRAINTS,
+    SHARE_OF_TOL,
+    SHARE_OF_VIOLATION,
+    KernelSVM,
+    SingleExpansion,
+)
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._regularized import EpsilonInsensitiveRegressor
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import built_in
 from maxmargin.problems.linear_svm import epsilon_insensitive, weights_of
-from maxmargin.solvers.kernel import smo
+from maxmargin.solvers.core import Result, Status
+from maxmargin.solvers.kernel import hard_regression, smo
+from maxmargin.solvers.kernel.base import SMOOptions
+
+# Of what the duals prove, rounding errors may cost this share.
+SHARE_FOR_ROUNDING = 0.1
 
 
 @estimator
@@ -30,7 +43,9 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
     kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter, max_time, n_jobs, verbose :
         As for :class:`SVC`.
     C : float, default=1.0
-        The factor on the loss of a row.
+        The factor on the loss of a row. ``inf``: the least ``||w||`` among all functions whose residuals are at most
+        epsilon, or :class:`InfeasibleError` with the proof that there is none, but for w so long that scores could span
+        ten thousand times the targets. Weights then say only which rows count.
     epsilon : float, default=0.1
         Residuals of at most this size have no loss.
 
@@ -43,6 +58,9 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
     dual_coef_ : ndarray of shape (1, n_support), or sparse after a fit to sparse rows
     coef_ : ndarray of shape (1, d), for the linear kernel
     intercept_ : ndarray of shape (1,)
+    C_ : float
+        Only for C = inf: twice the largest dual, the finite C that the certificate is about. With its duality gap g,
+        ``||w||²/2`` is at most g above the least one, and the residuals exceed epsilon by at most 2 g/C_ in all.
     objective_ : float
         The primal objective, rounded up.
     fit_status_ : 0 where it is solved to ``tol``, else 1
@@ -91,22 +109,51 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
         """
         return self._scores(X)
 
-    def _check_parameters(self) -> None:
-        if math.isinf(self.C):
-            raise ValueError(
-                "C=inf, residuals of at most epsilon without exception, is not solved: take a large C, for example "
-                "1e6. Where slack(X, y) is then zero, the model is that of C=inf."
-            )
-        self._refuse_extreme("C")
-        super()._check_parameters()
+    @property
+    def _inverse_strength(self) -> float:
+        return float(getattr(self, "C_", self.C))
+
+    def _options(self, tasks: Tasks) -> SMOOptions:
+        violation = SHARE_OF_VIOLATION * self.tol
+        return replace(super()._options(tasks), tol=SHARE_OF_TOL * self.tol, max_violation=violation)
 
     def _problem(self, data: TargetPoints) -> KernelSVMProblem:
-        loss = epsilon_insensitive(data.targets, weights_of(data.points, data.weights), self.C, self.epsilon)
+        weights = weights_of(data.points, data.weights)
+        if math.isinf(self.C):
+            weights = (weights > 0.0).astype(np.float64)
+        loss = epsilon_insensitive(data.targets, weights, self.C, self.epsilon)
         points = data.points.narrow if built_in(self._kernel) else data.points
         return KernelSVMProblem(points, self._kernel, loss, n_threads=self._n_threads())
 
-    def _solver(self, problem: KernelSVMProblem) -> Solve:  # noqa: ARG002
-        return smo.solve
+    def _solver(self, problem: KernelSVMProblem) -> Solve:
+        return hard_regression.solve if problem.hard else smo.solve
+
+    def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
+        super()._set_attributes(tasks, results)
+        if math.isinf(self.C):
+            self.C_ = 2.0 * float(np.abs(self._duals).max(initial=0.0)) or 1.0
 
     def _certify_task(self, k: int, problem: KernelSVMProblem) -> Certificate:  # noqa: ARG002
-        return measure_kernel_gap(problem, self._beta(problem.n_rows), float(self.intercept_[0]), self.tol)
+        beta = self._beta(problem.n_rows)
+        soft = problem.penalized(beta) if problem.hard else problem
+        return measure_kernel_gap(soft, beta, float(self.intercept_[0]), self.tol)
+
+    def _certify_results(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
+        if results[0].status is Status.NOT_SEPARABLE:
+            self._refuse_without_solution(problems[0], hard_regression.provable_multiple(problems[0], results[0].beta))
+        self._refuse_without_solution(problems[0], getattr(results[0], "unbounded", None))
+        super()._certify_results(tasks, problems, results)
+
+    def _refuse_without_solution(self, problem: KernelSVMProblem, beta: np.ndarray | None) -> None:
+        """Raise InfeasibleError where duals prove that every solution is too long."""
+        if beta is None:
+            return
+        proof = measure_kernel_gap(problem.penalized(beta), beta, 0.0)
+        least = (1.0 - SHARE_FOR_ROUNDING) * hard_regression.PROVEN_SHARE * problem.infeasibility_bound
+        if isinstance(proof, SVMGap) and proof.dual >= least:
+            raise InfeasibleError(
+                f"No function with ||w|| below {math.sqrt(2.0 * proof.dual):.3g} has residuals of at most epsilon = "
+                f"{self.epsilon:g}, so C=inf has no solution: raise epsilon, set a finite C, or take a kernel that "
+                "tells the points apart, for example a larger gamma.",
+                proof,
+            )

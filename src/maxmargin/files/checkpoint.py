@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from sklearn.base import is_classifier
 
 from maxmargin import __version__
-from maxmargin.certificates import NotSeparableError
+from maxmargin.certificates import InfeasibleError
 from maxmargin.data.partitions import PartitionedData
 from maxmargin.estimators._base import warn_user
 from maxmargin.files.atomic import written_atomically
@@ -177,7 +177,7 @@ class FileRecord:
         """Within the block, errors of a fit that goes on from the file are errors of the file."""
         try:
             yield
-        except (CheckpointError, NotSeparableError, MemoryError):
+        except (CheckpointError, InfeasibleError, MemoryError):
             raise
         except Exception as error:
             if self._loaded is None:

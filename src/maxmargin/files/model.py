@@ -110,7 +110,7 @@ def save(
         raise ValueError("X and y identify the data of the fit only together: give both, or neither.")
     data = None if X is None else fitted._data_to_certify(X, y, sample_weight)
     try:
-        content = _to_bytes(fitted, entry, data, sample_weight, provenance)
+        content = _to_bytes(fitted, entry, data, sample_weight, provenance, model._precision)
     except (TypeError, ValueError) as error:
         raise ModelFileError(path, f"the {type(model).__name__} cannot be saved: {error}") from error
     with written_atomically(path) as file:
@@ -158,7 +158,8 @@ def check_storable(model: Any, data: Any) -> None:
     if getattr(model, "_takes_target_columns", False) and np.ndim(model.intercept_):
         return
     fitted = model._as_fitted()
-    _read(_to_bytes(fitted, SCHEMA[type(model).__name__], data, None, None), type(model).__name__)
+    content = _to_bytes(fitted, SCHEMA[type(model).__name__], data, None, None, model._precision)
+    _read(content, type(model).__name__)
 
 
 @dataclass(frozen=True)
@@ -198,8 +199,14 @@ class _Parts:
 
 
 def _to_bytes(
-    model: CertifiedModel, entry: Entry, data: Any, sample_weight: Any, provenance: dict[str, Any] | None
+    model: CertifiedModel,
+    entry: Entry,
+    data: Any,
+    sample_weight: Any,
+    provenance: dict[str, Any] | None,
+    precision: np.dtype,
 ) -> bytes:
+    """The content of a file; the coefficients, float64 in a model ``_as_fitted``, are written with this precision."""
     parameters = {name: _parameter(name, value) for name, value in model.get_params(deep=False).items()}
     parts = _Parts()
     for name, attribute in entry.attributes.items():
@@ -207,6 +214,9 @@ def _to_bytes(
             _write(attribute, name, getattr(model, name), parts)
         elif not attribute.optional:
             raise ValueError(f"it has no {name}")
+    for name in model._in_precision_of_rows:
+        if name in parts.tensors:
+            parts.tensors[name] = parts.tensors[name].astype(precision, copy=False)
     fingerprint = None
     if data is not None:
         plain = fingerprint_of(model, data, sample_weight).plain()

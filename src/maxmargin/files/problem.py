@@ -46,6 +46,8 @@ def problem_of(model: Any) -> dict[str, Any]:
         numbers |= {"loss": "elastic_net_perceptron", "alpha": float(model.alpha), "l1_ratio": model._l1_ratio}
     elif loss != "perceptron" and getattr(model, "_l1_ratio", float(getattr(model, "penalty", None) == "l1")) > 0.0:
         numbers = elastic_net_classifier(model)
+        if loss == "logistic" and model._is_joint() and len(model.classes_) > 2:
+            numbers["loss"] = "elastic_net_multinomial"
     elif loss == "logistic" and model._is_joint() and len(model.classes_) > 2:
         numbers |= {"loss": "multinomial", **intercept_column(model)}
     elif loss == "logistic" and model._has_intercept_column:

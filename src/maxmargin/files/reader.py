@@ -365,8 +365,8 @@ def _(_attribute: StatusName, name: str, stored: StoredParts) -> Status:
 def _(attribute: Certificates, name: str, stored: StoredParts) -> Any:
     certificate = certificate_of(stored.take_value(name))
     classes = stored.found["classes_"].tolist() if "classes_" in stored.found else []
-    if len(classes) <= 2 or (attribute.joint is not None and type(certificate) is attribute.joint):
-        expected = attribute.kinds if len(classes) <= 2 else (attribute.joint,)
+    if len(classes) <= 2 or type(certificate) in attribute.joint:
+        expected = attribute.kinds if len(classes) <= 2 else attribute.joint
         if type(certificate) not in expected:
             raise ValueError(f"{name} is a {type(certificate).__name__}")
         return certificate

@@ -51,6 +51,7 @@ from maxmargin.solvers.perceptron.result import Start
 
 # Types of tensors, as safetensors names them.
 FLOATS = ("F64",)
+ROUNDED_FLOATS = ("F64", "F32")
 INTEGERS = ("I32", "I64")
 
 Shape = tuple[str | int, ...]
@@ -159,12 +160,12 @@ class StatusName(Attribute):
 class Certificates(Attribute):
     """Certificate of one of these kinds; for three or more classes one per class, or one per pair of classes.
 
-    ``joint`` is the kind that certifies all classes at once.
+    ``joint`` are the kinds that certify all classes at once.
     """
 
     kinds: tuple[type, ...]
     per_pair: bool = False
-    joint: type | None = None
+    joint: tuple[type, ...] = ()
 
 
 Attributes = Mapping[str, Attribute]
@@ -176,9 +177,15 @@ LINEAR_CLASSIFIER: Attributes = {
     "coef_": Array(shape=("k", "d")),
     "intercept_": Array(shape=("k",)),
 }
+# Of models whose coefficients are float32 where X was.
+ROUNDED_CLASSIFIER: Attributes = {
+    **LINEAR_CLASSIFIER,
+    "coef_": Array(shape=("k", "d"), dtypes=ROUNDED_FLOATS),
+    "intercept_": Array(shape=("k",), dtypes=ROUNDED_FLOATS),
+}
 LINEAR_REGRESSION: Attributes = {
     **COLUMNS,
-    "coef_": Array(shape=("d",)),
+    "coef_": Array(shape=("d",), dtypes=ROUNDED_FLOATS),
     "intercept_": Numbers(finite=True),
     # Older files have none.
     "_dual_point": Array(shape=("n",), optional=True),
@@ -211,7 +218,7 @@ SUPPORT: Attributes = {"support_": Indices(shape=("n_support",), below="n")}
 OBJECTIVE: Attributes = {"objective_": Numbers(optional=True)}
 
 
-def _end(*kinds: type, per_pair: bool = False, joint: type | None = None) -> dict[str, Attribute]:
+def _end(*kinds: type, per_pair: bool = False, joint: tuple[type, ...] = ()) -> dict[str, Attribute]:
     """How the fit ended. A model that was read from another program's file has no status and no certificate."""
     return {
         "n_iter_": Counts(shape=("n_pairs",), optional=True) if per_pair else Count(optional=True),
@@ -249,7 +256,7 @@ _ENTRIES = (
     Entry(
         Perceptron,
         {
-            **LINEAR_CLASSIFIER,
+            **ROUNDED_CLASSIFIER,
             "coef_init_": Array(shape=("k", "d")),
             "intercept_init_": Array(shape=("k",)),
             "mistakes_per_pass_": CountsPerTask(),
@@ -310,19 +317,19 @@ _ENTRIES = (
             **SUPPORT,
             "margin_": Numbers(as_array=True, optional=True),
             "objective_": Numbers(or_one=True, optional=True),
-            **_end(ClassificationGap, MarginBracket, SparseGap, joint=MulticlassGap),
+            **_end(ClassificationGap, MarginBracket, SparseGap, joint=(MulticlassGap,)),
         },
     ),
     Entry(
         LogisticRegression,
         {
-            **LINEAR_CLASSIFIER,
+            **ROUNDED_CLASSIFIER,
             "separating_coef_": Array(shape=("k", "d"), optional=True),
             "separating_intercept_": Array(shape=("k",), optional=True),
             # Older files have none.
             "_dual_point": Array(shape=("k", "n"), optional=True),
             "objective_": Numbers(or_one=True, optional=True),
-            **_end(LogisticGap, SparseGap, joint=MultinomialGap),
+            **_end(LogisticGap, SparseGap, joint=(MultinomialGap, SparseGap)),
             "n_iter_": Counts(shape=("n_runs",), optional=True),
         },
     ),
@@ -340,7 +347,10 @@ _ENTRIES = (
     ),
     Entry(SVC, {**KERNEL_CLASSIFIER, **_end(ClassificationGap, MarginBracket, per_pair=True)}),
     Entry(NuSVC, {**KERNEL_CLASSIFIER, **_end(NuGap, per_pair=True)}),
-    Entry(SVR, {**SINGLE_EXPANSION, **_end(RegressionGap)}),
+    Entry(
+        SVR,
+        {**SINGLE_EXPANSION, "C_": Numbers(finite=True, at_least=0.0, optional=True), **_end(RegressionGap)},
+    ),
     Entry(
         NuSVR,
         {**SINGLE_EXPANSION, "epsilon_": Numbers(finite=True, at_least=0.0, optional=True), **_end(NuGap)},
@@ -353,6 +363,7 @@ _ENTRIES = (
         BayesianRegression,
         {
             **LINEAR_REGRESSION,
+            "coef_": Array(shape=("d",)),
             "column_means_": Array(shape=("d",)),
             "coef_factor_": Array(shape=("d", "d")),
             "s2_": Numbers(finite=True, at_least=0.0),

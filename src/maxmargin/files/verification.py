@@ -230,15 +230,19 @@ def _check_multiclass_duals(problem: CrammerSingerProblem, B: np.ndarray) -> Non
 
 def _check_updates(model: Any, data: Any) -> None:
     """The coefficients of a perceptron are its start plus the sum of its updates."""
-    points = data.points
+    points, rounding = data.points, 0.0
+    if model._precision == np.float32:
+        # Half a unit in the last place, or of the smallest numbers.
+        rounding = float(np.finfo(np.float32).eps)
     for w, b, start, offset, beta in zip(
         model.coef_, model.intercept_, model.coef_init_, model.intercept_init_, model.dual_coef_, strict=True
     ):
         sizes = np.abs(start) + Points(abs(points.matrix)).combination(np.abs(beta))
-        if not _within(w - start - points.combination(beta), UPDATE_AGREEMENT * sizes):
+        if not _within(w - start - points.combination(beta), UPDATE_AGREEMENT * sizes + rounding * np.abs(w)):
             raise CertificateError("coef_ is not the sum of the updates")
         total = float(beta.sum()) if model.fit_intercept else 0.0
-        if not _within(b - offset - total, UPDATE_AGREEMENT * (abs(offset) + np.abs(beta).sum())):
+        of_intercept = UPDATE_AGREEMENT * (abs(offset) + np.abs(beta).sum()) + rounding * abs(b)
+        if not _within(b - offset - total, of_intercept):
             raise CertificateError("intercept_ is not the sum of the updates")
 
 

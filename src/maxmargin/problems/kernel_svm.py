@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
+from maxmargin.problems.best_intercept import best_intercept
 from maxmargin.problems.kernel_expansion import Exponentiate, expansion_scores, exponentiate, scores_of_own_rows
 from maxmargin.problems.kernels import Kernel, UserFunction, built_in
 from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss
@@ -178,11 +179,49 @@ class KernelSVMProblem(KernelProblem):
 
     @property
     def infeasibility_bound(self) -> float:
-        """The dual value 1/(2 m²) of the smallest margin m that counts; infinite for a soft margin."""
+        """The dual value from which on a problem with C = inf counts as one without a solution; else infinite.
+
+        It is 1/(2 m²) of the smallest margin m that counts; in a regression, ||w||²/2 of a w so long that scores could
+        span a million times the targets.
+        """
         if not self.hard:
             return math.inf
         smallest = NO_MARGIN * math.sqrt(max(0.0, float(self.diagonal.max(initial=0.0))))
-        return 0.5 / smallest / smallest if smallest > 0.0 else 0.0
+        if self.loss.one_sided:
+            return 0.5 / smallest / smallest if smallest > 0.0 else 0.0
+        size = 0.5 * float(np.ptp(self.loss.targets[self.loss.weights > 0.0]))
+        if size <= self.loss.epsilon:
+            # A constant is a solution.
+            return math.inf
+        # Where all kernel values are zero, every positive dual value has arbitrarily large multiples.
+        return 0.5 * (size / smallest) * (size / smallest) if smallest > 0.0 else size * size
+
+    @property
+    def initial_violation(self) -> float:
+        """The KKT violation where all duals are zero."""
+        targets = self.loss.targets[self.loss.weights > 0.0]
+        return max(0.0, float(np.ptp(targets)) - 2.0 * self.loss.epsilon)
+
+    def hard_values(self, beta: np.ndarray, scores: np.ndarray) -> tuple[float, float, float]:
+        """Primal and dual value for C = inf, and the intercept.
+
+        In a regression the primal value is that of the exact penalty, see :meth:`penalized`.
+        """
+        if self.loss.one_sided:
+            return self.margin_values(beta, scores)
+        soft = self.penalized(beta)
+        b = best_intercept(soft.losses, scores)
+        return soft.primal_value(beta, scores, b), soft.dual_value(beta, scores), b
+
+    def penalized(self, beta: np.ndarray) -> "KernelSVMProblem":
+        """The regression with C twice the largest dual, in place of C = inf: an exact penalty.
+
+        Its dual value at beta bounds the problem with C = inf from below, too. Where the gap at this C is g, the w has
+        at most g more than the least ||w||²/2, and its residuals exceed epsilon by at most 2 g/C in all: at half this C
+        the primal value is still no less than the dual value.
+        """
+        penalty = 2.0 * float(np.abs(beta).max(initial=0.0)) or 1.0
+        return replace(self, loss=self.loss._replace(box_bound=penalty))
 
     def margin_values(self, beta: np.ndarray, scores: np.ndarray) -> tuple[float, float, float]:
         """Primal and dual value for C = inf, each at its best scaling, and the intercept.

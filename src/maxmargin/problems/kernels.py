@@ -164,14 +164,17 @@ class Sigmoid(_OfInnerProducts):
 
 @dataclass(frozen=True)
 class UserFunction:
-    """A user's function of two matrices that returns their Gram matrix; its values are taken as exact."""
+    """A user's function of two matrices, or sequences of objects, that returns their Gram matrix, dense or sparse.
+
+    Its values are taken as exact.
+    """
 
     function: Callable[[Any, Any], Any]
     semidefinite: ClassVar[bool | None] = None
 
     def gram(self, rows: Any, others: Any, squares: Squares | None = None) -> np.ndarray:
-        values = np.asarray(self.function(rows, others), dtype=np.float64)
-        expected = (rows.shape[0], others.shape[0])
+        values = np.asarray(as_dense(self.function(rows, others)), dtype=np.float64)
+        expected = tuple(given.shape[0] if hasattr(given, "shape") else len(given) for given in (rows, others))
         if values.shape != expected:
             raise ValueError(f"kernel returned shape {values.shape} for {expected[0]} and {expected[1]} rows.")
         if not np.isfinite(values).all():

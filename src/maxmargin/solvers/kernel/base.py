@@ -136,6 +136,8 @@ class SMOBase:
 
     def check(self, stall: StallTest, work: float, can_move: bool) -> Status | None:
         """Update the incumbent; apply the termination test, with the stall test after so much work in all."""
+        if self.problem.hard and not self.problem.loss.one_sided:
+            self._rescale()
         current = self._current()
         best = self.best
         best.kkt_violation = 0.0 if self.violation <= self.accepted_violation else self.violation
@@ -151,6 +153,13 @@ class SMOBase:
         stalled = stall.update(current, work) or not can_move
         return self.monitor.check_termination(best, self.options, "block", stalled=stalled)
 
+    def _rescale(self) -> None:
+        """Multiply the duals of a regression with C = inf by the factor of the largest dual value."""
+        gain, square = float(self.problem.losses.dual_terms(self.beta).sum()), float(self.beta @ self.scores)
+        if gain > 0.0 and square > 0.0:
+            self.beta *= gain / square
+            self.scores *= gain / square
+
     def _balanced(self) -> np.ndarray:
         """A copy of the duals, projected where rounding in steps of very unequal lengths has unbalanced them."""
         if abs(float(self.beta.sum())) <= LARGEST_IMBALANCE * float(np.abs(self.beta).sum()):
@@ -161,7 +170,7 @@ class SMOBase:
         """The values at the present duals, which every step has kept feasible."""
         problem = self.problem
         if problem.hard:
-            primal, dual, b = problem.margin_values(self.beta, self.scores)
+            primal, dual, b = problem.hard_values(self.beta, self.scores)
         else:
             b = best_intercept(problem.losses, self.scores)
             primal = problem.primal_value(self.beta, self.scores, b)

@@ -127,7 +127,7 @@ class FullMatrixRun(SMOBase):
         # Not before: a checkpoint replaces the arrays.
         duals = Duals(self.beta, self.residuals, self.lower, self.upper, problem.loss.epsilon)
         while True:
-            goal = VIOLATION_FACTOR * min(self.violation, 2.0 * float(np.abs(targets).max())) if problem.hard else 0.0
+            goal = VIOLATION_FACTOR * min(self.violation, problem.initial_violation) if problem.hard else 0.0
             sets = working_sets(
                 targets.size,
                 min(max(FEWEST_STEPS, self.newton.steps_left(duals)), max(0, options.max_iter - best.n_iter)),
@@ -142,6 +142,9 @@ class FullMatrixRun(SMOBase):
             status = self.check(self.stall, best.n_iter, can_move=can_move)
             if status is not None:
                 return status
+            if problem.hard:
+                # The test may have changed the duals by a factor.
+                self.residuals[:] = targets - self.scores
             self.newton.count(n_steps, duals, beta, residuals)
             if not self.newton.steps_left(duals):
                 self.newton.ascend(gram, duals)
