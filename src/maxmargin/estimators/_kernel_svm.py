@@ -37,7 +37,7 @@ from maxmargin.problems.nu_svm import NEGLIGIBLE_SHARE
 from maxmargin.reconciliation import Goal
 from maxmargin.solvers.core import Result, Status
 from maxmargin.solvers.kernel.base import SMOOptions
-from maxmargin.solvers.linear.hard_margin import gap_of_width
+from maxmargin.solvers.linear.options import gap_of_width
 
 C_CONSTRAINTS: dict = {"C": [Interval(Real, 0.0, None, closed="right")]}
 

@@ -37,18 +37,7 @@ from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss, weights_of
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.problems.sparse_linear import SparseLinearProblem
 from maxmargin.solvers.core import Result, warm_start
-from maxmargin.solvers.linear import auto, crammer_singer, partitioned, sparse
-from maxmargin.solvers.linear.hard_margin import gap_of_width
-from maxmargin.solvers.linear.options import SELECTIONS, SOLVERS, LinearOptions
-from maxmargin.solvers.separability import decision
-
-SOLVERS_OF_PROBLEMS: dict[type, Solve] = {
-    LinearSVMProblem: auto.solve,
-    CrammerSingerProblem: crammer_singer.solve,
-    HardMarginProblem: decision.solve,
-    SparseLinearProblem: sparse.solve,
-    PartitionedProblem: partitioned.solve,
-}
+from maxmargin.solvers.linear.options import SELECTIONS, SOLVERS, LinearOptions, gap_of_width
 
 
 @estimator
@@ -139,7 +128,19 @@ class LinearSVM(RegularizedModel):
         )
 
     def _solver(self, problem: Any) -> Solve:
-        return SOLVERS_OF_PROBLEMS[type(problem)]
+        # Solvers bring their compiled loops: only those of this problem are imported.
+        match problem:
+            case LinearSVMProblem():
+                from maxmargin.solvers.linear.auto import solve
+            case CrammerSingerProblem():
+                from maxmargin.solvers.linear.crammer_singer import solve
+            case HardMarginProblem():
+                from maxmargin.solvers.separability.decision import solve
+            case SparseLinearProblem():
+                from maxmargin.solvers.linear.sparse import solve
+            case PartitionedProblem():
+                from maxmargin.solvers.linear.partitioned import solve
+        return solve
 
     @contextmanager
     def _solving(self, problems: Sequence[Any], options: Any) -> Iterator[tuple[Solve, int | None]]:  # noqa: ARG002
