@@ -24,6 +24,11 @@ MODELS = {
     "elastic-net": "ElasticNet",
     "bayesian-regression": "BayesianRegression",
 }
+# Those that are trained without scikit-learn.
+LINEAR_MODELS = (
+    "linear-svc", "linear-svr", "perceptron", "margin-perceptron", "logistic-regression", "ridge", "lasso",
+    "elastic-net",
+)  # fmt: skip
 # Name of a kernel, and its options.
 KERNELS: dict[str, tuple[str, ...]] = {
     "rbf": ("gamma",),
@@ -158,14 +163,14 @@ def options_as_typed(message: str) -> str:
 
 def is_regression(model: Any) -> bool:
     """Whether the model is a regression."""
-    from sklearn.base import is_regressor
+    from maxmargin.data.scikit_learn import is_regressor
 
     return is_regressor(model)
 
 
 def is_outlier_detector(model: Any) -> bool:
     """Whether the model learns from rows without labels which rows are outliers."""
-    from sklearn.base import is_outlier_detector as is_detector
+    from maxmargin.data.scikit_learn import is_outlier_detector as is_detector
 
     return is_detector(model)
 

@@ -29,7 +29,30 @@ _HOME_OF = {
     "SVR": "svr",
 }
 
-__all__ = sorted(_HOME_OF)
+__all__ = [
+    "SVC",
+    "SVR",
+    "BayesianRegression",
+    "ElasticNet",
+    "KernelPerceptron",
+    "Lasso",
+    "LinearSVC",
+    "LinearSVR",
+    "LogisticRegression",
+    "MarginPerceptron",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "Perceptron",
+    "PosteriorSample",
+    "Ridge",
+    "calibrate",
+    "certify",
+    "enet_path",
+    "l1_min_c",
+    "lasso_path",
+    "svm_path",
+]
 
 if TYPE_CHECKING:
     from maxmargin.estimators.bayesian_regression import BayesianRegression, PosteriorSample

@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.data import Points, TargetPoints, Tasks, as_dense, validate_points
 from maxmargin.data.points import only_columns
+from maxmargin.data.scikit_learn import Interval, check_is_fitted
 from maxmargin.estimators._base import (
     SECONDS_PER_KERNEL_TASK,
     Attempt,

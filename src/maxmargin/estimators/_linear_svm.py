@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.certificates import (
     Certificate,
@@ -21,6 +20,7 @@ from maxmargin.certificates import (
 from maxmargin.data import TargetPoints, Tasks
 from maxmargin.data.block_source import is_block_source
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
+from maxmargin.data.scikit_learn import Interval, StrOptions
 from maxmargin.estimators._base import (
     Solve,
     distributed_vectors,
@@ -131,16 +131,25 @@ class LinearSVM(RegularizedModel):
         # Solvers bring their compiled loops: only those of this problem are imported.
         match problem:
             case LinearSVMProblem():
-                from maxmargin.solvers.linear.auto import solve
+                from maxmargin.solvers.linear import auto
+
+                return auto.solve
             case CrammerSingerProblem():
-                from maxmargin.solvers.linear.crammer_singer import solve
+                from maxmargin.solvers.linear import crammer_singer
+
+                return crammer_singer.solve
             case HardMarginProblem():
-                from maxmargin.solvers.separability.decision import solve
+                from maxmargin.solvers.separability import decision
+
+                return decision.solve
             case SparseLinearProblem():
-                from maxmargin.solvers.linear.sparse import solve
-            case PartitionedProblem():
-                from maxmargin.solvers.linear.partitioned import solve
-        return solve
+                from maxmargin.solvers.linear import sparse
+
+                return sparse.solve
+            case _:
+                from maxmargin.solvers.linear import partitioned
+
+                return partitioned.solve
 
     @contextmanager
     def _solving(self, problems: Sequence[Any], options: Any) -> Iterator[tuple[Solve, int | None]]:  # noqa: ARG002

@@ -5,13 +5,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
-
-from sklearn.callback import CallbackContext
+from typing import TYPE_CHECKING, Any
 
 from maxmargin.data import Tasks
 from maxmargin.engine import Threads
 from maxmargin.solvers.core import Status, StepReport, StopRequest, step_listener
+
+if TYPE_CHECKING:
+    from sklearn.callback import CallbackContext
 
 # Seconds that certificates may take: from Ctrl-C on, beyond ``max_time`` (and a share of it), and in any case.
 SECONDS_AFTER_INTERRUPT, SECONDS_BEYOND_MAX_TIME, SHARE_BEYOND_MAX_TIME = 0.6, 0.3, 0.05
@@ -91,7 +92,7 @@ class FitProgress:
         vectors = result.w, result.intercept, result.beta
         self._reporters[task](StepReport("step", max(1, result.n_iter), str(result.status), 1.0, lambda: vectors))
 
-    def _reporter(self, task: int, context: CallbackContext | None) -> Callable[[StepReport], bool]:
+    def _reporter(self, task: int, context: "CallbackContext | None") -> Callable[[StepReport], bool]:
         """The callback of a task, given its context."""
 
         def on_step(report: StepReport) -> bool:

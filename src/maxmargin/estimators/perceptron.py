@@ -7,10 +7,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 
 from maxmargin.certificates import (
     Certificate,
@@ -22,7 +18,8 @@ from maxmargin.certificates import (
     linear_geometry,
 )
 from maxmargin.certificates.base import AGREEMENT
-from maxmargin.data import Dataset, LabelledPoints, Tasks
+from maxmargin.data import Dataset, LabelledPoints, Tasks, scikit_learn
+from maxmargin.data.scikit_learn import Interval, StrOptions, _fit_context, available_if
 from maxmargin.data.validation import validate_factors
 from maxmargin.estimators._base import LinearClassifier, Solve, as_list, one_or_all, refuse_other_rows
 from maxmargin.estimators._parameters import estimator
@@ -383,7 +380,9 @@ class Perceptron(LinearClassifier, OnlineClassifier):
         from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
         splitter = StratifiedShuffleSplit if stratified else ShuffleSplit
-        split = splitter(test_size=self.validation_fraction, random_state=check_random_state(self.random_state))
+        split = splitter(
+            test_size=self.validation_fraction, random_state=scikit_learn.check_random_state(self.random_state)
+        )
         kept, held_out = next(split.split(np.zeros((codes.size, 1)), codes))
         if np.unique(codes[kept]).size < classes.size:
             raise ValueError("validation_fraction leaves a class without a row to train on: lower it.")
@@ -395,7 +394,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
     def _starts(self, tasks: Any, coef_init: Any = None, intercept_init: Any = None) -> list[Start]:
         n_tasks = tasks.n_tasks
         shape = (n_tasks, tasks.points.n_columns)
-        generator = check_random_state(self.random_state)
+        generator = scikit_learn.check_random_state(self.random_state)
         coef = intercept = None
         if self.warm_start and hasattr(self, "coef_"):
             coef, intercept = self.coef_, self.intercept_

@@ -44,7 +44,7 @@ MEETING = 1e-12
 def solve(
     problem: HardMarginProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
-    """Run until the gap is at most ``tol`` (see ``options.gap_of_width``), or the hulls are seen to meet (NOT_SEPARABLE).
+    """Run until the gap is at most ``tol`` (see ``options.gap_of_width``), or the hulls meet (NOT_SEPARABLE).
 
     With ``tol`` = 1 it ends with the first separating hyperplane. ``start`` holds signed duals to begin with.
     """
