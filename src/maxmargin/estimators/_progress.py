@@ -41,6 +41,9 @@ class FitProgress:
         self._results: dict[int, Callable[[], Any]] = {}
         self._listener = step_listener.get()
         self._shares = [0.0] * self._n_tasks
+        # The work of all tasks is the same, where they do not say otherwise.
+        shares_of_work = getattr(tasks, "shares_of_work", lambda: [1.0 / self._n_tasks] * self._n_tasks)
+        self._weights = None if self._listener is None else shares_of_work()
         self._has_callbacks = bool(getattr(estimator, "_skl_callbacks", None)) or hasattr(
             estimator, "_parent_callback_ctx"
         )
@@ -117,8 +120,9 @@ class FitProgress:
 
     def _report_share(self, task: int, share: float, found: str) -> None:
         self._shares[task] = share
-        if self._listener is not None:
-            self._listener(sum(self._shares) / self._n_tasks, found)
+        if self._listener is not None and self._weights is not None:
+            done = sum(weight * one for weight, one in zip(self._weights, self._shares, strict=True))
+            self._listener(min(1.0, done), found)
 
     def _data(self) -> dict[str, Any]:
         return {"X": self._tasks.points.matrix, "y": self._tasks.labels}
