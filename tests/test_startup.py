@@ -132,10 +132,10 @@ assert is_classifier(LinearSVC()) and clone(LinearSVC(C=3.0)).C == 3.0
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("-C", "-1"), "-C must be a float in the range (0.0, inf]. Got -1.0 instead."),
-        (("--tol", "nan"), "--tol must be a float in the range (0.0, inf). Got nan instead."),
-        (("--tol", "inf"), "--tol must be a float in the range (0.0, inf). Got inf instead."),
-        (("--max-iter", "0"), "--max-iter must be an int in the range [1, inf). Got 0 instead."),
+        (("-C", "-1"), "-C must be a number in (0, inf]; it is -1."),
+        (("--tol", "nan"), "--tol must be a number in (0, inf); it is nan."),
+        (("--tol", "inf"), "--tol must be a number in (0, inf); it is inf."),
+        (("--max-iter", "0"), "--max-iter must be a whole number in [1, inf); it is 0."),
     ],
 )
 def test_parameters_are_refused_in_the_same_words_without_scikit_learn(tmp_path, options, message):
