@@ -1,5 +1,9 @@
-"""The directive ``replay``: a recorded run of the interactive page, from docs/replays, in a frame of its own."""
+"""The directive ``replay``: a recorded run of the interactive page in a frame of its own.
 
+The runs are those of examples/lab_replays.py, recorded at every build into docs/replays.
+"""
+
+import runpy
 from html import escape
 from pathlib import Path
 
@@ -13,7 +17,7 @@ HEIGHT = 880
 
 
 class Replay(SphinxDirective):
-    """``{replay} NAME`` shows docs/replays/NAME.html; the content says what to look at."""
+    """``{replay} NAME`` shows the run NAME; the content says what to look at."""
 
     required_arguments = 1
     has_content = True
@@ -23,7 +27,7 @@ class Replay(SphinxDirective):
         name = self.arguments[0]
         file = FOLDER / f"{name}.html"
         if not file.exists():
-            raise self.error(f"there is no {file.name} in docs/replays")
+            raise self.error(f"examples/lab_replays.py records no {name}")
         self.env.note_dependency(str(file))
         # html_static_path has the folder, so that the pages of all depths find one copy.
         address = "../" * self.env.docname.count("/") + f"_static/{file.name}"
@@ -36,7 +40,14 @@ class Replay(SphinxDirective):
         return [nodes.raw("", frame, format="html")]
 
 
+def record(app: Sphinx) -> None:  # noqa: ARG001
+    """Record all runs anew, with the page as it is now."""
+    program = Path(__file__).parents[1] / "examples" / "lab_replays.py"
+    runpy.run_path(str(program))["main"](FOLDER)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directive."""
+    app.connect("builder-inited", record)
     app.add_directive("replay", Replay)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

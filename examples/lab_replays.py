@@ -1,6 +1,6 @@
 """Recorded runs of the interactive page: one HTML file each, which a browser opens without Python or a network.
 
-Run it as ``python examples/lab_replays.py FOLDER``. The files in docs/replays are made by it.
+Run it as ``python examples/lab_replays.py FOLDER``. The documentation site shows them.
 """
 
 import sys

@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin.files.atomic import written_atomically
 from maxmargin.plots._matplotlib import Figure, PillowWriter
-from maxmargin.plots.runs import TwoColumnData, draw_frame, list_of, refuse_other_data
+from maxmargin.plots._steps import TwoColumnData, draw_frame, list_of, refuse_other_data
 
 # Frames of a film, each a picture of some 20 kB.
 MOST_FRAMES = 300

@@ -29,7 +29,7 @@ def _margin(model: Any, X: Any, y: Any, columns: Any, ax: Any) -> Display:
 
 
 def _used(model: Any, X: Any, y: Any, columns: Any, ax: Any) -> Display:
-    from maxmargin.plots.margins import UsedPointsDisplay
+    from maxmargin.plots.used_points import UsedPointsDisplay
 
     return UsedPointsDisplay.from_estimator(model, X, y, columns=columns, ax=ax)
 

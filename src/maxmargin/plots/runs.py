@@ -1,6 +1,5 @@
-"""Steps of the lectures' algorithms among the points: one update, a run frame by frame, the margin perceptron."""
+"""Steps of the lectures' algorithms among the points: one update, a run frame by frame."""
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.data.validation import validate_rows
-from maxmargin.lectures import GuessStep, Step, margin_perceptron, online_perceptron
+from maxmargin.lectures import Step, online_perceptron
 from maxmargin.plots._display import (
     BLUE,
     GREEN,
@@ -18,99 +17,22 @@ from maxmargin.plots._display import (
     Display,
     add_legend,
     box_of,
-    class_name,
     draw_arrow,
     draw_line,
     draw_points,
-    line_in_box,
     number,
-    set_box,
     set_title,
     size_for,
 )
 from maxmargin.plots._matplotlib import MaxNLocator
-from maxmargin.plots._view import dense, names_of, signs_of
-from maxmargin.separability import separate
-
-# The most steps that a run keeps: a run on inseparable data would never end.
-MOST_STEPS = 10_000
-
-
-@dataclass(frozen=True)
-class TwoColumnData:
-    """Labelled points of two columns, among which a run is drawn.
-
-    Attributes
-    ----------
-    points : ndarray of shape (n, 2)
-    codes : ndarray of int of shape (n,)
-        1 for the larger label, which counts as +1, else 0.
-    names : tuple of two str
-        Of the classes.
-    columns : list of str
-        Of the axes.
-    """
-
-    points: np.ndarray
-    codes: np.ndarray
-    names: tuple[str, ...]
-    columns: Sequence[str]
-
-    @classmethod
-    def of(cls, X: Any, y: Any, caller: str) -> "TwoColumnData":
-        """Check the data: two columns, two labels."""
-        matrix = validate_rows(X)
-        if matrix.shape[1] != 2:
-            raise ValueError(
-                f"X has {matrix.shape[1]} columns; {caller} shows the steps of a run on two: choose two of them "
-                "for the run."
-            )
-        classes, codes = signs_of(y, matrix.shape[0], caller)
-        return cls(dense(matrix), codes, tuple(map(class_name, classes)), names_of(None, X, 2))
-
-    @property
-    def box(self) -> Box:
-        """The rectangle around the points."""
-        return box_of(self.points)
-
-    def finish(self, ax: Any, box: Box) -> None:
-        """Set the limits and the labels of the axes."""
-        set_box(ax, box)
-        ax.set_xlabel(self.columns[0])
-        ax.set_ylabel(self.columns[1])
-
-
-def list_of(steps: Any, kind: type = Step, most: int = MOST_STEPS) -> list[Any]:
-    """The steps of a run, or an error that says what is missing."""
-    found = [steps] if isinstance(steps, Step) else list(itertools.islice(steps, most + 1))
-    if len(found) > most:
-        raise ValueError(f"steps has more than {most:,}: cut it with itertools.islice, or lower max_passes of the run.")
-    if not found:
-        raise ValueError("steps is empty: the run made no step.")
-    for step in found:
-        if not isinstance(step, Step):
-            raise ValueError(f"steps must hold steps of maxmargin.lectures; it has a {type(step).__name__}.")
-    chosen = [step for step in found if isinstance(step, kind)]
-    if not chosen:
-        raise ValueError(f"steps has no {kind.__name__}: run another algorithm of maxmargin.lectures.")
-    return chosen
-
-
-def refuse_other_data(step: Step, data: TwoColumnData) -> None:
-    """A step belongs to the data of its run."""
-    if step.margins.shape != data.codes.shape or step.w is None or step.w.shape != (2,):
-        raise ValueError(
-            f"steps are of other data, or of a kernel: X has {len(data.codes)} rows of two columns, and a step of a "
-            "run on them has w and one margin for each row."
-        )
-
-
-def mark_rows(ax: Any, points: np.ndarray, rows: Sequence[int], label: str) -> None:
-    """Put a ring around rows."""
-    if rows:
-        ax.scatter(
-            *points[list(rows)].T, s=150, facecolor="none", edgecolor="black", linewidth=1.8, zorder=4.5, label=label
-        )
+from maxmargin.plots._steps import (
+    TwoColumnData,
+    draw_frame,
+    list_of,
+    mark_rows,
+    refuse_other_data,
+)
+from maxmargin.plots._view import dense
 
 
 @dataclass
@@ -241,32 +163,6 @@ def _margin(data: TwoColumnData, i: int, w: np.ndarray, b: float) -> float:
     return float((1.0 if data.codes[i] else -1.0) * (data.points[i] @ w + b))
 
 
-def draw_frame(ax: Any, data: TwoColumnData, step: Step, legend: str | None = "below") -> None:
-    """Draw one step: the points, the rows that it used, the hyperplane before and after."""
-    box = data.box
-    draw_points(ax, data.points, data.codes, data.names)
-    if step.w_before is not None and len(step.rows):
-        draw_line(ax, step.w_before, step.b_before, box, linestyle=":", color="0.45", label="before")
-    drawn = step.w is not None and draw_line(ax, step.w, step.b, box, label="after")
-    if isinstance(step, GuessStep) and step.w is not None:
-        draw_band(ax, step.w, step.b, step.guess, box)
-    hulls = [getattr(step, name) for name in ("positive", "negative") if hasattr(step, name)]
-    if hulls:
-        ax.plot(*np.array(hulls).T, color="black", linestyle="--", marker="*", markersize=11, label="hull points")
-    mark_rows(ax, data.points, step.rows, "used now")
-    where = "" if drawn else " (f = 0 is outside)" if step.w is not None and step.w.any() else " (w = 0)"
-    rows = f", row {step.rows[0]}" if len(step.rows) == 1 else f", {len(step.rows)} rows" if step.rows else ""
-    shown = ("J", "mistakes", "primal", "dual", "distance")
-    values = ", ".join(f"{name} {number(step.values[name])}" for name in shown if name in step.values)
-    claims = ""
-    if step.claims:
-        claims = f"{sum(claim.holds for claim in step.claims)} of {len(step.claims)} claims hold"
-    set_title(ax, f"step {step.number}: {step.reason}{rows}{where}", values, claims, width=44)
-    data.finish(ax, box)
-    if legend:
-        add_legend(ax, legend)
-
-
 @dataclass
 class RunDisplay(Display):
     """A run frame by frame, and how many mistakes (or how large a gap) each step leaves.
@@ -390,131 +286,3 @@ class RunDisplay(Display):
             title = f"no end after {end.updates:,} updates: {name} {number(values[-1])}"
         set_title(ax, title, width=44)
         add_legend(ax, "below")
-
-
-def draw_band(ax: Any, w: np.ndarray, b: float, guess: float, box: Box, **style: Any) -> None:
-    """Shade where points (x, 1) are nearer to the hyperplane than half the guess."""
-    half = 0.5 * guess * float(np.hypot(np.linalg.norm(w), b))
-    if half == 0.0:
-        return
-    xx0, xx1 = np.meshgrid(np.linspace(*box[:2], 200), np.linspace(*box[2:], 200))
-    values = w[0] * xx0 + w[1] * xx1 + b
-    if values.min() < half and values.max() > -half:
-        ax.contourf(xx0, xx1, values, levels=[-half, half], colors=["0.85"], zorder=0.5)
-    for level, label in ((half, "guess/2 from f = 0"), (-half, None)):
-        draw_line(ax, w, b - level, box, **{"linestyle": "--", "linewidth": 1.0, "label": label, **style})
-
-
-@dataclass
-class MarginPerceptronDisplay(Display):
-    """The margin perceptron's band, and a positive and a negative point that update the hypothesis.
-
-    A point in the band, nearer to the hyperplane than half the guess, or on the wrong side, is a violation. With an
-    intercept distances are those of the points (x, 1).
-
-    Parameters
-    ----------
-    data : TwoColumnData
-    steps : list of GuessStep
-        One update by a positive point and one by a negative point, as far as there are.
-
-    See Also
-    --------
-    maxmargin.MarginPerceptron : The estimator.
-    maxmargin.lectures.margin_perceptron : The algorithm.
-
-    Examples
-    --------
-    >>> import matplotlib.pyplot as plt
-    >>> from sklearn.datasets import load_iris
-    >>> from maxmargin.plots import MarginPerceptronDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> display = MarginPerceptronDisplay.from_data(X[:, 2:], y == 0)
-    >>> len(display.steps)
-    2
-    >>> plt.close(display.figure_)
-    """
-
-    data: TwoColumnData
-    steps: Sequence[Any]
-
-    @classmethod
-    def from_steps(cls, steps: Any, X: Any, y: Any, *, ax: Any = None) -> "MarginPerceptronDisplay":
-        """Draw two updates of a run: the last ones by a positive and by a negative point.
-
-        Parameters
-        ----------
-        steps : iterable of GuessStep
-        X : array of shape (n, 2)
-        y : array of two labels, of shape (n,)
-        ax : sequence of Axes, or Axes, optional
-
-        Returns
-        -------
-        MarginPerceptronDisplay
-        """
-        data = TwoColumnData.of(X, y, cls.__name__)
-        updates = [step for step in list_of(steps, GuessStep) if len(step.rows) == 1]
-        if not updates:
-            raise ValueError("steps has no update: give those of margin_perceptron or incremental_search.")
-        refuse_other_data(updates[0], data)
-        chosen = []
-        for code in (1, 0):
-            own = [step for step in updates if data.codes[step.rows[0]] == code]
-            # Best a point in the band of a hyperplane that is in the picture.
-            visible = [step for step in own if line_in_box(step.w_before, step.b_before, data.box) is not None]
-            chosen += ([step for step in visible if step.reason == "too close"] or visible or own)[-1:]
-        return cls(data, chosen).plot(ax)
-
-    @classmethod
-    def from_data(
-        cls, X: Any, y: Any, *, gamma: float | None = None, seed: int = 0, ax: Any = None
-    ) -> "MarginPerceptronDisplay":
-        """Run the margin perceptron of the lectures, and draw two of its updates.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, 2)
-        y : array of two labels, of shape (n,)
-        gamma : float, optional
-            The guess; by default the largest margin of the points (x, 1), for which the classes must be separable.
-        seed : int, default=0
-            Of the order of the rows.
-        ax : sequence of Axes, or Axes, optional
-
-        Returns
-        -------
-        MarginPerceptronDisplay
-        """
-        rows = dense(validate_rows(X))
-        if gamma is None:
-            augmented = np.column_stack([rows, np.ones(len(rows))])
-            found = separate(augmented, y, fit_intercept=False)
-            if not found.margin:
-                raise ValueError(f"gamma must be given: {found}")
-            gamma = found.margin
-        return cls.from_steps(margin_perceptron(rows, y, gamma, order="shuffled", seed=seed), X, y, ax=ax)
-
-    def _shape(self) -> tuple[int, int]:
-        return 1, len(self.steps)
-
-    def _panel_size(self) -> tuple[float, float]:
-        width, height = size_for(self.data.box)
-        return width - 1.2, height + 0.6
-
-    def _draw(self, axes: Sequence[Any]) -> None:
-        data, box = self.data, self.data.box
-        for ax, step in zip(axes, self.steps, strict=True):
-            [i] = step.rows
-            draw_points(ax, data.points, data.codes, data.names)
-            draw_band(ax, step.w_before, step.b_before, step.guess, box)
-            draw_line(ax, step.w_before, step.b_before, box, label="f(x) = 0 before")
-            draw_line(ax, step.w, step.b, box, color=RED, linestyle="-.", label="f(x) = 0 after")
-            mark_rows(ax, data.points, step.rows, f"row {i}: {step.reason}")
-            what = "positive" if data.codes[i] else "negative"
-            set_title(
-                ax, f"step {step.number}: a {what} point updates the hypothesis",
-                f"band of guess/2 = {number(0.5 * step.guess)} around it", width=46,
-            )  # fmt: skip
-            data.finish(ax, box)
-            add_legend(ax, "below")
