@@ -260,7 +260,7 @@ class ClassPairs(_SplitOtherwise):
         """The share of each pair in the work of all: kernel machines read its rows against each other."""
         sizes = np.array([len(rows) for rows in self.rows_of_class], dtype=np.float64)
         squares = np.array([(sizes[first] + sizes[second]) ** 2 for first, second in self.pairs])
-        return (squares / squares.sum()).tolist()
+        return [float(square) for square in squares / squares.sum()]
 
     def tasks(self) -> Iterator[ClassPair]:
         """Yield the pairs."""
