@@ -43,6 +43,9 @@ def main() -> None:
     for part in suite.parts:
         datasets, solvers = suite.of_part(part)
         chosen = [dataset for dataset in datasets if arguments.rows is None or is_named(dataset, arguments.rows)]
+        if arguments.rows is not None:
+            # A whole name means that data set alone, not others whose names begin so.
+            chosen = [dataset for dataset in chosen if dataset.name in arguments.rows] or chosen
         if chosen and (arguments.parts is None or part.name in arguments.parts):
             findings[part.name] = run_part(part, chosen, solvers, options)
     if not findings:

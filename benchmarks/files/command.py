@@ -8,7 +8,7 @@ from pathlib import Path
 from suite import Solver
 
 # Seconds after which a program is ended.
-CAP = 100.0
+CAP = 40.0
 
 # Runs a program; prints the peak of its memory, and whether it was ended.
 STARTER = """

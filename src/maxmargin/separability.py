@@ -15,6 +15,7 @@ from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.reconciliation import reconcile
 from maxmargin.solvers.core import Monitor, Options, Result, Status, interrupt_handler
 from maxmargin.solvers.linear import hard_margin
+from maxmargin.solvers.linear.options import gap_of_width
 from maxmargin.solvers.separability import decision, exact_simplex, linear_program
 
 METHODS = ("newton", "linear_program")
@@ -416,7 +417,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _options(tol: float, n_jobs: int | None) -> Options:
-    return Options(tol=hard_margin.gap_of_width(tol), n_threads=n_threads_of(n_jobs))
+    return Options(tol=gap_of_width(tol), n_threads=n_threads_of(n_jobs))
 
 
 def _separation(problem: HardMarginProblem, found: Result[float], tol: float) -> Separation:

@@ -60,7 +60,8 @@ def options(
 def _started_fast(subcommand: Callable[..., None]) -> Callable[..., None]:
     @wraps(subcommand)
     def run(*arguments: object, **options: object) -> None:
-        import_scikit_learn()
+        if subcommand is not train:
+            import_scikit_learn()
         with warnings_reported():
             subcommand(*arguments, **options)
 

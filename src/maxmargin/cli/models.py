@@ -24,6 +24,11 @@ MODELS = {
     "elastic-net": "ElasticNet",
     "bayesian-regression": "BayesianRegression",
 }
+# Those that are trained without scikit-learn.
+LINEAR_MODELS = (
+    "linear-svc", "linear-svr", "perceptron", "margin-perceptron", "logistic-regression", "ridge", "lasso",
+    "elastic-net",
+)  # fmt: skip
 # Name of a kernel, and its options.
 KERNELS: dict[str, tuple[str, ...]] = {
     "rbf": ("gamma",),
@@ -106,7 +111,21 @@ def refuse_values(model: Any) -> None:
         model._validate_params()
     except ValueError as error:
         named = re.sub(r"^The '(\w+)' parameter of \w+", lambda found: flag_of(found[1]), str(error))
-        raise ValueError(named.replace(" or None", "")) from error
+        raise ValueError(_without_types(named)) from error
+
+
+def _without_types(message: str) -> str:
+    """A refusal by scikit-learn without the types of Python: numbers, whole numbers and words are what is typed."""
+    message = re.sub(r",? (or )?an instance of '[\w.]+'", "", message.replace(" or None", ""))
+    message = re.sub(r"\ba float in the range ", "a number in ", message)
+    message = re.sub(r"\ban int in the range ", "a whole number in ", message)
+    message = re.sub(r"\ba str among \{([^}]*)\}", _listed, message)
+    message = re.sub(r"(?<=[\[(, ])(-?\d+)\.0(?=[\]), ])", r"\1", message)
+    return re.sub(r"\. Got '?(.*?)'? instead\.$", r"; it is \1.", message)
+
+
+def _listed(found: re.Match[str]) -> str:
+    return "one of " + ", ".join(sorted(re.findall(r"'([^']*)'", found[1])))
 
 
 def _refuse_unused(kernel: str, given: dict[str, Any]) -> None:
@@ -158,14 +177,14 @@ def options_as_typed(message: str) -> str:
 
 def is_regression(model: Any) -> bool:
     """Whether the model is a regression."""
-    from sklearn.base import is_regressor
+    from maxmargin.data.scikit_learn import is_regressor
 
     return is_regressor(model)
 
 
 def is_outlier_detector(model: Any) -> bool:
     """Whether the model learns from rows without labels which rows are outliers."""
-    from sklearn.base import is_outlier_detector as is_detector
+    from maxmargin.data.scikit_learn import is_outlier_detector as is_detector
 
     return is_detector(model)
 

@@ -1,8 +1,8 @@
-"""Fast start of the command: imports of scikit-learn that it does not need are skipped or postponed.
+"""Fast start of the command: imports that it does not need are skipped or postponed.
 
 Importing scikit-learn takes about two seconds, more than half of it for ``scipy.stats`` and pandas. The command uses
-neither: it has no estimator that needs ``scipy.stats``, and makes no data frames. Only the command does this in its own
-process; the library leaves imports as they are.
+neither: it has no estimator that needs ``scipy.stats``, and makes no data frames. A linear model is trained without
+scikit-learn at all. Only the command does this in its own process; the library leaves imports as they are.
 """
 
 import gc
@@ -11,10 +11,22 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from maxmargin import _process
+
 
 def collect_garbage_rarely() -> None:
     """Collect garbage seldom: imports make a hundred thousand lasting objects, and each collection scans them."""
     gc.set_threshold(200_000, 50, 100)
+
+
+def do_without_scikit_learn() -> None:
+    """Put the estimators of this process on bases of their own, and import scikit-learn where something asks for it.
+
+    Without effect where it, or an estimator, is imported already.
+    """
+    if "sklearn" not in sys.modules and "maxmargin.data" not in sys.modules:
+        _process.do_without_scikit_learn()
+        _prepare_imports()
 
 
 def import_scikit_learn() -> None:
@@ -25,13 +37,19 @@ def import_scikit_learn() -> None:
     if hidden:
         sys.modules["pandas"] = None  # type: ignore[assignment]
     try:
-        _postpone("scipy.stats")
+        _prepare_imports()
         import sklearn.base
         import sklearn.callback
         import sklearn.utils.validation  # noqa: F401
     finally:
         if hidden:
             del sys.modules["pandas"]
+
+
+def _prepare_imports() -> None:
+    """Postpone modules that SciPy and scikit-learn import, and the command does not use."""
+    for name in ("numpy.f2py", "scipy.stats"):
+        _postpone(name)
 
 
 class _Later(ModuleType):

@@ -32,6 +32,7 @@ from maxmargin.cli.console import (
 from maxmargin.cli.files import refuse_model_as_data
 from maxmargin.cli.metrics import refuse_metric
 from maxmargin.cli.models import (
+    LINEAR_MODELS,
     MODELS,
     flag_of,
     is_regression,
@@ -57,6 +58,7 @@ from maxmargin.cli.options import (
 )
 from maxmargin.cli.out_of_core import as_arrays, file_of, learns_from_blocks, stored_rows, with_targets
 from maxmargin.cli.plot import draw_picture, refuse_picture
+from maxmargin.cli.quick_start import do_without_scikit_learn, import_scikit_learn
 from maxmargin.cli.search import (
     SEARCH_FOLDS,
     Clock,
@@ -117,6 +119,10 @@ def train(
     """
     _refuse_paths(data, output, selection.test, reported)
     kept.refuse(output, cluster.scheduler)
+    if model in LINEAR_MODELS and not (selection.needs_arrays or reported.plot or cluster.scheduler):
+        do_without_scikit_learn()
+    else:
+        import_scikit_learn()
     machine = make_model(model, parameters.parameters(), used_elsewhere=_used_by_folds(selection))
     _refuse_selection(machine, parameters, selection)
     if cluster.scheduler is None:

@@ -256,6 +256,12 @@ class ClassPairs(_SplitOtherwise):
         """What each task is about."""
         return [f"class {self.classes[first]} against {self.classes[second]}" for first, second in self.pairs]
 
+    def shares_of_work(self) -> list[float]:
+        """The share of each pair in the work of all: kernel machines read its rows against each other."""
+        sizes = np.array([len(rows) for rows in self.rows_of_class], dtype=np.float64)
+        squares = np.array([(sizes[first] + sizes[second]) ** 2 for first, second in self.pairs])
+        return [float(square) for square in squares / squares.sum()]
+
     def tasks(self) -> Iterator[ClassPair]:
         """Yield the pairs."""
         return iter(self._class_pairs)

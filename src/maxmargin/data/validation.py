@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from joblib import cpu_count, effective_n_jobs
-from sklearn.utils import assert_all_finite, check_array, column_or_1d, get_tags
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
+from maxmargin._process import uses_scikit_learn
+from maxmargin.data import scikit_learn
 from maxmargin.data.array_types import to_numpy
 from maxmargin.data.dataset import Dataset, LabelledPoints, TargetColumns, TargetPoints
 from maxmargin.data.memory import available_memory
@@ -57,9 +55,11 @@ def validate_points(estimator: Any, X: Any) -> Points:
     """Check X for a fitted estimator."""
     _refuse_collections(X)
     X = _matrix_of(estimator, X, reset=False)
+    if _has_its_columns(estimator, X, reset=False) and _is_plain(X, estimator) and _is_finite(values_of(X)):
+        return Points(_canonical(X))
     _refuse_text_columns(X)
     X = to_numpy(X)
-    return Points(_canonical(_naming("X", validate_data, estimator, X, reset=False, **_checks(estimator))))
+    return Points(_canonical(_naming("X", scikit_learn.validate_data, estimator, X, reset=False, **_checks(estimator))))
 
 
 def validate_training_data(
@@ -83,7 +83,7 @@ def validate_training_data(
     else:
         codes = _encode_as(classes, y)
     if balances_rows and class_weight is not None:
-        per_class = compute_class_weight(class_weight, classes=classes, y=classes[codes])
+        per_class = scikit_learn.compute_class_weight(class_weight, classes=classes, y=classes[codes])
         class_weight = dict(zip(classes.tolist(), per_class, strict=True))
     weights = _weights(points.matrix, y, classes, codes, sample_weight, class_weight)
     return LabelledPoints(_measurable(points, estimator), classes, codes, weights)
@@ -98,7 +98,7 @@ def validate_targets(
     points, y = _points_and_targets(estimator, X, y, reset, **({"multi_output": True} if several else {}))
     y = as_numbers(y)
     if not float(np.abs(y).max(initial=0.0)) <= LARGEST_NORM:
-        assert_all_finite(y, input_name="y")
+        scikit_learn.assert_all_finite(y, input_name="y")
         raise ValueError("y has values too large to be squared: rescale it.")
     weights = None
     if sample_weight is not None:
@@ -113,7 +113,7 @@ def validate_one_class(estimator: Any, X: Any, *, sample_weight: Any = None, res
     _refuse_collections(X)
     X = _matrix_of(estimator, X, reset=reset)
     _refuse_text_columns(X)
-    X = _naming("X", validate_data, estimator, to_numpy(X), reset=reset, **_checks(estimator))
+    X = _naming("X", scikit_learn.validate_data, estimator, to_numpy(X), reset=reset, **_checks(estimator))
     targets = np.ones(X.shape[0])
     weights = _weights(X, targets, np.empty(0), targets, sample_weight, None)
     if weights is not None and not weights.any():
@@ -127,14 +127,17 @@ def _points_and_targets(estimator: Any, X: Any, y: Any, reset: bool, **checks: A
         raise ValueError(f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None.")
     _refuse_collections(X, y)
     X = _matrix_of(estimator, X, reset=reset)
-    if reset and _are_plain_arrays(X, y) and not hasattr(estimator, "feature_names_in_"):
-        points = Points(aligned(X))
+    if _has_its_columns(estimator, X, reset) and _are_plain_targets(X, y) and _is_plain(X, estimator):
+        if not hasattr(estimator, "kernel"):
+            _refuse_too_wide(X)
+        points = Points(_canonical(X))
+        # The norms of the rows, which a fit needs anyway, are finite only where the rows are.
         if math.isfinite(points.largest_norm):
             estimator.n_features_in_ = points.n_columns
             return points, y
     _refuse_text_columns(X)
     X, y = to_numpy(X), to_numpy(y)
-    X, y = _naming("X", validate_data, estimator, X, y, reset=reset, **_checks(estimator), **checks)
+    X, y = _naming("X", scikit_learn.validate_data, estimator, X, y, reset=reset, **_checks(estimator), **checks)
     if not hasattr(estimator, "kernel"):
         _refuse_too_wide(X)
     return Points(_canonical(X)), y
@@ -151,32 +154,57 @@ def validate_partition(
 ) -> tuple[Matrix, np.ndarray, np.ndarray | None]:
     """Check X, y and the weights of a partition, which may be empty."""
     _refuse_text_columns(X)
-    X = _naming("X", check_array, X, input_name="X", ensure_min_samples=0, **MATRIX_CHECKS)
-    y = _naming("y", column_or_1d, getattr(y, "to_numpy", lambda: y)())
+    X = _naming("X", scikit_learn.check_array, X, input_name="X", ensure_min_samples=0, **MATRIX_CHECKS)
+    y = _naming("y", scikit_learn.column_or_1d, getattr(y, "to_numpy", lambda: y)())
     if y.dtype.kind == "f":
-        assert_all_finite(y, input_name="y")
-    _naming("X", check_consistent_length, X, y)
+        scikit_learn.assert_all_finite(y, input_name="y")
+    _naming("X", scikit_learn.check_consistent_length, X, y)
     if of_classes and y.size:
-        _naming("y", check_classification_targets, y)
+        _naming("y", scikit_learn.check_classification_targets, y)
     if sample_weight is None or X.shape[0] == 0:
         return _canonical(X), y, None
     return _canonical(X), y, _weights(X, y, np.empty(0), y, sample_weight, None, allow_all_zero_weights=True)
 
 
-def _are_plain_arrays(X: Any, y: Any) -> bool:
-    """Whether X and y are arrays as they are needed, and y is finite.
+def _has_its_columns(estimator: Any, X: Any, reset: bool) -> bool:
+    """Whether X needs no look at its columns: their number is that of the fit, and scikit-learn tells nothing of names.
 
-    Where the norms of the rows, which a fit needs anyway, are finite, too, scikit-learn's checks, half of a small fit's
+    The command has compared the names in its files already.
+    """
+    if uses_scikit_learn() and hasattr(estimator, "feature_names_in_"):
+        return False
+    return reset or getattr(X, "shape", ())[1:] == (getattr(estimator, "n_features_in_", None),)
+
+
+def _is_plain(X: Any, estimator: Any) -> bool:
+    """Whether X is a matrix as it is needed: where it is finite, too, scikit-learn's checks, half of a small fit's
     time, would find and change nothing.
     """
-    if not (type(X) is np.ndarray and type(y) is np.ndarray and X.ndim == 2 and y.ndim == 1):
+    if type(X) is np.ndarray:
+        fits = X.ndim == 2 and X.flags.c_contiguous
+    elif type(X) in (sp.csr_array, sp.csr_matrix):
+        fits = X.ndim == 2 and getattr(estimator, "_takes_sparse", False)
+    else:
         return False
-    if not (X.dtype in MATRIX_CHECKS["dtype"] and X.flags.c_contiguous and y.dtype.kind in "iuf"):
+    return bool(fits and X.dtype in MATRIX_CHECKS["dtype"] and min(X.shape) > 0)
+
+
+def values_of(X: Matrix) -> np.ndarray:
+    """The numbers that a matrix stores."""
+    return np.asarray(X.data if sp.issparse(X) else X)
+
+
+def _are_plain_targets(X: Any, y: Any) -> bool:
+    """Whether y is a vector of finite numbers, or of texts, as long as X."""
+    if type(y) is not np.ndarray or y.ndim != 1 or not hasattr(X, "shape") or X.shape[0] != y.size:
         return False
-    if not X.size or len(X) != len(y):
-        return False
+    return y.dtype.kind == "U" or (y.dtype.kind in "iuf" and _is_finite(y))
+
+
+def _is_finite(values: np.ndarray) -> bool:
+    """Whether all values are finite; not where only their sum is too large."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return y.dtype.kind != "f" or math.isfinite(np.add.reduce(y))
+        return bool(np.isfinite(values.sum()))
 
 
 def as_numbers(y: Any) -> np.ndarray:
@@ -231,12 +259,12 @@ def validate_two_classes(X: Any, y: Any, *, caller: str) -> Dataset:
     """Check X and y for a function of exactly two classes."""
     _refuse_collections(X, y)
     _refuse_text_columns(X)
-    X = _naming("X", check_array, X, input_name="X", **MATRIX_CHECKS)
+    X = _naming("X", scikit_learn.check_array, X, input_name="X", **MATRIX_CHECKS)
     _refuse_too_wide(X)
-    y = _naming("y", column_or_1d, y, warn=True)
+    y = _naming("y", scikit_learn.column_or_1d, y, warn=True)
     if y.dtype.kind == "f":
-        assert_all_finite(y, input_name="y")
-    check_consistent_length(X, y)
+        scikit_learn.assert_all_finite(y, input_name="y")
+    scikit_learn.check_consistent_length(X, y)
     classes, codes = encode_labels(y)
     if len(classes) != 2:
         raise ValueError(f"y has {len(classes)} classes {list(classes[:5])}; {caller} takes exactly two.")
@@ -246,11 +274,11 @@ def validate_two_classes(X: Any, y: Any, *, caller: str) -> Dataset:
 def validate_rows(X: Any) -> Matrix:
     """Check X on its own."""
     _refuse_text_columns(X)
-    return _canonical(_naming("X", check_array, X, input_name="X", **MATRIX_CHECKS))
+    return _canonical(_naming("X", scikit_learn.check_array, X, input_name="X", **MATRIX_CHECKS))
 
 
 def _checks(estimator: Any) -> dict[str, Any]:
-    takes_sparse = get_tags(estimator).input_tags.sparse
+    takes_sparse = scikit_learn.get_tags(estimator).input_tags.sparse
     return MATRIX_CHECKS if takes_sparse else {**MATRIX_CHECKS, "accept_sparse": False}
 
 
@@ -273,7 +301,11 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             # scikit-learn's checks, which find nothing in such labels, warn where most rows have a label of their own.
             if 2 * classes.size <= y.size:
                 return classes, codes
-    _naming("y", check_classification_targets, y)
+    elif y.dtype.kind == "U" and y.ndim == 1:
+        classes, codes = np.unique(y, return_inverse=True)
+        if 2 * classes.size <= y.size:
+            return classes, codes
+    _naming("y", scikit_learn.check_classification_targets, y)
     try:
         return np.unique(y, return_inverse=True)
     except TypeError as error:
@@ -295,7 +327,9 @@ def _encode_by_counts(y: np.ndarray, low: Any) -> tuple[np.ndarray, np.ndarray] 
 
 
 def _encode_as(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
-    check_classification_targets(y)
+    whole = y.dtype.kind in "iub" or (y.dtype.kind == "f" and bool(np.all(y == np.floor(y))))
+    if y.ndim != 1 or not (whole or y.dtype.kind == "U"):
+        scikit_learn.check_classification_targets(y)
     unknown = np.setdiff1d(y, classes)
     if unknown.size:
         raise ValueError(f"y has labels {list(unknown[:5])} that are not among the classes {list(classes[:5])}.")
@@ -317,7 +351,7 @@ def _weights(
     if sample_weight is not None:
         weights = _naming(
             "sample_weight",
-            _check_sample_weight,
+            scikit_learn._check_sample_weight,
             to_numpy(sample_weight),
             X,
             dtype=np.float64,
@@ -325,7 +359,7 @@ def _weights(
             **checks,
         )
     if class_weight is not None:
-        per_class = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weights)
+        per_class = scikit_learn.compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weights)
         weights = weights * per_class[codes]
         _refuse_bad_factors(weights)
     positive = weights[weights > 0.0]
@@ -343,7 +377,7 @@ def class_factors(class_weight: Any, classes: np.ndarray, totals: np.ndarray) ->
     """The factor of each class, given the weight of its rows; None without ``class_weight``."""
     if class_weight is None:
         return None
-    factors = compute_class_weight(class_weight, classes=classes, y=classes, sample_weight=totals)
+    factors = scikit_learn.compute_class_weight(class_weight, classes=classes, y=classes, sample_weight=totals)
     _refuse_bad_factors(factors)
     return np.asarray(factors, dtype=np.float64)
 

@@ -13,19 +13,10 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import joblib
 import numpy as np
 import scipy.sparse as sp
-import sklearn
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.callback import CallbackSupportMixin
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import validate_parameter_constraints
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-import maxmargin
 from maxmargin.certificates import Certificate, MarginBracket, NotSeparableError, PerClass
 from maxmargin.data import (
     JointClasses,
@@ -35,6 +26,7 @@ from maxmargin.data import (
     as_configured,
     as_dense,
     in_namespace_of_rows,
+    scikit_learn,
     validate_labels,
     validate_points,
     validate_targets,
@@ -44,6 +36,15 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.block_source import is_block_source
 from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.data.partitions import PartitionedData, is_collection
+from maxmargin.data.scikit_learn import (
+    BaseEstimator,
+    CallbackSupportMixin,
+    ClassifierMixin,
+    RegressorMixin,
+    available_if,
+    check_is_fitted,
+    validate_parameter_constraints,
+)
 from maxmargin.engine import Threads
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
@@ -71,7 +72,7 @@ Solve = Callable[..., Any]
 Attempt = tuple[Sequence[Any], Any]
 
 # Frames of these packages are not the user's.
-_PACKAGES = tuple(str(Path(str(package.__file__)).parent) for package in (maxmargin, sklearn, joblib))
+_PACKAGES = ("maxmargin", "sklearn", "joblib")
 
 
 class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
@@ -130,8 +131,13 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self._takes_sparse
         return tags
+
+    @property
+    def _takes_sparse(self) -> bool:
+        """Whether X may be a sparse matrix."""
+        return True
 
     # Parameters, which scikit-learn inspects and checks anew at every fit: that takes as long as a small fit.
 
@@ -594,7 +600,9 @@ def lies_elsewhere(X: Any) -> bool:
 def warn_user(message: str, category: type[Warning]) -> None:
     """Issue a warning at the innermost frame outside this package, scikit-learn and joblib."""
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGES):
+    found = [sys.modules[name] for name in _PACKAGES if name in sys.modules]
+    packages = tuple(str(Path(str(package.__file__)).parent) for package in found)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(packages):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
 
@@ -874,7 +882,7 @@ def seed_of(random_state: Any) -> int:
     """The seed that a user gave, or one drawn from the generator that was given instead."""
     if isinstance(random_state, Integral):
         return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    return int(scikit_learn.check_random_state(random_state).randint(2**31 - 1))
 
 
 def generator_of(random_state: Any) -> np.random.Generator | np.random.RandomState:
@@ -882,7 +890,7 @@ def generator_of(random_state: Any) -> np.random.Generator | np.random.RandomSta
     if isinstance(random_state, np.random.Generator):
         return random_state
     try:
-        return check_random_state(random_state)
+        return scikit_learn.check_random_state(random_state)
     except ValueError as error:
         raise ValueError(
             "random_state must be a whole number from 0 to 2**32 - 1, a RandomState, a Generator or None; it is "

@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.data import Points, TargetPoints, Tasks, as_configured, as_dense, validate_points
 from maxmargin.data.points import only_columns
+from maxmargin.data.scikit_learn import Interval, check_is_fitted
 from maxmargin.estimators._base import (
     SECONDS_PER_KERNEL_TASK,
     Attempt,
@@ -37,7 +36,7 @@ from maxmargin.problems.nu_svm import NEGLIGIBLE_SHARE
 from maxmargin.reconciliation import Goal
 from maxmargin.solvers.core import Result, Status
 from maxmargin.solvers.kernel.base import SMOOptions
-from maxmargin.solvers.linear.hard_margin import gap_of_width
+from maxmargin.solvers.linear.options import gap_of_width
 
 C_CONSTRAINTS: dict = {"C": [Interval(Real, 0.0, None, closed="right")]}
 

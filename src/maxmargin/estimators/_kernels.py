@@ -5,10 +5,10 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.data import Points
 from maxmargin.data.objects import are_objects
+from maxmargin.data.scikit_learn import Interval, StrOptions
 from maxmargin.estimators._base import CertifiedModel
 from maxmargin.loops.exponential import exponentiate
 from maxmargin.problems.kernel_expansion import expansion_scores
@@ -63,8 +63,11 @@ class KernelModel(CertifiedModel):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = self.kernel != "precomputed"
         return tags
+
+    @property
+    def _takes_sparse(self) -> bool:
+        return self.kernel != "precomputed"
 
 
 def make_kernel(model: Any, points: Points) -> Kernel | None:

@@ -6,8 +6,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
 
 from maxmargin.certificates.base import PerTarget
 from maxmargin.certificates.duality_gap import DualityGap
@@ -15,6 +13,7 @@ from maxmargin.certificates.ridge_gap import measure_partitioned_ridge_gap
 from maxmargin.certificates.rounding import gamma
 from maxmargin.data import TargetColumns
 from maxmargin.data.partitions import PartitionedTask
+from maxmargin.data.scikit_learn import Interval, _fit_context
 from maxmargin.estimators._base import (
     LinearRegressor,
     distributed_vectors,

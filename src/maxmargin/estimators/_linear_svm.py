@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.certificates import (
     Certificate,
@@ -21,6 +20,7 @@ from maxmargin.certificates import (
 from maxmargin.data import TargetPoints, Tasks
 from maxmargin.data.block_source import is_block_source
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
+from maxmargin.data.scikit_learn import Interval, StrOptions
 from maxmargin.estimators._base import (
     Solve,
     distributed_vectors,
@@ -37,18 +37,7 @@ from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss, weights_of
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.problems.sparse_linear import SparseLinearProblem
 from maxmargin.solvers.core import Result, warm_start
-from maxmargin.solvers.linear import auto, crammer_singer, partitioned, sparse
-from maxmargin.solvers.linear.hard_margin import gap_of_width
-from maxmargin.solvers.linear.options import SELECTIONS, SOLVERS, LinearOptions
-from maxmargin.solvers.separability import decision
-
-SOLVERS_OF_PROBLEMS: dict[type, Solve] = {
-    LinearSVMProblem: auto.solve,
-    CrammerSingerProblem: crammer_singer.solve,
-    HardMarginProblem: decision.solve,
-    SparseLinearProblem: sparse.solve,
-    PartitionedProblem: partitioned.solve,
-}
+from maxmargin.solvers.linear.options import SELECTIONS, SOLVERS, LinearOptions, gap_of_width
 
 
 @estimator
@@ -139,7 +128,28 @@ class LinearSVM(RegularizedModel):
         )
 
     def _solver(self, problem: Any) -> Solve:
-        return SOLVERS_OF_PROBLEMS[type(problem)]
+        # Solvers bring their compiled loops: only those of this problem are imported.
+        match problem:
+            case LinearSVMProblem():
+                from maxmargin.solvers.linear import auto
+
+                return auto.solve
+            case CrammerSingerProblem():
+                from maxmargin.solvers.linear import crammer_singer
+
+                return crammer_singer.solve
+            case HardMarginProblem():
+                from maxmargin.solvers.separability import decision
+
+                return decision.solve
+            case SparseLinearProblem():
+                from maxmargin.solvers.linear import sparse
+
+                return sparse.solve
+            case _:
+                from maxmargin.solvers.linear import partitioned
+
+                return partitioned.solve
 
     @contextmanager
     def _solving(self, problems: Sequence[Any], options: Any) -> Iterator[tuple[Solve, int | None]]:  # noqa: ARG002

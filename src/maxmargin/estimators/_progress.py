@@ -5,13 +5,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
-
-from sklearn.callback import CallbackContext
+from typing import TYPE_CHECKING, Any
 
 from maxmargin.data import Tasks
 from maxmargin.engine import Threads
 from maxmargin.solvers.core import Status, StepReport, StopRequest, step_listener
+
+if TYPE_CHECKING:
+    from sklearn.callback import CallbackContext
 
 # Seconds that certificates may take: from Ctrl-C on, beyond ``max_time`` (and a share of it), and in any case.
 SECONDS_AFTER_INTERRUPT, SECONDS_BEYOND_MAX_TIME, SHARE_BEYOND_MAX_TIME = 0.6, 0.3, 0.05
@@ -40,6 +41,9 @@ class FitProgress:
         self._results: dict[int, Callable[[], Any]] = {}
         self._listener = step_listener.get()
         self._shares = [0.0] * self._n_tasks
+        # The work of all tasks is the same, where they do not say otherwise.
+        shares_of_work = getattr(tasks, "shares_of_work", lambda: [1.0 / self._n_tasks] * self._n_tasks)
+        self._weights = None if self._listener is None else shares_of_work()
         self._has_callbacks = bool(getattr(estimator, "_skl_callbacks", None)) or hasattr(
             estimator, "_parent_callback_ctx"
         )
@@ -91,7 +95,7 @@ class FitProgress:
         vectors = result.w, result.intercept, result.beta
         self._reporters[task](StepReport("step", max(1, result.n_iter), str(result.status), 1.0, lambda: vectors))
 
-    def _reporter(self, task: int, context: CallbackContext | None) -> Callable[[StepReport], bool]:
+    def _reporter(self, task: int, context: "CallbackContext | None") -> Callable[[StepReport], bool]:
         """The callback of a task, given its context."""
 
         def on_step(report: StepReport) -> bool:
@@ -116,8 +120,9 @@ class FitProgress:
 
     def _report_share(self, task: int, share: float, found: str) -> None:
         self._shares[task] = share
-        if self._listener is not None:
-            self._listener(sum(self._shares) / self._n_tasks, found)
+        if self._listener is not None and self._weights is not None:
+            done = sum(weight * one for weight, one in zip(self._weights, self._shares, strict=True))
+            self._listener(min(1.0, done), found)
 
     def _data(self) -> dict[str, Any]:
         return {"X": self._tasks.points.matrix, "y": self._tasks.labels}

@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 from joblib import cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
-from sklearn.base import _fit_context
 
 from maxmargin.data import LabelledPoints, Points, validate_targets
+from maxmargin.data.scikit_learn import _fit_context
 from maxmargin.data.validation import LARGEST_FACTOR, SMALLEST_FACTOR, validate_factors
 from maxmargin.estimators._base import CertifiedModel, CertifiedRegressor, one_or_all, plain
 from maxmargin.problems.hard_margin import HardMarginProblem

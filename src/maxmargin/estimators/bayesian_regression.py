@@ -6,12 +6,11 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.base import _fit_context
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.data import TargetPoints, as_dense, validate_points
 from maxmargin.data.partitions import PartitionedTask
+from maxmargin.data.scikit_learn import _fit_context, check_is_fitted
 from maxmargin.estimators._base import Solve, generator_of
 from maxmargin.estimators._linear_regression import LinearRegression
 from maxmargin.problems.partitioned import PartitionedProblem

@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from maxmargin.data.scikit_learn import check_is_fitted
 from maxmargin.estimators._base import CertifiedClassifier, seed_of
 from maxmargin.estimators._probabilities import (
     N_FOLDS,

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, CertificateError, KKTClass, MarginBracket, PerClass, kkt_classes
 from maxmargin.certificates.base import AGREEMENT
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.scikit_learn import check_is_fitted
 from maxmargin.estimators._base import CertifiedModel, refuse_other_rows
 from maxmargin.reconciliation import CLAIMS, proven_claims
 from maxmargin.solvers.core import Status

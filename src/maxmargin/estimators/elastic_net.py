@@ -3,8 +3,7 @@
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval
-
+from maxmargin.data.scikit_learn import Interval
 from maxmargin.estimators._linear_regression import LARGEST_PENALTY, SMALLEST_PENALTY
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators.lasso import Lasso

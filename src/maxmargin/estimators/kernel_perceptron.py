@@ -9,14 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.metaestimators import available_if
 
 from maxmargin.certificates import Certificate, CertificateError, PerClass, UpdateRule, bound_mistakes
 from maxmargin.certificates.geometry import feature_space_scores, kernel_geometry
 from maxmargin.data import Dataset, LabelledPoints, Points, Tasks, validate_points
 from maxmargin.data.objects import are_objects
+from maxmargin.data.scikit_learn import Interval, _fit_context, available_if
 from maxmargin.estimators._base import SECONDS_PER_KERNEL_TASK, Solve, one_or_all, proof_or_per_class, refuse_other_rows
 from maxmargin.estimators._kernels import (
     KERNEL_CONSTRAINTS,

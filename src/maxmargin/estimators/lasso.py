@@ -5,13 +5,12 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.lasso_gap import measure_lasso_gap
 from maxmargin.certificates.ridge_gap import measure_ridge_gap
 from maxmargin.data import Points, as_configured
+from maxmargin.data.scikit_learn import Interval, StrOptions, _fit_context
 from maxmargin.estimators._base import Solve, certificates_of, warn_user
 from maxmargin.estimators._linear_regression import LinearRegression, penalty_given
 from maxmargin.estimators._parameters import estimator

@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.certificates import (
     Certificate,
@@ -17,6 +16,7 @@ from maxmargin.certificates import (
     measure_sparse_gap,
 )
 from maxmargin.data import Dataset, JointClasses, LabelledPoints, Tasks, as_dense, validate_training_data
+from maxmargin.data.scikit_learn import Interval, StrOptions
 from maxmargin.estimators._base import LinearClassifier, kind_of_rows, one_or_array, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.estimators._parameters import estimator

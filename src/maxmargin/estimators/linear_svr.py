@@ -6,10 +6,10 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.certificates import SVMGap, measure_gap
 from maxmargin.data import TargetPoints
+from maxmargin.data.scikit_learn import Interval, StrOptions
 from maxmargin.estimators._base import LinearRegressor, refuse_other_rows
 from maxmargin.estimators._linear_svm import LinearSVM
 from maxmargin.estimators._parameters import estimator

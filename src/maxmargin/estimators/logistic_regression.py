@@ -6,8 +6,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import (
     Certificate,
@@ -20,6 +18,7 @@ from maxmargin.certificates import (
 )
 from maxmargin.data import JointClasses, LabelledPoints, Tasks, as_dense, in_namespace_of_rows
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
+from maxmargin.data.scikit_learn import Interval, StrOptions, check_is_fitted
 from maxmargin.estimators._base import (
     LinearClassifier,
     Solve,

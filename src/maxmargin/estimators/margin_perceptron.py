@@ -6,11 +6,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
 
 from maxmargin.certificates import Certificate, MarginBracket, bracket_margin, linear_geometry
 from maxmargin.data import Dataset, LabelledPoints, Tasks
+from maxmargin.data.scikit_learn import Interval, _fit_context
 from maxmargin.estimators._base import (
     LinearClassifier,
     Solve,

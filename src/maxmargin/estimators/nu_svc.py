@@ -6,9 +6,9 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from maxmargin.certificates import Certificate, NuGap, measure_nu_pair_gaps
+from maxmargin.data.scikit_learn import Interval
 from maxmargin.estimators._kernel_svm import nu_goal
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators.svc import KernelClassifier

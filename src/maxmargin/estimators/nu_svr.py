@@ -6,10 +6,10 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from maxmargin.certificates import Certificate, measure_nu_gap
 from maxmargin.data import TargetPoints
+from maxmargin.data.scikit_learn import Interval
 from maxmargin.estimators._base import CertifiedRegressor, Solve
 from maxmargin.estimators._kernel_svm import C_CONSTRAINTS, KernelSVM, SingleExpansion
 from maxmargin.estimators._parameters import estimator

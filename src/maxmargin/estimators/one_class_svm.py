@@ -4,12 +4,10 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import OutlierMixin, _fit_context
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, measure_nu_gap
 from maxmargin.data import TargetPoints, validate_one_class
+from maxmargin.data.scikit_learn import Interval, OutlierMixin, _fit_context, check_is_fitted
 from maxmargin.estimators._base import Solve
 from maxmargin.estimators._kernel_svm import KernelSVM, SingleExpansion, nu_goal, without_negative
 from maxmargin.estimators._parameters import estimator

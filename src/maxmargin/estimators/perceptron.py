@@ -7,11 +7,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import (
     Certificate,
@@ -23,7 +18,8 @@ from maxmargin.certificates import (
     linear_geometry,
 )
 from maxmargin.certificates.base import AGREEMENT
-from maxmargin.data import Dataset, LabelledPoints, Tasks, as_dense
+from maxmargin.data import Dataset, LabelledPoints, Tasks, as_dense, scikit_learn
+from maxmargin.data.scikit_learn import Interval, StrOptions, _fit_context, available_if
 from maxmargin.data.validation import validate_factors
 from maxmargin.estimators._base import LinearClassifier, Solve, as_list, one_or_all, refuse_other_rows
 from maxmargin.estimators._parameters import estimator
@@ -218,7 +214,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
     @property
     def t_(self) -> float:
         """The number of rows that were read in all passes, plus one."""
-        check_is_fitted(self)
+        scikit_learn.check_is_fitted(self)
         n_rows = self.dual_coef_.shape[1] if hasattr(self, "dual_coef_") else self._rows_of_stream
         return 1.0 + self.n_iter_ * n_rows
 
@@ -394,7 +390,9 @@ class Perceptron(LinearClassifier, OnlineClassifier):
         from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
         splitter = StratifiedShuffleSplit if stratified else ShuffleSplit
-        split = splitter(test_size=self.validation_fraction, random_state=check_random_state(self.random_state))
+        split = splitter(
+            test_size=self.validation_fraction, random_state=scikit_learn.check_random_state(self.random_state)
+        )
         kept, held_out = next(split.split(np.zeros((codes.size, 1)), codes))
         if np.unique(codes[kept]).size < classes.size:
             raise ValueError("validation_fraction leaves a class without a row to train on: lower it.")
@@ -412,7 +410,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
             if coef.shape != shape or not np.array_equal(self.classes_, tasks.classes):
                 raise ValueError("warm_start=True needs the classes and columns of the last fit; y or X has others.")
         elif self.init == "random":
-            generator = check_random_state(self.random_state)
+            generator = scikit_learn.check_random_state(self.random_state)
             coef = generator.standard_normal(shape)
             intercept = generator.standard_normal(n_tasks) * self.fit_intercept
         coef = start_array("coef_init", coef_init, shape, coef)

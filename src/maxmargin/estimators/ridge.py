@@ -6,13 +6,13 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.lasso_gap import measure_lasso_gap
 from maxmargin.certificates.ridge_gap import measure_ridge_gap
 from maxmargin.data import TargetPoints
 from maxmargin.data.partitions import PartitionedTask
+from maxmargin.data.scikit_learn import Interval, StrOptions
 from maxmargin.estimators._base import Attempt, Solve, kind_of_rows
 from maxmargin.estimators._linear_regression import LinearRegression, penalty_given
 from maxmargin.estimators._parameters import estimator

@@ -10,16 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, MarginBracket, PerClass, PerPair, measure_pair_gaps
 from maxmargin.data import ClassPairs, LabelledPoints, validate_points, validate_training_data
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.interruption import check_interruption
+from maxmargin.data.scikit_learn import StrOptions, available_if, check_is_fitted
 from maxmargin.estimators._base import (
     CertifiedClassifier,
     Solve,

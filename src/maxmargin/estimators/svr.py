@@ -7,10 +7,10 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from maxmargin.certificates import Certificate, InfeasibleError, SVMGap, measure_kernel_gap
 from maxmargin.data import TargetPoints, Tasks
+from maxmargin.data.scikit_learn import Interval
 from maxmargin.estimators._base import Solve
 from maxmargin.estimators._kernel_svm import (
     C_CONSTRAINTS,

@@ -1,15 +1,16 @@
 """The curves of a calibrated model as plain values of its file."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from maxmargin.estimators._base import CertifiedClassifier
-from maxmargin.estimators._probabilities import Calibration, Isotonic, Sigmoid
-from maxmargin.estimators.calibration import METHODS
+
+if TYPE_CHECKING:
+    from maxmargin.estimators._probabilities import Calibration, Isotonic, Sigmoid
 
 
-def plain_calibration(calibration: Calibration) -> dict[str, Any]:
+def plain_calibration(calibration: "Calibration") -> dict[str, Any]:
     """The curves as plain values: the pairs A, B of sigmoids, or the points of isotonic functions."""
     if calibration.method == "sigmoid":
         curves: list[Any] = [[curve.A, curve.B] for curve in calibration.curves]
@@ -18,8 +19,11 @@ def plain_calibration(calibration: Calibration) -> dict[str, Any]:
     return {"method": calibration.method, "curves": curves}
 
 
-def read_calibration(stored: Any, model: Any) -> Calibration:
+def read_calibration(stored: Any, model: Any) -> "Calibration":
     """The inverse of :func:`plain_calibration`; ValueError where a value does not fit the model."""
+    from maxmargin.estimators._probabilities import Calibration
+    from maxmargin.estimators.calibration import METHODS
+
     if not isinstance(stored, dict) or set(stored) != {"method", "curves"} or stored["method"] not in METHODS:
         raise ValueError("its calibration is not an object of method and curves")
     if not isinstance(model, CertifiedClassifier):
@@ -31,13 +35,17 @@ def read_calibration(stored: Any, model: Any) -> Calibration:
     return Calibration(tuple(map(read, curves)), model._scores_pairs)
 
 
-def _sigmoid(curve: Any) -> Sigmoid:
+def _sigmoid(curve: Any) -> "Sigmoid":
+    from maxmargin.estimators._probabilities import Sigmoid
+
     if not isinstance(curve, list) or len(curve) != 2 or not _are_finite(curve):
         raise ValueError("a sigmoid of its calibration is not two numbers")
     return Sigmoid(*curve)
 
 
-def _isotonic(curve: Any) -> Isotonic:
+def _isotonic(curve: Any) -> "Isotonic":
+    from maxmargin.estimators._probabilities import Isotonic
+
     pair = isinstance(curve, list) and len(curve) == 2 and all(isinstance(part, list) for part in curve)
     if not pair or len(curve[0]) != len(curve[1]) or not curve[0] or not all(map(_are_finite, curve)):
         raise ValueError("a curve of its calibration is not two lists of numbers")

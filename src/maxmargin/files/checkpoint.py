@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from safetensors import SafetensorError
-from sklearn.base import is_classifier
 
 from maxmargin import __version__
 from maxmargin.certificates import InfeasibleError
 from maxmargin.data.partitions import PartitionedData
+from maxmargin.data.scikit_learn import is_classifier
 from maxmargin.estimators._base import warn_user
 from maxmargin.files.atomic import written_atomically
 from maxmargin.files.container import CHECKSUM, Tensor, check_sum, content_of, pack, tensors_of

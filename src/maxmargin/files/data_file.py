@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import is_regressor
 
+from maxmargin.data.scikit_learn import is_regressor
 from maxmargin.files.compression import FIRST_BYTES, STANDARD_INPUT, name_of
 from maxmargin.files.remote import local_or_address
 

@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import is_classifier
-from sklearn.utils.class_weight import compute_class_weight
 
 from maxmargin.certificates.ridge_gap import NO_SPREAD
 from maxmargin.certificates.squared_errors import spreads_between
-from maxmargin.data import Points, centred_and_scaled
+from maxmargin.data import Points, centred_and_scaled, scikit_learn
 from maxmargin.data.blocks import BLOCK_ENTRIES, row_blocks
+from maxmargin.data.scikit_learn import is_classifier
 from maxmargin.files.problem import problem_of
 from maxmargin.problems.exact_arithmetic import meeting_weights
 from maxmargin.problems.hard_margin import HardMarginProblem
@@ -92,7 +91,7 @@ def fingerprint_of(model: Any, data: Any, sample_weight: Any) -> Fingerprint:
     given = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64).ravel()
     if getattr(model, "class_weight", None) is not None:
         ones = np.ones(n_rows) if given is None else given
-        factors = compute_class_weight(
+        factors = scikit_learn.compute_class_weight(
             model.class_weight,
             classes=data.classes,
             y=data.labels(),

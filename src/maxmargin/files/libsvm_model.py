@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
 
+from maxmargin.data.scikit_learn import check_is_fitted
 from maxmargin.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from maxmargin.estimators._probabilities import Calibration, Sigmoid
 from maxmargin.estimators.svc import KernelClassifier

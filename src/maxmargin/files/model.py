@@ -225,7 +225,7 @@ def _to_bytes(
     content = {
         "format": FORMAT,
         "version": VERSION,
-        "class": entry.kind.__name__,
+        "class": entry.name,
         "parameters": parameters,
         "problem": _object(problem_of(model)),
         "data": fingerprint,
@@ -395,7 +395,7 @@ def _with_parameters(entry: Entry, parameters: dict[str, Any]) -> Any:
     """An estimator with its parameters, checked as ``fit`` checks them."""
     unknown = set(parameters) - set(entry.kind._get_param_names())
     if unknown:
-        raise ValueError(f"{entry.kind.__name__} has no parameter {', '.join(sorted(unknown))}")
+        raise ValueError(f"{entry.name} has no parameter {', '.join(sorted(unknown))}")
     model = entry.kind(**parameters)
     model._validate_params()
     if hasattr(model, "_check_parameters"):

@@ -148,7 +148,7 @@ def read_attributes(entry: Entry, stored: StoredParts) -> dict[str, Any]:
         elif not attribute.optional:
             raise ValueError(f"{name} is missing")
     if stored.names():
-        raise ValueError(f"{entry.kind.__name__} has no attribute {', '.join(sorted(stored.names()))}")
+        raise ValueError(f"{entry.name} has no attribute {', '.join(sorted(stored.names()))}")
     if not any(complete <= set(stored.found) for complete in entry.one_of):
         raise ValueError("it lacks " + ", ".join(sorted(entry.one_of[0] - set(stored.found))))
     return stored.found
@@ -365,17 +365,18 @@ def _(_attribute: StatusName, name: str, stored: StoredParts) -> Status:
 def _(attribute: Certificates, name: str, stored: StoredParts) -> Any:
     certificate = certificate_of(stored.take_value(name))
     classes = stored.found["classes_"].tolist() if "classes_" in stored.found else []
-    if len(classes) <= 2 or type(certificate) in attribute.joint:
+    kind = type(certificate).__name__
+    if len(classes) <= 2 or kind in attribute.joint:
         expected = attribute.kinds if len(classes) <= 2 else attribute.joint
-        if type(certificate) not in expected:
-            raise ValueError(f"{name} is a {type(certificate).__name__}")
+        if kind not in expected:
+            raise ValueError(f"{name} is a {kind}")
         return certificate
     labels = list(combinations(classes, 2)) if attribute.per_pair else classes
     collection = PerPair if attribute.per_pair else PerClass
     if not isinstance(certificate, collection) or type(certificate) is not collection or list(certificate) != labels:
         raise ValueError(f"{name} does not state one certificate for each class or pair")
     for one in certificate.values():
-        if type(one) not in attribute.kinds:
+        if type(one).__name__ not in attribute.kinds:
             raise ValueError(f"{name} has a {type(one).__name__}")
     return certificate
 

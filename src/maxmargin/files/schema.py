@@ -16,37 +16,8 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from maxmargin.certificates import (
-    ClassificationGap,
-    LassoGap,
-    LogisticGap,
-    MarginBracket,
-    MistakeBound,
-    MulticlassGap,
-    MultinomialGap,
-    NuGap,
-    RegressionGap,
-    RidgeGap,
-    SparseGap,
-)
+from maxmargin import estimators
 from maxmargin.data import as_configured
-from maxmargin.estimators import (
-    SVC,
-    SVR,
-    BayesianRegression,
-    ElasticNet,
-    KernelPerceptron,
-    Lasso,
-    LinearSVC,
-    LinearSVR,
-    LogisticRegression,
-    MarginPerceptron,
-    NuSVC,
-    NuSVR,
-    OneClassSVM,
-    Perceptron,
-    Ridge,
-)
 from maxmargin.solvers.perceptron.result import Start
 
 # Types of tensors, as safetensors names them.
@@ -160,12 +131,12 @@ class StatusName(Attribute):
 class Certificates(Attribute):
     """Certificate of one of these kinds; for three or more classes one per class, or one per pair of classes.
 
-    ``joint`` are the kinds that certify all classes at once.
+    Kinds are named as their classes; ``joint`` are those that certify all classes at once.
     """
 
-    kinds: tuple[type, ...]
+    kinds: tuple[str, ...]
     per_pair: bool = False
-    joint: tuple[type, ...] = ()
+    joint: tuple[str, ...] = ()
 
 
 Attributes = Mapping[str, Attribute]
@@ -218,7 +189,7 @@ SUPPORT: Attributes = {"support_": Indices(shape=("n_support",), below="n")}
 OBJECTIVE: Attributes = {"objective_": Numbers(optional=True)}
 
 
-def _end(*kinds: type, per_pair: bool = False, joint: tuple[type, ...] = ()) -> dict[str, Attribute]:
+def _end(*kinds: str, per_pair: bool = False, joint: tuple[str, ...] = ()) -> dict[str, Attribute]:
     """How the fit ended. A model that was read from another program's file has no status and no certificate."""
     return {
         "n_iter_": Counts(shape=("n_pairs",), optional=True) if per_pair else Count(optional=True),
@@ -231,7 +202,7 @@ LASSO: Attributes = {
     **LINEAR_REGRESSION,
     "_total_weight": Numbers(finite=True, at_least=0.0, optional=True),
     **OBJECTIVE,
-    **_end(LassoGap, RidgeGap),
+    **_end("LassoGap", "RidgeGap"),
 }
 
 
@@ -241,20 +212,26 @@ class Entry:
 
     Attributes
     ----------
-    kind : type
+    name : str
+        The name of the class, which is imported when it is first used.
     attributes : mapping from name to Attribute
     one_of : tuple of sets of names
         Of these sets of optional attributes at least one is complete.
     """
 
-    kind: type[Any]
+    name: str
     attributes: Attributes
     one_of: tuple[frozenset[str], ...] = (frozenset(),)
+
+    @property
+    def kind(self) -> type[Any]:
+        """The class."""
+        return getattr(estimators, self.name)
 
 
 _ENTRIES = (
     Entry(
-        Perceptron,
+        "Perceptron",
         {
             **ROUNDED_CLASSIFIER,
             "coef_init_": Array(shape=("k", "d")),
@@ -275,13 +252,13 @@ _ENTRIES = (
             "hull_weights_": Array(shape=("k", "n"), or_none=True, optional=True),
             "_n_held_out": Count(at_most="n", optional=True),
             "_rows_of_stream": Count(optional=True),
-            **_end(MistakeBound, MarginBracket),
+            **_end("MistakeBound", "MarginBracket"),
         },
         # ``fit`` sets the first ones, ``partial_fit`` the last one.
         one_of=(frozenset({"dual_coef_", "hull_weights_", "_n_held_out"}), frozenset({"_rows_of_stream"})),
     ),
     Entry(
-        MarginPerceptron,
+        "MarginPerceptron",
         {
             **LINEAR_CLASSIFIER,
             "dual_coef_": Array(shape=("k", "n")),
@@ -289,11 +266,11 @@ _ENTRIES = (
             "n_rounds_": Numbers(of=int),
             "gamma_guess_": Numbers(),
             "margin_": Numbers(as_array=True, optional=True),
-            **_end(MarginBracket),
+            **_end("MarginBracket"),
         },
     ),
     Entry(
-        KernelPerceptron,
+        "KernelPerceptron",
         {
             **COLUMNS,
             "classes_": Labels(),
@@ -305,23 +282,23 @@ _ENTRIES = (
             "intercept_": Array(shape=("k",)),
             "n_updates_": Numbers(of=int),
             "_one_run": Flag(),
-            **_end(MistakeBound),
+            **_end("MistakeBound"),
             "n_iter_": Count(),
         },
     ),
     Entry(
-        LinearSVC,
+        "LinearSVC",
         {
             **LINEAR_CLASSIFIER,
             "dual_coef_": Array(shape=("k", "n")),
             **SUPPORT,
             "margin_": Numbers(as_array=True, optional=True),
             "objective_": Numbers(or_one=True, optional=True),
-            **_end(ClassificationGap, MarginBracket, SparseGap, joint=(MulticlassGap,)),
+            **_end("ClassificationGap", "MarginBracket", "SparseGap", joint=("MulticlassGap",)),
         },
     ),
     Entry(
-        LogisticRegression,
+        "LogisticRegression",
         {
             **ROUNDED_CLASSIFIER,
             "separating_coef_": Array(shape=("k", "d"), optional=True),
@@ -329,12 +306,12 @@ _ENTRIES = (
             # Older files have none.
             "_dual_point": Array(shape=("k", "n"), optional=True),
             "objective_": Numbers(or_one=True, optional=True),
-            **_end(LogisticGap, SparseGap, joint=(MultinomialGap, SparseGap)),
+            **_end("LogisticGap", "SparseGap", joint=("MultinomialGap", "SparseGap")),
             "n_iter_": Counts(shape=("n_runs",), optional=True),
         },
     ),
     Entry(
-        LinearSVR,
+        "LinearSVR",
         {
             **COLUMNS,
             "coef_": Array(shape=("d",)),
@@ -342,25 +319,25 @@ _ENTRIES = (
             "dual_coef_": Array(shape=(1, "n")),
             **SUPPORT,
             **OBJECTIVE,
-            **_end(RegressionGap),
+            **_end("RegressionGap"),
         },
     ),
-    Entry(SVC, {**KERNEL_CLASSIFIER, **_end(ClassificationGap, MarginBracket, per_pair=True)}),
-    Entry(NuSVC, {**KERNEL_CLASSIFIER, **_end(NuGap, per_pair=True)}),
+    Entry("SVC", {**KERNEL_CLASSIFIER, **_end("ClassificationGap", "MarginBracket", per_pair=True)}),
+    Entry("NuSVC", {**KERNEL_CLASSIFIER, **_end("NuGap", per_pair=True)}),
     Entry(
-        SVR,
-        {**SINGLE_EXPANSION, "C_": Numbers(finite=True, at_least=0.0, optional=True), **_end(RegressionGap)},
+        "SVR",
+        {**SINGLE_EXPANSION, "C_": Numbers(finite=True, at_least=0.0, optional=True), **_end("RegressionGap")},
     ),
     Entry(
-        NuSVR,
-        {**SINGLE_EXPANSION, "epsilon_": Numbers(finite=True, at_least=0.0, optional=True), **_end(NuGap)},
+        "NuSVR",
+        {**SINGLE_EXPANSION, "epsilon_": Numbers(finite=True, at_least=0.0, optional=True), **_end("NuGap")},
     ),
-    Entry(OneClassSVM, {**SINGLE_EXPANSION, **_end(NuGap)}),
-    Entry(Ridge, {**LINEAR_REGRESSION, **OBJECTIVE, **_end(RidgeGap, LassoGap)}),
-    Entry(Lasso, LASSO),
-    Entry(ElasticNet, LASSO),
+    Entry("OneClassSVM", {**SINGLE_EXPANSION, **_end("NuGap")}),
+    Entry("Ridge", {**LINEAR_REGRESSION, **OBJECTIVE, **_end("RidgeGap", "LassoGap")}),
+    Entry("Lasso", LASSO),
+    Entry("ElasticNet", LASSO),
     Entry(
-        BayesianRegression,
+        "BayesianRegression",
         {
             **LINEAR_REGRESSION,
             "coef_": Array(shape=("d",)),
@@ -370,9 +347,9 @@ _ENTRIES = (
             "degrees_of_freedom_": Numbers(finite=True, at_least=0.0),
             "total_weight_": Numbers(finite=True, at_least=0.0),
             **OBJECTIVE,
-            **_end(RidgeGap),
+            **_end("RidgeGap"),
         },
     ),
 )
 
-SCHEMA = {entry.kind.__name__: entry for entry in _ENTRIES}
+SCHEMA = {entry.name: entry for entry in _ENTRIES}

@@ -1,5 +1,6 @@
 """Chunks of svmlight text: blocks of lines parsed into rows, by one thread or several, and their errors."""
 
+import mmap
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ import numpy as np
 from maxmargin.files.line_blocks import LineBlocks, LineTooLongError
 from maxmargin.loops import svmlight as loops
 
+# Bytes from which on an array of a chunk is mapped.
+LEAST_MAPPED = 1 << 17
 # Column indices are stored in 32 bits.
 LARGEST_INDEX = 2**31 - 1
 
@@ -111,8 +114,8 @@ def parse_block(text: np.ndarray, expected: Expected) -> Chunk:
         np.empty(n_rows),
         np.empty(n_rows, dtype=np.int64),
         np.empty(n_rows if expected.query_id else 0, dtype=np.int64),
-        np.empty(n_entries, dtype=np.int32),
-        np.empty(n_entries, dtype=expected.dtype),
+        _mapped(n_entries, np.dtype(np.int32)),
+        _mapped(n_entries, expected.dtype),
         np.empty((min(n_rows + n_entries, text.size // 6 + 1), 3), dtype=np.int64),
     )
     limits = expected.limits
@@ -146,6 +149,20 @@ def parse_block(text: np.ndarray, expected: Expected) -> Chunk:
         outcome.largest,
         too_large,
     )
+
+
+def _mapped(size: int, dtype: np.dtype) -> np.ndarray:
+    """An uninitialised array in memory of its own, which the system has back as soon as the array is freed.
+
+    Freed memory of the C library stays with the process: chunks that are joined would take twice the memory.
+    """
+    if size * dtype.itemsize < LEAST_MAPPED:
+        return np.empty(size, dtype=dtype)
+    try:
+        return np.frombuffer(mmap.mmap(-1, size * dtype.itemsize), dtype=dtype)
+    except OSError:
+        # The system limits the number of maps.
+        return np.empty(size, dtype=dtype)
 
 
 def _trimmed(array: np.ndarray) -> np.ndarray:

@@ -17,12 +17,6 @@ from maxmargin.certificates import Certificate, PerClass, PerPair
 
 # Labels, seeds, sizes and counts fit 64 bits; larger integers are refused.
 LARGEST_INTEGER = 2**64 - 1
-# The classes of certificates that a file can name.
-KINDS: dict[str, type[Certificate]] = {
-    name: kind
-    for name, kind in vars(certificates).items()
-    if isinstance(kind, type) and issubclass(kind, Certificate) and kind is not Certificate
-}
 COLLECTIONS: dict[str, type[PerClass]] = {kind.__name__: kind for kind in (PerClass, PerPair)}
 
 
@@ -119,9 +113,11 @@ def certificate_of(stored: Any) -> Certificate | PerClass:
     name = stored["kind"]
     if name in COLLECTIONS:
         return _collection_of(COLLECTIONS[name], stored)
-    if name not in KINDS:
+    # Its class is imported when a file names it.
+    kind = getattr(certificates, name) if name in certificates.__all__ else None
+    if not isinstance(kind, type) or not issubclass(kind, Certificate) or kind is Certificate:
         raise ValueError(f"there is no certificate {name!r}")
-    return _single(KINDS[name], stored)
+    return _single(kind, stored)
 
 
 def _collection_of(kind: type[PerClass], stored: dict[str, Any]) -> PerClass:

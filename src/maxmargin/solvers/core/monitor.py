@@ -170,8 +170,8 @@ class Monitor:
             lambda: StepReport(
                 step=step,
                 number=result.n_iter,
-                summary=f"gap {result.relative_gap:.3g}",
-                share=result.share_done(options.tol),
+                summary=result.summary(options),
+                share=result.share_done(options),
                 result=lambda: (result.w, result.intercept, result.beta),
             ),
         )

@@ -60,6 +60,8 @@ class Result(Generic[InterceptT]):
         A dual value from which on the primal problem counts as infeasible.
     kkt_violation : float
         Of the last iterate, where the solver measures it.
+    largest_violation : float
+        The largest of all iterates, from which progress is counted.
     history : list of (seconds, primal, dual)
     """
 
@@ -72,6 +74,7 @@ class Result(Generic[InterceptT]):
     status: Status = Status.RUNNING
     infeasibility_bound: float = math.inf
     kkt_violation: float = 0.0
+    largest_violation: float = 0.0
     history: list[tuple[float, float, float]] = field(default_factory=list)
 
     @property
@@ -102,11 +105,28 @@ class Result(Generic[InterceptT]):
             return Status.SOLVED
         return Status.STALLED if self.relative_gap <= SMALLEST_GAP else None
 
-    def share_done(self, tol: float) -> float:
-        """The digits of the gap that are gained, as a share of those that are asked for."""
-        if not 0.0 < self.relative_gap < 1.0 or not 0.0 < tol < 1.0:
-            return 0.0
-        return min(1.0, math.log(self.relative_gap) / math.log(tol))
+    def summary(self, options: Options) -> str:
+        """What is left to do, for reports of progress: the gap, and the KKT violation where it is too large."""
+        violation = self.kkt_violation
+        more = "" if violation <= options.max_violation else f", KKT violation {violation:.3g}"
+        return f"gap {self.relative_gap:.3g}{more}"
+
+    def share_done(self, options: Options) -> float:
+        """The digits of the gap that are gained, as a share of those that are asked for; or those of the KKT violation.
+
+        Both decay geometrically in the long run, and the run ends when both have reached their goal.
+        """
+        of_gap = _share_of_digits(1.0, self.relative_gap, options.tol)
+        if self.kkt_violation <= options.max_violation:
+            return of_gap
+        return min(of_gap, _share_of_digits(self.largest_violation, self.kkt_violation, options.max_violation))
+
+
+def _share_of_digits(first: float, now: float, goal: float) -> float:
+    """The share of the way from a first value down to a goal, in logarithms, that is done."""
+    if not 0.0 < goal < first < math.inf or not now < first:
+        return 0.0
+    return 1.0 if now <= goal else math.log(first / now) / math.log(first / goal)
 
 
 def warm_start(beta: np.ndarray) -> Result[float]:

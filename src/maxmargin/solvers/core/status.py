@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from sklearn.exceptions import ConvergenceWarning
+from maxmargin.data.scikit_learn import ConvergenceWarning
 
 
 class Status(StrEnum):

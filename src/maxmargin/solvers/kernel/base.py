@@ -141,6 +141,8 @@ class SMOBase:
         current = self._current()
         best = self.best
         best.kkt_violation = 0.0 if self.violation <= self.accepted_violation else self.violation
+        if math.isfinite(self.violation):
+            best.largest_violation = max(best.largest_violation, self.violation)
         # Primal and dual value belong to the same duals: the incumbent is the pair of the smallest gap.
         if math.isfinite(best.primal):
             better = current.primal - current.dual <= best.primal - best.dual

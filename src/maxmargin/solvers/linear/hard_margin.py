@@ -40,17 +40,11 @@ FEW_ROWS = 512
 MEETING = 1e-12
 
 
-def gap_of_width(width: float) -> float:
-    """The relative gap of the objective, 1 - (1 - width)², for a relative width of the margin's bracket."""
-    width = min(1.0, width)
-    return width * (2.0 - width)
-
-
 @solver()
 def solve(
     problem: HardMarginProblem, options: Options, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
-    """Run until the gap is at most ``tol`` (see ``gap_of_width``), or the hulls are seen to meet (NOT_SEPARABLE).
+    """Run until the gap is at most ``tol`` (see ``options.gap_of_width``), or the hulls meet (NOT_SEPARABLE).
 
     With ``tol`` = 1 it ends with the first separating hyperplane. ``start`` holds signed duals to begin with.
     """

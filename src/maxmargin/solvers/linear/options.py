@@ -8,6 +8,12 @@ SOLVERS = ("auto", "coordinate", "newton")
 SELECTIONS = ("random", "cyclic", "greedy")
 
 
+def gap_of_width(width: float) -> float:
+    """The relative gap of the objective, 1 - (1 - width)², for a relative width of the margin's bracket."""
+    width = min(1.0, width)
+    return width * (2.0 - width)
+
+
 @dataclass(frozen=True)
 class LinearOptions(Options):
     """Options of linear support vector machines.

@@ -1,0 +1,117 @@
+"""The names that estimators take from scikit-learn, in one place: its base classes, and its checks.
+
+In a process of the command that needs nothing else of scikit-learn (``_process.py``) the classes of ``stand_ins.py``
+take their place: the same estimators, with the same fit, on bases that are quickly imported. Checks accept what is
+plainly right themselves, and leave everything else, and all errors, to scikit-learn.
+"""
+
+import sys
+from importlib import import_module
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from maxmargin._process import uses_scikit_learn
+
+__all__ = [
+    "BaseEstimator",
+    "CallbackSupportMixin",
+    "ClassifierMixin",
+    "ConvergenceWarning",
+    "Interval",
+    "OutlierMixin",
+    "RegressorMixin",
+    "StrOptions",
+    "_fit_context",
+    "available_if",
+    "check_is_fitted",
+    "check_random_state",
+    "is_classifier",
+    "is_outlier_detector",
+    "is_regressor",
+    "validate_parameter_constraints",
+]
+
+if TYPE_CHECKING or uses_scikit_learn() or "sklearn" in sys.modules:
+    from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin, _fit_context
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+    from sklearn.utils.metaestimators import available_if
+else:
+    from maxmargin.data.stand_ins import (
+        BaseEstimator,
+        CallbackSupportMixin,
+        ClassifierMixin,
+        ConvergenceWarning,
+        Interval,
+        OutlierMixin,
+        RegressorMixin,
+        StrOptions,
+        _fit_context,
+        available_if,
+        validate_parameter_constraints,
+    )
+
+
+# Checks that are needed where an argument is not plainly right, imported on first use.
+_HOME_OF = {
+    "_check_sample_weight": "sklearn.utils.validation",
+    "assert_all_finite": "sklearn.utils",
+    "check_array": "sklearn.utils",
+    "check_classification_targets": "sklearn.utils.multiclass",
+    "check_consistent_length": "sklearn.utils",
+    "clone": "sklearn.base",
+    "column_or_1d": "sklearn.utils",
+    "compute_class_weight": "sklearn.utils.class_weight",
+    "get_tags": "sklearn.utils",
+    "validate_data": "sklearn.utils.validation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)
+
+
+def check_random_state(seed: Any) -> np.random.RandomState:
+    """Return the generator that a user gave, or one with the seed that a user gave."""
+    if isinstance(seed, Integral) and not isinstance(seed, bool):
+        return np.random.RandomState(int(seed))
+    from sklearn.utils import check_random_state as check
+
+    generator: np.random.RandomState = check(seed)
+    return generator
+
+
+def check_is_fitted(model: Any) -> None:
+    """Raise scikit-learn's NotFittedError where a model has no fitted attribute."""
+    if any(name.endswith("_") and not name.startswith("__") for name in vars(model)):
+        return
+    from sklearn.utils.validation import check_is_fitted as check
+
+    check(model)
+
+
+def is_classifier(model: Any) -> bool:
+    """Whether a model is a classifier, of this package or another."""
+    return isinstance(model, ClassifierMixin) or _has_type(model, "classifier")
+
+
+def is_regressor(model: Any) -> bool:
+    """Whether a model is a regression, of this package or another."""
+    return isinstance(model, RegressorMixin) or _has_type(model, "regressor")
+
+
+def is_outlier_detector(model: Any) -> bool:
+    """Whether a model finds outliers among rows without labels."""
+    return isinstance(model, OutlierMixin) or _has_type(model, "outlier_detector")
+
+
+def _has_type(model: Any, name: str) -> bool:
+    """Whether scikit-learn calls an estimator by this name, where it is one of another package."""
+    if isinstance(model, (ClassifierMixin, RegressorMixin, OutlierMixin)):
+        return False
+    return bool(__getattr__("get_tags")(model).estimator_type == name)

@@ -1,0 +1,180 @@
+"""Base classes and parameter checks in place of scikit-learn's, for processes of the command that do without it.
+
+They do what the fit template calls, and hand on to scikit-learn what is asked beyond that: an estimator on these bases
+has its tags, and a parameter that is not plainly right is judged by its checks, whose message the user reads.
+"""
+
+import inspect
+import math
+from collections.abc import Callable
+from functools import wraps
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+
+class ConvergenceWarning(UserWarning):
+    """A limit was reached."""
+
+
+class BaseEstimator:
+    """Parameters by name, as the signature of the constructor lists them."""
+
+    _parameter_constraints: dict[str, list[Any]]
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return sorted(inspect.signature(cls).parameters)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """Return the parameters by name; none of them is an estimator."""
+        return {name: getattr(self, name) for name in self._get_param_names()}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters by name."""
+        known = self._get_param_names()
+        for name, value in parameters.items():
+            if name not in known:
+                raise ValueError(f"Invalid parameter {name!r} for estimator {type(self).__name__}.")
+            setattr(self, name, value)
+        return self
+
+    def _validate_params(self) -> None:
+        validate_parameter_constraints(self._parameter_constraints, self.get_params(deep=False), type(self).__name__)
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.base import BaseEstimator as Original
+
+        return Original.__sklearn_tags__(self)
+
+
+class CallbackSupportMixin:
+    """Nothing: the command has no callbacks of scikit-learn."""
+
+
+class ClassifierMixin:
+    """Marks classifiers."""
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.estimator_type, tags.classifier_tags, tags.target_tags.required = "classifier", ClassifierTags(), True
+        return tags
+
+
+class RegressorMixin:
+    """Marks regressions."""
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import RegressorTags
+
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.estimator_type, tags.regressor_tags, tags.target_tags.required = "regressor", RegressorTags(), True
+        return tags
+
+
+class OutlierMixin:
+    """Marks models that find outliers."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.estimator_type = "outlier_detector"
+        return tags
+
+
+def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[..., Any]:  # noqa: ARG001
+    """Decorate a fit, so that the parameters are checked before it."""
+
+    def decorate(fit: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(fit)
+        def checked(model: Any, *arguments: Any, **options: Any) -> Any:
+            model._validate_params()
+            return fit(model, *arguments, **options)
+
+        return checked
+
+    return decorate
+
+
+class available_if:  # noqa: N801
+    """Decorate a method that some objects do not have: ``check`` raises AttributeError, or is false, for those."""
+
+    def __init__(self, check: Callable[[Any], Any]) -> None:
+        self._check, self._method = check, None
+
+    def __call__(self, method: Any) -> Self:
+        """Take the method."""
+        self._method = method
+        return self
+
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, model: Any, kind: type) -> Any:
+        if model is None:
+            return self._method
+        if not self._check(model):
+            raise AttributeError(f"This {kind.__name__!r} has no attribute {self._name!r}")
+        return self._method.__get__(model, kind)  # type: ignore[attr-defined]
+
+
+class Interval(NamedTuple):
+    """Numbers of a type between two bounds, as scikit-learn's constraint of this name."""
+
+    type: Any
+    left: Any
+    right: Any
+    closed: str
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a number is plainly inside."""
+        if not isinstance(value, self.type) or isinstance(value, bool):
+            return False
+        left, right = -math.inf if self.left is None else self.left, math.inf if self.right is None else self.right
+        above = value > left or (value == left and self.closed in ("left", "both"))
+        return bool(above and (value < right or (value == right and self.closed in ("right", "both"))))
+
+
+class StrOptions(NamedTuple):
+    """One of several texts, as scikit-learn's constraint of this name."""
+
+    options: set[str]
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a text is one of them."""
+        return isinstance(value, str) and value in self.options
+
+
+def validate_parameter_constraints(
+    constraints: dict[str, list[Any]], parameters: dict[str, Any], caller_name: str
+) -> None:
+    """Accept parameters that are plainly right; scikit-learn judges the others."""
+    for name, value in parameters.items():
+        if name in constraints and not any(_accepts(constraint, value) for constraint in constraints[name]):
+            from sklearn.utils._param_validation import validate_parameter_constraints as validate
+
+            originals = {name: [_original(constraint) for constraint in constraints[name]]}
+            validate(originals, {name: value}, caller_name=caller_name)
+
+
+def _accepts(constraint: Any, value: Any) -> bool:
+    if isinstance(constraint, (Interval, StrOptions)):
+        return constraint.accepts(value)
+    if constraint is None:
+        return value is None
+    if constraint == "boolean":
+        return isinstance(value, bool)
+    if constraint in ("random_state", "verbose"):
+        return isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < 2**32
+    return isinstance(constraint, type) and isinstance(value, constraint)
+
+
+def _original(constraint: Any) -> Any:
+    """scikit-learn's constraint."""
+    from sklearn.utils import _param_validation
+
+    if isinstance(constraint, Interval):
+        return _param_validation.Interval(*constraint[:3], closed=constraint.closed)
+    if isinstance(constraint, StrOptions):
+        return _param_validation.StrOptions(constraint.options)
+    return constraint
