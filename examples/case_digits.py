@@ -29,7 +29,7 @@ print(search.best_params_)
 # Beside scikit-learn
 # -------------------
 # The same problem, C and gamma. LIBSVM stops where no pair of duals violates the KKT conditions by more than 1e-3; here
-# the relative duality gap is a criterion, too. ``certify`` proves the gap of both; the decision values show how far they
+# the relative duality gap counts, too. ``certify`` proves the gap of both; the decision values show how far they
 # are from a nearly exact solution.
 exact = SVC(**search.best_params_, tol=1e-9, decision_function_shape="ovo").fit(X_train, y_train)
 for name, kind in (("scikit-learn", svm.SVC), ("maxmargin", SVC)):

@@ -57,6 +57,10 @@ class Separation:
         of sum one, with sum c_i y_i (x_i, 1) = 0. ``coef`` and ``hull_weights`` are rounded to float64.
     rounds : int
         Of messages to the partitions of a Dask collection, for which ``hull_weights`` is a Dask array.
+
+    See Also
+    --------
+    separate : Returns this.
     """
 
     separable: bool | None
@@ -148,6 +152,10 @@ class HullDistance:
         Of the margin, which is half the distance.
     status : Status
         SOLVED where the distance is known to ``tol``, NOT_SEPARABLE where the hulls meet, or the limit that was hit.
+
+    See Also
+    --------
+    hull_distance : Returns this.
     """
 
     distance: DistanceBracket
@@ -215,6 +223,11 @@ def separate(
     Returns
     -------
     Separation
+
+    See Also
+    --------
+    hull_distance : The nearest points of the two hulls.
+    LinearSVC : With ``C=inf``, the hyperplane with the largest margin as a classifier.
 
     References
     ----------
@@ -319,6 +332,11 @@ def hull_distance(
     Returns
     -------
     HullDistance
+
+    See Also
+    --------
+    separate : The decision alone, for classes that may overlap.
+    maxmargin.lectures.nearest_hull_points : The algorithm step by step.
 
     References
     ----------

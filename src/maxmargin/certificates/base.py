@@ -12,12 +12,23 @@ AGREEMENT = 1e-9
 
 
 class CertificateError(ValueError):
-    """A certificate claims more than the data prove."""
+    """A certificate claims more than the data prove.
+
+    See Also
+    --------
+    Certificate : Its ``check`` raises this.
+    """
 
 
 @dataclass(frozen=True)
 class Certificate(ABC):
-    """A frozen record of numbers that hold for a model and its data in exact arithmetic."""
+    """A frozen record of numbers that hold for a model and its data in exact arithmetic.
+
+    See Also
+    --------
+    certify : Computes the certificate of a model again.
+    CertificateError : Raised by ``check`` where a claim is too strong.
+    """
 
     @abstractmethod
     def __str__(self) -> str:
@@ -80,6 +91,11 @@ class PerClass(Mapping[Any, Certificate]):
     Parameters
     ----------
     certificates : mapping from class label to Certificate
+
+    See Also
+    --------
+    PerPair : One for each pair of classes.
+    PerTarget : One for each target.
     """
 
     def __init__(self, certificates: Mapping[Any, Certificate]) -> None:
@@ -127,14 +143,26 @@ class PerClass(Mapping[Any, Certificate]):
 
 
 class PerTarget(PerClass):
-    """One certificate for each target of a regression, keyed by its number."""
+    """One certificate for each target of a regression, keyed by its number.
+
+    See Also
+    --------
+    PerClass : One for each class.
+    Ridge : Takes several targets.
+    """
 
     def __str__(self) -> str:
         return "\n".join(f"target {target}: {proof}" for target, proof in self.items())
 
 
 class PerPair(PerClass):
-    """One certificate for each pair of classes, keyed by their two labels."""
+    """One certificate for each pair of classes, keyed by their two labels.
+
+    See Also
+    --------
+    PerClass : One for each class.
+    SVC : Learns one class against another.
+    """
 
     def __str__(self) -> str:
         return "\n".join(f"{label[0]} against {label[1]}: {proof}" for label, proof in self.items())

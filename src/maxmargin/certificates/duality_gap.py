@@ -31,6 +31,11 @@ class DualityGap(Certificate):
         Upper bound on the objective of the model.
     dual : float
         Lower bound on the objective of every model of the same problem.
+
+    See Also
+    --------
+    SVMGap, LogisticGap, RidgeGap, LassoGap, SparseGap, NuGap : The gaps of the problems of this package.
+    certify : Computes a gap again, from the data alone.
     """
 
     primal: float

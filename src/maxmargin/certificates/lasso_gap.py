@@ -39,6 +39,11 @@ class LassoGap(DualityGap):
     primal, dual : float
     unused : int
         Columns whose coefficient is proven to be zero in every optimum; there may be more.
+
+    See Also
+    --------
+    RidgeGap : With the squared norm as penalty.
+    Lasso, ElasticNet : The models that have it.
     """
 
     unused: int

@@ -75,6 +75,11 @@ class LogisticGap(DualityGap):
     freed : int
         With C = inf and quasi-complete separation, the number of points that are strictly on the correct side of a
         hyperplane that misclassifies none: along it the loss decreases for ever. Zero where there is none.
+
+    See Also
+    --------
+    MultinomialGap : The same for more than two classes.
+    SparseGap : With a 1-norm in the penalty.
     """
 
     reach: float

@@ -31,6 +31,11 @@ class MarginBracket(Certificate):
     assumption : str
         What the bracket rests on besides the data: empty, or that a kernel, of which only the values are known, is
         positive semidefinite.
+
+    See Also
+    --------
+    MistakeBound : What a perceptron's certificate says.
+    separate : Decides with such a bracket.
     """
 
     lower: float
@@ -110,6 +115,10 @@ class NotSeparableError(ValueError):
     ----------
     message : str
     certificate : MarginBracket
+
+    See Also
+    --------
+    separate : Decides without an exception.
     """
 
     def __init__(self, message: str, certificate: MarginBracket) -> None:

@@ -317,6 +317,10 @@ class PerceptronRun:
         Whether points are divided by their norm, so that R = 1.
     mistakes : int, optional
         The mistakes that the run made, to stand beside the bound.
+
+    See Also
+    --------
+    mistake_bound : Takes this.
     """
 
     passes: int = 1
@@ -367,6 +371,11 @@ def mistake_bound(
     ------
     CertificateError
         The run made more mistakes than the bound.
+
+    See Also
+    --------
+    MistakeBound : What comes back.
+    PerceptronRun : Describes the run that is bounded.
 
     Examples
     --------

@@ -36,6 +36,11 @@ class MulticlassGap(ClassificationGap):
     ``kkt_violation`` is the largest violation of the KKT conditions. A row's alpha_i is distributed over the other
     classes, C - alpha_i belongs to its own; a class with a positive share has the largest score, that of the own class
     reduced by 1. The violation of a row is the mean of the differences to that score, in these shares.
+
+    See Also
+    --------
+    ClassificationGap : That of two classes.
+    LinearSVC : With ``multi_class="crammer_singer"``.
     """
 
 

@@ -39,6 +39,10 @@ class MultinomialGap(LogisticGap):
     imbalance is removed by mixing in a little of distributions that do not depend on x: entropies are concave, so that
     a share t of it costs at most that share of the entropies. ``reach`` and ``margin`` are those of all coefficients
     as one vector; the margin of a row is the score of its class less the largest other one.
+
+    See Also
+    --------
+    LogisticGap : That of two classes.
     """
 
     def __str__(self) -> str:

@@ -54,6 +54,11 @@ class NuGap(SVMGap):
         which the best epsilon is zero.
     support_vectors, at_bound : int
         Rows with a dual that is not zero, and with one at its bound.
+
+    See Also
+    --------
+    ClassificationGap : The gap of the machine with C in place of nu.
+    NuSVC, NuSVR, OneClassSVM : The models that have it.
     """
 
     nu: float

@@ -51,6 +51,11 @@ class RidgeGap(DualityGap):
     primal, dual : float
     radius : float
         Infinity for every lambda > 0.
+
+    See Also
+    --------
+    LassoGap : With the 1-norm as penalty.
+    Ridge, BayesianRegression : The models that have it.
     """
 
     radius: float

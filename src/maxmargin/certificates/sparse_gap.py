@@ -46,6 +46,12 @@ class SparseGap(LassoGap):
     primal, dual : float
     unused : int
         Columns whose coefficient is proven to be zero in every optimum; there may be more.
+
+    See Also
+    --------
+    LassoGap : The same for squared errors.
+    LinearSVC : With ``penalty="l1"``.
+    LogisticRegression : With ``l1_ratio`` above 0.
     """
 
 

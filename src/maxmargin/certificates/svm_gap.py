@@ -60,6 +60,11 @@ class SVMGap(DualityGap):
     assumption : str
         What the gap rests on besides the data: empty, or that a kernel, of which only the values are known, is positive
         semidefinite.
+
+    See Also
+    --------
+    ClassificationGap : That of a classifier, with counts of support vectors.
+    RegressionGap : That of a regression.
     """
 
     kkt_violation: float
@@ -98,6 +103,11 @@ class ClassificationGap(SVMGap):
         Points with alpha = C and slack below 1: inside the margin, correctly classified.
     misclassified : int
         Points with alpha = C and slack of at least 1.
+
+    See Also
+    --------
+    RegressionGap : The same for a regression.
+    MulticlassGap : The same for all classes at once.
     """
 
     outside: int
@@ -124,6 +134,10 @@ class RegressionGap(SVMGap):
         Points with ``0 < |beta| < C``: ``|y - f| = epsilon`` at the optimum.
     beyond_epsilon : int
         Points with ``|beta| = C``, or for squared losses beta != 0: ``|y - f| >= epsilon``.
+
+    See Also
+    --------
+    ClassificationGap : The same for a classifier.
     """
 
     within_epsilon: int

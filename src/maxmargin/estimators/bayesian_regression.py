@@ -26,6 +26,10 @@ class PosteriorSample(NamedTuple):
     ----------
     coef : ndarray of shape (size, d)
     intercept, sigma2 : ndarray of shape (size,)
+
+    See Also
+    --------
+    BayesianRegression : Its ``sample`` returns this.
     """
 
     coef: np.ndarray
@@ -78,6 +82,12 @@ class BayesianRegression(LinearRegression):
         SOLVED where the certificate's relative gap is 1e-6 at most, else STALLED.
     certificate_ : RidgeGap
         That of least squares, lambda = 0: how far the residual sum of squares can be from the smallest one.
+
+    See Also
+    --------
+    Ridge : The most probable coefficients under a normal prior.
+    PosteriorSample : Draws from the posterior.
+    maxmargin.plots.PosteriorDisplay : Credible intervals as a picture.
 
     Notes
     -----

@@ -51,6 +51,11 @@ def certify(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, **
     TypeError
         The model's problem is not covered.
 
+    See Also
+    --------
+    Certificate : What comes back, and ``check``.
+    load : Reads a model whose claims can be checked so.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

@@ -94,6 +94,12 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
         As for :class:`Perceptron`.
     certificate_ : MistakeBound, or PerClass of them
 
+    See Also
+    --------
+    Perceptron : The same without a kernel.
+    SVC : The largest margin in the same feature space.
+    maxmargin.lectures.kernel_perceptron : The algorithm step by step.
+
     References
     ----------
     "The Perceptron Algorithm", lecture 8, section 1.4; Freund and Schapire, "Large margin classification using the

@@ -118,6 +118,14 @@ class LinearSVC(InterceptColumn, LinearSVM, LinearClassifier):
     certificate_ : ClassificationGap, or PerClass of them
         MulticlassGap for "crammer_singer"; MarginBracket for C = inf; SparseGap for ``penalty="l1"``.
 
+    See Also
+    --------
+    SVC : The same problem in the feature space of a kernel.
+    LinearSVR : Regression by the same solvers.
+    svm_path : One model for every C.
+    certify : Computes the certificate again, from the data alone.
+    ClassificationGap : What the certificate says.
+
     References
     ----------
     "Large Margin Classifiers. Linear Support Vector Machines", lecture 9: soft margins, the dual, the KKT conditions,

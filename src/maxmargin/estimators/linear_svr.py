@@ -56,6 +56,12 @@ class LinearSVR(LinearSVM, LinearRegressor, EpsilonInsensitiveRegressor):
     status_ : Status
     certificate_ : RegressionGap
 
+    See Also
+    --------
+    SVR : The same problem in the feature space of a kernel.
+    Ridge : Squared errors instead.
+    RegressionGap : What the certificate says.
+
     References
     ----------
     Ho, Lin, "Large-scale linear support vector regression", 2012.

@@ -132,6 +132,12 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
         MultinomialGap of several classes that were learned jointly; SparseGap where the penalty has a 1-norm, which
         also says how many coefficients are proven to be zero.
 
+    See Also
+    --------
+    LinearSVC : The hinge loss instead of the logistic one.
+    calibrate : Probabilities for any other classifier.
+    LogisticGap : What the certificate says.
+
     Notes
     -----
     Gradient descent shows its sequence as it is: where the step size is too large, ``history_`` rises, and the fit ends

@@ -93,6 +93,13 @@ class MarginPerceptron(LinearClassifier):
     updates_per_round_ : tuple, or list of them
     certificate_ : MarginBracket, or PerClass of them
 
+    See Also
+    --------
+    Perceptron : Ends at the first hyperplane without mistakes.
+    LinearSVC : With ``C=inf``, the largest margin.
+    MarginBracket : What the certificate says.
+    maxmargin.lectures.incremental_search : The algorithm step by step.
+
     References
     ----------
     Y. Tao, "Linear Classification: Maximizing the Margin", "Margin Perceptron" and "An Incremental Algorithm"; "The

@@ -59,6 +59,11 @@ class NuSVC(KernelClassifier):
     history_ : list of (seconds, primal, dual), or one a pair
     certificate_ : NuGap, or PerPair of them
 
+    See Also
+    --------
+    SVC : The same machine with C in place of nu.
+    NuGap : What the certificate says.
+
     References
     ----------
     Schölkopf, Smola, Williamson, Bartlett, "New support vector algorithms", 2000; Chang, Lin, "Training nu-support

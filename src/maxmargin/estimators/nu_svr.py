@@ -51,6 +51,11 @@ class NuSVR(SingleExpansion, CertifiedRegressor):
     history_ : list of (seconds, primal, dual)
     certificate_ : NuGap
 
+    See Also
+    --------
+    SVR : The same machine with a given epsilon.
+    NuGap : What the certificate says.
+
     References
     ----------
     Schölkopf, Smola, Williamson, Bartlett, "New support vector algorithms", 2000; Chang, Lin, "Training nu-support

@@ -49,6 +49,11 @@ class OneClassSVM(OutlierMixin, SingleExpansion):
     history_ : list of (seconds, primal, dual)
     certificate_ : NuGap
 
+    See Also
+    --------
+    NuSVC : The same parameter nu, for two classes.
+    NuGap : What the certificate says.
+
     References
     ----------
     Schölkopf, Platt, Shawe-Taylor, Smola, Williamson, "Estimating the support of a high-dimensional distribution",

@@ -28,6 +28,12 @@ def svm_path(X: Any, y: Any, Cs: Iterable[float], *, sample_weight: Any = None, 
     list of LinearSVC
         One fitted model for each C, with its own ``certificate_``.
 
+    See Also
+    --------
+    LinearSVC : One of these fits.
+    C_from_lambda : C of the lecture's lambda.
+    maxmargin.plots.RegularisationPathDisplay : The path as a picture.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer

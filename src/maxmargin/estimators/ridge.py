@@ -77,6 +77,12 @@ class Ridge(LinearRegression):
     certificate_ : RidgeGap, or PerTarget of them
         With ``positive=True`` a LassoGap, of half the objective.
 
+    See Also
+    --------
+    Lasso : The 1-norm as penalty, and proven zeros.
+    BayesianRegression : The whole posterior.
+    RidgeGap : What the certificate says.
+
     References
     ----------
     Hoerl, Kennard, "Ridge regression: biased estimation for nonorthogonal problems", 1970.

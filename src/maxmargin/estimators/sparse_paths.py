@@ -57,6 +57,11 @@ def enet_path(
     n_iters : list of int
         Only with ``return_n_iter``.
 
+    See Also
+    --------
+    ElasticNet : One of these fits, with its certificate.
+    lasso_path : The same with the 1-norm alone.
+
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
@@ -98,6 +103,12 @@ def lasso_path(X: Any, y: Any, *, alphas: Any = 100, **parameters: Any) -> tuple
     -------
     tuple of ndarray
         As :func:`enet_path`.
+
+    See Also
+    --------
+    Lasso : One of these fits, with its certificate.
+    enet_path : The same with both norms.
+    maxmargin.plots.LassoPathDisplay : The path as a picture.
 
     Examples
     --------
@@ -162,6 +173,11 @@ def l1_min_c(
     Returns
     -------
     float
+
+    See Also
+    --------
+    LinearSVC : With ``penalty="l1"``.
+    LogisticRegression : With ``l1_ratio=1``.
 
     Examples
     --------

@@ -469,6 +469,13 @@ class SVC(KernelClassifier):
     history_ : list of (seconds, primal, dual), or one a pair
     certificate_ : ClassificationGap, or PerPair of them; MarginBracket for C = inf
 
+    See Also
+    --------
+    LinearSVC : Without a kernel, for many rows or columns.
+    NuSVC : A share nu of margin errors in place of C.
+    ClassificationGap : What the certificate says.
+    maxmargin.lectures.smo : The algorithm step by step.
+
     References
     ----------
     "Large Margin Classifiers. Linear Support Vector Machines", lecture 9: the dual, SMO, kernels. Platt, "Fast training

@@ -53,6 +53,12 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
     history_ : list of (seconds, primal, dual)
     certificate_ : RegressionGap
 
+    See Also
+    --------
+    LinearSVR : Without a kernel, for many rows or columns.
+    NuSVR : Finds epsilon from a share nu of larger residuals.
+    RegressionGap : What the certificate says.
+
     References
     ----------
     "Large Margin Classifiers. Linear Support Vector Machines", lecture 9; Smola, Schölkopf, "A tutorial on support

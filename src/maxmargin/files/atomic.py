@@ -41,6 +41,10 @@ def written_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ------
     binary file
         Its ``name`` is the temporary path.
+
+    See Also
+    --------
+    write_svmlight : One of the writers that use it.
     """
     if _is_device_or_pipe(path):
         with open(path, "wb") as stream:

@@ -71,6 +71,11 @@ def checkpoints(path: str | os.PathLike[str], *, every: float = 60.0, resume: bo
     CheckpointError
         Where the file is damaged, or a checkpoint of another fit.
 
+    See Also
+    --------
+    save : The file of a finished model.
+    CheckpointError : Raised where a file does not belong to the fit.
+
     Examples
     --------
     >>> from pathlib import Path

@@ -31,7 +31,12 @@ FEWEST_DISTINCT = 20
 
 
 class UnseenWarning(UserWarning):
-    """Values or columns of new rows that did not occur in training were ignored."""
+    """Values or columns of new rows that did not occur in training were ignored.
+
+    See Also
+    --------
+    read_data : Warns so, with ``unseen="ignore"``.
+    """
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,10 @@ class TableOptions:
     decimal, encoding : str
     missing : tuple of str
         Texts that are missing values in every column, besides empty fields.
+
+    See Also
+    --------
+    read_data, read_blocks : Take these options.
     """
 
     categorical: tuple[str, ...] = ()

@@ -38,6 +38,10 @@ class DataFile:
         Sample weights, where a table has a column of them.
     notes : tuple of str
         What was found out about the file and is not the usual thing: its delimiter, spaces around names.
+
+    See Also
+    --------
+    read_data : Returns this.
     """
 
     X: Any
@@ -123,6 +127,11 @@ def read_data(
     Returns
     -------
     DataFile
+
+    See Also
+    --------
+    read_blocks : A block of rows at a time.
+    read_svmlight : svmlight text as plain arrays.
     """
     from maxmargin.files.columns import Unseen
     from maxmargin.files.store import is_store, open_store

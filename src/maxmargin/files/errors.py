@@ -12,6 +12,10 @@ class ModelFileError(ValueError):
     reason : str
     line : int, optional
         The number of the line, from 1, for formats that are text.
+
+    See Also
+    --------
+    load, save : Raise this.
     """
 
     def __init__(self, path: str | os.PathLike[str], reason: str, line: int | None = None) -> None:

@@ -71,6 +71,11 @@ def read_blocks(
         Iterates over blocks, each a DataFile, as often as one likes. Its method ``store(path)`` writes a store, from
         which models learn.
 
+    See Also
+    --------
+    read_data : All rows at once.
+    FileBlocks : What comes back.
+
     Examples
     --------
     >>> import tempfile
@@ -184,6 +189,11 @@ class FileBlocks:
     target : str or None
     zero_based : bool
     options : TableOptions
+
+    See Also
+    --------
+    read_blocks : Returns this.
+    Store : The same rows on disk, as arrays.
     """
 
     paths: tuple[str | Path, ...]

@@ -57,6 +57,11 @@ def write_liblinear_model(
     ------
     ModelFileError
         Where the format cannot hold the model.
+
+    See Also
+    --------
+    read_liblinear_model : The way back.
+    maxmargin.save : A file that also holds the certificate.
     """
     if type(model) not in (*CLASSIFIERS, LinearSVR):
         raise ModelFileError(
@@ -127,6 +132,11 @@ def read_liblinear_model(path: str | os.PathLike[str]) -> LinearSVC | LinearSVR 
     ------
     ModelFileError
         Where the file is not such a model; with the line.
+
+    See Also
+    --------
+    write_liblinear_model : The way back.
+    read_libsvm_model : The same for LIBSVM.
     """
     text = ModelText(path)
     lines = text.lines()

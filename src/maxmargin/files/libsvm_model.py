@@ -64,6 +64,11 @@ def write_libsvm_model(model: Machine, path: str | os.PathLike[str]) -> None:
     ------
     ModelFileError
         Where the format cannot hold the model.
+
+    See Also
+    --------
+    read_libsvm_model : The way back.
+    maxmargin.save : A file that also holds the certificate.
     """
     if type(model) not in MACHINES.values():
         raise ModelFileError(path, f"{type(model).__name__} is not SVC, SVR, NuSVC, NuSVR or OneClassSVM")
@@ -165,6 +170,11 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
     ------
     ModelFileError
         Where the file is not such a model; with the line.
+
+    See Also
+    --------
+    write_libsvm_model : The way back.
+    read_liblinear_model : The same for LIBLINEAR.
     """
     text = ModelText(path)
     lines = text.lines()

@@ -77,6 +77,11 @@ def save(
     ModelFileError
         Where the model has a function or a random generator as parameter, which a file cannot hold.
 
+    See Also
+    --------
+    load : Reads the file.
+    checkpoints : Files of a fit that has not ended.
+
     Examples
     --------
     >>> from pathlib import Path
@@ -136,6 +141,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     ------
     ModelFileError
         Where the file is damaged, or not such a file.
+
+    See Also
+    --------
+    save : Writes such a file.
+    certify : Proves from the data what the file claims.
     """
     return read_model_file(path).model
 

@@ -41,6 +41,10 @@ def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
         ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler``, ``RobustScaler``, ``Normalizer``, ``PCA``,
         ``TruncatedSVD`` and feature selections: ``X`` is then what the pipeline takes.
     path : str or Path
+
+    See Also
+    --------
+    maxmargin.save : A file that also holds the certificate.
     """
     graph, n_features = _Graph(), None
     if isinstance(model, Pipeline):

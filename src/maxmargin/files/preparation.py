@@ -76,6 +76,11 @@ class Preparation:
     scaling : Scaling or None
     id : str or None
         The column that names the rows.
+
+    See Also
+    --------
+    TableOptions : The options from which it is made.
+    read_data : Reads new rows by it, with ``like=model``.
     """
 
     columns: tuple[Column, ...] | None = None

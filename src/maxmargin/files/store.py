@@ -45,7 +45,12 @@ TARGETS = ("float64", "int64")
 
 
 class StoreError(ValueError):
-    """A folder that is not a store, or a damaged one."""
+    """A folder that is not a store, or a damaged one.
+
+    See Also
+    --------
+    open_store : Raises this.
+    """
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,11 @@ class Store(DataFile, BlockSource):
     folder : Path
     cuts : ndarray of int
         The first row of every block, and the number of rows.
+
+    See Also
+    --------
+    open_store : Returns this.
+    write_store : Writes one.
     """
 
     folder: Path = field(default=Path(), kw_only=True)
@@ -185,6 +195,11 @@ def write_store(path: str | Path, blocks: Iterable[tuple[Any, np.ndarray]], name
         All sparse or all dense, with the same number of columns.
     names : list of str, optional
         Names of the columns.
+
+    See Also
+    --------
+    open_store : Opens it.
+    store_text : The same from svmlight text.
     """
     store_blocks(path, blocks, names, None)
 
@@ -223,6 +238,11 @@ def open_store(path: str | Path, *, check: bool = False) -> Store:
     ------
     StoreError
         Where the folder is not a store, or is damaged.
+
+    See Also
+    --------
+    write_store : Writes one from blocks of rows.
+    store_text : Writes one from svmlight text.
 
     Examples
     --------
@@ -473,6 +493,11 @@ def store_text(source: str | Path, path: str | Path, *, zero_based: bool = False
     path : str or Path
     zero_based : bool, default=False
         Whether columns are counted from zero.
+
+    See Also
+    --------
+    open_store : Opens the store.
+    write_store : The same from arrays.
     """
     from maxmargin.files.file_blocks import read_blocks
 

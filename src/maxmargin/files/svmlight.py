@@ -37,6 +37,10 @@ class SvmlightError(ValueError):
     line : int
         The number of the line, from 1 on.
     reason : str
+
+    See Also
+    --------
+    read_svmlight : Raises this.
     """
 
     def __init__(self, path: str, line: int, reason: str, excerpt: str) -> None:
@@ -92,6 +96,11 @@ def read_svmlight(
         With the number of the first invalid line.
     ValueError
         Where a compressed file is damaged.
+
+    See Also
+    --------
+    write_svmlight : The way back.
+    read_svmlight_blocks : A block of rows at a time.
 
     Examples
     --------
@@ -169,6 +178,11 @@ def read_svmlight_blocks(
     ------
     SvmlightError
         When the block with the invalid line is reached.
+
+    See Also
+    --------
+    read_svmlight : All rows at once.
+    read_blocks : The same for all formats.
     """
     if not isinstance(zero_based, (bool, np.bool_)):
         raise ValueError(f"zero_based must be True or False where a file is read by blocks; it is {zero_based!r}.")
@@ -201,6 +215,10 @@ def write_svmlight(
     query_id : array of n_rows integers or None, default=None
     comment : str or None, default=None
         Lines to write at the beginning.
+
+    See Also
+    --------
+    read_svmlight : The way back.
     """
     lines = (f"# {line}\n".encode() for line in (comment or "").splitlines())
     _write_lines(path, lines, [_writable(X, y, query_id)], zero_based)

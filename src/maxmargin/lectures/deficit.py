@@ -38,6 +38,10 @@ class TotalDeficit:
         The dual point, from 0 to 1, that proves ``lower``.
     bound : float
         (R/gamma)² + 2 value/gamma: the mistakes that an online perceptron can make in one pass over the rows.
+
+    See Also
+    --------
+    total_deficit : Returns this.
     """
 
     value: float
@@ -78,6 +82,11 @@ def total_deficit(
     Returns
     -------
     TotalDeficit
+
+    See Also
+    --------
+    TotalDeficit : What comes back.
+    maxmargin.mistake_bound : The bound from any hyperplane.
 
     References
     ----------

@@ -176,6 +176,11 @@ def coordinate_ascent(
         hard margin is then infeasible. Values: "primal", "dual" and "gap"; for C = inf the primal objective is that
         of the hyperplane divided by its smallest functional margin.
 
+    See Also
+    --------
+    smo : Two duals at a time, for a problem with an intercept.
+    maxmargin.LinearSVC : The estimator.
+
     References
     ----------
     "Large Margin Classifiers. Linear Support Vector Machines", lecture 9, "Coordinate ascent". Hsieh, Chang, Lin,
@@ -275,6 +280,11 @@ def smo(
         A PairStep a change, with the ends of the segment, the unclipped and the clipped optimum; "optimal" at the end,
         where the run got there, or "unbounded" where the dual is: the hard margin is then infeasible. Values: as for
         `coordinate_ascent`.
+
+    See Also
+    --------
+    coordinate_ascent : One dual at a time, without an intercept.
+    maxmargin.SVC : The estimator.
 
     References
     ----------

@@ -56,6 +56,10 @@ def nearest_hull_points(
         hyperplane has a larger margin than half their distance. Values: "distance", "upper" and "lower", the bracket
         of the largest margin. ``alpha`` are the weights.
 
+    See Also
+    --------
+    maxmargin.hull_distance : To a proven precision, for large data.
+
     References
     ----------
     A. Zhang, "Perceptron and Support Vector Machine (SVM)", lecture 17, "Dual Form - Convex Hull".

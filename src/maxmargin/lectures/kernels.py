@@ -39,6 +39,10 @@ def kernel_matrix(
     -------
     ndarray of shape (n, n)
 
+    See Also
+    --------
+    kernel_perceptron, smo : Take its kernels.
+
     Examples
     --------
     >>> from maxmargin.lectures import kernel_matrix
@@ -116,6 +120,11 @@ def kernel_perceptron(
     ------
     Step
         As for `online_perceptron`; ``w`` is None unless the kernel is linear.
+
+    See Also
+    --------
+    online_perceptron : The same without a kernel.
+    maxmargin.KernelPerceptron : The estimator.
 
     References
     ----------

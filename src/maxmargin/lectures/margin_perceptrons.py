@@ -60,6 +60,11 @@ def margin_perceptron(
         One an update, for a "mistake" or a row "too close", and "no violation" at the end, where the run got there:
         the margin is then at least half the guess. Its values: "J", "mistakes", "violations" and "margin".
 
+    See Also
+    --------
+    incremental_search : Without a guess of the margin.
+    maxmargin.MarginPerceptron : The estimator.
+
     References
     ----------
     Y. Tao, "Linear Classification: Maximizing the Margin", appendix; "The Perceptron Algorithm", lecture 8, section
@@ -113,6 +118,11 @@ def incremental_search(
     GuessStep
         Those of `margin_perceptron`, and one for each "forced stop". ``updates`` are those of the round; the value
         "updates in all" counts those of all rounds.
+
+    See Also
+    --------
+    margin_perceptron : One of its rounds.
+    maxmargin.MarginPerceptron : The estimator.
 
     References
     ----------

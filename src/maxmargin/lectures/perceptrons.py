@@ -75,6 +75,11 @@ def online_perceptron(
         One a mistake, and "no mistake" at the end, where the run got there. Its values: "J", the perceptron criterion,
         and "mistakes", the number of mistakes, after the step.
 
+    See Also
+    --------
+    batch_perceptron : All mistakes of a pass at once.
+    maxmargin.Perceptron : The estimator.
+
     References
     ----------
     "Perceptron and Linear SVM", lecture 10, theorem 10-1 (Novikov); "The Perceptron Algorithm", lecture 8.
@@ -147,6 +152,11 @@ def batch_perceptron(
     ------
     Step
         One a pass, with the rows of its mistakes, and "no mistake" at the end, where the run got there.
+
+    See Also
+    --------
+    online_perceptron : One mistake at a time.
+    maxmargin.Perceptron : The estimator, with ``rule="batch"``.
 
     References
     ----------

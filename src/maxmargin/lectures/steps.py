@@ -34,6 +34,10 @@ class Claim:
         It is absolute, and grows with the number of operations behind the two sides (see `rounding`); conditions of an
         optimum have the tolerance that the caller chose.
 
+    See Also
+    --------
+    Step : Has the claims of one step.
+
     Examples
     --------
     >>> claim = Claim("Novikoff's bound", "t <= (R/gamma)²", 3.0, "<=", 4.0)
@@ -98,6 +102,11 @@ class Step:
         Rows evaluated so far; a run that is started from this step goes on there.
     origin : tuple of (ndarray or None, float)
         The coefficients and the intercept that the run started from.
+
+    See Also
+    --------
+    GuessStep, PairStep, HullStep : Steps of particular algorithms.
+    Claim : An inequality of its theorem.
     """
 
     number: int
@@ -137,6 +146,10 @@ class GuessStep(Step):
         The margin that is asked for; a point nearer than half of it to the hyperplane is too close.
     round : int
         Counts the guesses of a search from 1.
+
+    See Also
+    --------
+    incremental_search : Yields these.
     """
 
     guess: float
@@ -157,6 +170,10 @@ class PairStep(Step):
         The optimum on the whole line; infinite where the objective is not curved along it.
     clipped : tuple of float
         The nearest point of the segment: (alpha_i, alpha_j) after the step.
+
+    See Also
+    --------
+    smo : Yields these.
     """
 
     pair_before: tuple[float, float]
@@ -173,6 +190,10 @@ class HullStep(Step):
     ----------
     positive, negative : ndarray of shape (d,)
         The points of the two hulls. Without an intercept: the point of the hull of all y_i x_i, and the origin.
+
+    See Also
+    --------
+    nearest_hull_points : Yields these.
     """
 
     positive: np.ndarray

@@ -255,6 +255,11 @@ def C_from_lambda(lam: float) -> float:  # noqa: N802
     -------
     float
 
+    See Also
+    --------
+    LinearSVC : The machine with the parameter C.
+    svm_path : One machine for every C.
+
     Examples
     --------
     >>> from maxmargin import C_from_lambda

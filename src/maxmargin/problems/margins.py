@@ -16,6 +16,10 @@ class Margins(NamedTuple):
         y_i f(x_i): negative where the point is on the wrong side.
     geometric : ndarray
         y_i f(x_i) / ||w||: the signed distance to the hyperplane.
+
+    See Also
+    --------
+    margins : Returns this.
     """
 
     functional: np.ndarray
@@ -43,6 +47,11 @@ def margins(X: Any, y: Any, coef: Any, intercept: float = 0.0) -> Margins:
     Returns
     -------
     Margins
+
+    See Also
+    --------
+    Margins : What comes back.
+    separate : The largest margin of any hyperplane.
 
     References
     ----------

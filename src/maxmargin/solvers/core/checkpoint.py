@@ -34,6 +34,10 @@ class CheckpointError(ValueError):
     ----------
     path : str
     reason : str
+
+    See Also
+    --------
+    checkpoints : Raises this.
     """
 
     def __init__(self, path: str, reason: str) -> None:

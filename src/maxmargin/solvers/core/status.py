@@ -6,7 +6,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 
 class Status(StrEnum):
-    """How a run ended. Whatever it says, the vectors it left and their certificate are true."""
+    """How a run ended. Whatever it says, the vectors it left and their certificate are true.
+
+    See Also
+    --------
+    LimitWarning : Says in words what a limit left.
+    Certificate : What is proven, whatever the status.
+    """
 
     RUNNING = "running"
     """The run has not ended yet; no solver returns this."""
@@ -27,4 +33,9 @@ class Status(StrEnum):
 
 
 class LimitWarning(ConvergenceWarning):  # type: ignore[misc]
-    """A limit was reached: says what is proven of the model as it is, and which limit to raise."""
+    """A limit was reached: says what is proven of the model as it is, and which limit to raise.
+
+    See Also
+    --------
+    Status : How a run ended.
+    """
