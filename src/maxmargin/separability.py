@@ -61,6 +61,17 @@ class Separation:
     See Also
     --------
     separate : Returns this.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import separate
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = separate(X, y == 0)
+    >>> found.separable, round(found.margin, 4)
+    (True, 0.8176)
+    >>> separate(X, y == 1).separable  # the hull weights prove it
+    False
     """
 
     separable: bool | None
@@ -156,6 +167,15 @@ class HullDistance:
     See Also
     --------
     hull_distance : Returns this.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import hull_distance
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = hull_distance(X, y == 0)
+    >>> print(f"{found.distance.lower:.4f} <= distance of the hulls <= {found.distance.upper:.4f}")
+    1.6351 <= distance of the hulls <= 1.6351
     """
 
     distance: DistanceBracket
@@ -231,8 +251,8 @@ def separate(
 
     References
     ----------
-    "Linear classification and support vector machines" (lecture 001): the hyperplane between the nearest points of two
-    hulls. The linear program: "Support vector machines" (lecture 002).
+    A. Zhang, "Perceptron and Support Vector Machine (SVM)", lecture 17: the hyperplane between the nearest points of
+    two hulls. Separability as a linear program: docs/theory.md.
 
     Examples
     --------
@@ -340,7 +360,7 @@ def hull_distance(
 
     References
     ----------
-    "Linear classification and support vector machines" (lecture 001).
+    A. Zhang, "Perceptron and Support Vector Machine (SVM)", lecture 17.
 
     Examples
     --------

@@ -43,6 +43,15 @@ class MultinomialGap(LogisticGap):
     See Also
     --------
     LogisticGap : That of two classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> proof = LogisticRegression(tol=1e-10).fit(X, y).certificate_
+    >>> print(f"{proof.dual:.4f} <= optimum <= {proof.primal:.4f}")
+    28.8863 <= optimum <= 28.8863
     """
 
     def __str__(self) -> str:

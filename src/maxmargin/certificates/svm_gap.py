@@ -65,6 +65,16 @@ class SVMGap(DualityGap):
     --------
     ClassificationGap : That of a classifier, with counts of support vectors.
     RegressionGap : That of a regression.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
+    >>> from maxmargin import SVR
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> proof = SVR(tol=1e-8).fit(scale(X), scale(y)).certificate_
+    >>> print(f"{proof.dual:.2f} <= optimum <= {proof.primal:.2f}")
+    170.76 <= optimum <= 170.76
     """
 
     kkt_violation: float
@@ -108,6 +118,15 @@ class ClassificationGap(SVMGap):
     --------
     RegressionGap : The same for a regression.
     MulticlassGap : The same for all classes at once.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import LinearSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> proof = LinearSVC(tol=1e-9).fit(X[:, 2:], y == 2).certificate_
+    >>> proof.outside, proof.on_margin, proof.inside, proof.misclassified
+    (125, 4, 16, 5)
     """
 
     outside: int
@@ -138,6 +157,16 @@ class RegressionGap(SVMGap):
     See Also
     --------
     ClassificationGap : The same for a classifier.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
+    >>> from maxmargin import LinearSVR
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> proof = LinearSVR(epsilon=50.0, tol=1e-9).fit(scale(X), y).certificate_
+    >>> proof.within_epsilon, proof.on_boundary, proof.beyond_epsilon
+    (267, 8, 167)
     """
 
     within_epsilon: int

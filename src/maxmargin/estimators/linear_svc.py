@@ -42,6 +42,11 @@ class LinearSVC(InterceptColumn, LinearSVM, LinearClassifier):
 
     .. math:: \min_{w, b} \lVert w \rVert_1 + C \sum_i \max(0, 1 - y_i (w \cdot x_i + b))^2
 
+    ``certificate_`` proves how good the model is: its objective is at most ``primal``, and no w and b have one below
+    ``dual``, the value of the duals ``dual_coef_`` in the dual problem (weak duality). The fit ends where
+    (primal - dual)/primal is at most ``tol``; a limit ends it earlier, with a warning and the gap that is proven by
+    then. :func:`certify` computes the proof again from the data.
+
     Parameters
     ----------
     C : float, default=1.0
@@ -140,8 +145,15 @@ class LinearSVC(InterceptColumn, LinearSVM, LinearClassifier):
     >>> from maxmargin import LinearSVC
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = LinearSVC(tol=1e-6).fit(scale(X), y)
-    >>> model.certificate_.relative <= 1e-6
-    True
+    >>> proof = model.certificate_
+    >>> print(f"{proof.dual:.3f} <= smallest objective <= objective of the model <= {proof.primal:.3f}")
+    26.525 <= smallest objective <= objective of the model <= 26.525
+
+    The hard margin has a bracket around the largest margin; where no hyperplane separates the classes, it is refused:
+
+    >>> hard = LinearSVC(C=float("inf")).fit(X[:, :2], X[:, 0] > 15.0)
+    >>> print(f"{hard.certificate_.lower:.4f} <= largest margin <= {hard.certificate_.upper:.4f}")
+    0.0206 <= largest margin <= 0.0206
     """
 
     C: float = 1.0

@@ -74,9 +74,9 @@ class NuSVC(KernelClassifier):
     >>> from sklearn.datasets import make_moons
     >>> from maxmargin import NuSVC
     >>> X, y = make_moons(200, noise=0.2, random_state=0)
-    >>> proof = NuSVC(nu=0.2).fit(X, y).certificate_
-    >>> proof.margin_errors <= 0.2 <= proof.support_share, proof.relative <= 1e-3
-    (True, True)
+    >>> proof = NuSVC(nu=0.2, tol=1e-6).fit(X, y).certificate_
+    >>> print(f"{proof.margin_errors:.2f} of the rows are margin errors, {proof.support_share:.2f} support vectors")
+    0.18 of the rows are margin errors, 0.22 support vectors
     """
 
     nu: float = 0.5

@@ -69,8 +69,8 @@ class NuSVR(SingleExpansion, CertifiedRegressor):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = NuSVR(nu=0.3).fit(scale(X), scale(y))
     >>> residuals = abs(model.predict(scale(X)) - scale(y))
-    >>> bool((residuals > model.epsilon_ + 1e-2).mean() <= 0.3), model.certificate_.relative <= 1e-3
-    (True, True)
+    >>> print(f"epsilon {model.epsilon_:.2f}; {(residuals > model.epsilon_).mean():.1f} of the residuals are larger")
+    epsilon 0.67; 0.3 of the residuals are larger
     """
 
     nu: float = 0.5

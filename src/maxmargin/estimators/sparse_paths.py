@@ -116,8 +116,8 @@ def lasso_path(X: Any, y: Any, *, alphas: Any = 100, **parameters: Any) -> tuple
     >>> from maxmargin import lasso_path
     >>> X, y = load_diabetes(return_X_y=True)
     >>> alphas, coefs, gaps = lasso_path(X, y - y.mean(), alphas=[1.0, 0.1])
-    >>> coefs.shape, bool((gaps >= 0.0).all())
-    ((10, 2), True)
+    >>> (coefs != 0.0).sum(axis=0).tolist()  # columns in use, for a large and a small penalty
+    [3, 7]
     """
     if "l1_ratio" in parameters:
         raise ValueError("lasso_path has l1_ratio=1: take enet_path for another one.")

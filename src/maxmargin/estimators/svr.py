@@ -70,9 +70,10 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
     >>> from sklearn.preprocessing import scale
     >>> from maxmargin import SVR
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = SVR(epsilon=0.2).fit(scale(X), scale(y))
-    >>> model.certificate_.relative <= 1e-3
-    True
+    >>> model = SVR(epsilon=0.2, tol=1e-6).fit(scale(X), scale(y))
+    >>> proof = model.certificate_
+    >>> print(f"{proof.dual:.2f} <= optimum <= {proof.primal:.2f}; R² {model.score(scale(X), scale(y)):.2f}")
+    140.17 <= optimum <= 140.17; R² 0.65
     """
 
     C: float = 1.0

@@ -89,8 +89,8 @@ def checkpoints(path: str | os.PathLike[str], *, every: float = 60.0, resume: bo
     ...         model = LinearSVC().fit(X, y)
     ...     with checkpoints(file, resume=True):  # as after a crash: the rest of the fit, here nothing
     ...         again = LinearSVC().fit(X, y)
-    >>> (again.coef_ == model.coef_).all() and again.certificate_ == model.certificate_
-    True
+    >>> float(abs(again.coef_ - model.coef_).max())  # the same bits
+    0.0
     """
     if not (isinstance(every, (int, float)) and 0.0 <= every < float("inf")):
         raise ValueError(f"every must be a number of seconds, 0 or more; it is {every!r}.")

@@ -41,7 +41,7 @@ class UnseenWarning(UserWarning):
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How a table is read and understood; the defaults read CSV as most programs write it.
+    r"""How a table is read and understood; the defaults read CSV as most programs write it.
 
     Attributes
     ----------
@@ -68,6 +68,20 @@ class TableOptions:
     See Also
     --------
     read_data, read_blocks : Take these options.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin.files import TableOptions, read_data
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "homes.csv").write_text("size,price\n120,300\n?,190\n80,210\n")
+    ...     options = TableOptions(missing=("?",), impute="mean")
+    ...     data = read_data(Path(folder, "homes.csv"), target="price", table=options)
+    >>> data.X
+    array([[120.],
+           [100.],
+           [ 80.]])
     """
 
     categorical: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ TABLES = (".csv", ".tsv", ".parquet")
 
 @dataclass(frozen=True)
 class DataFile:
-    """Rows, targets and names of the columns.
+    r"""Rows, targets and names of the columns.
 
     Attributes
     ----------
@@ -42,6 +42,17 @@ class DataFile:
     See Also
     --------
     read_data : Returns this.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin.files import read_data
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "homes.csv").write_text("size,price\n120,300\n80,190\n")
+    ...     data = read_data(Path(folder, "homes.csv"), target="price")
+    >>> data.names, data.X.shape, data.y
+    (['size'], (2, 1), array([300, 190]))
     """
 
     X: Any
@@ -99,7 +110,7 @@ def read_data(
     n_features: int | None = None,
     unseen: str = "ignore",
 ) -> DataFile:
-    """Read svmlight text (plain or compressed), CSV, TSV, Parquet or a store, by the file's name.
+    r"""Read svmlight text (plain or compressed), CSV, TSV, Parquet or a store, by the file's name.
 
     A store is read once to compare its checksums; :func:`open_store` can omit that.
 
@@ -132,6 +143,21 @@ def read_data(
     --------
     read_blocks : A block of rows at a time.
     read_svmlight : svmlight text as plain arrays.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin.files import read_data
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "shops.csv").write_text("size,city,open\n120,Oslo,yes\n80,Bergen,no\n95,Oslo,yes\n")
+    ...     data = read_data(Path(folder, "shops.csv"), target="open")
+    >>> data.names, data.y.tolist()
+    (['size', 'city=Bergen', 'city=Oslo'], ['yes', 'no', 'yes'])
+    >>> data.X.toarray()
+    array([[120.,   0.,   1.],
+           [ 80.,   1.,   0.],
+           [ 95.,   0.,   1.]])
     """
     from maxmargin.files.columns import Unseen
     from maxmargin.files.store import is_store, open_store

@@ -180,7 +180,7 @@ def _counted(y: np.ndarray) -> dict[Any, int]:
 
 @dataclass(frozen=True)
 class FileBlocks:
-    """Blocks of rows of files, with the same columns; see :func:`read_blocks`.
+    r"""Blocks of rows of files, with the same columns; see :func:`read_blocks`.
 
     Attributes
     ----------
@@ -194,6 +194,18 @@ class FileBlocks:
     --------
     read_blocks : Returns this.
     Store : The same rows on disk, as arrays.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin.files import read_blocks
+    >>> with TemporaryDirectory() as folder:
+    ...     for part, text in enumerate(("1 1:2\n-1 2:1\n", "1 1:3\n")):
+    ...         _ = Path(folder, f"part-{part}.svm").write_text(text)
+    ...     sizes = [block.X.shape for block in read_blocks(f"{folder}/part-*.svm")]
+    >>> sizes
+    [(2, 2), (1, 2)]
     """
 
     paths: tuple[str | Path, ...]

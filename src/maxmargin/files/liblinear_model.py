@@ -62,6 +62,21 @@ def write_liblinear_model(
     --------
     read_liblinear_model : The way back.
     maxmargin.save : A file that also holds the certificate.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import LinearSVC
+    >>> from maxmargin.files import read_liblinear_model, write_liblinear_model
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LinearSVC(penalize_intercept=True).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     write_liblinear_model(model, Path(folder, "iris.model"))
+    ...     again = read_liblinear_model(Path(folder, "iris.model"))
+    >>> float(abs(again.coef_ - model.coef_).max())
+    0.0
     """
     if type(model) not in (*CLASSIFIERS, LinearSVR):
         raise ModelFileError(

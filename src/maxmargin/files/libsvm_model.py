@@ -69,6 +69,21 @@ def write_libsvm_model(model: Machine, path: str | os.PathLike[str]) -> None:
     --------
     read_libsvm_model : The way back.
     maxmargin.save : A file that also holds the certificate.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import SVC
+    >>> from maxmargin.files import read_libsvm_model, write_libsvm_model
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SVC().fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     write_libsvm_model(model, Path(folder, "iris.model"))
+    ...     again = read_libsvm_model(Path(folder, "iris.model"))
+    >>> float((again.predict(X) == model.predict(X)).mean())
+    1.0
     """
     if type(model) not in MACHINES.values():
         raise ModelFileError(path, f"{type(model).__name__} is not SVC, SVR, NuSVC, NuSVR or OneClassSVM")

@@ -45,6 +45,22 @@ def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     See Also
     --------
     maxmargin.save : A file that also holds the certificate.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> import onnxruntime
+    >>> from maxmargin import LinearSVC
+    >>> from maxmargin.files import write_onnx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LinearSVC().fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     write_onnx(model, Path(folder, "iris.onnx"))
+    ...     session = onnxruntime.InferenceSession(Path(folder, "iris.onnx").read_bytes())
+    >>> session.run(["label"], {"X": X[[0, 75, 149]]})[0].tolist()
+    [0, 1, 2]
     """
     graph, n_features = _Graph(), None
     if isinstance(model, Pipeline):

@@ -140,6 +140,13 @@ class Robustness:
     See Also
     --------
     robustness : Returns this.
+
+    Examples
+    --------
+    >>> from maxmargin import lectures
+    >>> found = lectures.robustness([[2.0, 0.0], [-1.0, 1.0]], [1, -1], [1.0, 0.0], 0.0)
+    >>> found.margin, found.row
+    (1.0, 1)
     """
 
     margin: float
@@ -186,8 +193,8 @@ def robustness(X: Any, y: Any, w: Any, b: float = 0.0) -> Robustness:
     >>> found = robustness(X, y, [1.0, 0.0])
     >>> found.margin, found.row, found.move(1.5)
     (1.0, 1, array([1.5, 0. ]))
-    >>> all(claim.holds for claim in found.claims)
-    True
+    >>> [(claim.name, claim.holds) for claim in found.claims]
+    [('robustness', True), ('robustness', True)]
     """
     X, y = check_rows(X, y)
     w, length = _normal(check_vector("w", w, X.shape[1]))

@@ -135,8 +135,13 @@ def incremental_search(
     >>> steps = list(incremental_search(X, y, intercept=False, reference=([1.0, 0.0], 0.0)))
     >>> [(step.reason, step.updates) for step in steps if len(step.rows) == 0]
     [('forced stop', 12), ('no violation', 1)]
-    >>> all(step.holds for step in steps)
-    True
+    >>> for claim in steps[-1].claims:
+    ...     print(claim.name, claim.holds)
+    claim 1 True
+    claim 1 True
+    margin found True
+    quarter of the margin True
+    incremental search bound True
     """
     points = Points.of(X, y, intercept=intercept, unit_length=unit_length)
     if not isinstance(order, str) and not callable(order):

@@ -107,6 +107,15 @@ class Step:
     --------
     GuessStep, PairStep, HullStep : Steps of particular algorithms.
     Claim : An inequality of its theorem.
+
+    Examples
+    --------
+    >>> from maxmargin import lectures
+    >>> first = next(lectures.online_perceptron([[1.0, 2.0], [3.0, -1.0]], [1, -1]))
+    >>> first.rows, first.w, first.reason
+    ((0,), array([1., 2.]), 'mistake')
+    >>> [claim.name for claim in first.claims]
+    ['effect of one update', 'length of w']
     """
 
     number: int
@@ -150,6 +159,13 @@ class GuessStep(Step):
     See Also
     --------
     incremental_search : Yields these.
+
+    Examples
+    --------
+    >>> from maxmargin import lectures
+    >>> steps = list(lectures.incremental_search([[1.0, 2.0], [-3.0, -1.0]], [1, -1]))
+    >>> [(step.round, round(step.guess, 3), step.reason) for step in steps]
+    [(1, 3.317, 'mistake'), (1, 3.317, 'too close'), (1, 3.317, 'no violation')]
     """
 
     guess: float
@@ -174,6 +190,13 @@ class PairStep(Step):
     See Also
     --------
     smo : Yields these.
+
+    Examples
+    --------
+    >>> from maxmargin import lectures
+    >>> first = next(lectures.smo([[1.0, 2.0], [3.0, -1.0]], [1, -1], C=1.0))
+    >>> first.rows, first.segment, first.clipped
+    ((0, 1), ((0.0, 0.0), (1.0, 1.0)), (0.15384615384615385, 0.15384615384615385))
     """
 
     pair_before: tuple[float, float]
@@ -194,6 +217,13 @@ class HullStep(Step):
     See Also
     --------
     nearest_hull_points : Yields these.
+
+    Examples
+    --------
+    >>> from maxmargin import lectures
+    >>> *_, last = lectures.nearest_hull_points([[1.0, 0.0], [1.0, 2.0], [-1.0, 1.0]], [1, 1, -1])
+    >>> last.reason, last.w
+    ('optimal', array([2., 0.]))
     """
 
     positive: np.ndarray

@@ -45,8 +45,8 @@ class LagrangianDisplay(Display):
     >>> from maxmargin.plots import LagrangianDisplay
     >>> X, y = load_iris(return_X_y=True)
     >>> display = LagrangianDisplay.from_data(X[:, :2], y == 0)
-    >>> bool(abs(display.primal(1.0) - display.dual(1.0)) < 1e-4 * display.primal(1.0))
-    True
+    >>> print(f"p* = {display.primal(1.0):.3f}, d* = {display.dual(1.0):.3f}")
+    p* = 62.245, d* = 62.245
     >>> plt.close(display.figure_)
     """
 

@@ -20,6 +20,15 @@ class Margins(NamedTuple):
     See Also
     --------
     margins : Returns this.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import margins
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = margins(X, y == 0, [0.0, 1.0, -1.0, 0.0], 0.0)
+    >>> print(f"smallest margin {found.geometric.min():.3f}; {(found.functional <= 0.0).sum()} mistakes")
+    smallest margin 0.354; 0 mistakes
     """
 
     functional: np.ndarray

@@ -12,6 +12,16 @@ class Status(StrEnum):
     --------
     LimitWarning : Says in words what a limit left.
     Certificate : What is proven, whatever the status.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from maxmargin import LinearSVC, Status
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LinearSVC().fit(scale(X), y)
+    >>> model.status_ is Status.SOLVED, str(model.status_)
+    (True, 'solved')
     """
 
     RUNNING = "running"
@@ -38,4 +48,17 @@ class LimitWarning(ConvergenceWarning):  # type: ignore[misc]
     See Also
     --------
     Status : How a run ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> import warnings
+    >>> from maxmargin import LimitWarning, LinearSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     model = LinearSVC(max_iter=1).fit(scale(X), y)
+    >>> issubclass(caught[0].category, LimitWarning), str(model.status_)
+    (True, 'iteration limit')
     """
