@@ -49,6 +49,8 @@ def bracket(lower, upper, hulls_meet=False):
         (Status.NOT_SEPARABLE, bracket(-0.1, 1e-12), Status.STALLED),
         (Status.NOT_SEPARABLE, bracket(-0.1, 0.5), Status.STALLED),
         (Status.SOLVED, bracket(-0.1, 1e-12, hulls_meet=True), Status.NOT_SEPARABLE),
+        # That no hyperplane has a margin is said only where one was asked for.
+        (Status.NO_SUCH_MARGIN, bracket(0.1, 0.5), Status.STALLED),
     ],
 )
 def test_a_status_is_what_the_certificate_proves(status, certificate, expected):
@@ -76,7 +78,7 @@ def test_a_negligible_gap_counts_where_the_optimum_may_be_zero():
         # A run that made mistakes until it ended is not solved by what its last hyperplane proves.
         (Status.STALLED, 0.1, Goal(None), Status.STALLED),
         (Status.NOT_SEPARABLE, -0.1, Goal(None), Status.STALLED),
-        (Status.NOT_SEPARABLE, -0.1, Goal(None, lacks_margin=lambda _: True), Status.NOT_SEPARABLE),
+        (Status.NOT_SEPARABLE, -0.1, Goal(None, not_separable=lambda _: True), Status.NOT_SEPARABLE),
         (Status.TIME_LIMIT, 0.1, Goal(None), Status.TIME_LIMIT),
     ],
 )

@@ -16,13 +16,14 @@ from maxmargin.certificates.base import AGREEMENT
 from maxmargin.solvers.core import Status
 
 # Statuses that claim something of the problem; the others say only why the run ended.
-CLAIMS = (Status.SOLVED, Status.NOT_SEPARABLE, Status.SEPARABLE)
+CLAIMS = (Status.SOLVED, Status.NOT_SEPARABLE, Status.NO_SUCH_MARGIN, Status.SEPARABLE)
 # From the status that promises most to the one that promises least.
 ORDER = (
     Status.SOLVED,
     Status.STALLED,
     Status.SEPARABLE,
     Status.NOT_SEPARABLE,
+    Status.NO_SUCH_MARGIN,
     Status.ITERATION_LIMIT,
     Status.TIME_LIMIT,
     Status.INTERRUPTED,
@@ -40,8 +41,10 @@ class Goal:
         without a mistake: a certificate can refute that, but not prove it.
     is_negligible : callable, optional
         Whether a gap counts as none whatever its relative size, because the optimum may be zero.
-    lacks_margin : callable
-        Whether a bracket proves that no hyperplane has the margin asked for.
+    not_separable : callable
+        Whether a bracket proves that no hyperplane separates the classes.
+    lacks_margin : callable, optional
+        Whether a bracket proves that no hyperplane has the margin asked for, where one was.
     may_leave_mistakes : bool
         Whether a perceptron that is solved may have mistakes: the last pass made none, but the average of all
         hyperplanes, or rows that were held out, may.
@@ -49,7 +52,8 @@ class Goal:
 
     tol: float | None
     is_negligible: Callable[[DualityGap], bool] | None = None
-    lacks_margin: Callable[[MarginBracket], bool] = has_no_margin
+    not_separable: Callable[[MarginBracket], bool] = has_no_margin
+    lacks_margin: Callable[[MarginBracket], bool] | None = None
     may_leave_mistakes: bool = False
 
 
@@ -81,13 +85,14 @@ def proven_claims(certificate: Certificate, goal: Goal) -> set[Status]:
             proven[Status.SEPARABLE] = certificate.margin > 0.0 or certificate.freed > 0
     elif isinstance(certificate, MarginBracket):
         proven[Status.SOLVED] = certificate.separates and certificate.relative <= tol
-        proven[Status.NOT_SEPARABLE] = goal.lacks_margin(certificate)
+        proven[Status.NOT_SEPARABLE] = goal.not_separable(certificate)
+        proven[Status.NO_SUCH_MARGIN] = goal.lacks_margin is not None and goal.lacks_margin(certificate)
     elif isinstance(certificate, MistakeBound):
         bracket = certificate.bracket
         # An infinite upper bound is that of a kernel that may be indefinite, which has no margins.
         no_mistake = bracket.lower >= -AGREEMENT * bracket.radius or math.isinf(bracket.upper)
         proven[Status.SOLVED] = no_mistake or goal.may_leave_mistakes
-        proven[Status.NOT_SEPARABLE] = goal.lacks_margin(bracket)
+        proven[Status.NOT_SEPARABLE] = goal.not_separable(bracket)
     return {claim for claim, is_proven in proven.items() if is_proven}
 
 

@@ -175,7 +175,7 @@ def test_incremental_search_on_real_data(name, normalize):
 def test_data_that_cannot_be_separated_end_with_a_proof(name):
     X, y = load(name)
     model = MarginPerceptron(min_gamma=0.005).fit(X, y)
-    assert str(model.status_) == "not separable"
+    assert str(model.status_) == "no such margin"
     assert not model.certificate_.separates
     assert model.certificate_.upper <= 0.02 * model.certificate_.radius
 

@@ -92,7 +92,7 @@ def test_the_smooth_perceptron_with_a_guess_ends_with_half_of_it_or_a_proof():
     assert given.n_updates_ <= searched.n_updates_
     with pytest.warns(LimitWarning, match="no hyperplane has margin gamma="):
         too_much = MarginPerceptron(gamma=2 * searched.certificate_.upper, accelerated=True).fit(X, y)
-    assert too_much.status_ is Status.NOT_SEPARABLE
+    assert too_much.status_ is Status.NO_SUCH_MARGIN
     assert too_much.certificate_.upper < 2 * searched.certificate_.upper
 
 
@@ -104,6 +104,7 @@ def test_a_margin_that_no_hyperplane_has_is_not_called_inseparable(accelerated):
     ) as caught:
         model = MarginPerceptron(gamma=5, accelerated=accelerated).fit(X, y)
     assert "separable" not in str(caught[0].message)
+    assert model.status_ is Status.NO_SUCH_MARGIN
     assert model.certificate_.upper < 5
     with pytest.warns(LimitWarning, match=r"no hyperplane has a margin of min_gamma \* R = .*lower min_gamma"):
         MarginPerceptron(min_gamma=0.9, accelerated=accelerated).fit(X, y)
@@ -113,7 +114,7 @@ def test_the_smooth_perceptron_says_how_little_margin_inseparable_data_leave():
     X, y = load("heart_scale")
     with pytest.warns(LimitWarning):
         model = MarginPerceptron(accelerated=True).fit(X, y)
-    assert model.status_ is Status.NOT_SEPARABLE
+    assert model.status_ is Status.NO_SUCH_MARGIN
     assert model.certificate_.upper <= 1e-3 * model.certificate_.radius
     with pytest.warns(LimitWarning, match="max_iter"):
         assert MarginPerceptron(accelerated=True, max_iter=3, min_gamma=1e-9).fit(X, y).n_iter_ == 3

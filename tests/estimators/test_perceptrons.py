@@ -250,18 +250,18 @@ def test_rows_of_weight_zero_are_not_held_out():
 def test_points_of_length_zero_end_with_a_proof(normalize):
     with pytest.warns(LimitWarning):
         model = MarginPerceptron(fit_intercept=False, normalize=normalize).fit(np.zeros((4, 2)), [0, 1, 0, 1])
-    assert model.status_ is Status.NOT_SEPARABLE
+    assert model.status_ is Status.NO_SUCH_MARGIN
     assert model.certificate_.upper < 1e-100
 
 
 @quiet
-def test_not_separable_is_said_only_with_its_proof():
+def test_no_such_margin_is_said_only_with_its_proof():
     for seed in range(200):
         X, y = random_set(seed, n=8, d=3, noise=0.1, grid=2)
         for min_gamma in (0.05, 0.2):
             model = MarginPerceptron(min_gamma=min_gamma, random_state=seed).fit(X, y)
             proof = model.certificate_
-            if model.status_ is Status.NOT_SEPARABLE:
+            if model.status_ is Status.NO_SUCH_MARGIN:
                 assert proof.upper <= min_gamma * proof.radius * (1 + 1e-9)
             else:
                 assert proof.separates

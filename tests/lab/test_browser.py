@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,6 @@ if CHROMIUM is None:
     pytest.skip("needs Chromium: apt-get install chromium", allow_module_level=True)
 
 import lab_replays  # noqa: E402
-
 from maxmargin.lab.page import Page  # noqa: E402
 from maxmargin.lab.replay import recorded_html  # noqa: E402
 from maxmargin.lab.server import STATIC, Server  # noqa: E402

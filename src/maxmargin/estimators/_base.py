@@ -112,7 +112,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     _advice_at_max_iter: str = "max_iter was reached: raise it to go on"
     _advice_when_stalled: str | None = None
     _advice_when_separable: str | None = None
-    _advice_when_not_separable: str | None = "no hyperplane has the margin asked for: lower it, or use a soft margin"
+    _advice_when_not_separable: str | None = "no hyperplane separates the classes: use a soft margin"
+    _advice_without_such_margin: str | None = None
     # Whether Dask collections are taken, and what to do where they are not.
     _takes_collections: ClassVar[bool] = False
     _advice_for_collections: ClassVar[str] = (
@@ -524,6 +525,8 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
                 return "max_time was reached: raise it to go on"
             case Status.NOT_SEPARABLE:
                 return self._advice_when_not_separable
+            case Status.NO_SUCH_MARGIN:
+                return self._advice_without_such_margin
             case Status.STALLED:
                 return self._advice_when_stalled
             case Status.SEPARABLE:

@@ -53,7 +53,7 @@ class MarginPerceptron(LinearClassifier):
     gamma : float or None, default=None
         The guess; None searches for one.
     min_gamma : float, default=1e-3
-        The search ends, with status ``NOT_SEPARABLE``, once the guess falls below ``min_gamma * R``, or once it is
+        The search ends, with status ``NO_SUCH_MARGIN``, once the guess falls below ``min_gamma * R``, or once it is
         proven that no hyperplane has that margin.
     fit_intercept : bool, default=True
         Learn b, as the weight of a feature that is always 1.
@@ -133,7 +133,7 @@ class MarginPerceptron(LinearClassifier):
     _advice_when_stalled = "the margin is too small to be proven in floating-point arithmetic: raise gamma or min_gamma"
 
     @property
-    def _advice_when_not_separable(self) -> str:  # type: ignore[override]
+    def _advice_without_such_margin(self) -> str:  # type: ignore[override]
         proofs: list[Any] = certificates_of(self.certificate_, len(self.coef_))
         largest = min(one.upper for one in proofs)
         if self.gamma is not None:
@@ -201,7 +201,7 @@ class MarginPerceptron(LinearClassifier):
         return bracket_margin(linear_geometry(problem, self.coef_[k], self.intercept_[k], alpha))
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
-        """SOLVED needs a separating hyperplane, NOT_SEPARABLE an upper bound below the margin asked for."""
+        """SOLVED needs a separating hyperplane, NO_SUCH_MARGIN an upper bound below the margin asked for."""
 
         def lacks_margin(bracket: MarginBracket) -> bool:
             # Without a given gamma, the search may end below min_gamma R at a hyperplane that separates nevertheless.

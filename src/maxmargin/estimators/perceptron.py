@@ -467,7 +467,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
 
     def _goal(self, k: int, problem: PerceptronProblem | None = None) -> Goal:
         may_leave_mistakes = self.early_stopping or self._average_since() is not None
-        return Goal(None, lacks_margin=partial(self._hulls_meet, k, problem), may_leave_mistakes=may_leave_mistakes)
+        return Goal(None, not_separable=partial(self._hulls_meet, k, problem), may_leave_mistakes=may_leave_mistakes)
 
     def _hulls_meet(self, k: int, problem: PerceptronProblem | None, bracket: MarginBracket) -> bool:
         """Whether it is proven that the convex hulls of the classes meet at the point that the hull weights define."""

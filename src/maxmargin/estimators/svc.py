@@ -539,10 +539,10 @@ class SVC(KernelClassifier):
         return measure_pair_gaps(problems, betas, self.intercept_)
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:
-        return replace(super()._goal(k, problem), lacks_margin=_lacks_margin)
+        return replace(super()._goal(k, problem), not_separable=_not_separable)
 
 
-def _lacks_margin(bracket: MarginBracket) -> bool:
+def _not_separable(bracket: MarginBracket) -> bool:
     """Whether margins in feature space are proven to be negligible."""
     known = not bracket.separates and math.isfinite(bracket.upper)
     return known and bracket.upper <= max(SMALLEST_MARGIN * bracket.radius, SMALLEST_POSITIVE)

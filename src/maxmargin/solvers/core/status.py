@@ -29,6 +29,8 @@ class Status(StrEnum):
     SOLVED = "solved"
     """The goal is reached: no mistake left, or the margin or the duality gap that was asked for."""
     NOT_SEPARABLE = "not separable"
+    """No hyperplane separates the classes, or none but with a margin that is tiny beside the points."""
+    NO_SUCH_MARGIN = "no such margin"
     """No hyperplane has the margin that was asked for: the certificate's upper bound is below it."""
     SEPARABLE = "separable"
     """The classes are separable, so that an unregularised logistic loss has no minimum."""

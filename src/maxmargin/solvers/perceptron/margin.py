@@ -77,7 +77,7 @@ def solve(
         epochs += run.history.epochs
         updates_per_round.append(sum(epoch.updates for epoch in run.history.epochs))
         if status is None and (not searching or guess <= smallest_guess):
-            status = Status.NOT_SEPARABLE
+            status = Status.NO_SUCH_MARGIN
         status = status or monitor.check_work(len(epochs), options)
         if status is not None:
             break
@@ -133,7 +133,7 @@ class MarginRun(OnlineRun):
             if self.margin_rule.updates_left[0] < 0:
                 return Status.RUNNING
             if status is not Status.SOLVED and self.upper_bound() < smallest_guess:
-                status = Status.NOT_SEPARABLE
+                status = Status.NO_SUCH_MARGIN
         return status
 
     def upper_bound(self) -> float:

@@ -92,7 +92,7 @@ class SmoothRun(EpochRecord):
             if lower >= MARGIN_SHARE * (upper if guess is None else guess) and lower > 0.0:
                 ended = Status.SOLVED
             elif upper < smallest:
-                ended = Status.NOT_SEPARABLE
+                ended = Status.NO_SUCH_MARGIN
             status = self.monitor.check(ended, len(self.epochs), options, self.report)
         return status
 
