@@ -31,7 +31,7 @@ class MulticlassGap(ClassificationGap):
     """The duality gap of one problem for all classes, and the number of points in each KKT class.
 
     The margin of a point is f_y(x) - max f_m(x) over the other classes m, its dual alpha_i the sum of what it has for
-    them, at most C: ``outside``, ``on_margin``, ``inside`` and ``misclassified`` are told apart as for two classes.
+    them, at most C: ``outside``, ``on_margin``, ``inside`` and ``misclassified`` are distinguished as for two classes.
 
     ``kkt_violation`` is the largest violation of the KKT conditions. A row's alpha_i is distributed over the other
     classes, C - alpha_i belongs to its own; a class with a positive share has the largest score, that of the own class

@@ -99,8 +99,8 @@ class SVMGap(DualityGap):
 class ClassificationGap(SVMGap):
     """The duality gap of a classifier, and the number of points in each KKT class.
 
-    The classes are told apart by the duals, which are exact at both ends of their box, and not by the scores, which are
-    within the gap of those of the optimum only: support vectors are the rows whose dual is not zero. Squared losses
+    The classes are distinguished by the duals, which are exact at both ends of their box, not by the scores, which are
+    within the gap of those of the optimum: support vectors are the rows whose dual is not zero. Squared losses
     have no upper bound C: every positive dual belongs to a point inside the margin or misclassified.
 
     Attributes

@@ -109,7 +109,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
     _entries_worth_a_thread: ClassVar[int] = ENTRIES_PER_BLOCK
 
     # What to do where a status is a failure; None where it is not.
-    _advice_at_max_iter: str = "max_iter was reached: raise it to go on"
+    _advice_at_max_iter: str = "max_iter was reached: raise it to continue"
     _advice_when_stalled: str | None = None
     _advice_when_separable: str | None = None
     _advice_when_not_separable: str | None = "no hyperplane separates the classes: use a soft margin"
@@ -485,7 +485,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
         """The certificate of task k."""
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
-        """What task k was asked for; without its problem, as far as the certificate alone can decide."""
+        """The goal of task k; without its problem, as far as the certificate alone can decide."""
         return Goal(self.tol)
 
     def _finer_attempt(self, problems: Sequence[Any], results: Sequence[Any], attempt: Attempt) -> Attempt | None:
@@ -522,7 +522,7 @@ class CertifiedModel(CallbackSupportMixin, BaseEstimator):
             case Status.ITERATION_LIMIT:
                 return self._advice_at_max_iter
             case Status.TIME_LIMIT:
-                return "max_time was reached: raise it to go on"
+                return "max_time was reached: raise it to continue"
             case Status.NOT_SEPARABLE:
                 return self._advice_when_not_separable
             case Status.NO_SUCH_MARGIN:

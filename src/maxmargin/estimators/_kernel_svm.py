@@ -281,6 +281,6 @@ class SingleExpansion(KernelSVM):
 
 
 def nu_goal(tol: float, problem: Any | None) -> Goal:
-    """What a machine with nu was asked for: its optimum may be zero, where only a negligible gap can be proven."""
+    """The goal of a machine with nu: its optimum may be zero, where only a negligible gap can be proven."""
     negligible = 0.0 if problem is None else NEGLIGIBLE_SHARE * tol * problem.largest_value
     return Goal(tol, lambda proof: proof.gap <= negligible)

@@ -151,7 +151,7 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
         if not hasattr(self, "calibration_"):
             raise NotFittedError(
                 "predict_proba is not available when fitted with probability=False: fit again with probability=True, "
-                "or call maxmargin.calibrate. (A fit that max_time or Ctrl-C ended may not have come to them.)"
+                "or call maxmargin.calibrate. (A fit that max_time or Ctrl-C ended may not have fitted them.)"
             )
         return super().predict_proba(X)
 
@@ -310,7 +310,7 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
             self._fit_sigmoids(tasks, limits)
 
     def _fit_sigmoids(self, tasks: Any, limits: FitLimits) -> None:
-        """Fit a sigmoid for every pair of classes to the scores of models that did not see the rows.
+        """Fit a sigmoid for every pair of classes to the scores of models that were not fitted to the rows.
 
         After Ctrl-C there are none.
         """
@@ -498,7 +498,7 @@ class SVC(KernelClassifier):
     >>> print(f"{proof.dual:.3f} <= smallest objective <= objective of the model <= {proof.primal:.3f}")
     8.510 <= smallest objective <= objective of the model <= 8.510
 
-    Probabilities, from the scores of models that did not see the rows:
+    Probabilities, from the scores of models that were not fitted to the rows:
 
     >>> from sklearn.calibration import CalibratedClassifierCV
     >>> calibrated = CalibratedClassifierCV(SVC(), cv=3).fit(X, y)

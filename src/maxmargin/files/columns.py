@@ -136,7 +136,7 @@ class Column:
     n_missing : int
         Missing values in training.
     note : str
-        What a person may want to know.
+        Remarks for the user.
     """
 
     name: str

@@ -271,5 +271,5 @@ def names_of(model: Any, path: str | Path) -> list[str]:
     """Names of the columns that a model was trained with."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:
-        raise ValueError(f"{path} is a table, but the model was not trained on one: it does not know columns' names.")
+        raise ValueError(f"{path} is a table, but the model was not trained on one: it has no names of columns.")
     return [str(name) for name in names]

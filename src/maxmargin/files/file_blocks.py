@@ -68,7 +68,7 @@ def read_blocks(
     Returns
     -------
     FileBlocks
-        Iterates over blocks, each a DataFile, as often as one likes. Its method ``store(path)`` writes a store, from
+        Iterates over blocks, each a DataFile, any number of times. Its method ``store(path)`` writes a store, from
         which models learn.
 
     See Also

@@ -126,7 +126,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that :func:`save` wrote.
 
     Nothing in the file is run. Every array's type and shape, every index and every number is checked; the certificate
-    is what the file claims, and ``model.certificate_.check(certify(model, X, y))`` tells whether the data prove it.
+    is what the file claims, and ``model.certificate_.check(certify(model, X, y))`` checks whether the data prove it.
 
     Parameters
     ----------

@@ -202,7 +202,7 @@ class _Graph:
         self._onnx = _import_onnx()
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
-        # What the model sees: the input, or the input with scaled columns.
+        # What the model takes: the input, or the input with scaled columns.
         self.rows = "X"
 
     def constant(self, values: np.ndarray) -> str:

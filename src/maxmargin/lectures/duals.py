@@ -163,7 +163,7 @@ def coordinate_ascent(
     seed : int, default=0
         Of the random order.
     start : array of shape (n,) or Step, optional
-        Dual variables to start from, or a step of an earlier run to go on from.
+        Dual variables to start from, or a step of an earlier run to continue from.
     tol : float, default=1e-4
         The share of the primal objective to which the KKT conditions are asked for.
     max_passes : int, default=1000

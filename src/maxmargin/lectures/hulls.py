@@ -44,7 +44,7 @@ def nearest_hull_points(
         Both of two labels; without an intercept one is enough.
     intercept : bool, default=True
     start : array of shape (n,) or HullStep, optional
-        Weights to start from, or a step of an earlier run to go on from.
+        Weights to start from, or a step of an earlier run to continue from.
     tol : float, default=1e-4
         Stop where the margin is at least 1 - tol times its upper bound, or where the points are nearer than tol R.
     max_steps : int, default=100000

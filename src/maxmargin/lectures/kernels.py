@@ -111,7 +111,7 @@ def kernel_perceptron(
         As for `kernel_matrix`.
     intercept : bool, default=True
     start : Step, optional
-        A step of an earlier run to go on from.
+        A step of an earlier run to continue from.
     reference : (beta,) or (beta, gamma), optional
         The hyperplane :math:`u = \sum_i \beta_i y_i \phi(x_i)` of the theorems, which is divided by its length; the
         kernel must be positive semidefinite. Without gamma its margin is measured.

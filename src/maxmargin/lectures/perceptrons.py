@@ -60,7 +60,7 @@ def online_perceptron(
     unit_length : bool, default=False
         Divide all points by their length, so that R = 1.
     start : (w, b) or Step, optional
-        The hyperplane to start from, or a step of an earlier run to go on from.
+        The hyperplane to start from, or a step of an earlier run to continue from.
     reference : (w, b) or (w, b, gamma), optional
         The hyperplane u of the theorems, which is divided by its length. Without gamma its margin is measured. With
         gamma it need not separate the points, and a u shorter than 1 is kept.

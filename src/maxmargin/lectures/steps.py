@@ -99,7 +99,7 @@ class Step:
     conditions : tuple of Claim
         What holds at the optimum only (strong duality, the KKT conditions), as far as it is reached.
     position : int
-        Rows evaluated so far; a run that is started from this step goes on there.
+        Rows evaluated so far; a run that is started from this step continues there.
     origin : tuple of (ndarray or None, float)
         The coefficients and the intercept that the run started from.
 

@@ -187,7 +187,7 @@ def _two_rows(rows: Any, n: int) -> tuple[int, int]:
 
 
 def _start_of(first: Any, pair: list[int], signed: np.ndarray, C: float) -> np.ndarray:
-    """Where the two variables were before the first step: a run starts from zero, as far as it is not told."""
+    """Where the two variables were before the first step: a run starts from zero, unless it is given a start."""
     before = np.zeros(len(signed))
     if first.number > 1:
         before = np.clip(first.alpha, 0.0, C)

@@ -39,7 +39,7 @@ from maxmargin.plots._view import (
 )
 
 GRID = 240
-# The marker around the points of each KKT class: told apart by shape, in grey, too.
+# The marker around the points of each KKT class: distinguished by shape, in grey, too.
 RINGS = {"on the margin": ("o", 3.4), "inside the margin": ("s", 3.4), "misclassified": ("x", 2.2)}
 NEAREST = "nearest points"
 # Points whose margins differ from the smallest one by less than this share of it are nearest, too.

@@ -49,7 +49,7 @@ class SeparatorsDisplay(Display):
 
     See Also
     --------
-    MarginDisplay : The margin that tells them apart.
+    MarginDisplay : The margin in which they differ.
 
     Examples
     --------

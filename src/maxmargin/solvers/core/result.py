@@ -83,7 +83,7 @@ class Result(Generic[InterceptT]):
 
     @property
     def can_continue(self) -> bool:
-        """Whether a later run can take this result as its start and go on: it measured a gap."""
+        """Whether a later run can take this result as its start and continue: it measured a gap."""
         return math.isfinite(self.primal) or math.isfinite(self.dual)
 
     def update_incumbent(self, primal: float, w: np.ndarray, b: InterceptT) -> None:
@@ -103,7 +103,7 @@ class Result(Generic[InterceptT]):
         return Status.STALLED if self.relative_gap <= SMALLEST_GAP else None
 
     def share_done(self, tol: float) -> float:
-        """The digits of the gap that are gained, as a share of those that are asked for."""
+        """The digits of the gap that are gained, as a share of those that are required."""
         if not 0.0 < self.relative_gap < 1.0 or not 0.0 < tol < 1.0:
             return 0.0
         return min(1.0, math.log(self.relative_gap) / math.log(tol))

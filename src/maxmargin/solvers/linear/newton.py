@@ -142,7 +142,7 @@ class NewtonRun:
 
     These vectors are the ``scores``, those at the ``start`` of the outer step and their ``changes`` along a Newton
     step, the proximal ``centers`` and ``duals``, whether these are ``free``, whether rows ``may_move``, and the
-    incumbent's duals, ``kept``. The run itself sees sums over the rows only, so that the rows may lie elsewhere.
+    incumbent's duals, ``kept``. The run itself uses sums over the rows only, so that the rows may lie elsewhere.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ class ProximalProblem:
         return self.sums_of(self.ask_evaluation())
 
     def ask_evaluation(self) -> Answer:
-        """Ask for the proximal duals and their sums, and for what the next step needs to know of them."""
+        """Request the proximal duals, their sums, and what the next step needs of them."""
         moved = ("scores",) if self.length else ()
         sums = self.engine.ask(_evaluate, self.sigma, self.length, writes=(*moved, "duals", "free"))
         self.counts = self.engine.ask(count_free)
@@ -318,7 +318,7 @@ class ProximalProblem:
         return sums
 
     def sums_of(self, evaluation: Answer) -> DualSums:
-        """The sums that were asked for."""
+        """The sums that were requested."""
         return split_sums(evaluation.value, self.run.w.size)
 
     def minimise(self, sums: DualSums, excluded: DualSums | None) -> tuple[int, Status | None, DualSums]:

@@ -395,8 +395,8 @@ def solve_given_gram(
 def solve_for_signs(gram: np.ndarray, gradient: np.ndarray, beta: np.ndarray, lam: float) -> int:
     """Solve for the nonzero coefficients with the signs that they have; return how many systems were singular.
 
-    Where one would change its sign on the way, it is set to zero and the others go on without it (Lee, Battle, Raina,
-    Ng, "Efficient sparse coding algorithms", 2007).
+    Where one would change its sign on the way, it is set to zero and the others continue without it (Lee, Battle,
+    Raina, Ng, "Efficient sparse coding algorithms", 2007).
     """
     n_singular = 0
     for _ in range(MAX_CROSSINGS):
