@@ -178,7 +178,7 @@ class FileRecord:
         return record
 
     @contextmanager
-    def going_on(self) -> Iterator[None]:
+    def resuming(self) -> Iterator[None]:
         """Within the block, errors of a fit that continues from the file are errors of the file."""
         try:
             yield

@@ -138,7 +138,7 @@ class FitRecord(Protocol):
     def task(self, attempt: int, k: int) -> TaskRecord:
         """The record of task k in an attempt."""
 
-    def going_on(self) -> AbstractContextManager[None]:
+    def resuming(self) -> AbstractContextManager[None]:
         """Within the block, errors of a fit that continues from a checkpoint are errors of that."""
 
     def check(self, model: Any, data: Any) -> None:

@@ -85,6 +85,7 @@ def solve(
     # Values whose squares overflow lead to useless steps; the incumbents met before stay, with their gap.
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         best = start if start is not None and start.history else None
+        # Small data are solved by one compiled call; of large ones a subsample is solved first.
         rows = problem.points.small_rows
         sample = subsample(problem) if start is None and rows is None else None
         if sample is None:
