@@ -56,3 +56,17 @@ def test_every_estimator_documents_problem_parameters_attributes_and_certificate
     assert ".. math::" in doc, "the problem as a formula"
     attributes = doc[doc.index("Attributes\n---") :]
     assert "certificate_" in attributes, "what is proven"
+
+
+@pytest.mark.parametrize("found", [parameter for parameter in PUBLIC if hasattr(parameter.values[0], "fit")])
+def test_the_docstring_describes_the_parameters_that_an_estimator_has(found):
+    """No parameter is missing, none is described that does not exist, and every shared block is filled in."""
+    doc = inspect.getdoc(found)
+    section = doc[doc.index("Parameters\n---") : doc.index("\nAttributes\n---")]
+    described = [
+        name.strip()
+        for line in section.splitlines()
+        if " :" in line and line[:1].isidentifier()
+        for name in line.split(" :")[0].split(",")
+    ]
+    assert sorted(described) == sorted(found._get_param_names())

@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval
 
 from maxmargin.estimators._linear_regression import LARGEST_PENALTY, SMALLEST_PENALTY
-from maxmargin.estimators._parameters import estimator
-from maxmargin.estimators.lasso import Lasso
+from maxmargin.estimators._parameters import estimator, with_blocks
+from maxmargin.estimators.lasso import SPARSE_ATTRIBUTES, SPARSE_PARAMETERS, Lasso
 
 
+@with_blocks(sparse_parameters=SPARSE_PARAMETERS, sparse_attributes=SPARSE_ATTRIBUTES)
 @estimator
 class ElasticNet(Lasso):
     r"""The elastic net, solved to a certified duality gap.
@@ -27,13 +28,11 @@ class ElasticNet(Lasso):
         The penalty for every row, as scikit-learn means it.
     l1_ratio : float, default=0.5
         The share of the 1-norm: 1 is the lasso, 0 ridge regression with the penalty n alpha.
-    positive, selection, random_state, precompute, copy_X, fit_intercept, tol, max_iter, max_time, warm_start, verbose
-        As for :class:`Lasso`.
+    {sparse_parameters}
 
     Attributes
     ----------
-    coef_, intercept_, objective_, history_, n_iter_, status_
-        As for :class:`Lasso`.
+    {sparse_attributes}
     certificate_ : LassoGap
         It also says how many columns are proven to have a coefficient of zero in the optimum.
 

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from maxmargin.certificates import Certificate, NuGap, measure_nu_pair_gaps
-from maxmargin.estimators._kernel_svm import nu_goal
-from maxmargin.estimators._parameters import estimator
+from maxmargin.estimators._kernel_svm import KERNEL_PARAMETERS, nu_goal
+from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.estimators._progress import FitLimits
 from maxmargin.estimators.svc import KernelClassifier
 from maxmargin.problems.nu_svm import NuPairProblems, NuSVMProblem, Offsets
@@ -21,6 +21,7 @@ from maxmargin.solvers.kernel import nu_smo
 NO_MARGIN = 1e-11
 
 
+@with_blocks(kernel_parameters=KERNEL_PARAMETERS)
 @estimator
 class NuSVC(KernelClassifier):
     r"""Kernel support vector classification with a share nu of margin errors, solved to a proven duality gap.
@@ -38,8 +39,7 @@ class NuSVC(KernelClassifier):
         Above 0 and at most 1. It is infeasible, a ValueError, where it is more than twice the share of the lighter of
         two classes; and where it is so small that there is no margin with so few errors, as of classes that a
         hyperplane in feature space does not separate.
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter, max_time, n_jobs, verbose :
-        As for :class:`SVC`.
+    {kernel_parameters}
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class. scikit-learn's NuSVC ignores them.
     decision_function_shape, break_ties, probability, random_state :

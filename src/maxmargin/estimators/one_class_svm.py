@@ -11,8 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.certificates import Certificate, measure_nu_gap
 from maxmargin.data import TargetPoints, validate_one_class
 from maxmargin.estimators._base import Solve
-from maxmargin.estimators._kernel_svm import KernelSVM, SingleExpansion, nu_goal
-from maxmargin.estimators._parameters import estimator
+from maxmargin.estimators._kernel_svm import (
+    EXPANSION_ATTRIBUTES,
+    KERNEL_PARAMETERS,
+    KernelSVM,
+    SingleExpansion,
+    nu_goal,
+)
+from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.problems.kernels import built_in
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.nu_svm import NuSVMProblem, Offsets, one_class
@@ -20,6 +26,7 @@ from maxmargin.reconciliation import Goal
 from maxmargin.solvers.kernel import nu_smo
 
 
+@with_blocks(kernel_parameters=KERNEL_PARAMETERS, expansion_attributes=EXPANSION_ATTRIBUTES)
 @estimator
 class OneClassSVM(OutlierMixin, SingleExpansion):
     r"""One-class SVM: a region that holds all but a share nu of the rows, solved to a proven duality gap.
@@ -35,18 +42,13 @@ class OneClassSVM(OutlierMixin, SingleExpansion):
     ----------
     nu : float, default=0.5
         Above 0 and at most 1.
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter, max_time, n_jobs, verbose :
-        As for :class:`SVC`.
+    {kernel_parameters}
 
     Attributes
     ----------
     offset_ : float
-        rho: the decision function is ``score_samples`` minus it.
-    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, objective_, fit_status_, n_iter_ :
-        As for :class:`SVR`; ``intercept_`` is minus ``offset_``.
-    shape_fit_ : tuple
-    status_ : Status
-    history_ : list of (seconds, primal, dual)
+        rho: the decision function is ``score_samples`` minus it; ``intercept_`` is minus this.
+    {expansion_attributes}
     certificate_ : NuGap
 
     See Also

@@ -29,8 +29,8 @@ from maxmargin.estimators._base import (
     seed_of,
     warn_user,
 )
-from maxmargin.estimators._kernel_svm import C_CONSTRAINTS, KernelSVM
-from maxmargin.estimators._parameters import estimator
+from maxmargin.estimators._kernel_svm import C_CONSTRAINTS, KERNEL_PARAMETERS, KernelSVM
+from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.estimators._probabilities import (
     N_FOLDS,
     Calibration,
@@ -378,6 +378,7 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
         raise NotImplementedError
 
 
+@with_blocks(kernel_parameters=KERNEL_PARAMETERS)
 @estimator
 class SVC(KernelClassifier):
     r"""Kernel support vector classification, solved to a proven duality gap.
@@ -402,41 +403,17 @@ class SVC(KernelClassifier):
     ----------
     C : float, default=1.0
         The factor on the slack of a row. ``inf`` is the hard margin in feature space: the hyperplane of the largest
-        margin, or :class:`NotSeparableError` with the proof that all margins are negligible.
-    kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes two matrices and returns their Gram matrix; with "precomputed", X is the Gram matrix. "sigmoid"
-        is not positive semidefinite in general, and nothing is proven for it.
-    degree : int, default=3
-        Of the polynomial kernel (gamma x·z + coef0)^degree.
-    gamma : {"scale", "auto"} or float, default="scale"
-        1/(d variance of X), 1/d, or a number.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
-    shrinking : bool, default=True
-        Whether duals that are fixed at a bound are left out for a while; all are checked before the end.
-    tol : float, default=1e-3
-        The relative duality gap at which to stop, once the KKT conditions hold up to half of it, which is LIBSVM's
-        measure; for C = inf, the relative width of the bracket around the margin.
-    cache_size : float, default=200
-        Megabytes for kernel values.
+        margin, or :class:`NotSeparableError` with the proof that all margins are negligible. ``tol`` is then the
+        relative width of the bracket around the margin.
+    {kernel_parameters}
     class_weight : dict, "balanced" or None, default=None
         Factors on C for each class. "balanced" counts the rows of the classes, as scikit-learn's SVC does, not their
         weights.
-    max_iter : int, default=-1
-        The largest number of steps on pairs of duals, checked between blocks of them; -1 for no limit.
-    max_time : float or None, default=None
-        The largest number of seconds to train.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         One score a class, or one a pair of classes.
     break_ties : bool, default=False
         Whether ``predict`` is the argmax of the decision function also where the votes of more than two classes tie;
         else the first of these classes is predicted. True is refused together with ``decision_function_shape="ovo"``.
-    n_jobs : int or None, default=None
-        Threads of ``fit`` and of predictions; -1 takes all cores. None takes all cores, too, unlike in scikit-learn:
-        threads need no copy of the data, and one thread would make the default slower. The result does not depend on
-        it.
-    verbose : int, default=0
-        Whether a line is printed for every block of steps.
     probability : bool, default="deprecated"
         Deprecated, as in scikit-learn, and False unless given: whether ``predict_proba`` is there: Platt's sigmoids,
         fitted to the scores of models of five folds, coupled over the pairs of classes, as LIBSVM's. It takes five more

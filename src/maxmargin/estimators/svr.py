@@ -10,8 +10,14 @@ from sklearn.utils._param_validation import Interval
 from maxmargin.certificates import Certificate, measure_kernel_gap
 from maxmargin.data import TargetPoints
 from maxmargin.estimators._base import Solve
-from maxmargin.estimators._kernel_svm import C_CONSTRAINTS, KernelSVM, SingleExpansion
-from maxmargin.estimators._parameters import estimator
+from maxmargin.estimators._kernel_svm import (
+    C_CONSTRAINTS,
+    EXPANSION_ATTRIBUTES,
+    KERNEL_PARAMETERS,
+    KernelSVM,
+    SingleExpansion,
+)
+from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.estimators._regularized import EpsilonInsensitiveRegressor
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import built_in
@@ -19,6 +25,7 @@ from maxmargin.problems.linear_svm import epsilon_insensitive, weights_of
 from maxmargin.solvers.kernel import smo
 
 
+@with_blocks(kernel_parameters=KERNEL_PARAMETERS, expansion_attributes=EXPANSION_ATTRIBUTES)
 @estimator
 class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
     r"""Kernel support vector regression with the epsilon-insensitive loss, solved to a proven duality gap.
@@ -27,8 +34,7 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter, max_time, n_jobs, verbose :
-        As for :class:`SVC`.
+    {kernel_parameters}
     C : float, default=1.0
         The factor on the loss of a row.
     epsilon : float, default=0.1
@@ -36,21 +42,7 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
 
     Attributes
     ----------
-    support_ : ndarray of int
-        Rows with a dual that is not zero.
-    support_vectors_ : array or sparse matrix of shape (n_support, d)
-    n_support_ : ndarray of int32 of shape (1,)
-    dual_coef_ : ndarray of shape (1, n_support), or csr_matrix after a fit to sparse rows
-    coef_ : ndarray of shape (1, d), for the linear kernel
-    intercept_ : ndarray of shape (1,)
-    objective_ : float
-        The primal objective, rounded up.
-    fit_status_ : 0 where it is solved to ``tol``, else 1
-    n_iter_ : int
-        Steps on pairs of duals.
-    shape_fit_ : tuple
-    status_ : Status
-    history_ : list of (seconds, primal, dual)
+    {expansion_attributes}
     certificate_ : RegressionGap
 
     See Also
