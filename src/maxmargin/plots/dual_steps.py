@@ -16,7 +16,7 @@ from maxmargin.plots._view import dense, signs_of
 GRID = 160
 
 
-@dataclass
+@dataclass(repr=False)
 class CoordinateAscentDisplay(Display):
     """Coordinate ascent's path on the contours of the dual objective, as a function of two dual variables.
 
@@ -213,7 +213,7 @@ def _pair_inside(signed: np.ndarray, C: float) -> tuple[int, int]:
     return min(int(i), int(j)), max(int(i), int(j))
 
 
-@dataclass
+@dataclass(repr=False)
 class SMOStepDisplay(Display):
     """A step of SMO: the box, the line on which sum alpha_i y_i stays, the unclipped and the clipped optimum.
 

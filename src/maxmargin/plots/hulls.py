@@ -23,7 +23,7 @@ from maxmargin.plots._view import View, signs_of, view_of
 from maxmargin.separability import HullDistance, hull_distance
 
 
-@dataclass
+@dataclass(repr=False)
 class HullDisplay(Display):
     """The convex hulls of two classes, their nearest points, and the hyperplane halfway between these.
 

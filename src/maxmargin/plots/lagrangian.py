@@ -15,7 +15,7 @@ from maxmargin.plots._view import signs_of
 GRID = 160
 
 
-@dataclass
+@dataclass(repr=False)
 class LagrangianDisplay(Display):
     """The Lagrangian of a support vector machine over one scale of w and one of alpha, with its saddle point.
 

@@ -26,7 +26,7 @@ FORMULAS = {
 STYLES = ("-", "--", "-", "-.", ":")
 
 
-@dataclass
+@dataclass(repr=False)
 class LossDisplay(Display):
     """The losses: 0-1, perceptron criterion, hinge, squared hinge and logistic.
 

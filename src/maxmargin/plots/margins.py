@@ -46,7 +46,7 @@ NEAREST = "nearest points"
 TIE = 1e-9
 
 
-@dataclass
+@dataclass(repr=False)
 class MarginDisplay(Display):
     """A hyperplane, the two parallel to it that bound its margin, and its support vectors.
 
@@ -260,7 +260,7 @@ def _margin_of(
     return (-smallest, 0.0, smallest), {NEAREST: nearest}, f"{name}{margin_text}"
 
 
-@dataclass
+@dataclass(repr=False)
 class MarginComparisonDisplay(Display):
     """The margins of several models side by side, on the same axes: narrow and wide, or small and large C.
 

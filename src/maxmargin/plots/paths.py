@@ -21,7 +21,7 @@ NAMED = 8
 SMALLEST_SHARE = 1e-3
 
 
-@dataclass
+@dataclass(repr=False)
 class RegularisationPathDisplay(Display):
     """Coefficients, margin and validation score of linear support vector machines over C.
 
@@ -223,7 +223,7 @@ def draw_path(ax: Any, values: np.ndarray, lines: np.ndarray, names: Sequence[st
     add_legend(ax, "below")
 
 
-@dataclass
+@dataclass(repr=False)
 class LassoPathDisplay(Display):
     """The lasso's coefficients over lambda: from all zero to nearly those of least squares.
 

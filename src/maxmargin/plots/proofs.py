@@ -39,7 +39,7 @@ def by_task(certificate: Any) -> dict[str, Any]:
     }
 
 
-@dataclass
+@dataclass(repr=False)
 class GapDisplay(Display):
     """The relative duality gap along a fit, against the seconds since its start.
 
@@ -141,7 +141,7 @@ def _relative_gaps(history: Any) -> np.ndarray:
     return np.column_stack([seconds, gaps])[known]
 
 
-@dataclass
+@dataclass(repr=False)
 class BracketDisplay(Display):
     """Brackets around the largest margin: what each model has, and what no hyperplane exceeds.
 
@@ -269,7 +269,7 @@ class BracketDisplay(Display):
         add_legend(ax, "below")
 
 
-@dataclass
+@dataclass(repr=False)
 class MistakeDisplay(Display):
     """The mistakes of a perceptron along its passes, against the theorem's bound.
 

@@ -29,7 +29,7 @@ from maxmargin.plots._view import (
 from maxmargin.plots.margins import scores_of_two
 
 
-@dataclass
+@dataclass(repr=False)
 class UsedPointsDisplay(Display):
     """The points that a model's w is made of are bold, the others faint.
 
