@@ -34,11 +34,11 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
 
     Parameters
     ----------
-    {kernel_parameters}
     C : float, default=1.0
         The factor on the loss of a row.
     epsilon : float, default=0.1
         Residuals of at most this size have no loss.
+    {kernel_parameters}
 
     Attributes
     ----------
