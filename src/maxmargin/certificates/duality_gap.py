@@ -11,9 +11,14 @@ ROUNDING_SHARE = 0.1
 NEGLIGIBLE_ERROR = 1e-10
 
 
-def rounding_matters(rounding: float, primal: float, dual: float) -> bool:
-    """Whether bounds on rounding errors make up much of the gap, and are not negligible beside the value."""
-    return NEGLIGIBLE_ERROR * abs(primal) < rounding and ROUNDING_SHARE * (primal - dual) < rounding < math.inf
+def rounding_matters(rounding: float, primal: float, dual: float, wanted: float = 0.0) -> bool:
+    """Whether bounds on rounding errors make up much of the gap, and are not negligible beside the value.
+
+    They do not matter where the relative gap is at most ``wanted`` as it is.
+    """
+    gap = primal - dual
+    is_large = NEGLIGIBLE_ERROR * abs(primal) < rounding and ROUNDING_SHARE * gap < rounding < math.inf
+    return is_large and not gap <= wanted * primal
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.one_vs_one import PairProblems
 
 
-def measure_kernel_gap(problem: KernelSVMProblem, beta: np.ndarray, b: float) -> Certificate:
+def measure_kernel_gap(problem: KernelSVMProblem, beta: np.ndarray, b: float, wanted: float = 0.0) -> Certificate:
     """Measure the duality gap of signed duals and an intercept; w = sum_j beta_j phi(x_j).
 
     The gap holds for the kernel's exact values, where the kernel is positive semidefinite; a precomputed matrix and the
@@ -57,6 +57,8 @@ def measure_kernel_gap(problem: KernelSVMProblem, beta: np.ndarray, b: float) ->
     beta : ndarray of shape (n,)
         Signed duals. They need not be feasible: they are projected.
     b : float
+    wanted : float
+        A relative gap of at most so much need not be bounded more finely, which takes time.
 
     Returns
     -------
@@ -66,25 +68,32 @@ def measure_kernel_gap(problem: KernelSVMProblem, beta: np.ndarray, b: float) ->
     support = np.flatnonzero(beta)
     with np.errstate(over="ignore", invalid="ignore"):
         scores = problem.scores_of(slice(None), support, beta[support])
-        return _from_scores(problem, beta, b, scores, change_of_duals(given, beta))
+        return _from_scores(problem, beta, b, scores, change_of_duals(given, beta), wanted)
 
 
-def measure_pair_gaps(problems: PairProblems, betas: Sequence[np.ndarray], intercepts: np.ndarray) -> list[Certificate]:
-    """Measure the gap of every pair of classes; kernel values within a class serve all its pairs."""
+def measure_pair_gaps(
+    problems: PairProblems, betas: Sequence[np.ndarray], intercepts: np.ndarray, wanted: float = 0.0
+) -> list[Certificate]:
+    """Measure the gap of every pair of classes; kernel values within a class serve all its pairs.
+
+    A relative gap of at most ``wanted`` need not be bounded more finely.
+    """
     each = list(problems)
     with np.errstate(over="ignore", invalid="ignore"):
         if len(each) > 1 and not each[0].hard and sum(map(len, betas)) <= MOST_ROWS_AT_ONCE:
-            return _gaps_at_once(problems, betas, intercepts)
+            return _gaps_at_once(problems, betas, intercepts, wanted)
         feasible = [problem.losses.feasible(beta) for problem, beta in zip(each, betas, strict=True)]
         return [
-            _from_scores(problem, beta, float(b), scores, change_of_duals(given, beta))
+            _from_scores(problem, beta, float(b), scores, change_of_duals(given, beta), wanted)
             for problem, given, beta, b, scores in zip(
                 each, betas, feasible, intercepts, problems.scores(feasible), strict=True
             )
         ]
 
 
-def _gaps_at_once(problems: PairProblems, betas: Sequence[np.ndarray], intercepts: np.ndarray) -> list[Certificate]:
+def _gaps_at_once(
+    problems: PairProblems, betas: Sequence[np.ndarray], intercepts: np.ndarray, wanted: float
+) -> list[Certificate]:
     """The gaps of small pairs, by passes over the rows of all pairs together."""
     whole, found = problems.of_all_points, []
     indefinite, assumption = whole.may_be_indefinite, whole.kernel_facts.assumption
@@ -109,8 +118,8 @@ def _gaps_at_once(problems: PairProblems, betas: Sequence[np.ndarray], intercept
     for k, (w, own) in enumerate(zip(vectors, owns, strict=True)):
         cost = cost_of_sides(joint, bounds[k].sides, w.longest, bounds[k].sizes, w.radius)
         primal, dual = _values(own, losses[k], w, bounds[k].terms, cost)
-        if rounding_matters(joint.C * weights[k] * errors[k] + _error_of_norm(w), primal, dual):
-            found.append(_from_scores(problems[k], parts[k], float(intercepts[k]), each_score[k], moved[k]))
+        if rounding_matters(joint.C * weights[k] * errors[k] + _error_of_norm(w), primal, dual, wanted):
+            found.append(_from_scores(problems[k], parts[k], float(intercepts[k]), each_score[k], moved[k], wanted))
             continue
         proven = w.semidefinite and not indefinite
         gap = gap_of_task(joint, primal, dual if proven else -math.inf, classes[k])
@@ -140,7 +149,7 @@ def change_of_duals(given: np.ndarray, feasible: np.ndarray) -> float:
 
 
 def _from_scores(
-    problem: KernelSVMProblem, beta: np.ndarray, b: float, scores: np.ndarray, moved: float
+    problem: KernelSVMProblem, beta: np.ndarray, b: float, scores: np.ndarray, moved: float, wanted: float
 ) -> Certificate:
     """The certificate of feasible duals and their scores; the model's own duals differ from them by ``moved``."""
     check_interruption()
@@ -148,7 +157,8 @@ def _from_scores(
     w = feature_vector(problem.diagonal, problem.entry_error, beta[support], scores[support])
     w = w._replace(semidefinite=w.semidefinite and not problem.may_be_indefinite)
     found, matters = _judge(problem, beta, b, scores, w, moved)
-    if not matters or not w.semidefinite:
+    is_narrow = isinstance(found, SVMGap) and found.relative <= wanted
+    if not matters or is_narrow or not w.semidefinite:
         return found
     fine = accurate_expansion(problem, support, beta[support])
     if fine is None:

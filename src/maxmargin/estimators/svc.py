@@ -513,7 +513,7 @@ class SVC(KernelClassifier):
         return PairProblems(tasks, self._kernel, self.C, self._n_threads())
 
     def _pair_proofs(self, problems: Any, betas: Sequence[np.ndarray]) -> Sequence[Certificate]:
-        return measure_pair_gaps(problems, betas, self.intercept_)
+        return measure_pair_gaps(problems, betas, self.intercept_, self.tol)
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:
         return replace(super()._goal(k, problem), not_separable=_not_separable)

@@ -108,4 +108,4 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
         return smo.solve
 
     def _certify_task(self, k: int, problem: KernelSVMProblem) -> Certificate:  # noqa: ARG002
-        return measure_kernel_gap(problem, self._beta(problem.n_rows), float(self.intercept_[0]))
+        return measure_kernel_gap(problem, self._beta(problem.n_rows), float(self.intercept_[0]), self.tol)

@@ -221,9 +221,13 @@ def ascend_working_sets(gram, duals, targets, sets):
     half = max(1, sets.size // 2)
     largest_up, ups = np.empty(half), np.empty(half, dtype=np.int64)
     largest_down, downs = np.empty(half), np.empty(half, dtype=np.int64)
-    kept = np.empty(0, dtype=np.int64)
     taken = np.zeros(beta.size, dtype=np.bool_)
-    n_steps = 0
+    n_steps, n_kept = 0, 0
+    for k in range(beta.size):
+        if n_kept < sets.kept and beta[k] != 0.0 and lower[k] < beta[k] < upper[k]:
+            taken[k] = True
+            n_kept += 1
+    kept = np.flatnonzero(taken)
     violation, b = np.inf, 0.0
     for _ in range(sets.most):
         n_ups, n_downs, most, least = 0, 0, -np.inf, np.inf

@@ -17,12 +17,13 @@ import numpy as np
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine.threads import RangeThreads
 from maxmargin.loops.exponential import exponentiate
-from maxmargin.loops.smo import Duals, ascend_pairs
+from maxmargin.loops.smo import Duals
 from maxmargin.problems.kernel_expansion import Scratch
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.solvers.core import Monitor, Positions, Result, Status, solver, stage
 from maxmargin.solvers.kernel import smo_full_matrix
 from maxmargin.solvers.kernel.base import VIOLATION_SHARE, SMOBase, SMOOptions, initial_result, stall_test
+from maxmargin.solvers.kernel.free_duals import FreeSteps, ascend_working_set
 from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelCache, KernelMatrix
 
 # The most duals in a working set, apart from free ones.
@@ -220,7 +221,13 @@ class SMORun(SMOBase):
         beta, before = self.beta[chosen], self.beta[chosen].copy()
         residuals = self.problem.loss.targets[chosen] - self.scores[chosen]
         duals = Duals(beta, residuals, self.lower[chosen], self.upper[chosen], self.problem.loss.epsilon)
-        self.best.n_iter += ascend_pairs(gram, duals, VIOLATION_SHARE * self.violation, STEPS_PER_DUAL * chosen.size)
+        self.best.n_iter += ascend_working_set(
+            gram,
+            duals,
+            VIOLATION_SHARE * self.violation,
+            STEPS_PER_DUAL * chosen.size,
+            FreeSteps(self.options.n_threads, lambda: self.monitor.check_limits() is not None),
+        )
         self.beta[chosen] = beta
         moved = np.flatnonzero(beta != before)
         self.cache.add_rows(slots[moved], (beta - before)[moved], self.scores)

@@ -1,4 +1,4 @@
-"""SMO where the whole kernel matrix fits into memory: a few compiled calls in all."""
+"""SMO where the whole kernel matrix fits into memory: a few compiled calls, and Newton steps of the free duals."""
 
 from dataclasses import replace
 
@@ -10,6 +10,7 @@ from maxmargin.loops.smo import Duals, WorkingSets, ascend_working_sets
 from maxmargin.problems.kernel_svm import KernelProblem, KernelSVMProblem
 from maxmargin.solvers.core import Monitor, Result, Status, solver, stage
 from maxmargin.solvers.kernel.base import VIOLATION_SHARE, SMOBase, SMOOptions, initial_result, stall_test
+from maxmargin.solvers.kernel.free_duals import FEWEST_STEPS, FreeSteps
 from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelMatrix
 
 # The most rows, and the share of the cache that their kernel matrix may take.
@@ -83,7 +84,10 @@ def working_sets(n_rows: int, max_steps: float, violation: float, options: SMOOp
 class FullMatrixRun(SMOBase):
     """A run on a stored kernel matrix, from zero or from the duals of an earlier attempt."""
 
-    checkpointed = ("beta", "scores", "residuals", "violation", "best", "stall")
+    checkpointed = (
+        *("beta", "scores", "residuals", "violation", "best", "stall"),
+        *(f"newton.{name}" for name in FreeSteps.checkpointed),
+    )
     outcome = ("best",)
 
     def __init__(
@@ -99,6 +103,7 @@ class FullMatrixRun(SMOBase):
         if start is not None and gram is not None:
             self.beta[:], self.scores[:] = start.beta, gram @ start.beta
         self.residuals = problem.loss.targets - self.scores
+        self.newton = FreeSteps(options.n_threads, lambda: monitor.check_limits() is not None)
         self.stall = stall_test(problem, PATIENCE_PER_DUAL * self.beta.size + PATIENCE)
 
     @stage
@@ -117,10 +122,11 @@ class FullMatrixRun(SMOBase):
             goal = VIOLATION_FACTOR * min(self.violation, 2.0 * float(np.abs(targets).max())) if problem.hard else 0.0
             sets = working_sets(
                 targets.size,
-                max(0, options.max_iter - best.n_iter),
+                min(max(FEWEST_STEPS, self.newton.steps_left(duals)), max(0, options.max_iter - best.n_iter)),
                 max(self.rounding, goal),
                 replace(options, tol=-1.0 if problem.hard else options.tol, max_violation=self.accepted_violation),
             )
+            beta, residuals = self.beta.copy(), self.residuals.copy()
             n_steps, self.violation, _ = ascend_working_sets(gram, duals, targets, sets)
             best.n_iter += n_steps
             self.scores = targets - self.residuals
@@ -128,4 +134,7 @@ class FullMatrixRun(SMOBase):
             status = self.check(self.stall, best.n_iter, can_move=can_move)
             if status is not None:
                 return status
+            self.newton.count(n_steps, duals, beta, residuals)
+            if not self.newton.steps_left(duals):
+                self.newton.ascend(gram, duals)
             self.monitor.checkpoint(self)
