@@ -35,6 +35,7 @@ html_static_path = ["_static", "replays"]
 html_css_files = ["site.css"]
 html_title = f"maxmargin {release}"
 html_show_sourcelink = False
+html_sidebars = {"start": [], "questions": []}  # pages without pages below them
 html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
@@ -73,6 +74,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "min_reported_time": 10**6,
     "within_subsection_order": "FileNameSortKey",
+    "capture_repr": (),  # figures and what is printed, not the values of last expressions
     "reset_argv": "gallery_arguments.arguments_of",
 }
 

@@ -48,6 +48,7 @@ def record(app: Sphinx) -> None:  # noqa: ARG001
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directive."""
+    FOLDER.mkdir(exist_ok=True)  # Sphinx looks for the folders of html_static_path before it calls record
     app.connect("builder-inited", record)
     app.add_directive("replay", Replay)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

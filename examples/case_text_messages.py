@@ -12,6 +12,7 @@ We scale the counts to tf-idf, choose C by cross-validation on the training part
 import time
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import f1_score, precision_score, recall_score
@@ -19,7 +20,7 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC as TheirLinearSVC
 
-from maxmargin import LinearSVC
+from maxmargin import LinearSVC, certify
 from maxmargin.files import read_svmlight
 
 
@@ -50,8 +51,6 @@ print(search.best_estimator_[-1].certificate_)
 # get the same C, and each its default tolerance; the gap of scikit-learn's model is proven by ``certify``, too.
 def row(name, machine):
     """Fit a machine, and print its time, its gap and its held-out scores."""
-    from maxmargin import certify
-
     tfidf = TfidfTransformer(sublinear_tf=True).fit(X_train)
     rows = tfidf.transform(X_train)
     machine.fit(rows, y_train)
@@ -78,3 +77,4 @@ ours = row("maxmargin", LinearSVC(C=C, class_weight="balanced", penalize_interce
 from maxmargin.plots import CoefficientDisplay  # noqa: E402
 
 CoefficientDisplay.from_estimator(ours)
+plt.show()

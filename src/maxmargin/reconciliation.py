@@ -32,7 +32,7 @@ ORDER = (
 
 @dataclass(frozen=True)
 class Goal:
-    """What a fit was asked for.
+    """The goal of a fit.
 
     Attributes
     ----------

@@ -58,6 +58,21 @@ class Separation:
         of sum one, with sum c_i y_i (x_i, 1) = 0. ``coef`` and ``hull_weights`` are rounded to float64.
     rounds : int
         Of messages to the partitions of a Dask collection, for which ``hull_weights`` is a Dask array.
+
+    See Also
+    --------
+    separate : Returns this.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import separate
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = separate(X, y == 0)
+    >>> found.separable, round(found.margin, 4)
+    (True, 0.8176)
+    >>> separate(X, y == 1).separable  # the hull weights prove it
+    False
     """
 
     separable: bool | None
@@ -149,6 +164,19 @@ class HullDistance:
         Of the margin, which is half the distance.
     status : Status
         SOLVED where the distance is known to ``tol``, NOT_SEPARABLE where the hulls meet, or the limit that was hit.
+
+    See Also
+    --------
+    hull_distance : Returns this.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import hull_distance
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = hull_distance(X, y == 0)
+    >>> print(f"{found.distance.lower:.4f} <= distance of the hulls <= {found.distance.upper:.4f}")
+    1.6351 <= distance of the hulls <= 1.6351
     """
 
     distance: DistanceBracket
@@ -217,10 +245,15 @@ def separate(
     -------
     Separation
 
+    See Also
+    --------
+    hull_distance : The nearest points of the two hulls.
+    LinearSVC : With ``C=inf``, the hyperplane with the largest margin as a classifier.
+
     References
     ----------
-    "Linear classification and support vector machines" (lecture 001): the hyperplane between the nearest points of two
-    hulls. The linear program: "Support vector machines" (lecture 002).
+    A. Zhang, "Perceptron and Support Vector Machine (SVM)", lecture 17: the hyperplane between the nearest points of
+    two hulls. Separability as a linear program: docs/theory.md.
 
     Examples
     --------
@@ -321,9 +354,14 @@ def hull_distance(
     -------
     HullDistance
 
+    See Also
+    --------
+    separate : The decision alone, for classes that may overlap.
+    maxmargin.lectures.nearest_hull_points : The algorithm step by step.
+
     References
     ----------
-    "Linear classification and support vector machines" (lecture 001).
+    A. Zhang, "Perceptron and Support Vector Machine (SVM)", lecture 17.
 
     Examples
     --------

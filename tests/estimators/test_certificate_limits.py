@@ -203,7 +203,7 @@ def test_probabilities_share_the_limits(monkeypatch):
         model.fit(X, y)
     assert model.score(X, y) == timed.score(X, y)
     assert not hasattr(model, "calibration_")
-    with pytest.raises(NotFittedError, match="may not have come to them"):
+    with pytest.raises(NotFittedError, match="may not have fitted them"):
         model.predict_proba(X)
 
 

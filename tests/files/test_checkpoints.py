@@ -350,7 +350,7 @@ def test_a_full_disk_does_not_end_the_fit(tmp_path, monkeypatch):
     with warnings.catch_warnings(record=True) as warned, checkpoints(tmp_path / "fit", every=0):
         warnings.simplefilter("always")
         model.fit(X, y)
-    assert [str(one.message).count("The fit goes on") for one in warned] == [1]
+    assert [str(one.message).count("The fit continues") for one in warned] == [1]
     assert np.array_equal(model.coef_, whole.coef_)
     assert not list(tmp_path.iterdir())
 

@@ -12,12 +12,46 @@ AGREEMENT = 1e-9
 
 
 class CertificateError(ValueError):
-    """A certificate claims more than the data prove."""
+    """A certificate claims more than the data prove.
+
+    See Also
+    --------
+    Certificate : Its ``check`` raises this.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from dataclasses import replace
+    >>> from maxmargin import CertificateError, LinearSVC, certify
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LinearSVC(tol=0.1).fit(X, y == 1)
+    >>> better = replace(model.certificate_, dual=model.certificate_.primal)  # "the optimum is reached"
+    >>> try:
+    ...     better.check(certify(model, X, y == 1))
+    ... except CertificateError:
+    ...     print("a dual value that the data do not prove")
+    a dual value that the data do not prove
+    """
 
 
 @dataclass(frozen=True)
 class Certificate(ABC):
-    """A frozen record of numbers that hold for a model and its data in exact arithmetic."""
+    """A frozen record of numbers that hold for a model and its data in exact arithmetic.
+
+    See Also
+    --------
+    certify : Computes the certificate of a model again.
+    CertificateError : Raised by ``check`` where a claim is too strong.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import LinearSVC, certify
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LinearSVC().fit(X, y == 0)
+    >>> claim = model.certificate_
+    >>> claim.check(certify(model, X, y == 0))  # silent: the data prove the claim
+    """
 
     @abstractmethod
     def __str__(self) -> str:
@@ -80,6 +114,23 @@ class PerClass(Mapping[Any, Certificate]):
     Parameters
     ----------
     certificates : mapping from class label to Certificate
+
+    See Also
+    --------
+    PerPair : One for each pair of classes.
+    PerTarget : One for each target.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import LinearSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> proofs = LinearSVC(tol=1e-6).fit(X, y).certificate_
+    >>> for label, proof in proofs.items():
+    ...     print(f"class {label}: optimum {proof.primal:.3f}")
+    class 0: optimum 0.748
+    class 1: optimum 88.538
+    class 2: optimum 15.760
     """
 
     def __init__(self, certificates: Mapping[Any, Certificate]) -> None:
@@ -127,14 +178,49 @@ class PerClass(Mapping[Any, Certificate]):
 
 
 class PerTarget(PerClass):
-    """One certificate for each target of a regression, keyed by its number."""
+    """One certificate for each target of a regression, keyed by its number.
+
+    See Also
+    --------
+    PerClass : One for each class.
+    Ridge : Takes several targets.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
+    >>> import numpy as np
+    >>> from maxmargin import Ridge
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> proofs = Ridge().fit(X, np.column_stack([y, y**2])).certificate_
+    >>> list(proofs)
+    [0, 1]
+    """
 
     def __str__(self) -> str:
         return "\n".join(f"target {target}: {proof}" for target, proof in self.items())
 
 
 class PerPair(PerClass):
-    """One certificate for each pair of classes, keyed by their two labels."""
+    """One certificate for each pair of classes, keyed by their two labels.
+
+    See Also
+    --------
+    PerClass : One for each class.
+    SVC : Learns one class against another.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> proofs = SVC(tol=1e-6).fit(X, y).certificate_
+    >>> for pair, proof in proofs.items():
+    ...     print(f"{pair[0]} against {pair[1]}: optimum {proof.primal:.3f}")
+    0 against 1: optimum 4.875
+    0 against 2: optimum 2.131
+    1 against 2: optimum 34.059
+    """
 
     def __str__(self) -> str:
         return "\n".join(f"{label[0]} against {label[1]}: {proof}" for label, proof in self.items())

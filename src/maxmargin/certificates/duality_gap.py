@@ -36,6 +36,20 @@ class DualityGap(Certificate):
         Upper bound on the objective of the model.
     dual : float
         Lower bound on the objective of every model of the same problem.
+
+    See Also
+    --------
+    SVMGap, LogisticGap, RidgeGap, LassoGap, SparseGap, NuGap : The gaps of the problems of this package.
+    certify : Computes a gap again, from the data alone.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import LinearSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> proof = LinearSVC(tol=1e-8).fit(X, y == 1).certificate_
+    >>> print(f"{proof.dual:.3f} <= optimum <= {proof.primal:.3f}")
+    88.538 <= optimum <= 88.538
     """
 
     primal: float

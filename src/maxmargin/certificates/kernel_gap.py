@@ -47,7 +47,7 @@ def measure_kernel_gap(problem: KernelSVMProblem, beta: np.ndarray, b: float, wa
 
     The gap holds for the kernel's exact values, where the kernel is positive semidefinite; a precomputed matrix and the
     values of a user's function are taken as exact (of a matrix that rounding has made asymmetric, the mean with its
-    transpose). Of these only tests tell whether they are semidefinite, and the certificate states the assumption. Where
+    transpose). Whether these are semidefinite can only be tested, and the certificate states the assumption. Where
     the kernel is seen to be indefinite, or is not positive semidefinite in general, weak duality does not hold and the
     dual value is minus infinity.
 

@@ -39,6 +39,21 @@ class LassoGap(DualityGap):
     primal, dual : float
     unused : int
         Columns whose coefficient is proven to be zero in every optimum; there may be more.
+
+    See Also
+    --------
+    RidgeGap : With the squared norm as penalty.
+    Lasso, ElasticNet : The models that have it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
+    >>> from maxmargin import Lasso
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = Lasso(alpha=3.0, tol=1e-8).fit(scale(X), y)
+    >>> int((model.coef_ == 0.0).sum()), model.certificate_.unused  # zeros, and zeros in every optimum
+    (3, 3)
     """
 
     unused: int

@@ -31,6 +31,20 @@ class MarginBracket(Certificate):
     assumption : str
         What the bracket rests on besides the data: empty, or that a kernel, of which only the values are known, is
         positive semidefinite.
+
+    See Also
+    --------
+    MistakeBound : What a perceptron's certificate says.
+    separate : Decides with such a bracket.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import LinearSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> proof = LinearSVC(C=float("inf"), tol=1e-6).fit(X, y == 0).certificate_
+    >>> print(f"{proof.lower:.4f} <= largest margin <= {proof.upper:.4f}")
+    0.8176 <= largest margin <= 0.8176
     """
 
     lower: float
@@ -110,6 +124,21 @@ class NotSeparableError(InfeasibleError):
     ----------
     message : str
     certificate : MarginBracket
+
+    See Also
+    --------
+    separate : Decides without an exception.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import LinearSVC, NotSeparableError
+    >>> X, y = load_iris(return_X_y=True)
+    >>> try:
+    ...     LinearSVC(C=float("inf")).fit(X, y == 1)
+    ... except NotSeparableError as error:
+    ...     print("no hyperplane separates the classes")
+    no hyperplane separates the classes
     """
 
     certificate: MarginBracket

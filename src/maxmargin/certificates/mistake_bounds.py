@@ -77,10 +77,26 @@ class MistakeBound(Certificate):
     bracket : MarginBracket
         Bounds on the largest margin.
 
+    See Also
+    --------
+    mistake_bound : Computes it for any hyperplane.
+    MarginBracket : Its bounds on the largest margin.
+
     References
     ----------
     "Perceptron and Linear SVM", lecture 10, theorem 10-1 (Novikov); "The Perceptron Algorithm", lecture 8, claim 1 and
     section 1.2 (which has R = 1).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import Perceptron
+    >>> X, y = load_iris(return_X_y=True)
+    >>> proof = Perceptron(shuffle=False).fit(X, y == 0).certificate_
+    >>> proof.mistakes, round(proof.bound), proof.theorem  # the best gamma of this hyperplane is above its margin
+    (5, 254, 'mistake bound for inseparable data')
+    >>> print(f"R = {proof.radius:.1f}, gamma = {proof.gamma:.2f}, margin {proof.bracket.lower:.2f}")
+    R = 11.2, gamma = 1.04, margin 0.02
     """
 
     mistakes: int | None
@@ -317,6 +333,20 @@ class PerceptronRun:
         Whether points are divided by their norm, so that R = 1.
     mistakes : int, optional
         The mistakes that the run made, to stand beside the bound.
+
+    See Also
+    --------
+    mistake_bound : Takes this.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import PerceptronRun, mistake_bound
+    >>> X, y = load_iris(return_X_y=True)
+    >>> w, b = [0.0, 1.0, -1.0, 0.0], 0.5
+    >>> once, thrice = (mistake_bound(X, y == 1, w, b, run=PerceptronRun(passes=k)).bound for k in (1, 3))
+    >>> print(f"at most {once:.0f} mistakes in one pass, {thrice:.0f} in three")
+    at most 300 mistakes in one pass, 900 in three
     """
 
     passes: int = 1
@@ -367,6 +397,11 @@ def mistake_bound(
     ------
     CertificateError
         The run made more mistakes than the bound.
+
+    See Also
+    --------
+    MistakeBound : What comes back.
+    PerceptronRun : Describes the run that is bounded.
 
     Examples
     --------

@@ -190,6 +190,10 @@ def _bounded_least_squares(
         bounds = np.broadcast_to(lowers, lengths.shape) * scales, uppers * scales
     if not (np.isfinite(columns).all() and np.isfinite(target).all() and (bounds[0] < bounds[1]).all()):
         return None
+    if columns.shape[0] > columns.shape[1]:
+        # The same least squares with a square matrix, which every exchange of the active set decomposes again.
+        orthogonal, columns = np.linalg.qr(columns)
+        target = orthogonal.T @ target
     try:
         # The active set method ends; the step lengths of "trf" have no end where rounding hides the decrease.
         with np.errstate(all="ignore"):

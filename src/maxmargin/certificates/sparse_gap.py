@@ -46,6 +46,22 @@ class SparseGap(LassoGap):
     primal, dual : float
     unused : int
         Columns whose coefficient is proven to be zero in every optimum; there may be more.
+
+    See Also
+    --------
+    LassoGap : The same for squared errors.
+    LinearSVC : With ``penalty="l1"``.
+    LogisticRegression : With ``l1_ratio`` above 0.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from maxmargin import LinearSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LinearSVC(penalty="l1", loss="squared_hinge", C=0.01, tol=1e-6).fit(scale(X), y)
+    >>> int((model.coef_ == 0.0).sum()), model.certificate_.unused  # zeros, and zeros in every optimum
+    (24, 24)
     """
 
 

@@ -60,6 +60,21 @@ class SVMGap(DualityGap):
     assumption : str
         What the gap rests on besides the data: empty, or that a kernel, of which only the values are known, is positive
         semidefinite.
+
+    See Also
+    --------
+    ClassificationGap : That of a classifier, with counts of support vectors.
+    RegressionGap : That of a regression.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
+    >>> from maxmargin import SVR
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> proof = SVR(tol=1e-8).fit(scale(X), scale(y)).certificate_
+    >>> print(f"{proof.dual:.2f} <= optimum <= {proof.primal:.2f}")
+    170.76 <= optimum <= 170.76
     """
 
     kkt_violation: float
@@ -84,8 +99,8 @@ class SVMGap(DualityGap):
 class ClassificationGap(SVMGap):
     """The duality gap of a classifier, and the number of points in each KKT class.
 
-    The classes are told apart by the duals, which are exact at both ends of their box, and not by the scores, which are
-    within the gap of those of the optimum only: support vectors are the rows whose dual is not zero. Squared losses
+    The classes are distinguished by the duals, which are exact at both ends of their box, not by the scores, which are
+    within the gap of those of the optimum: support vectors are the rows whose dual is not zero. Squared losses
     have no upper bound C: every positive dual belongs to a point inside the margin or misclassified.
 
     Attributes
@@ -98,6 +113,20 @@ class ClassificationGap(SVMGap):
         Points with alpha = C and slack below 1: inside the margin, correctly classified.
     misclassified : int
         Points with alpha = C and slack of at least 1.
+
+    See Also
+    --------
+    RegressionGap : The same for a regression.
+    MulticlassGap : The same for all classes at once.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import LinearSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> proof = LinearSVC(tol=1e-9).fit(X[:, 2:], y == 2).certificate_
+    >>> proof.outside, proof.on_margin, proof.inside, proof.misclassified
+    (125, 4, 16, 5)
     """
 
     outside: int
@@ -124,6 +153,20 @@ class RegressionGap(SVMGap):
         Points with ``0 < |beta| < C``: ``|y - f| = epsilon`` at the optimum.
     beyond_epsilon : int
         Points with ``|beta| = C``, or for squared losses beta != 0: ``|y - f| >= epsilon``.
+
+    See Also
+    --------
+    ClassificationGap : The same for a classifier.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
+    >>> from maxmargin import LinearSVR
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> proof = LinearSVR(epsilon=50.0, tol=1e-9).fit(scale(X), y).certificate_
+    >>> proof.within_epsilon, proof.on_boundary, proof.beyond_epsilon
+    (267, 8, 167)
     """
 
     within_epsilon: int

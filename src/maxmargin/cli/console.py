@@ -161,7 +161,7 @@ MOST_COLUMNS = 30
 MOST_CERTIFICATES = 6
 # Characters of a printed warning, which may contain one certificate per class.
 LONGEST_WARNING = 300
-# Where a warning goes on with the certificates.
+# Where a warning continues with the certificates.
 PROVEN = " Proven: "
 
 

@@ -13,8 +13,8 @@ _handler: Any = None
 def end_on_cut_stores(words: Sequence[str], code: int) -> None:
     """End the process by an error in one line where a page of a mapped store is no longer there.
 
-    The system tells by SIGBUS, in the middle of a compiled loop, to which nothing can return; handlers of Python run
-    only after it. Hence the handler is set by the C library, and ends the process.
+    The system reports it by SIGBUS, in the middle of a compiled loop, to which nothing can return; handlers of Python
+    run only after it. Hence the handler is set by the C library, and ends the process.
 
     Parameters
     ----------

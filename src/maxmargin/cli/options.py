@@ -239,13 +239,13 @@ class StoreOptions:
 
 @dataclass(frozen=True)
 class CheckpointOptions:
-    """Options of training that can be killed and go on."""
+    """Options of training that can be killed and resumed."""
 
     PANEL: ClassVar[str] = "Checkpoints"
 
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="Write checkpoints of the training to this file, to go on from with --resume."),
+        typer.Option(help="Write checkpoints of the training to this file, from which --resume continues."),
     ] = None
     every: Annotated[
         str | None, typer.Option(help="Time between two checkpoints, such as 30s, 5m or 1h (default 60s).")
@@ -270,7 +270,7 @@ class CheckpointOptions:
                 raise ValueError("--every needs --checkpoint or --resume: name the file of the checkpoints.")
             return
         if self.checkpoint is not None and self.resume is not None and self.checkpoint != self.resume:
-            raise ValueError("--checkpoint and --resume name two files: a run goes on in the one that it began with.")
+            raise ValueError("--checkpoint and --resume name two files: a run continues in the one that it began with.")
         if self.path == output:
             raise ValueError(f"{self.path} is the model file of -o: name another file for the checkpoints.")
         if scheduler is not None:
@@ -293,7 +293,7 @@ class CheckpointOptions:
         return seconds
 
     def context(self) -> AbstractContextManager[None]:
-        """Write checkpoints of the fit in this context, where they are asked for."""
+        """Write checkpoints of the fit in this context, where they are requested."""
         if self.path is None:
             return nullcontext()
         from maxmargin.files import checkpoints

@@ -27,7 +27,7 @@ INTERRUPTED_SUFFIX = ".interrupted"
 
 @dataclass
 class Signals:
-    """Which signal asked for the end: SIGTERM and SIGHUP are answered as Ctrl-C is."""
+    """The signal that requested the end: SIGTERM and SIGHUP are answered as Ctrl-C is."""
 
     received: int = field(default=int(signal.SIGINT))
 

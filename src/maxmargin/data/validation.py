@@ -26,7 +26,7 @@ SMALLEST_NORM, LARGEST_NORM = 1e-140, 1e140
 # Positive weights, parameters and their products: those with squared norms must stay in the range of float64.
 SMALLEST_FACTOR, LARGEST_FACTOR = 1e-100, 1e100
 
-# Columns from which on the memory of a fit is looked at, and the vectors of this length that a fit holds at least
+# Columns from which on the memory of a fit is checked, and the vectors of this length that a fit holds at least
 # (coefficients, gradient, direction, column sums ...; measured: 6 for perceptrons, 7 for LinearSVR, 15 for Lasso).
 WIDE, VECTORS_PER_FIT = 1 << 24, 6
 

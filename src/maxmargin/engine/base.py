@@ -1,4 +1,4 @@
-"""What a solver sees of an engine."""
+"""The interface of an engine, as solvers use it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -95,7 +95,7 @@ class Engine(ABC, Generic[ProblemT]):
     ----------
     problem : object with points
     has_rounds : bool
-        Whether every answer costs a round of messages, or of reading: several questions are then better asked at once.
+        Whether every answer costs a round of messages, or of reading: several requests are then better sent at once.
     vectors_are_near : bool
         Whether answers from the vectors alone, without entries of rows, cost little all the same.
     may_collect_rows : bool

@@ -85,8 +85,8 @@ class DiskExecutor(Executor):
     """
 
     vectors_are_near = True
-    # A subset takes two passes more, and saves some only if it can be kept in memory. Whether it can is not asked here:
-    # the results would depend on it.
+    # A subset takes two passes more, and saves some only if it can be kept in memory. Whether it can is not checked
+    # here: the results would depend on it.
     largest_subset = 0.25
     compact = True
 

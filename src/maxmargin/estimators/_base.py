@@ -68,7 +68,7 @@ PLAIN_TYPES = frozenset((bool, int, float, str, type(None)))
 
 # A solver: problem, options, monitor and start to result.
 Solve = Callable[..., Any]
-# The starts of all tasks, and the options of their solver.
+# What the solvers of a fit are called with: the starts of all tasks, and the options.
 Attempt = tuple[Sequence[Any], Any]
 
 # Frames of these packages are not the user's.
@@ -113,7 +113,7 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
     _entries_worth_a_thread: ClassVar[int] = ENTRIES_PER_BLOCK
 
     # What to do where a status is a failure; None where it is not.
-    _advice_at_max_iter: str = "max_iter was reached: raise it to go on"
+    _advice_at_max_iter: str = "max_iter was reached: raise it to continue"
     _advice_when_stalled: str | None = None
     _advice_when_separable: str | None = None
     _advice_when_not_separable: str | None = "no hyperplane separates the classes: use a soft margin"
@@ -165,6 +165,7 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any = None, **start: Any) -> Self:
         """Fit a copy, and take over its attributes; ``start`` are further arguments of ``_starts``."""
         self._check_parameters()
+        # The checkpoint file of an enclosing ``with maxmargin.checkpoints(...)``, or None.
         record = active_record.get()
         X, y = self._blocks_or_arrays(X, y)
         if is_collection(X) or is_collection(y):
@@ -188,12 +189,14 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
             options = model._options(tasks)
             if record is not None:
                 options = record.begin(model, data, starts, options)
-                stack.enter_context(record.going_on())
+                stack.enter_context(record.resuming())
             attempt: Attempt | None = (starts, options)
             n_attempts = 0
             # Up to here there is nothing to keep: Ctrl-C is raised at once, and leaves the last model.
             stop_requested = stack.enter_context(interrupt_handler())
             limits = FitLimits(None if deadline is None else deadline - time.perf_counter(), stop_requested)
+            # One attempt, but for kernels: where a certificate does not confirm what single precision reached, the
+            # tasks are solved once more from there in double precision.
             while attempt is not None:
                 seconds = None if deadline is None else max(0.0, deadline - time.perf_counter())
                 of_task = None if record is None else partial(record.task, n_attempts)
@@ -230,7 +233,10 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
         stop_requested: StopRequest,
         record_of: Callable[[int], TaskRecord] | None = None,
     ) -> list[Any]:
-        """Solve every task, several at once where there are several; the bits do not depend on how many."""
+        """Solve every task, several at once where there are several; the bits do not depend on how many.
+
+        ``self`` is the user's estimator, which callbacks get; ``model`` is the copy that is fitted.
+        """
         starts, options = attempt
         progress = FitProgress(self, tasks, self._most_steps(), model)
         per_entry, reserves = 0.0, [0.0] * tasks.n_tasks
@@ -463,7 +469,7 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
 
     @abstractmethod
     def _solver(self, problem: Any) -> Solve:
-        """The solver of a problem."""
+        """The solver of a problem: a function ``solve(problem, options, monitor, start)`` of ``solvers``."""
 
     def _untouched_result(self, problem: Any) -> Any | None:  # noqa: ARG002
         """The result of a task before its first step; None where only the solver makes it."""
@@ -471,7 +477,10 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
 
     @contextmanager
     def _solving(self, problems: Sequence[Any], options: Any) -> Iterator[tuple[Solve, int | None]]:  # noqa: ARG002
-        """Yield the solver of all problems, and how many it may solve at once, None for ``n_jobs``."""
+        """Yield the solver of all problems, and how many it may solve at once, None for ``n_jobs``.
+
+        A context, because pairs of classes share threads and kernel values while they are solved.
+        """
         yield self._solver(problems[0]), 1 if isinstance(problems[0], PartitionedProblem) else None
 
     @abstractmethod
@@ -508,7 +517,7 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
         """The certificate of task k."""
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
-        """What task k was asked for; without its problem, as far as the certificate alone can decide."""
+        """The goal of task k; without its problem, as far as the certificate alone can decide."""
         return Goal(self.tol)
 
     def _finer_attempt(self, problems: Sequence[Any], results: Sequence[Any], attempt: Attempt) -> Attempt | None:
@@ -545,7 +554,7 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
             case Status.ITERATION_LIMIT:
                 return self._advice_at_max_iter
             case Status.TIME_LIMIT:
-                return "max_time was reached: raise it to go on"
+                return "max_time was reached: raise it to continue"
             case Status.NOT_SEPARABLE:
                 return self._advice_when_not_separable
             case Status.NO_SUCH_MARGIN:

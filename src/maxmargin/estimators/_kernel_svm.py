@@ -47,6 +47,55 @@ SHARE_OF_TOL = 0.9
 # decision function was up to 1.2 times nearer to the optimum on benchmark sets, at a half never.
 SHARE_OF_VIOLATION = 0.5
 
+# Parts of the docstrings of kernel machines: the parameters of all, the attributes of those with one expansion.
+KERNEL_PARAMETERS = """
+kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
+    A callable takes two matrices, or two sequences of objects such as texts, and returns their Gram matrix, dense or
+    sparse; with "precomputed", X is the Gram matrix. "sigmoid" is not positive semidefinite in general, and nothing is
+    proven for it.
+degree : int, default=3
+    Of the polynomial kernel (gamma x·z + coef0)^degree.
+gamma : {"scale", "auto"} or float, default="scale"
+    1/(d variance of X), 1/d, or a number.
+coef0 : float, default=0.0
+    Of the polynomial and the sigmoid kernel.
+shrinking : bool, default=True
+    Whether duals that are fixed at a bound are left out for a while; all are checked before the end.
+tol : float, default=1e-3
+    The relative duality gap at which to stop, once the KKT conditions hold up to half of it, which is LIBSVM's
+    measure.
+cache_size : float, default=200
+    Megabytes for kernel values.
+max_iter : int, default=-1
+    The largest number of steps on pairs of duals, checked between blocks of them; -1 for no limit.
+max_time : float or None, default=None
+    The largest number of seconds to train.
+n_jobs : int or None, default=None
+    Threads of ``fit`` and of predictions; -1 takes all cores. None takes all cores, too, unlike in scikit-learn:
+    threads need no copy of the data, and one thread would make the default slower. The result does not depend on
+    it.
+verbose : int, default=0
+    Whether a line is printed for every block of steps.
+"""
+EXPANSION_ATTRIBUTES = """
+support_ : ndarray of int
+    Rows with a dual that is not zero.
+support_vectors_ : array or sparse matrix of shape (n_support, d)
+    Those rows; empty for a precomputed kernel.
+n_support_ : ndarray of int32 of shape (1,)
+dual_coef_ : ndarray of shape (1, n_support), or csr_matrix after a fit to sparse rows
+coef_ : ndarray of shape (1, d), for the linear kernel
+intercept_ : ndarray of shape (1,)
+objective_ : float
+    The primal objective, rounded up.
+fit_status_ : 0 where it is solved to ``tol``, else 1
+n_iter_ : int
+    Steps on pairs of duals.
+shape_fit_ : tuple
+status_ : Status
+history_ : list of (seconds, primal, dual)
+"""
+
 
 @estimator
 class KernelSVM(KernelModel, RegularizedModel):
@@ -286,6 +335,6 @@ class SingleExpansion(KernelSVM):
 
 
 def nu_goal(tol: float, problem: Any | None) -> Goal:
-    """What a machine with nu was asked for: its optimum may be zero, where only a negligible gap can be proven."""
+    """The goal of a machine with nu: its optimum may be zero, where only a negligible gap can be proven."""
     negligible = 0.0 if problem is None else NEGLIGIBLE_SHARE * tol * problem.largest_value
     return Goal(tol, lambda proof: proof.gap <= negligible)

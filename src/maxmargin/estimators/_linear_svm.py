@@ -39,6 +39,29 @@ from maxmargin.problems.sparse_linear import SparseLinearProblem
 from maxmargin.solvers.core import Result, warm_start
 from maxmargin.solvers.linear.options import SELECTIONS, SOLVERS, LinearOptions, gap_of_width
 
+# A part of the docstrings of linear machines.
+LINEAR_PARAMETERS = """
+intercept_scaling : float, default=1.0
+    Inverse penalty of the intercept. Refused where the intercept is not penalised.
+solver : {"auto", "coordinate", "newton"}, default="auto"
+    Dual coordinate ascent, for wide sparse data; or a dual proximal-point method with Newton steps, for many rows
+    of few columns, large C and small gaps. "auto" chooses by the data, and may switch from the first to the second.
+selection : {"random", "cyclic", "greedy"}, default="random"
+    The order of coordinate ascent: shuffled rows, rows in turn, or always the row of the greatest gain, for which
+    every step evaluates all rows (for small data and lectures). Others than "random" choose coordinate ascent.
+max_iter : int or None, default=None
+    The largest number of epochs (coordinate ascent) and Newton steps.
+max_time : float or None, default=None
+    The largest number of seconds to train.
+n_jobs : int or None, default=None
+    Threads. None takes all cores, not one as in scikit-learn: the threads share the data without a copy, and one
+    thread would make the default fit slower by the number of cores. The result does not depend on it.
+random_state : int, RandomState or None, default=None
+    The seed of coordinate ascent's random order.
+verbose : int, default=0
+    Print a line whenever the gap was measured.
+"""
+
 
 @estimator
 class LinearSVM(RegularizedModel):

@@ -1,5 +1,6 @@
 """Parameters of estimators: keyword arguments only, with errors that say what to write."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import wraps
@@ -60,3 +61,23 @@ def suggestion(name: str, names: list[str]) -> str:
     """The rest of a sentence about an unknown parameter: the nearest name, or all of them."""
     near = [other for other in OTHER_NAMES.get(name, ()) if other in names] or get_close_matches(name, names, 1, 0.6)
     return f": did you mean {near[0]!r}?" if near else f"; it has {', '.join(names)}"
+
+
+def with_blocks(**blocks: str) -> Callable[[EstimatorT], EstimatorT]:
+    """Replace a docstring's lines ``{name}`` by the block of that name, so that ``help()`` is complete everywhere.
+
+    Estimators with the same parameters or attributes describe them once. The lines of a block are indented as the line
+    that they replace.
+    """
+
+    def fill(cls: EstimatorT) -> EstimatorT:
+        lines: list[str] = []
+        for line in (cls.__doc__ or "").split("\n"):
+            block = blocks.get(line.strip().strip("{}")) if line.strip().startswith("{") else None
+            indent = line[: len(line) - len(line.lstrip())]
+            lines += [line] if block is None else [(indent + one).rstrip() for one in block.strip("\n").split("\n")]
+        if cls.__doc__ is not None:  # python -OO has none
+            cls.__doc__ = "\n".join(lines)
+        return cls
+
+    return fill

@@ -38,7 +38,7 @@ class OnlineClassifier(CertifiedClassifier):
 
     max_time: float | None
 
-    # Parameters that a model keeps when it goes on by ``partial_fit``, and those that one stream keeps.
+    # Parameters that a model keeps when it is continued by ``partial_fit``, and those that one stream keeps.
     _rule_of_model: ClassVar[tuple[str, ...]] = ("fit_intercept",)
     _rule_of_stream: ClassVar[tuple[str, ...]] = ("eta0",)
     # Attributes that belong to one data set.
@@ -76,8 +76,8 @@ class OnlineClassifier(CertifiedClassifier):
             before, now = self._fit_params[name], getattr(self, name)
             if before != now:
                 raise ValueError(
-                    f"{name} was changed from {before!r} to {now!r}, but partial_fit goes on with the update rule that "
-                    "the model has: set it back, or call fit."
+                    f"{name} was changed from {before!r} to {now!r}, but partial_fit continues with the update rule "
+                    "that the model has: set it back, or call fit."
                 )
 
     @abstractmethod

@@ -215,6 +215,7 @@ def solve_in_time(
     ``reserved``.
     """
     ends = None if seconds is None else time.perf_counter() + seconds
+    # A task's result is the start of its next run.
     results, tasks = list(starts), list(range(len(starts)))
     while True:
         left = None if ends is None else max(0.0, ends - time.perf_counter())

@@ -1,4 +1,4 @@
-"""Calibration: probabilities from the scores of a classifier, fitted to scores of rows that it did not see."""
+"""Calibration: probabilities from the scores of a classifier, fitted to scores of rows that it was not fitted to."""
 
 from typing import Any
 

@@ -93,6 +93,12 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
         As for :class:`Perceptron`.
     certificate_ : MistakeBound, or PerClass of them
 
+    See Also
+    --------
+    Perceptron : The same without a kernel.
+    SVC : The largest margin in the same feature space.
+    maxmargin.lectures.kernel_perceptron : The algorithm step by step.
+
     References
     ----------
     "The Perceptron Algorithm", lecture 8, section 1.4; Freund and Schapire, "Large margin classification using the
@@ -279,7 +285,7 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
 
     def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:
         if not self._one_run:
-            raise ValueError("estimator went on from a fit by partial_fit: there is no one sequence to certify.")
+            raise ValueError("estimator was continued by partial_fit: there is no one sequence to certify.")
         refuse_other_rows(tasks.points.n_rows, self._n_seen)
         of_duals = self.dual_coef_.sum(axis=1) * problems[0].intercept_step
         sizes = np.abs(self.dual_coef_).sum(axis=1)

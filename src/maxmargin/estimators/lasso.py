@@ -13,7 +13,7 @@ from maxmargin.data import Points, as_configured
 from maxmargin.data.scikit_learn import Interval, StrOptions, _fit_context
 from maxmargin.estimators._base import Solve, certificates_of, warn_user
 from maxmargin.estimators._linear_regression import LinearRegression, penalty_given
-from maxmargin.estimators._parameters import estimator
+from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 from maxmargin.solvers.core import Result
 from maxmargin.solvers.regression import lasso, ridge
@@ -23,6 +23,46 @@ from maxmargin.solvers.regression.lasso import LassoOptions
 GRAM_AGREEMENT = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-7}
 
 
+# Parts of the docstrings of the lasso and the elastic net.
+SPARSE_PARAMETERS = """
+positive : bool, default=False
+    Whether no coefficient may be negative. Needs a positive penalty.
+selection : {"cyclic", "random"}, default="cyclic"
+    The order of the coefficients in coordinate descent: in turn, or shuffled for every working set.
+random_state : int, RandomState or None, default=None
+    The seed of the random order.
+precompute : bool or array of shape (d, d), default=False
+    Accepted; the answer does not depend on it: a Gram matrix is computed where it saves time. One that is given is
+    refused where it is not that of X.
+copy_X : bool, default=True
+    Accepted; the answer does not depend on it: X is never changed.
+fit_intercept : bool, default=True
+tol : float, default=1e-4
+    The relative duality gap at which to stop.
+max_iter : int, optional
+    The largest number of rounds, each of which solves the problem of a working set of columns. With more columns
+    than rows, a small penalty is reached by continuation from larger ones, whose rounds count, too.
+max_time : float, optional
+    The time limit in seconds.
+warm_start : bool, default=False
+    Begin with the coefficients of the last fit: for a path, fit with one lambda after the other, from large to
+    small.
+verbose : int, default=0
+"""
+SPARSE_ATTRIBUTES = """
+coef_ : ndarray of shape (d,), or (n_targets, d) for several targets
+intercept_ : float, or ndarray of shape (n_targets,) where y has columns
+objective_ : float, or a list with one entry a target
+    The value of the model, rounded up.
+history_ : list of (seconds, primal, dual), or a list of them
+    At the given penalty, without those of the continuation.
+n_iter_ : int, or an array with one entry a target
+    Rounds, at all penalties together; none where a warm start is good enough.
+status_ : Status
+"""
+
+
+@with_blocks(sparse_parameters=SPARSE_PARAMETERS, sparse_attributes=SPARSE_ATTRIBUTES)
 @estimator
 class Lasso(LinearRegression):
     r"""The lasso, solved to a certified duality gap.
@@ -43,41 +83,11 @@ class Lasso(LinearRegression):
     sigma2, rate : float, optional
         The variance of the errors and the rate of the prior, in place of ``lam``. Two of ``alpha``, ``lam`` and these
         are refused.
-    positive : bool, default=False
-        Whether no coefficient may be negative. Needs a positive penalty.
-    selection : {"cyclic", "random"}, default="cyclic"
-        The order of the coefficients in coordinate descent: in turn, or shuffled for every working set.
-    random_state : int, RandomState or None, default=None
-        The seed of the random order.
-    precompute : bool or array of shape (d, d), default=False
-        Accepted; the answer does not depend on it: a Gram matrix is computed where it saves time. One that is given is
-        refused where it is not that of X.
-    copy_X : bool, default=True
-        Accepted; the answer does not depend on it: X is never changed.
-    fit_intercept : bool, default=True
-    tol : float, default=1e-4
-        The relative duality gap at which to stop.
-    max_iter : int, optional
-        The largest number of rounds, each of which solves the problem of a working set of columns. With more columns
-        than rows, a small penalty is reached by continuation from larger ones, whose rounds count, too.
-    max_time : float, optional
-        The time limit in seconds.
-    warm_start : bool, default=False
-        Begin with the coefficients of the last fit: for a path, fit with one lambda after the other, from large to
-        small.
-    verbose : int, default=0
+    {sparse_parameters}
 
     Attributes
     ----------
-    coef_ : ndarray of shape (d,), or (n_targets, d) for several targets
-    intercept_ : float, or ndarray of shape (n_targets,) where y has columns
-    objective_ : float, or a list with one entry a target
-        The value of the model, rounded up.
-    history_ : list of (seconds, primal, dual), or a list of them
-        At the penalty that was asked for, without those of the continuation.
-    n_iter_ : int, or an array with one entry a target
-        Rounds, at all penalties together; none where a warm start is good enough.
-    status_ : Status
+    {sparse_attributes}
     certificate_ : LassoGap, or PerTarget of them
         It also says how many columns are proven to have a coefficient of zero in every solution.
 

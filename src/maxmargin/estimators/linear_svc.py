@@ -18,8 +18,8 @@ from maxmargin.certificates import (
 from maxmargin.data import Dataset, JointClasses, LabelledPoints, Tasks, as_dense, validate_training_data
 from maxmargin.data.scikit_learn import Interval, StrOptions
 from maxmargin.estimators._base import LinearClassifier, kind_of_rows, one_or_array, refuse_other_rows
-from maxmargin.estimators._linear_svm import LinearSVM
-from maxmargin.estimators._parameters import estimator
+from maxmargin.estimators._linear_svm import LINEAR_PARAMETERS, LinearSVM
+from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.estimators._regularized import InterceptColumn
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
@@ -29,6 +29,7 @@ from maxmargin.problems.sparse_linear import SparseLinearProblem
 from maxmargin.solvers.core import Result, warm_start
 
 
+@with_blocks(linear_parameters=LINEAR_PARAMETERS)
 @estimator
 class LinearSVC(InterceptColumn, LinearSVM, LinearClassifier):
     r"""Linear support vector classification, solved to a certified duality gap.
@@ -42,6 +43,11 @@ class LinearSVC(InterceptColumn, LinearSVM, LinearClassifier):
 
     .. math:: \min_{w, b} \lVert w \rVert_1 + C \sum_i \max(0, 1 - y_i (w \cdot x_i + b))^2
 
+    ``certificate_`` proves how good the model is: its objective is at most ``primal``, and no w and b have one below
+    ``dual``, the value of the duals ``dual_coef_`` in the dual problem (weak duality). The fit ends where
+    (primal - dual)/primal is at most ``tol``; a limit ends it earlier, with a warning and the gap that is proven by
+    then. :func:`certify` computes the proof again from the data.
+
     Parameters
     ----------
     C : float, default=1.0
@@ -54,8 +60,6 @@ class LinearSVC(InterceptColumn, LinearSVM, LinearClassifier):
     penalize_intercept : bool, default=False
         Add b²/(2 intercept_scaling²) to the objective, or ``|b|/intercept_scaling`` with ``penalty="l1"``: the problem
         that LIBLINEAR and scikit-learn solve.
-    intercept_scaling : float, default=1.0
-        Inverse penalty of the intercept. Refused where the intercept is not penalised.
     penalty : {"l2", "l1"}, default="l2"
         The penalty on w: half its squared norm, or its 1-norm, which needs ``loss="squared_hinge"``. The latter is
         LIBLINEAR's -s 5, here solved by proximal Newton steps on working sets of columns; the certificate says how
@@ -66,16 +70,7 @@ class LinearSVC(InterceptColumn, LinearSVM, LinearClassifier):
     tol : float, default=1e-4
         The relative duality gap at which to stop: the model's objective is then within this share of the optimum. For
         C = inf, the relative width of the bracket around the largest margin.
-    solver : {"auto", "coordinate", "newton"}, default="auto"
-        Dual coordinate ascent, for wide sparse data; or a dual proximal-point method with Newton steps, for many rows
-        of few columns, large C and small gaps. "auto" chooses by the data, and may switch from the first to the second.
-    selection : {"random", "cyclic", "greedy"}, default="random"
-        The order of coordinate ascent: shuffled rows, rows in turn, or always the row of the greatest gain, for which
-        every step evaluates all rows (for small data and lectures). Others than "random" choose coordinate ascent.
-    max_iter : int or None, default=None
-        The largest number of epochs (coordinate ascent) and Newton steps.
-    max_time : float or None, default=None
-        The largest number of seconds to train.
+    {linear_parameters}
     class_weight : dict, "balanced" or None, default=None
         Factors on C for each class.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
@@ -83,16 +78,9 @@ class LinearSVC(InterceptColumn, LinearSVM, LinearClassifier):
         and with ``solver="auto"`` Newton steps where it is slow and classes and columns are few):
         sum of C max(0, max over the other classes m of 1 + f_m(x) - f_y(x)). For two classes that is the
         two-class problem with 2C.
-    n_jobs : int or None, default=None
-        Threads. None takes all cores, not one as in scikit-learn: the threads share the data without a copy, and one
-        thread would make the default fit slower by the number of cores. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        The seed of coordinate ascent's random order.
     warm_start : bool, default=False
         Start from the duals of the last fit, which must have had the same classes and as many rows; with
         ``penalty="l1"`` from its coefficients.
-    verbose : int, default=0
-        Print a line whenever the gap was measured.
 
     Attributes
     ----------
@@ -118,6 +106,14 @@ class LinearSVC(InterceptColumn, LinearSVM, LinearClassifier):
     certificate_ : ClassificationGap, or PerClass of them
         MulticlassGap for "crammer_singer"; MarginBracket for C = inf; SparseGap for ``penalty="l1"``.
 
+    See Also
+    --------
+    SVC : The same problem in the feature space of a kernel.
+    LinearSVR : Regression by the same solvers.
+    svm_path : One model for every C.
+    certify : Computes the certificate again, from the data alone.
+    ClassificationGap : What the certificate says.
+
     References
     ----------
     "Large Margin Classifiers. Linear Support Vector Machines", lecture 9: soft margins, the dual, the KKT conditions,
@@ -132,8 +128,15 @@ class LinearSVC(InterceptColumn, LinearSVM, LinearClassifier):
     >>> from maxmargin import LinearSVC
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = LinearSVC(tol=1e-6).fit(scale(X), y)
-    >>> model.certificate_.relative <= 1e-6
-    True
+    >>> proof = model.certificate_
+    >>> print(f"{proof.dual:.3f} <= smallest objective <= objective of the model <= {proof.primal:.3f}")
+    26.525 <= smallest objective <= objective of the model <= 26.525
+
+    The hard margin has a bracket around the largest margin; where no hyperplane separates the classes, it is refused:
+
+    >>> hard = LinearSVC(C=float("inf")).fit(X[:, :2], X[:, 0] > 15.0)
+    >>> print(f"{hard.certificate_.lower:.4f} <= largest margin <= {hard.certificate_.upper:.4f}")
+    0.0206 <= largest margin <= 0.0206
     """
 
     C: float = 1.0

@@ -11,14 +11,15 @@ from maxmargin.certificates import SVMGap, measure_gap
 from maxmargin.data import TargetPoints
 from maxmargin.data.scikit_learn import Interval, StrOptions
 from maxmargin.estimators._base import LinearRegressor, refuse_other_rows
-from maxmargin.estimators._linear_svm import LinearSVM
-from maxmargin.estimators._parameters import estimator
+from maxmargin.estimators._linear_svm import LINEAR_PARAMETERS, LinearSVM
+from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.estimators._regularized import EpsilonInsensitiveRegressor
 from maxmargin.problems.linear_svm import REGRESSION_LOSSES
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.solvers.core import Result
 
 
+@with_blocks(linear_parameters=LINEAR_PARAMETERS)
 @estimator
 class LinearSVR(LinearSVM, LinearRegressor, EpsilonInsensitiveRegressor):
     r"""Linear support vector regression, solved to a certified duality gap.
@@ -34,10 +35,16 @@ class LinearSVR(LinearSVM, LinearRegressor, EpsilonInsensitiveRegressor):
     C : float, default=1.0
         Inverse regularisation strength: the factor on the losses.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
-    fit_intercept, penalize_intercept, intercept_scaling, dual, tol, solver, selection
-        As for :class:`LinearSVC`.
-    max_iter, max_time, n_jobs, random_state, warm_start, verbose
-        As for :class:`LinearSVC`.
+    fit_intercept : bool, default=True
+    penalize_intercept : bool, default=False
+        Add b²/(2 intercept_scaling²) to the objective: the problem that LIBLINEAR and scikit-learn solve.
+    dual : bool or "auto", default="auto"
+        Accepted as scikit-learn's: every fit gives the primal and the dual solution.
+    tol : float, default=1e-4
+        The relative duality gap at which to stop: the model's objective is then within this share of the optimum.
+    {linear_parameters}
+    warm_start : bool, default=False
+        Start from the duals of the last fit, which must have had as many rows.
 
     Attributes
     ----------
@@ -56,6 +63,12 @@ class LinearSVR(LinearSVM, LinearRegressor, EpsilonInsensitiveRegressor):
     status_ : Status
     certificate_ : RegressionGap
 
+    See Also
+    --------
+    SVR : The same problem in the feature space of a kernel.
+    Ridge : Squared errors instead.
+    RegressionGap : What the certificate says.
+
     References
     ----------
     Ho, Lin, "Large-scale linear support vector regression", 2012.
@@ -65,9 +78,10 @@ class LinearSVR(LinearSVM, LinearRegressor, EpsilonInsensitiveRegressor):
     >>> from sklearn.datasets import load_diabetes
     >>> from maxmargin import LinearSVR
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = LinearSVR(C=10.0, epsilon=5.0).fit(X, y)
-    >>> model.certificate_.relative <= 1e-4
-    True
+    >>> model = LinearSVR(C=10.0, epsilon=5.0, tol=1e-8).fit(X, y)
+    >>> proof = model.certificate_
+    >>> print(f"{proof.dual:.0f} <= optimum <= {proof.primal:.0f}")
+    248505 <= optimum <= 248505
     """
 
     epsilon: float = 0.0

@@ -11,8 +11,14 @@ from maxmargin.certificates import Certificate, measure_nu_gap
 from maxmargin.data import TargetPoints
 from maxmargin.data.scikit_learn import Interval
 from maxmargin.estimators._base import CertifiedRegressor, Solve
-from maxmargin.estimators._kernel_svm import C_CONSTRAINTS, KernelSVM, SingleExpansion
-from maxmargin.estimators._parameters import estimator
+from maxmargin.estimators._kernel_svm import (
+    C_CONSTRAINTS,
+    EXPANSION_ATTRIBUTES,
+    KERNEL_PARAMETERS,
+    KernelSVM,
+    SingleExpansion,
+)
+from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.problems.kernels import built_in
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.nu_svm import NuSVMProblem, Offsets, nu_regression
@@ -20,6 +26,7 @@ from maxmargin.solvers.core import Result
 from maxmargin.solvers.kernel import nu_smo
 
 
+@with_blocks(kernel_parameters=KERNEL_PARAMETERS, expansion_attributes=EXPANSION_ATTRIBUTES)
 @estimator
 class NuSVR(SingleExpansion, CertifiedRegressor):
     r"""Kernel support vector regression that finds epsilon from a share nu of larger residuals, with a proven gap.
@@ -37,19 +44,19 @@ class NuSVR(SingleExpansion, CertifiedRegressor):
         Above 0 and at most 1.
     C : float, default=1.0
         The factor on the loss of a row.
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter, max_time, n_jobs, verbose :
-        As for :class:`SVC`.
+    {kernel_parameters}
 
     Attributes
     ----------
     epsilon_ : float
         The residual from which on there is a loss.
-    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, objective_, fit_status_, n_iter_ :
-        As for :class:`SVR`.
-    shape_fit_ : tuple
-    status_ : Status
-    history_ : list of (seconds, primal, dual)
+    {expansion_attributes}
     certificate_ : NuGap
+
+    See Also
+    --------
+    SVR : The same machine with a given epsilon.
+    NuGap : What the certificate says.
 
     References
     ----------
@@ -64,8 +71,8 @@ class NuSVR(SingleExpansion, CertifiedRegressor):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = NuSVR(nu=0.3).fit(scale(X), scale(y))
     >>> residuals = abs(model.predict(scale(X)) - scale(y))
-    >>> bool((residuals > model.epsilon_ + 1e-2).mean() <= 0.3), model.certificate_.relative <= 1e-3
-    (True, True)
+    >>> print(f"epsilon {model.epsilon_:.2f}; {(residuals > model.epsilon_).mean():.1f} of the residuals are larger")
+    epsilon 0.67; 0.3 of the residuals are larger
     """
 
     nu: float = 0.5

@@ -9,8 +9,15 @@ from maxmargin.certificates import Certificate, measure_nu_gap
 from maxmargin.data import TargetPoints, validate_one_class
 from maxmargin.data.scikit_learn import Interval, OutlierMixin, _fit_context, check_is_fitted
 from maxmargin.estimators._base import Solve
-from maxmargin.estimators._kernel_svm import KernelSVM, SingleExpansion, nu_goal, without_negative
-from maxmargin.estimators._parameters import estimator
+from maxmargin.estimators._kernel_svm import (
+    EXPANSION_ATTRIBUTES,
+    KERNEL_PARAMETERS,
+    KernelSVM,
+    SingleExpansion,
+    nu_goal,
+    without_negative,
+)
+from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.problems.kernels import built_in
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.nu_svm import NuSVMProblem, Offsets, one_class
@@ -18,6 +25,7 @@ from maxmargin.reconciliation import Goal
 from maxmargin.solvers.kernel import nu_smo
 
 
+@with_blocks(kernel_parameters=KERNEL_PARAMETERS, expansion_attributes=EXPANSION_ATTRIBUTES)
 @estimator
 class OneClassSVM(OutlierMixin, SingleExpansion):
     r"""One-class SVM: a region that holds all but a share nu of the rows, solved to a proven duality gap.
@@ -33,19 +41,19 @@ class OneClassSVM(OutlierMixin, SingleExpansion):
     ----------
     nu : float, default=0.5
         Above 0 and at most 1.
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter, max_time, n_jobs, verbose :
-        As for :class:`SVC`.
+    {kernel_parameters}
 
     Attributes
     ----------
     offset_ : float
-        rho: the decision function is ``score_samples`` minus it.
-    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, objective_, fit_status_, n_iter_ :
-        As for :class:`SVR`; ``intercept_`` is minus ``offset_``.
-    shape_fit_ : tuple
-    status_ : Status
-    history_ : list of (seconds, primal, dual)
+        rho: the decision function is ``score_samples`` minus it; ``intercept_`` is minus this.
+    {expansion_attributes}
     certificate_ : NuGap
+
+    See Also
+    --------
+    NuSVC : The same parameter nu, for two classes.
+    NuGap : What the certificate says.
 
     References
     ----------
@@ -57,11 +65,12 @@ class OneClassSVM(OutlierMixin, SingleExpansion):
     >>> import numpy as np
     >>> from maxmargin import OneClassSVM
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> model = OneClassSVM(nu=0.1).fit(X)
+    >>> model = OneClassSVM(nu=0.1, tol=1e-6).fit(X)
     >>> model.predict([[0.0, 0.0], [5.0, 5.0]])
     array([ 1, -1])
-    >>> model.certificate_.margin_errors <= 0.1 <= model.certificate_.support_share
-    True
+    >>> proof = model.certificate_
+    >>> print(f"{proof.margin_errors:.2f} of the rows are outside, {proof.support_share:.2f} are support vectors")
+    0.07 of the rows are outside, 0.15 are support vectors
     """
 
     nu: float = 0.5

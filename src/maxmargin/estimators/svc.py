@@ -27,8 +27,8 @@ from maxmargin.estimators._base import (
     seed_of,
     warn_user,
 )
-from maxmargin.estimators._kernel_svm import C_CONSTRAINTS, KernelSVM
-from maxmargin.estimators._parameters import estimator
+from maxmargin.estimators._kernel_svm import C_CONSTRAINTS, KERNEL_PARAMETERS, KernelSVM
+from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.estimators._probabilities import (
     N_FOLDS,
     Calibration,
@@ -149,7 +149,7 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
         if not hasattr(self, "calibration_"):
             raise NotFittedError(
                 "predict_proba is not available when fitted with probability=False: fit again with probability=True, "
-                "or call maxmargin.calibrate. (A fit that max_time or Ctrl-C ended may not have come to them.)"
+                "or call maxmargin.calibrate. (A fit that max_time or Ctrl-C ended may not have fitted them.)"
             )
         return super().predict_proba(X)
 
@@ -308,7 +308,7 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
             self._fit_sigmoids(tasks, limits)
 
     def _fit_sigmoids(self, tasks: Any, limits: FitLimits) -> None:
-        """Fit a sigmoid for every pair of classes to the scores of models that did not see the rows.
+        """Fit a sigmoid for every pair of classes to the scores of models that were not fitted to the rows.
 
         After Ctrl-C there are none.
         """
@@ -379,6 +379,7 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
         raise NotImplementedError
 
 
+@with_blocks(kernel_parameters=KERNEL_PARAMETERS)
 @estimator
 class SVC(KernelClassifier):
     r"""Kernel support vector classification, solved to a proven duality gap.
@@ -392,6 +393,10 @@ class SVC(KernelClassifier):
     ``examples/approximate_kernels.py`` does. For probabilities wrap the model in scikit-learn's
     ``CalibratedClassifierCV``.
 
+    ``certificate_`` proves how good the model is: its objective is at most ``primal``, and no hyperplane of the feature
+    space has one below ``dual``, the value of the formula above at the model's duals. Predictions are signs of
+    ``f(x) = sum_i y_i alpha_i k(x_i, x) + b``, over the support vectors.
+
     Kernel values are stored in single precision where that is enough for ``tol``. The certificate is computed in double
     precision; where it does not confirm ``tol``, the solver continues in double precision.
 
@@ -399,42 +404,17 @@ class SVC(KernelClassifier):
     ----------
     C : float, default=1.0
         The factor on the slack of a row. ``inf`` is the hard margin in feature space: the hyperplane of the largest
-        margin, or :class:`NotSeparableError` with the proof that all margins are negligible.
-    kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes two matrices, or two sequences of objects such as texts, and returns their Gram matrix, dense
-        or sparse; with "precomputed", X is the Gram matrix. "sigmoid" is not positive semidefinite in general, and
-        nothing is proven for it.
-    degree : int, default=3
-        Of the polynomial kernel (gamma x·z + coef0)^degree.
-    gamma : {"scale", "auto"} or float, default="scale"
-        1/(d variance of X), 1/d, or a number.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
-    shrinking : bool, default=True
-        Whether duals that are fixed at a bound are left out for a while; all are checked before the end.
-    tol : float, default=1e-3
-        The relative duality gap at which to stop, once the KKT conditions hold up to half of it, which is LIBSVM's
-        measure; for C = inf, the relative width of the bracket around the margin.
-    cache_size : float, default=200
-        Megabytes for kernel values.
+        margin, or :class:`NotSeparableError` with the proof that all margins are negligible. ``tol`` is then the
+        relative width of the bracket around the margin.
+    {kernel_parameters}
     class_weight : dict, "balanced" or None, default=None
         Factors on C for each class. "balanced" counts the rows of the classes, as scikit-learn's SVC does, not their
         weights.
-    max_iter : int, default=-1
-        The largest number of steps on pairs of duals, checked between blocks of them; -1 for no limit.
-    max_time : float or None, default=None
-        The largest number of seconds to train.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         One score a class, or one a pair of classes.
     break_ties : bool, default=False
         Whether ``predict`` is the argmax of the decision function also where the votes of more than two classes tie;
         else the first of these classes is predicted. True is refused together with ``decision_function_shape="ovo"``.
-    n_jobs : int or None, default=None
-        Threads of ``fit`` and of predictions; -1 takes all cores. None takes all cores, too, unlike in scikit-learn:
-        threads need no copy of the data, and one thread would make the default slower. The result does not depend on
-        it.
-    verbose : int, default=0
-        Whether a line is printed for every block of steps.
     probability : bool, default="deprecated"
         Deprecated, as in scikit-learn, and False unless given: whether ``predict_proba`` is there: Platt's sigmoids,
         fitted to the scores of models of five folds, coupled over the pairs of classes, as LIBSVM's. It takes five more
@@ -471,6 +451,13 @@ class SVC(KernelClassifier):
     history_ : list of (seconds, primal, dual), or one a pair
     certificate_ : ClassificationGap, or PerPair of them; MarginBracket for C = inf
 
+    See Also
+    --------
+    LinearSVC : Without a kernel, for many rows or columns.
+    NuSVC : A share nu of margin errors in place of C.
+    ClassificationGap : What the certificate says.
+    maxmargin.lectures.smo : The algorithm step by step.
+
     References
     ----------
     "Large Margin Classifiers. Linear Support Vector Machines", lecture 9: the dual, SMO, kernels. Platt, "Fast training
@@ -482,11 +469,14 @@ class SVC(KernelClassifier):
     >>> from sklearn.datasets import make_circles
     >>> from maxmargin import SVC
     >>> X, y = make_circles(200, noise=0.05, factor=0.4, random_state=0)
-    >>> model = SVC().fit(X, y)
-    >>> model.score(X, y), model.certificate_.relative <= 1e-3
-    (1.0, True)
+    >>> model = SVC(tol=1e-6).fit(X, y)
+    >>> model.score(X, y), len(model.support_)
+    (1.0, 22)
+    >>> proof = model.certificate_
+    >>> print(f"{proof.dual:.3f} <= smallest objective <= objective of the model <= {proof.primal:.3f}")
+    8.510 <= smallest objective <= objective of the model <= 8.510
 
-    Probabilities, from the scores of models that did not see the rows:
+    Probabilities, from the scores of models that were not fitted to the rows:
 
     >>> from sklearn.calibration import CalibratedClassifierCV
     >>> calibrated = CalibratedClassifierCV(SVC(), cv=3).fit(X, y)
@@ -495,9 +485,9 @@ class SVC(KernelClassifier):
 
     The hard margin in feature space, with its bracket:
 
-    >>> hard = SVC(C=float("inf"), gamma=2.0).fit(X, y)
-    >>> hard.certificate_.separates, hard.certificate_.relative <= 1e-3
-    (True, True)
+    >>> hard = SVC(C=float("inf"), gamma=2.0, tol=1e-5).fit(X, y)
+    >>> print(f"{hard.certificate_.lower:.4f} <= largest margin <= {hard.certificate_.upper:.4f}")
+    0.2400 <= largest margin <= 0.2400
     """
 
     C: float = 1.0

@@ -41,6 +41,26 @@ def written_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ------
     binary file
         Its ``name`` is the temporary path.
+
+    See Also
+    --------
+    write_svmlight : One of the writers that use it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin.files import written_atomically
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "numbers.txt")
+    ...     _ = path.write_text("old")
+    ...     try:
+    ...         with written_atomically(path) as file:
+    ...             _ = file.write(b"new, but not com")
+    ...             raise OSError
+    ...     except OSError:
+    ...         print(path.read_text())
+    old
     """
     if _is_device_or_pipe(path):
         with open(path, "wb") as stream:

@@ -31,12 +31,17 @@ FEWEST_DISTINCT = 20
 
 
 class UnseenWarning(UserWarning):
-    """Values or columns of new rows that did not occur in training were ignored."""
+    """Values or columns of new rows that did not occur in training were ignored.
+
+    See Also
+    --------
+    read_data : Warns so, with ``unseen="ignore"``.
+    """
 
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How a table is read and understood; the defaults read CSV as most programs write it.
+    r"""How a table is read and understood; the defaults read CSV as most programs write it.
 
     Attributes
     ----------
@@ -59,6 +64,24 @@ class TableOptions:
     decimal, encoding : str
     missing : tuple of str
         Texts that are missing values in every column, besides empty fields.
+
+    See Also
+    --------
+    read_data, read_blocks : Take these options.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin.files import TableOptions, read_data
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "homes.csv").write_text("size,price\n120,300\n?,190\n80,210\n")
+    ...     options = TableOptions(missing=("?",), impute="mean")
+    ...     data = read_data(Path(folder, "homes.csv"), target="price", table=options)
+    >>> data.X
+    array([[120.],
+           [100.],
+           [ 80.]])
     """
 
     categorical: tuple[str, ...] = ()
@@ -113,7 +136,7 @@ class Column:
     n_missing : int
         Missing values in training.
     note : str
-        What a person may want to know.
+        Remarks for the user.
     """
 
     name: str

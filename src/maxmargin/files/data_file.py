@@ -23,7 +23,7 @@ TABLES = (".csv", ".tsv", ".parquet")
 
 @dataclass(frozen=True)
 class DataFile:
-    """Rows, targets and names of the columns.
+    r"""Rows, targets and names of the columns.
 
     Attributes
     ----------
@@ -38,6 +38,21 @@ class DataFile:
         Sample weights, where a table has a column of them.
     notes : tuple of str
         What was found out about the file and is not the usual thing: its delimiter, spaces around names.
+
+    See Also
+    --------
+    read_data : Returns this.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin.files import read_data
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "homes.csv").write_text("size,price\n120,300\n80,190\n")
+    ...     data = read_data(Path(folder, "homes.csv"), target="price")
+    >>> data.names, data.X.shape, data.y
+    (['size'], (2, 1), array([300, 190]))
     """
 
     X: Any
@@ -95,7 +110,7 @@ def read_data(
     n_features: int | None = None,
     unseen: str = "ignore",
 ) -> DataFile:
-    """Read svmlight text (plain or compressed), CSV, TSV, Parquet or a store, by the file's name.
+    r"""Read svmlight text (plain or compressed), CSV, TSV, Parquet or a store, by the file's name.
 
     A store is read once to compare its checksums; :func:`open_store` can omit that.
 
@@ -123,6 +138,26 @@ def read_data(
     Returns
     -------
     DataFile
+
+    See Also
+    --------
+    read_blocks : A block of rows at a time.
+    read_svmlight : svmlight text as plain arrays.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin.files import read_data
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "shops.csv").write_text("size,city,open\n120,Oslo,yes\n80,Bergen,no\n95,Oslo,yes\n")
+    ...     data = read_data(Path(folder, "shops.csv"), target="open")
+    >>> data.names, data.y.tolist()
+    (['size', 'city=Bergen', 'city=Oslo'], ['yes', 'no', 'yes'])
+    >>> data.X.toarray()
+    array([[120.,   0.,   1.],
+           [ 80.,   1.,   0.],
+           [ 95.,   0.,   1.]])
     """
     from maxmargin.files.columns import Unseen
     from maxmargin.files.store import is_store, open_store
@@ -236,5 +271,5 @@ def names_of(model: Any, path: str | Path) -> list[str]:
     """Names of the columns that a model was trained with."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:
-        raise ValueError(f"{path} is a table, but the model was not trained on one: it does not know columns' names.")
+        raise ValueError(f"{path} is a table, but the model was not trained on one: it has no names of columns.")
     return [str(name) for name in names]

@@ -12,6 +12,23 @@ class ModelFileError(ValueError):
     reason : str
     line : int, optional
         The number of the line, from 1, for formats that are text.
+
+    See Also
+    --------
+    load, save : Raise this.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin import ModelFileError, load
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "no.model").write_bytes(b"something else")
+    ...     try:
+    ...         load(Path(folder, "no.model"))
+    ...     except ModelFileError as error:
+    ...         print("refused")
+    refused
     """
 
     def __init__(self, path: str | os.PathLike[str], reason: str, line: int | None = None) -> None:

@@ -68,8 +68,13 @@ def read_blocks(
     Returns
     -------
     FileBlocks
-        Iterates over blocks, each a DataFile, as often as one likes. Its method ``store(path)`` writes a store, from
+        Iterates over blocks, each a DataFile, any number of times. Its method ``store(path)`` writes a store, from
         which models learn.
+
+    See Also
+    --------
+    read_data : All rows at once.
+    FileBlocks : What comes back.
 
     Examples
     --------
@@ -175,7 +180,7 @@ def _counted(y: np.ndarray) -> dict[Any, int]:
 
 @dataclass(frozen=True)
 class FileBlocks:
-    """Blocks of rows of files, with the same columns; see :func:`read_blocks`.
+    r"""Blocks of rows of files, with the same columns; see :func:`read_blocks`.
 
     Attributes
     ----------
@@ -184,6 +189,23 @@ class FileBlocks:
     target : str or None
     zero_based : bool
     options : TableOptions
+
+    See Also
+    --------
+    read_blocks : Returns this.
+    Store : The same rows on disk, as arrays.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin.files import read_blocks
+    >>> with TemporaryDirectory() as folder:
+    ...     for part, text in enumerate(("1 1:2\n-1 2:1\n", "1 1:3\n")):
+    ...         _ = Path(folder, f"part-{part}.svm").write_text(text)
+    ...     sizes = [block.X.shape for block in read_blocks(f"{folder}/part-*.svm")]
+    >>> sizes
+    [(2, 2), (1, 2)]
     """
 
     paths: tuple[str | Path, ...]

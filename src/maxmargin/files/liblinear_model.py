@@ -57,6 +57,26 @@ def write_liblinear_model(
     ------
     ModelFileError
         Where the format cannot hold the model.
+
+    See Also
+    --------
+    read_liblinear_model : The way back.
+    maxmargin.save : A file that also holds the certificate.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import LinearSVC
+    >>> from maxmargin.files import read_liblinear_model, write_liblinear_model
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LinearSVC(penalize_intercept=True).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     write_liblinear_model(model, Path(folder, "iris.model"))
+    ...     again = read_liblinear_model(Path(folder, "iris.model"))
+    >>> float(abs(again.coef_ - model.coef_).max())
+    0.0
     """
     if type(model) not in (*CLASSIFIERS, LinearSVR):
         raise ModelFileError(
@@ -127,6 +147,11 @@ def read_liblinear_model(path: str | os.PathLike[str]) -> LinearSVC | LinearSVR 
     ------
     ModelFileError
         Where the file is not such a model; with the line.
+
+    See Also
+    --------
+    write_liblinear_model : The way back.
+    read_libsvm_model : The same for LIBSVM.
     """
     text = ModelText(path)
     lines = text.lines()

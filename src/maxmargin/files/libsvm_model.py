@@ -64,6 +64,26 @@ def write_libsvm_model(model: Machine, path: str | os.PathLike[str]) -> None:
     ------
     ModelFileError
         Where the format cannot hold the model.
+
+    See Also
+    --------
+    read_libsvm_model : The way back.
+    maxmargin.save : A file that also holds the certificate.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import SVC
+    >>> from maxmargin.files import read_libsvm_model, write_libsvm_model
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SVC().fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     write_libsvm_model(model, Path(folder, "iris.model"))
+    ...     again = read_libsvm_model(Path(folder, "iris.model"))
+    >>> float((again.predict(X) == model.predict(X)).mean())
+    1.0
     """
     if type(model) not in MACHINES.values():
         raise ModelFileError(path, f"{type(model).__name__} is not SVC, SVR, NuSVC, NuSVR or OneClassSVM")
@@ -165,6 +185,11 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
     ------
     ModelFileError
         Where the file is not such a model; with the line.
+
+    See Also
+    --------
+    write_libsvm_model : The way back.
+    read_liblinear_model : The same for LIBLINEAR.
     """
     text = ModelText(path)
     lines = text.lines()

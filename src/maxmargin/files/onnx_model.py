@@ -41,6 +41,26 @@ def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
         ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler``, ``RobustScaler``, ``Normalizer``, ``PCA``,
         ``TruncatedSVD`` and feature selections: ``X`` is then what the pipeline takes.
     path : str or Path
+
+    See Also
+    --------
+    maxmargin.save : A file that also holds the certificate.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> import onnxruntime
+    >>> from maxmargin import LinearSVC
+    >>> from maxmargin.files import write_onnx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LinearSVC().fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     write_onnx(model, Path(folder, "iris.onnx"))
+    ...     session = onnxruntime.InferenceSession(Path(folder, "iris.onnx").read_bytes())
+    >>> session.run(["label"], {"X": X[[0, 75, 149]]})[0].tolist()
+    [0, 1, 2]
     """
     graph, n_features = _Graph(), None
     if isinstance(model, Pipeline):
@@ -182,7 +202,7 @@ class _Graph:
         self._onnx = _import_onnx()
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
-        # What the model sees: the input, or the input with scaled columns.
+        # What the model takes: the input, or the input with scaled columns.
         self.rows = "X"
 
     def constant(self, values: np.ndarray) -> str:

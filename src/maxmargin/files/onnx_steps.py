@@ -17,7 +17,7 @@ def add_steps(graph: Any, steps: list[tuple[str, Any]]) -> None:
 
     Parameters
     ----------
-    graph : the graph that is written, whose ``rows`` are the name of what the model sees
+    graph : the graph that is written, whose ``rows`` are the name of what the model takes
     steps : list of pairs of a name and a fitted transformer, or "passthrough"
     """
     for name, step in steps:

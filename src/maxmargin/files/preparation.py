@@ -1,4 +1,4 @@
-"""What is done to the rows of a file before a model sees them: the columns of a table, and scaling.
+"""What is done to the rows of a file before they reach a model: the columns of a table, and scaling.
 
 A model that was trained on a file keeps it as ``preparation_``; :func:`maxmargin.files.read_data` with ``like=model``
 repeats it on new rows, and model files store it.
@@ -65,7 +65,7 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to rows of a file before a model sees them.
+    """What is done to rows of a file before they reach a model.
 
     Attributes
     ----------
@@ -76,6 +76,11 @@ class Preparation:
     scaling : Scaling or None
     id : str or None
         The column that names the rows.
+
+    See Also
+    --------
+    TableOptions : The options from which it is made.
+    read_data : Reads new rows by it, with ``like=model``.
     """
 
     columns: tuple[Column, ...] | None = None

@@ -30,22 +30,22 @@ def stripped(model: Any) -> Any:
     -------
     a fitted estimator
     """
-    lean = model._as_fitted()
+    stripped_model = model._as_fitted()
     for name, attribute in SCHEMA[type(model).__name__].attributes.items():
-        if not isinstance(attribute, Array) or "n" not in attribute.shape or not hasattr(lean, name):
+        if not isinstance(attribute, Array) or "n" not in attribute.shape or not hasattr(stripped_model, name):
             continue
         if attribute.optional and name.startswith("_"):
-            del lean.__dict__[name]
-        elif getattr(lean, name) is not None:
+            del stripped_model.__dict__[name]
+        elif getattr(stripped_model, name) is not None:
             shape = tuple(
                 0 if size == "n" else have
-                for size, have in zip(attribute.shape, np.shape(getattr(lean, name)), strict=True)
+                for size, have in zip(attribute.shape, np.shape(getattr(stripped_model, name)), strict=True)
             )
-            lean.__dict__[name] = np.zeros(shape)
-    if not hasattr(lean, "support_vectors_") and hasattr(lean, "support_"):
-        lean.support_ = np.zeros(0, dtype=np.intp)
-    lean.__dict__.pop("certificate_", None)
-    return lean
+            stripped_model.__dict__[name] = np.zeros(shape)
+    if not hasattr(stripped_model, "support_vectors_") and hasattr(stripped_model, "support_"):
+        stripped_model.support_ = np.zeros(0, dtype=np.intp)
+    stripped_model.__dict__.pop("certificate_", None)
+    return stripped_model
 
 
 def same_predictions(one: Any, other: Any) -> bool:

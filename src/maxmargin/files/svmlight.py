@@ -29,7 +29,7 @@ ENTRIES_PER_BLOCK = 1 << 22
 
 
 class SvmlightError(ValueError):
-    """An invalid line of svmlight text.
+    r"""An invalid line of svmlight text.
 
     Attributes
     ----------
@@ -37,6 +37,23 @@ class SvmlightError(ValueError):
     line : int
         The number of the line, from 1 on.
     reason : str
+
+    See Also
+    --------
+    read_svmlight : Raises this.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin.files import SvmlightError, read_svmlight
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "rows.svm").write_text("1 1:2\n-1 two:1\n")
+    ...     try:
+    ...         read_svmlight(Path(folder, "rows.svm"))
+    ...     except SvmlightError as error:
+    ...         print(str(error).replace(folder, ""))
+    /rows.svm, line 2: expected index:value, where the index is a whole number without sign: '-1 two:1'
     """
 
     def __init__(self, path: str, line: int, reason: str, excerpt: str) -> None:
@@ -93,6 +110,11 @@ def read_svmlight(
     ValueError
         Where a compressed file is damaged.
 
+    See Also
+    --------
+    write_svmlight : The way back.
+    read_svmlight_blocks : A block of rows at a time.
+
     Examples
     --------
     >>> import tempfile
@@ -141,7 +163,7 @@ def read_svmlight_blocks(
     rows_per_block: int = ROWS_PER_BLOCK,
     dtype: Any = np.float64,
 ) -> Iterator[tuple[Any, np.ndarray]]:
-    """Read a file of any size in blocks of rows.
+    r"""Read a file of any size in blocks of rows.
 
     Memory is bounded by one block, which ends after ``rows_per_block`` rows or four million entries, whichever comes
     first. The first rows are returned before the last are read: the number of columns and ``zero_based`` cannot be
@@ -169,6 +191,21 @@ def read_svmlight_blocks(
     ------
     SvmlightError
         When the block with the invalid line is reached.
+
+    See Also
+    --------
+    read_svmlight : All rows at once.
+    read_blocks : The same for all formats.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin.files import read_svmlight_blocks
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "rows.svm").write_text("1 1:2\n-1 2:1\n1 1:3\n")
+    ...     [X.shape[0] for X, y in read_svmlight_blocks(Path(folder, "rows.svm"), n_features=2)]
+    [3]
     """
     if not isinstance(zero_based, (bool, np.bool_)):
         raise ValueError(f"zero_based must be True or False where a file is read by blocks; it is {zero_based!r}.")
@@ -201,6 +238,21 @@ def write_svmlight(
     query_id : array of n_rows integers or None, default=None
     comment : str or None, default=None
         Lines to write at the beginning.
+
+    See Also
+    --------
+    read_svmlight : The way back.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin.files import write_svmlight
+    >>> with TemporaryDirectory() as folder:
+    ...     write_svmlight(Path(folder, "rows.svm"), [[2.0, 0.0], [0.0, 0.5]], [1, -1])
+    ...     print(Path(folder, "rows.svm").read_text().strip())
+    1 1:2.0
+    -1 2:0.5
     """
     lines = (f"# {line}\n".encode() for line in (comment or "").splitlines())
     _write_lines(path, lines, [_writable(X, y, query_id)], zero_based)

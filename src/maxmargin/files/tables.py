@@ -65,7 +65,7 @@ def read_table(
     columns : sequence of Column, optional
         The columns that a model was trained with.
     names : list of str, optional
-        The names of a model's columns, in place of ``columns`` where it knows no more.
+        The names of a model's columns, in place of ``columns`` where nothing else is stored.
     names_of_rows : str, optional
         The column that named the rows in training; it does so here where the options name none and it is there.
     unseen : Unseen, optional

@@ -80,7 +80,7 @@ class Page:
             return handler(event)
         except ValueError as error:
             message = str(error)[:500]
-        except Exception as error:  # a fault of the page: the tab goes on where it was, and says so
+        except Exception as error:  # a fault of the page: the tab continues where it was, and reports it
             message = f"unexpected {type(error).__name__}: {error}"[:500]
         vars(self).update(before)
         return [{"type": "error", "message": message}]

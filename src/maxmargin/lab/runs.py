@@ -146,7 +146,7 @@ class Run:
     state : State
     steps : list of Step
     problem : str
-        Why the algorithm cannot run, or cannot go on.
+        Why the algorithm cannot run, or cannot continue.
     ended : bool
         Whether there are no more steps.
     """

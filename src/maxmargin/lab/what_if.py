@@ -1,4 +1,4 @@
-"""What a hyperplane or a dual variable that was dragged by hand comes to, beside what no hand can beat."""
+"""The value of a hyperplane or a dual variable that was dragged by hand, beside the bound that none exceeds."""
 
 import math
 from typing import Any

@@ -38,6 +38,17 @@ class TotalDeficit:
         The dual point, from 0 to 1, that proves ``lower``.
     bound : float
         (R/gamma)² + 2 value/gamma: the mistakes that an online perceptron can make in one pass over the rows.
+
+    See Also
+    --------
+    total_deficit : Returns this.
+
+    Examples
+    --------
+    >>> from maxmargin.lectures import total_deficit
+    >>> found = total_deficit([[1.0, 0.0], [-1.0, 0.0], [0.5, 0.0]], [1, -1, -1], 0.5, intercept=False)
+    >>> print(f"{found.lower:.3f} <= T <= {found.value:.3f}")
+    0.750 <= T <= 0.750
     """
 
     value: float
@@ -79,6 +90,11 @@ def total_deficit(
     -------
     TotalDeficit
 
+    See Also
+    --------
+    TotalDeficit : What comes back.
+    maxmargin.mistake_bound : The bound from any hyperplane.
+
     References
     ----------
     "The Perceptron Algorithm", lecture 8, section 1.2. S. Boyd, L. Vandenberghe, "Convex Optimization", section 11.7.
@@ -87,8 +103,8 @@ def total_deficit(
     --------
     >>> from maxmargin.lectures import total_deficit
     >>> found = total_deficit([[1.0, 0.0], [2.0, 1.0], [-1.0, 0.0], [0.5, 0.0]], [1, 1, -1, -1], 0.5, intercept=False)
-    >>> round(found.value, 4), found.gap < 1e-5
-    (0.75, True)
+    >>> print(f"{found.lower:.4f} <= T <= {found.value:.4f}")
+    0.7500 <= T <= 0.7500
     """
     points = Points.of(X, y, intercept=intercept, unit_length=unit_length)
     gamma, tol = check_positive("gamma", gamma), check_positive("tol", tol)

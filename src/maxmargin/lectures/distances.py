@@ -36,6 +36,10 @@ def foot_point(x: Any, w: Any, b: float = 0.0) -> np.ndarray:
     -------
     ndarray of the shape of x
 
+    See Also
+    --------
+    signed_distance : How far away it is.
+
     Examples
     --------
     >>> from maxmargin.lectures import foot_point
@@ -50,6 +54,11 @@ def foot_point(x: Any, w: Any, b: float = 0.0) -> np.ndarray:
 def signed_distance(x: Any, w: Any, b: float = 0.0) -> Any:
     r"""The distance :math:`f(x)/\|w\|` of a point, or of rows, from the hyperplane; negative on its negative side.
 
+    See Also
+    --------
+    foot_point : The nearest point of the hyperplane.
+    margin_width : The width between f = 1 and f = -1.
+
     Examples
     --------
     >>> from maxmargin.lectures import signed_distance
@@ -62,6 +71,11 @@ def signed_distance(x: Any, w: Any, b: float = 0.0) -> Any:
 
 def margin_width(w: Any) -> float:
     r"""The distance :math:`2/\|w\|` of the hyperplanes f = 1 and f = -1; the margin is half of it.
+
+    See Also
+    --------
+    signed_distance : The distance of a point.
+    maxmargin.margins : The margins of all points.
 
     Examples
     --------
@@ -88,6 +102,10 @@ def is_c_approximate(X: Any, y: Any, w: Any, b: float, c: float, gamma_opt: floa
     -------
     Claim
         The margin on its left side, c gamma_opt on its right.
+
+    See Also
+    --------
+    maxmargin.separate : The largest margin.
 
     Examples
     --------
@@ -118,6 +136,17 @@ class Robustness:
     claims : tuple of Claim
         After a move of the nearest point by a little less and a little more than the margin, its functional margin is
         positive and negative.
+
+    See Also
+    --------
+    robustness : Returns this.
+
+    Examples
+    --------
+    >>> from maxmargin import lectures
+    >>> found = lectures.robustness([[2.0, 0.0], [-1.0, 1.0]], [1, -1], [1.0, 0.0], 0.0)
+    >>> found.margin, found.row
+    (1.0, 1)
     """
 
     margin: float
@@ -147,6 +176,11 @@ def robustness(X: Any, y: Any, w: Any, b: float = 0.0) -> Robustness:
     -------
     Robustness
 
+    See Also
+    --------
+    signed_distance : The distance of a point.
+    maxmargin.margins : The margins of all points.
+
     References
     ----------
     "The Perceptron Algorithm", lecture 8.
@@ -159,8 +193,8 @@ def robustness(X: Any, y: Any, w: Any, b: float = 0.0) -> Robustness:
     >>> found = robustness(X, y, [1.0, 0.0])
     >>> found.margin, found.row, found.move(1.5)
     (1.0, 1, array([1.5, 0. ]))
-    >>> all(claim.holds for claim in found.claims)
-    True
+    >>> [(claim.name, claim.holds) for claim in found.claims]
+    [('robustness', True), ('robustness', True)]
     """
     X, y = check_rows(X, y)
     w, length = _normal(check_vector("w", w, X.shape[1]))

@@ -163,7 +163,7 @@ def coordinate_ascent(
     seed : int, default=0
         Of the random order.
     start : array of shape (n,) or Step, optional
-        Dual variables to start from, or a step of an earlier run to go on from.
+        Dual variables to start from, or a step of an earlier run to continue from.
     tol : float, default=1e-4
         The share of the primal objective to which the KKT conditions are asked for.
     max_passes : int, default=1000
@@ -175,6 +175,11 @@ def coordinate_ascent(
         One a change, "coordinate"; "optimal" at the end, where the run got there, or "unbounded" where the dual is: the
         hard margin is then infeasible. Values: "primal", "dual" and "gap"; for C = inf the primal objective is that
         of the hyperplane divided by its smallest functional margin.
+
+    See Also
+    --------
+    smo : Two duals at a time, for a problem with an intercept.
+    maxmargin.LinearSVC : The estimator.
 
     References
     ----------
@@ -275,6 +280,11 @@ def smo(
         A PairStep a change, with the ends of the segment, the unclipped and the clipped optimum; "optimal" at the end,
         where the run got there, or "unbounded" where the dual is: the hard margin is then infeasible. Values: as for
         `coordinate_ascent`.
+
+    See Also
+    --------
+    coordinate_ascent : One dual at a time, without an intercept.
+    maxmargin.SVC : The estimator.
 
     References
     ----------

@@ -44,7 +44,7 @@ def nearest_hull_points(
         Both of two labels; without an intercept one is enough.
     intercept : bool, default=True
     start : array of shape (n,) or HullStep, optional
-        Weights to start from, or a step of an earlier run to go on from.
+        Weights to start from, or a step of an earlier run to continue from.
     tol : float, default=1e-4
         Stop where the margin is at least 1 - tol times its upper bound, or where the points are nearer than tol R.
     max_steps : int, default=100000
@@ -55,6 +55,10 @@ def nearest_hull_points(
         One a change, "pair"; at the end "optimal", or "hulls meet" where the points are nearer than tol R: no
         hyperplane has a larger margin than half their distance. Values: "distance", "upper" and "lower", the bracket
         of the largest margin. ``alpha`` are the weights.
+
+    See Also
+    --------
+    maxmargin.hull_distance : To a proven precision, for large data.
 
     References
     ----------

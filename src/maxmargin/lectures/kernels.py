@@ -39,6 +39,10 @@ def kernel_matrix(
     -------
     ndarray of shape (n, n)
 
+    See Also
+    --------
+    kernel_perceptron, smo : Take its kernels.
+
     Examples
     --------
     >>> from maxmargin.lectures import kernel_matrix
@@ -107,7 +111,7 @@ def kernel_perceptron(
         As for `kernel_matrix`.
     intercept : bool, default=True
     start : Step, optional
-        A step of an earlier run to go on from.
+        A step of an earlier run to continue from.
     reference : (beta,) or (beta, gamma), optional
         The hyperplane :math:`u = \sum_i \beta_i y_i \phi(x_i)` of the theorems, which is divided by its length; the
         kernel must be positive semidefinite. Without gamma its margin is measured.
@@ -116,6 +120,11 @@ def kernel_perceptron(
     ------
     Step
         As for `online_perceptron`; ``w`` is None unless the kernel is linear.
+
+    See Also
+    --------
+    online_perceptron : The same without a kernel.
+    maxmargin.KernelPerceptron : The estimator.
 
     References
     ----------

@@ -51,6 +51,11 @@ def gradient_descent(
         One a "gradient" step, with all rows, and "optimal" at the end, where the run got there. Values: "loss",
         "gradient" (its length) and "mistakes". ``alpha`` are eta times the sums of the p_i over the steps.
 
+    See Also
+    --------
+    batch_perceptron : The same step with zeros and ones as probabilities.
+    maxmargin.LogisticRegression : The estimator.
+
     References
     ----------
     A. Zhang, "Perceptron and Support Vector Machine (SVM)", lecture 17, "Warm up: Logistic Regression".

@@ -60,6 +60,11 @@ def margin_perceptron(
         One an update, for a "mistake" or a row "too close", and "no violation" at the end, where the run got there:
         the margin is then at least half the guess. Its values: "J", "mistakes", "violations" and "margin".
 
+    See Also
+    --------
+    incremental_search : Without a guess of the margin.
+    maxmargin.MarginPerceptron : The estimator.
+
     References
     ----------
     Y. Tao, "Linear Classification: Maximizing the Margin", appendix; "The Perceptron Algorithm", lecture 8, section
@@ -114,6 +119,11 @@ def incremental_search(
         Those of `margin_perceptron`, and one for each "forced stop". ``updates`` are those of the round; the value
         "updates in all" counts those of all rounds.
 
+    See Also
+    --------
+    margin_perceptron : One of its rounds.
+    maxmargin.MarginPerceptron : The estimator.
+
     References
     ----------
     Y. Tao, "Linear Classification: Maximizing the Margin", "An Incremental Algorithm".
@@ -125,8 +135,13 @@ def incremental_search(
     >>> steps = list(incremental_search(X, y, intercept=False, reference=([1.0, 0.0], 0.0)))
     >>> [(step.reason, step.updates) for step in steps if len(step.rows) == 0]
     [('forced stop', 12), ('no violation', 1)]
-    >>> all(step.holds for step in steps)
-    True
+    >>> for claim in steps[-1].claims:
+    ...     print(claim.name, claim.holds)
+    claim 1 True
+    claim 1 True
+    margin found True
+    quarter of the margin True
+    incremental search bound True
     """
     points = Points.of(X, y, intercept=intercept, unit_length=unit_length)
     if not isinstance(order, str) and not callable(order):

@@ -28,6 +28,11 @@ def perceptron_criterion(X: Any, y: Any, w: Any, b: float = 0.0) -> float:
 
     It is zero where there is no mistake, and at w = 0, b = 0, where every row is one (lecture 9 says "if and only if").
 
+    See Also
+    --------
+    online_perceptron : Its stochastic subgradient steps.
+    primal : The objective of the soft margin.
+
     Examples
     --------
     >>> from maxmargin.lectures import perceptron_criterion
@@ -56,6 +61,11 @@ def primal(X: Any, y: Any, w: Any, b: float = 0.0, C: float | None = None, *, la
     Returns
     -------
     float
+
+    See Also
+    --------
+    dual : The other objective.
+    lagrangian : The function that both come from.
 
     Examples
     --------
@@ -101,6 +111,11 @@ def dual(
     Returns
     -------
     float
+
+    See Also
+    --------
+    primal : The other objective.
+    lagrangian : The function that both come from.
 
     Examples
     --------
@@ -159,6 +174,11 @@ def lagrangian(
     -------
     float
 
+    See Also
+    --------
+    primal, dual : Its maximum over the multipliers, and its minimum over w and b.
+    kkt_conditions : What holds at its saddle point.
+
     Examples
     --------
     >>> from maxmargin.lectures import lagrangian
@@ -214,6 +234,11 @@ def kkt_conditions(
     Returns
     -------
     tuple of Claim
+
+    See Also
+    --------
+    lagrangian : The function whose conditions these are.
+    primal, dual : Its two objectives.
 
     Examples
     --------

@@ -60,7 +60,7 @@ def online_perceptron(
     unit_length : bool, default=False
         Divide all points by their length, so that R = 1.
     start : (w, b) or Step, optional
-        The hyperplane to start from, or a step of an earlier run to go on from.
+        The hyperplane to start from, or a step of an earlier run to continue from.
     reference : (w, b) or (w, b, gamma), optional
         The hyperplane u of the theorems, which is divided by its length. Without gamma its margin is measured. With
         gamma it need not separate the points, and a u shorter than 1 is kept.
@@ -74,6 +74,11 @@ def online_perceptron(
     Step
         One a mistake, and "no mistake" at the end, where the run got there. Its values: "J", the perceptron criterion,
         and "mistakes", the number of mistakes, after the step.
+
+    See Also
+    --------
+    batch_perceptron : All mistakes of a pass at once.
+    maxmargin.Perceptron : The estimator.
 
     References
     ----------
@@ -147,6 +152,11 @@ def batch_perceptron(
     ------
     Step
         One a pass, with the rows of its mistakes, and "no mistake" at the end, where the run got there.
+
+    See Also
+    --------
+    online_perceptron : One mistake at a time.
+    maxmargin.Perceptron : The estimator, with ``rule="batch"``.
 
     References
     ----------

@@ -34,6 +34,10 @@ class Claim:
         It is absolute, and grows with the number of operations behind the two sides (see `rounding`); conditions of an
         optimum have the tolerance that the caller chose.
 
+    See Also
+    --------
+    Step : Has the claims of one step.
+
     Examples
     --------
     >>> claim = Claim("Novikoff's bound", "t <= (R/gamma)²", 3.0, "<=", 4.0)
@@ -95,9 +99,23 @@ class Step:
     conditions : tuple of Claim
         What holds at the optimum only (strong duality, the KKT conditions), as far as it is reached.
     position : int
-        Rows evaluated so far; a run that is started from this step goes on there.
+        Rows evaluated so far; a run that is started from this step continues there.
     origin : tuple of (ndarray or None, float)
         The coefficients and the intercept that the run started from.
+
+    See Also
+    --------
+    GuessStep, PairStep, HullStep : Steps of particular algorithms.
+    Claim : An inequality of its theorem.
+
+    Examples
+    --------
+    >>> from maxmargin import lectures
+    >>> first = next(lectures.online_perceptron([[1.0, 2.0], [3.0, -1.0]], [1, -1]))
+    >>> first.rows, first.w, first.reason
+    ((0,), array([1., 2.]), 'mistake')
+    >>> [claim.name for claim in first.claims]
+    ['effect of one update', 'length of w']
     """
 
     number: int
@@ -137,6 +155,17 @@ class GuessStep(Step):
         The margin that is asked for; a point nearer than half of it to the hyperplane is too close.
     round : int
         Counts the guesses of a search from 1.
+
+    See Also
+    --------
+    incremental_search : Yields these.
+
+    Examples
+    --------
+    >>> from maxmargin import lectures
+    >>> steps = list(lectures.incremental_search([[1.0, 2.0], [-3.0, -1.0]], [1, -1]))
+    >>> [(step.round, round(step.guess, 3), step.reason) for step in steps]
+    [(1, 3.317, 'mistake'), (1, 3.317, 'too close'), (1, 3.317, 'no violation')]
     """
 
     guess: float
@@ -157,6 +186,17 @@ class PairStep(Step):
         The optimum on the whole line; infinite where the objective is not curved along it.
     clipped : tuple of float
         The nearest point of the segment: (alpha_i, alpha_j) after the step.
+
+    See Also
+    --------
+    smo : Yields these.
+
+    Examples
+    --------
+    >>> from maxmargin import lectures
+    >>> first = next(lectures.smo([[1.0, 2.0], [3.0, -1.0]], [1, -1], C=1.0))
+    >>> first.rows, first.segment, first.clipped
+    ((0, 1), ((0.0, 0.0), (1.0, 1.0)), (0.15384615384615385, 0.15384615384615385))
     """
 
     pair_before: tuple[float, float]
@@ -173,6 +213,17 @@ class HullStep(Step):
     ----------
     positive, negative : ndarray of shape (d,)
         The points of the two hulls. Without an intercept: the point of the hull of all y_i x_i, and the origin.
+
+    See Also
+    --------
+    nearest_hull_points : Yields these.
+
+    Examples
+    --------
+    >>> from maxmargin import lectures
+    >>> *_, last = lectures.nearest_hull_points([[1.0, 0.0], [1.0, 2.0], [-1.0, 1.0]], [1, 1, -1])
+    >>> last.reason, last.w
+    ('optimal', array([2., 0.]))
     """
 
     positive: np.ndarray

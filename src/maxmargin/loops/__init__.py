@@ -1,1 +1,1 @@
-"""The only jitted code: one pass over arrays, in place. Nothing here knows of Python objects, time or progress."""
+"""The only jitted code: one pass over arrays, in place. Nothing here handles Python objects, time or progress."""

@@ -1,4 +1,4 @@
-"""Who is told when a loop is compiled, which happens at its first use; imports no compiler."""
+"""Callbacks for the compilation of loops, which happens at their first use; imports no compiler."""
 
 import time
 from collections.abc import Callable

@@ -30,7 +30,7 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _TolerantCache:
-    """Numba's cache of one function; errors of its files are told once, and the function is compiled in memory.
+    """Numba's cache of one function; the first error of its files is reported, and the function is compiled in memory.
 
     An empty index, as a full disk or a killed process leaves it, would otherwise end in an ``EOFError`` at every call.
     """
@@ -93,13 +93,13 @@ class _CompileListener(event.Listener):
     depth = 0
 
     def on_start(self, _event: Any) -> None:
-        """Count the compilation, and tell where it is the outermost."""
+        """Count the compilation, and report it where it is the outermost."""
         self.depth += 1
         if self.depth == 1:
             compilation.started()
 
     def on_end(self, _event: Any) -> None:
-        """Count the end, and tell where it is the outermost."""
+        """Count the end, and report it where it is the outermost."""
         self.depth -= 1
         if self.depth == 0:
             compilation.ended()

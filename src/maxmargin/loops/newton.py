@@ -153,8 +153,8 @@ def derivative_along_step(loss, active, t):
 def derivatives_along_step(loss, active, lengths, cuts, totals):
     """Add to ``totals`` these sums at many lengths, which increase; ``cuts`` divides them into groups.
 
-    The dual of a row is linear in the length between two kinks. Where a group lies between them, which its ends tell,
-    two numbers stand for all of its lengths.
+    The dual of a row is linear in the length between two kinks. Where a group lies between them, which its
+    smallest and largest values decide, two numbers stand for all of its lengths.
     """
     for j in range(cuts.size - 1):
         first, last = cuts[j], cuts[j + 1]

@@ -34,7 +34,7 @@ from maxmargin.loops.rows import add_outer
 SIGMA, PRIMAL, DUAL, COUNTED_GAP, COUNTED_DUAL, STEPS, INNER, OUTER, IDLE = range(9)
 N_VALUES = 9
 
-# How a call ends: after as many steps as it was asked for, within the tolerance, or without progress.
+# How a call ends: after as many steps as were requested, within the tolerance, or without progress.
 LIMIT, REACHED, STALLED = range(3)
 
 # The most Newton steps in an outer step, and those below which sigma grows.

@@ -31,7 +31,7 @@ def check_names(model: Any, feature_names: Any, n_columns: int) -> list[str]:
     return names
 
 
-@dataclass
+@dataclass(repr=False)
 class CoefficientDisplay(Display):
     """The largest coefficients of a linear model, with the names of their columns.
 
@@ -132,7 +132,7 @@ class CoefficientDisplay(Display):
             set_title(ax, f"{self.name}{': ' + panel if panel else ''}", shown, width=44)
 
 
-@dataclass
+@dataclass(repr=False)
 class PosteriorDisplay(Display):
     """Posterior means of the coefficients of a Bayesian regression, with credible intervals.
 

@@ -180,6 +180,11 @@ def write_figure(figure: Any, path: str | os.PathLike[str]) -> Path:
     -------
     Path
 
+    See Also
+    --------
+    draw : The picture that suits a model.
+    animate : A film of a run.
+
     Examples
     --------
     >>> import tempfile

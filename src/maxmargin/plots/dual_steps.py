@@ -16,7 +16,7 @@ from maxmargin.plots._view import dense, signs_of
 GRID = 160
 
 
-@dataclass
+@dataclass(repr=False)
 class CoordinateAscentDisplay(Display):
     """Coordinate ascent's path on the contours of the dual objective, as a function of two dual variables.
 
@@ -187,7 +187,7 @@ def _two_rows(rows: Any, n: int) -> tuple[int, int]:
 
 
 def _start_of(first: Any, pair: list[int], signed: np.ndarray, C: float) -> np.ndarray:
-    """Where the two variables were before the first step: a run starts from zero, as far as it is not told."""
+    """Where the two variables were before the first step: a run starts from zero, unless it is given a start."""
     before = np.zeros(len(signed))
     if first.number > 1:
         before = np.clip(first.alpha, 0.0, C)
@@ -213,7 +213,7 @@ def _pair_inside(signed: np.ndarray, C: float) -> tuple[int, int]:
     return min(int(i), int(j)), max(int(i), int(j))
 
 
-@dataclass
+@dataclass(repr=False)
 class SMOStepDisplay(Display):
     """A step of SMO: the box, the line on which sum alpha_i y_i stays, the unclipped and the clipped optimum.
 

@@ -15,7 +15,7 @@ from maxmargin.plots._view import signs_of
 GRID = 160
 
 
-@dataclass
+@dataclass(repr=False)
 class LagrangianDisplay(Display):
     """The Lagrangian of a support vector machine over one scale of w and one of alpha, with its saddle point.
 
@@ -45,8 +45,8 @@ class LagrangianDisplay(Display):
     >>> from maxmargin.plots import LagrangianDisplay
     >>> X, y = load_iris(return_X_y=True)
     >>> display = LagrangianDisplay.from_data(X[:, :2], y == 0)
-    >>> bool(abs(display.primal(1.0) - display.dual(1.0)) < 1e-4 * display.primal(1.0))
-    True
+    >>> print(f"p* = {display.primal(1.0):.3f}, d* = {display.dual(1.0):.3f}")
+    p* = 62.245, d* = 62.245
     >>> plt.close(display.figure_)
     """
 

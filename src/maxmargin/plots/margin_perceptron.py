@@ -24,7 +24,7 @@ from maxmargin.plots._view import dense
 from maxmargin.separability import separate
 
 
-@dataclass
+@dataclass(repr=False)
 class MarginPerceptronDisplay(Display):
     """The margin perceptron's band, and a positive and a negative point that update the hypothesis.
 

@@ -21,7 +21,7 @@ NAMED = 8
 SMALLEST_SHARE = 1e-3
 
 
-@dataclass
+@dataclass(repr=False)
 class RegularisationPathDisplay(Display):
     """Coefficients, margin and validation score of linear support vector machines over C.
 
@@ -54,8 +54,8 @@ class RegularisationPathDisplay(Display):
     >>> from maxmargin.plots import RegularisationPathDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> display = RegularisationPathDisplay.from_data(scale(X), y, Cs=[0.01, 0.1, 1.0], cv=3)
-    >>> display.scores.shape, bool((display.margins[0] > display.margins[-1]).all())
-    ((3, 3), True)
+    >>> display.margins.round(2).ravel().tolist()  # they shrink as C grows
+    [1.38, 0.67, 0.33]
     >>> plt.close(display.figure_)
     """
 
@@ -223,7 +223,7 @@ def draw_path(ax: Any, values: np.ndarray, lines: np.ndarray, names: Sequence[st
     add_legend(ax, "below")
 
 
-@dataclass
+@dataclass(repr=False)
 class LassoPathDisplay(Display):
     """The lasso's coefficients over lambda: from all zero to nearly those of least squares.
 
@@ -249,8 +249,8 @@ class LassoPathDisplay(Display):
     >>> from maxmargin.plots import LassoPathDisplay
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> display = LassoPathDisplay.from_data(X, y, n_lams=10)
-    >>> bool(display.coefficients[-1].any()), display.gap <= 1e-4
-    (False, True)
+    >>> (display.coefficients != 0.0).sum(axis=1).tolist()  # columns in use, as lambda grows
+    [10, 9, 10, 8, 7, 7, 5, 4, 3, 0]
     >>> plt.close(display.figure_)
     """
 

@@ -25,7 +25,7 @@ from maxmargin.plots._view import column_position, dense, fixed_row, fixed_words
 PLACES = 200
 
 
-@dataclass
+@dataclass(repr=False)
 class PredictionDisplay(Display):
     """f(x) along one column, the others fixed, among the points.
 

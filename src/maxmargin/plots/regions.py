@@ -23,7 +23,7 @@ from maxmargin.plots._view import View, labels_of, matrix_of, scores_of, view_of
 GRID = 240
 
 
-@dataclass
+@dataclass(repr=False)
 class DecisionRegionDisplay(Display):
     """The regions in which a classifier predicts each class.
 

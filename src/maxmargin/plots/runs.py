@@ -35,7 +35,7 @@ from maxmargin.plots._steps import (
 from maxmargin.plots._view import dense
 
 
-@dataclass
+@dataclass(repr=False)
 class UpdateDisplay(Display):
     """One update of a perceptron, before and after: w, y·x and the new w as arrows from the origin.
 
@@ -163,7 +163,7 @@ def _margin(data: TwoColumnData, i: int, w: np.ndarray, b: float) -> float:
     return float((1.0 if data.codes[i] else -1.0) * (data.points[i] @ w + b))
 
 
-@dataclass
+@dataclass(repr=False)
 class RunDisplay(Display):
     """A run frame by frame, and how many mistakes (or how large a gap) each step leaves.
 

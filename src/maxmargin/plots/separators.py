@@ -33,7 +33,7 @@ from maxmargin.plots._view import (
 from maxmargin.plots.margins import scores_of_two
 
 
-@dataclass
+@dataclass(repr=False)
 class SeparatorsDisplay(Display):
     """Several hyperplanes that separate the same points: a separating hyperplane is not unique.
 
@@ -49,7 +49,7 @@ class SeparatorsDisplay(Display):
 
     See Also
     --------
-    MarginDisplay : The margin that tells them apart.
+    MarginDisplay : The margin in which they differ.
 
     Examples
     --------

@@ -29,7 +29,7 @@ from maxmargin.plots._view import (
 from maxmargin.plots.margins import scores_of_two
 
 
-@dataclass
+@dataclass(repr=False)
 class UsedPointsDisplay(Display):
     """The points that a model's w is made of are bold, the others faint.
 
@@ -58,10 +58,10 @@ class UsedPointsDisplay(Display):
     >>> from maxmargin import Perceptron
     >>> from maxmargin.plots import UsedPointsDisplay
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = Perceptron().fit(X[:, :2], y == 0)
+    >>> model = Perceptron(shuffle=False).fit(X[:, :2], y == 0)
     >>> display = UsedPointsDisplay.from_estimator(model, X[:, :2], y == 0)
-    >>> bool((display.alpha.sum() == model.n_updates_))
-    True
+    >>> print(f"{(display.alpha > 0).sum()} of {len(y)} points were used in {display.alpha.sum():.0f} updates")
+    14 of 150 points were used in 1562 updates
     >>> plt.close(display.figure_)
     """
 

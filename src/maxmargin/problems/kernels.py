@@ -36,7 +36,7 @@ class Kernel(Protocol):
 
     @property
     def semidefinite(self) -> bool | None:
-        """Whether it is positive semidefinite on all points; None where only its values can tell."""
+        """Whether it is positive semidefinite on all points; None where only its values are known."""
 
     def gram(self, rows: Any, others: Any, squares: Squares | None = None) -> np.ndarray:
         """k(x, z) for every row x and every other row z, in float64; ``squares`` are ||x||² and ||z||², if known."""

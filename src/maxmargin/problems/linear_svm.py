@@ -181,12 +181,12 @@ class LinearSVMProblem(PenalizedIntercept):
     def dual_terms(self, beta: np.ndarray) -> np.ndarray:
         """The terms of the dual objective that belong to single rows: t beta - epsilon|beta| - c/(2m) beta²."""
         loss = self.loss
-        gains = loss.targets * beta
+        terms = loss.targets * beta
         if loss.epsilon > 0.0:
-            gains -= loss.epsilon * np.abs(beta)
+            terms -= loss.epsilon * np.abs(beta)
         if loss.curvature > 0.0:
-            gains -= 0.5 * self.curvatures() * np.square(beta)
-        return gains
+            terms -= 0.5 * self.curvatures() * np.square(beta)
+        return terms
 
     def dual_value(self, beta: np.ndarray, w: np.ndarray) -> float:
         """The dual objective at a feasible point, given w = sum beta_i x_i."""
@@ -260,6 +260,11 @@ def C_from_lambda(lam: float) -> float:  # noqa: N802
     Returns
     -------
     float
+
+    See Also
+    --------
+    LinearSVC : The machine with the parameter C.
+    svm_path : One machine for every C.
 
     Examples
     --------

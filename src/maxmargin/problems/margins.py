@@ -16,6 +16,19 @@ class Margins(NamedTuple):
         y_i f(x_i): negative where the point is on the wrong side.
     geometric : ndarray
         y_i f(x_i) / ||w||: the signed distance to the hyperplane.
+
+    See Also
+    --------
+    margins : Returns this.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import margins
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = margins(X, y == 0, [0.0, 1.0, -1.0, 0.0], 0.0)
+    >>> print(f"smallest margin {found.geometric.min():.3f}; {(found.functional <= 0.0).sum()} mistakes")
+    smallest margin 0.354; 0 mistakes
     """
 
     functional: np.ndarray
@@ -43,6 +56,11 @@ def margins(X: Any, y: Any, coef: Any, intercept: float = 0.0) -> Margins:
     Returns
     -------
     Margins
+
+    See Also
+    --------
+    Margins : What comes back.
+    separate : The largest margin of any hyperplane.
 
     References
     ----------

@@ -98,6 +98,11 @@ def margin_perceptron_bound(radius: float, gamma: float) -> float:
     gamma : float
         The margin of some separating hyperplane, at most the largest one.
 
+    See Also
+    --------
+    MarginPerceptron : The run that is bounded, with ``gamma`` given.
+    incremental_search_bound : The same without a guess of the margin.
+
     References
     ----------
     Y. Tao, "Linear Classification: Maximizing the Margin", appendix.
@@ -123,6 +128,11 @@ def incremental_search_bound(radius: float, gamma: float) -> float:
     Parameters
     ----------
     radius, gamma : as for :func:`margin_perceptron_bound`
+
+    See Also
+    --------
+    MarginPerceptron : The run that is bounded.
+    margin_perceptron_bound : The bound of one guess.
 
     References
     ----------

@@ -86,7 +86,7 @@ class KernelFacts:
 
 
 def semidefinite_by_kind(kernel: Kernel | None) -> bool | None:
-    """True or False where the kernel's formula tells, None where only its values are known, as of a Gram matrix."""
+    """True or False where the kernel's formula decides, None where only its values are known, as of a Gram matrix."""
     return None if kernel is None else kernel.semidefinite
 
 

@@ -1,10 +1,10 @@
-"""Checkpoints of solver runs: what is kept of a run's state, and how a later process goes on from it.
+"""Checkpoints of solver runs: what is kept of a run's state, and how a later process continues from it.
 
 The record of a task is the list of its stages, one for each loop that its solver runs, in their order. A stage that has
 ended keeps what the rest of the solver needs of it (``outcome``); the one that runs keeps its whole state
 (``checkpointed``) as of its last safe point, where ``Monitor.checkpoint`` is called. A resumed solver is called as
-before: the stages that have ended return at once, the next one goes on where it was, and since all that a step depends
-on is in the state, with the same bits.
+before: the stages that have ended return at once, the next one continues where it was, and since all that a step
+depends on is in the state, with the same bits.
 
 States are declared, not pickled: a class lists the names of the attributes that its steps depend on. Their types and
 shapes are those of a run that was just made; positions are checked against what they point into, because compiled loops
@@ -23,7 +23,7 @@ import numpy as np
 from maxmargin.engine import Engine
 from maxmargin.solvers.core.status import Status
 
-# A run that ends so can go on: its stage stays open.
+# A run that ends so can continue: its stage stays open.
 BROKEN_OFF = (Status.TIME_LIMIT, Status.INTERRUPTED)
 
 
@@ -34,6 +34,10 @@ class CheckpointError(ValueError):
     ----------
     path : str
     reason : str
+
+    See Also
+    --------
+    checkpoints : Raises this.
     """
 
     def __init__(self, path: str, reason: str) -> None:
@@ -82,7 +86,7 @@ class TaskRecord:
     path : str
         The file, as errors name it.
     stages : list of Stage
-        Those of a checkpoint to go on from.
+        Those of a checkpoint to continue from.
     is_due : callable
         Whether a state is wanted now.
     on_change : callable
@@ -126,19 +130,19 @@ class TaskRecord:
 
 
 class FitRecord(Protocol):
-    """The checkpoint of a fit, as the fit template sees it."""
+    """The checkpoint of a fit, as the fit template uses it."""
 
     def begin(self, model: Any, data: Any, starts: Any, options: Any) -> Any:
-        """Begin, or go on with, a fit; return the options of its solver."""
+        """Begin or continue a fit; return the options of its solver."""
 
     def task(self, attempt: int, k: int) -> TaskRecord:
         """The record of task k in an attempt."""
 
-    def going_on(self) -> AbstractContextManager[None]:
-        """Within the block, errors of a fit that goes on from a checkpoint are errors of that."""
+    def resuming(self) -> AbstractContextManager[None]:
+        """Within the block, errors of a fit that continues from a checkpoint are errors of that."""
 
     def check(self, model: Any, data: Any) -> None:
-        """Refuse a model whose vectors do not belong together, where the fit went on from a checkpoint."""
+        """Refuse a model whose vectors do not belong together, where the fit was continued from a checkpoint."""
 
     def end(self, status: Status) -> None:
         """Write the last checkpoint of a fit that has ended."""

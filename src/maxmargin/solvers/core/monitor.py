@@ -177,7 +177,7 @@ class Monitor:
         )
 
     def checkpoint(self, run: Any) -> None:
-        """A safe point of a run, from which a later process could go on.
+        """A safe point of a run, from which a later process could continue.
 
         A run that has to stop may have cut its last step short: another process would not reach this state.
         """

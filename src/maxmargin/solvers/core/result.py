@@ -86,7 +86,7 @@ class Result(Generic[InterceptT]):
 
     @property
     def can_continue(self) -> bool:
-        """Whether a later run can take this result as its start and go on: it measured a gap."""
+        """Whether a later run can take this result as its start and continue: it measured a gap."""
         return math.isfinite(self.primal) or math.isfinite(self.dual)
 
     def update_incumbent(self, primal: float, w: np.ndarray, b: InterceptT) -> None:

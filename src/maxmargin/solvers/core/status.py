@@ -6,7 +6,23 @@ from maxmargin.data.scikit_learn import ConvergenceWarning
 
 
 class Status(StrEnum):
-    """How a run ended. Whatever it says, the vectors it left and their certificate are true."""
+    """How a run ended. Whatever it says, the vectors it left and their certificate are true.
+
+    See Also
+    --------
+    LimitWarning : Says in words what a limit left.
+    Certificate : What is proven, whatever the status.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from maxmargin import LinearSVC, Status
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LinearSVC().fit(scale(X), y)
+    >>> model.status_ is Status.SOLVED, str(model.status_)
+    (True, 'solved')
+    """
 
     RUNNING = "running"
     """The run has not ended yet; no solver returns this."""
@@ -29,4 +45,22 @@ class Status(StrEnum):
 
 
 class LimitWarning(ConvergenceWarning):  # type: ignore[misc]
-    """A limit was reached: says what is proven of the model as it is, and which limit to raise."""
+    """A limit was reached: says what is proven of the model as it is, and which limit to raise.
+
+    See Also
+    --------
+    Status : How a run ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> import warnings
+    >>> from maxmargin import LimitWarning, LinearSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     model = LinearSVC(max_iter=1).fit(scale(X), y)
+    >>> issubclass(caught[0].category, LimitWarning), str(model.status_)
+    (True, 'iteration limit')
+    """

@@ -208,7 +208,7 @@ class NuRun(SMOBase):
         return True
 
     def _sample_scores(self) -> np.ndarray | None:
-        """Scores of the machine of a subsample: they tell which rows will be beyond the margin.
+        """Scores of the machine of a subsample: they predict which rows will be beyond the margin.
 
         Rows are drawn at random, with the number of rows as the seed: the same data have the same result.
         """

@@ -223,7 +223,7 @@ class PairMatrices:
                 self._within.extend(made)
 
     def of(self, problem: KernelProblem) -> np.ndarray:
-        """The matrix of a pair's problem; valid until the same thread asks for the next."""
+        """The matrix of a pair's problem; valid until the same thread requests the next."""
         first, second = position_of(self._pairs, problem)
         rows, others = self._pairs.rows_of_class[first], self._pairs.rows_of_class[second]
         size, cut = problem.n_rows, rows.size

@@ -33,7 +33,7 @@ ROWS_PER_CHECK = 1 << 18
 STEPS_PER_CHECK = 100_000
 # The compiled loop stops at this share of ``tol``: its estimate of the gap differs from the measured one by rounding.
 SAFETY = 0.99
-# For C = inf the loop does not know the gap: it stops whenever the KKT violation has fallen by this factor.
+# For C = inf the loop does not compute the gap: it stops whenever the KKT violation has fallen by this factor.
 VIOLATION_FACTOR = 0.2
 # Steps without progress after which the run has stalled, for every dual and in all.
 PATIENCE_PER_DUAL, PATIENCE = 1000, 10_000
@@ -54,7 +54,7 @@ def solve(
     monitor: Monitor,
     start: Result[float] | None = None,
 ) -> Result[float]:
-    """Evaluate the kernel matrix, unless the options know it; run until the relative gap is at most ``tol``.
+    """Evaluate the kernel matrix, unless the options hold it; run until the relative gap is at most ``tol``.
 
     ``start`` is where an earlier attempt ended. The result has no w: the duals are the coefficients.
     """
@@ -76,7 +76,7 @@ def kernel_matrix(problem: KernelProblem, options: SMOOptions, monitor: Monitor)
 
 
 def working_sets(n_rows: int, max_steps: float, violation: float, options: SMOOptions) -> WorkingSets:
-    """How a call on a kernel matrix of so many rows chooses working sets; a negative ``tol`` asks for no gap."""
+    """How a call on a kernel matrix of so many rows chooses working sets; a negative ``tol`` requires no gap."""
     return WorkingSets(
         size=WORKING_SET,
         kept=KEPT,

@@ -37,7 +37,7 @@ def solve(
 
 
 def suited_solver(problem: LinearSVMProblem, options: LinearOptions) -> str:
-    """Choose "coordinate" for many rows and columns, or where one of its orders is asked for; "newton" for small data,
+    """Choose "coordinate" for many rows and columns, or where one of its orders is chosen; "newton" for small data,
     for many more rows than columns, and for a free intercept far from the origin; else "both": coordinate ascent for as
     long as it is fast, then Newton steps.
     """

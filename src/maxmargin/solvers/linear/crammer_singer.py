@@ -87,7 +87,7 @@ def _ascend(
     *,
     may_switch: bool = True,
 ) -> Result[np.ndarray]:
-    """Ascend; the status stays RUNNING where Newton steps are to go on.
+    """Ascend; the status stays RUNNING where Newton steps are to continue.
 
     That is once the run has taken as long as so many Newton steps would: however fast they are, the whole then takes
     little more than twice as long as the faster one of the two methods. The choice depends on counts of operations, not
@@ -186,7 +186,7 @@ class _DualAscent:
 
     @stage
     def run(self) -> Status:
-        """Epochs, and measurements of the gap in between; RUNNING where Newton steps are to go on."""
+        """Epochs, and measurements of the gap in between; RUNNING where Newton steps are to continue."""
         if self._means.count:
             self._update_incumbents()
         while True:

@@ -82,6 +82,7 @@ def solve(
     # Values whose squares overflow lead to useless steps; the incumbents met before stay, with their gap.
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         best = start if start is not None and start.history else None
+        # Small data are solved by one compiled call; of large ones a subsample is solved first.
         rows = problem.points.small_rows
         sample = subsample(problem) if start is None and rows is None else None
         if sample is None:
@@ -139,7 +140,7 @@ class NewtonRun:
 
     These vectors are the ``scores``, those at the ``start`` of the outer step and their ``changes`` along a Newton
     step, the proximal ``centers`` and ``duals``, whether these are ``free``, whether rows ``may_move``, and the
-    incumbent's duals, ``kept``. The run itself sees sums over the rows only, so that the rows may lie elsewhere.
+    incumbent's duals, ``kept``. The run itself uses sums over the rows only, so that the rows may lie elsewhere.
 
     Parameters
     ----------
@@ -362,7 +363,7 @@ class ProximalProblem:
         self.run.system.ask_gram(self.engine, afresh=afresh)
 
     def sums_of(self, evaluation: Answer) -> DualSums:
-        """The sums that were asked for."""
+        """The sums that were requested."""
         return split_sums(evaluation.value, self.run.w.size)
 
     def minimise(self, sums: DualSums, excluded: DualSums | None) -> tuple[int, Status | None, DualSums]:

@@ -105,7 +105,7 @@ class NewtonSystem:
             self._asked = engine.ask(_gram_of_changes, afresh, writes=("held",)), afresh
 
     def _take_gram(self) -> np.ndarray | None:
-        """The Gram matrix, with the change that was asked for last."""
+        """The Gram matrix, with the change that was requested last."""
         if self._asked is not None:
             answer, afresh = self._asked
             self._gram = answer.value if afresh or self._gram is None else self._gram + answer.value

@@ -42,7 +42,7 @@ def run(
 ) -> InitialPoint | None:
     """Run until the gap is small or a limit is reached: ``best`` then has its status.
 
-    Where there is no more progress, return the point that was reached: the general solver goes on from there.
+    Where there is no more progress, return the point that was reached: the general solver continues from there.
     """
     state = _state_at(first, best)
     steps_per_call = max(1, ENTRIES_PER_CALL // max(1, rows.values.size))

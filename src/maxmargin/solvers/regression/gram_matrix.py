@@ -94,7 +94,7 @@ def _dense_equations(block: Block[SquaredErrors], stopped: Callable[[], bool]) -
 
 
 class GramMatrix:
-    """The Gram matrix of the columns that were asked for, extended when others are.
+    """The Gram matrix of the columns that were requested, extended when others are.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class GramMatrix:
 
     @property
     def values(self) -> np.ndarray:
-        """The matrix of all columns that were asked for."""
+        """The matrix of all columns that were requested."""
         return self._values
 
     @values.setter
@@ -139,7 +139,7 @@ class GramMatrix:
         new = chosen[self._position[chosen] < 0]
         if new.size:
             if self._members.size + new.size > MAX_COLUMNS:
-                # Products with columns that are not asked for now are dropped.
+                # Products with columns that are not requested now are dropped.
                 self._position[self._members] = -1
                 self._members, self._values, new = self._members[:0], np.empty((0, 0)), chosen
             self._add(new)

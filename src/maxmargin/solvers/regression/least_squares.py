@@ -72,7 +72,7 @@ def work_of_least_squares(errors: SquaredErrors) -> float:
 def least_squares(errors: SquaredErrors, stopped: Callable[[], bool]) -> np.ndarray | None:
     """Compute the shortest w for which sum m_i (y_i - w·x_i - b)² is smallest.
 
-    None where ``stopped()`` becomes true on the way; within LAPACK it is not asked.
+    None where ``stopped()`` becomes true on the way; it is not checked within LAPACK.
     """
     matrix = errors.points.factor
     if sp.issparse(matrix) and matrix.shape[0] * matrix.shape[1] > SMALL:

@@ -63,7 +63,7 @@ def solve(
         run.minimises_intercept = step_size is None
         run.step_size = safe_step_size(run.problem, run.offset) if step_size is None else step_size
         if run.is_limited:
-            # The run is to show as many steps as were asked for, however little they gain.
+            # The run is to show as many steps as were requested, however little they gain.
             run.stall_tests = run.stall_tests[:1]
         best.status = run.run()
         if math.isfinite(run.separating_value) and best.separating is not None:

@@ -116,7 +116,7 @@ def posterior_of(
 
 
 def refuse_constant_columns(errors: SquaredErrors | ErrorSums, lengths: np.ndarray, whole_lengths: np.ndarray) -> None:
-    """Raise ValueError for columns that cannot be told from the intercept's."""
+    """Raise ValueError for columns that cannot be distinguished from the intercept's."""
     constant = np.flatnonzero(~(lengths > CONSTANT_LENGTH * whole_lengths))
     if constant.size:
         why = "are constant, as the intercept is" if errors.has_intercept else "are zero"

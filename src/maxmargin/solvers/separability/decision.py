@@ -104,7 +104,7 @@ def _solve_rescaled(problem: HardMarginProblem, options: Options, monitor: Monit
     found = hard_margin.solve(scaled, replace(options, tol=1.0), monitor)
     w = found.w[: points.n_columns]
     b = float(found.w[-1] - w @ (place * of_columns)) if problem.fit_intercept else 0.0
-    # Coefficients that overflow separate nothing, as the proof will tell.
+    # Coefficients that overflow separate nothing, which the proof finds.
     with np.errstate(over="ignore", invalid="ignore"):
         found.w, found.intercept, found.beta = w * of_columns, b, found.beta * of_rows
     return found

@@ -1,4 +1,4 @@
-"""Separability test of a perceptron run: on inseparable data the updates never end, so the run has to be told.
+"""Separability test of a perceptron run: on inseparable data the updates never end, so a proof has to end it.
 
 The test runs the Newton method of the hard margin, which takes as long as some dozens of epochs. So it runs only when
 more work than that has gone into epochs, and again when twice as much has.
@@ -60,7 +60,7 @@ class SeparabilityTest:
         self.witness: np.ndarray | None = None
 
     def check(self, n_epochs: int, monitor: Monitor) -> Status | None:
-        """NOT_SEPARABLE where the hulls are known to meet, by ``witness``; STALLED where they are too near to tell."""
+        """NOT_SEPARABLE where the hulls are known to meet, by ``witness``; STALLED where they are too near for that."""
         if n_epochs < self.next_epoch:
             return None
         self.next_epoch = NEXT_TEST * n_epochs
