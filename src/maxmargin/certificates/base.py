@@ -233,6 +233,21 @@ class InfeasibleError(ValueError):
     ----------
     message : str
     certificate : Certificate
+
+    See Also
+    --------
+    SVR : Raises it at C = inf where no function has residuals of at most epsilon.
+
+    Examples
+    --------
+    Equal rows with different targets have no function through both:
+
+    >>> from maxmargin import SVR, InfeasibleError
+    >>> try:
+    ...     SVR(C=float("inf"), epsilon=0.1).fit([[0.0], [0.0], [1.0]], [0.0, 1.0, 0.0])
+    ... except InfeasibleError as error:
+    ...     print(type(error.certificate).__name__)
+    RegressionGap
     """
 
     def __init__(self, message: str, certificate: Certificate) -> None:
