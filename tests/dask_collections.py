@@ -6,7 +6,7 @@ import dask.array as da
 import numpy as np
 
 import dask
-from maxmargin.engine.dask import array_of_chunks
+from maxmargin.engine.executors import array_of_chunks
 
 
 def collections(X, y, cuts, *more):

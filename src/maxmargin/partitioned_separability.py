@@ -24,7 +24,8 @@ from maxmargin.data import Dataset, Points
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.partitions import PartitionedPoints
 from maxmargin.engine import Block
-from maxmargin.engine.dask import DaskEngine, array_of_chunks, load_partitions
+from maxmargin.engine.dask import DaskEngine, load_partitions
+from maxmargin.engine.executors import array_of_chunks
 from maxmargin.problems.hard_margin import HardMarginProblem
 
 # Rows of the first working set: so many for every column, and at least so many.

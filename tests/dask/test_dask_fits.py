@@ -17,7 +17,7 @@ import pytest
 import scipy.sparse as sp
 
 import dask
-import maxmargin.engine.dask as engine_module
+import maxmargin.engine.executors as executors_module
 from dask_collections import collections, numbers
 from maxmargin import (
     SVC,
@@ -36,7 +36,7 @@ from maxmargin import (
 from maxmargin import load as load_model
 from maxmargin.certificates import bracket_hard_margin
 from maxmargin.data import Dataset, Points
-from maxmargin.engine.dask import ClusterError, array_of_chunks
+from maxmargin.engine.executors import ClusterError, array_of_chunks
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers.core import step_listener
 from maxmargin.solvers.linear import newton_system
@@ -316,8 +316,8 @@ def test_a_task_writes_to_nothing_but_the_vectors_that_it_declares(monkeypatch):
                     )
         return after
 
-    original = engine_module.run_round
-    monkeypatch.setattr(engine_module, "run_round", run_round)
+    original = executors_module.run_round
+    monkeypatch.setattr(executors_module, "run_round", run_round)
     X, y, cuts = classes()
     LinearSVC(C=0.1, tol=1e-6).fit(*collections(X, y, cuts))
     X, y, cuts = numbers()
@@ -326,10 +326,10 @@ def test_a_task_writes_to_nothing_but_the_vectors_that_it_declares(monkeypatch):
 
 
 def test_sums_of_partitions_are_those_of_the_tree(client):
-    executor = engine_module.ClusterExecutor(client)
+    executor = executors_module.ClusterExecutor(client)
     parts = np.random.default_rng(0).standard_normal((19, 7))
     answers = client.map(lambda part: [part, [part[0]]], list(parts), pure=False)
-    on_cluster, here = executor.added(answers), engine_module.add_answers(*([part, [part[0]]] for part in parts))
+    on_cluster, here = executor.added(answers), executors_module.add_answers(*([part, [part[0]]] for part in parts))
     assert on_cluster[0].tobytes() == here[0].tobytes()
     assert on_cluster[1] == here[1] == parts[:, 0].tolist()
 
@@ -382,7 +382,7 @@ def test_a_killed_worker_costs_a_recompute(client):
 
 @pytest.mark.slow
 def test_a_scheduler_that_goes_away_is_an_error_and_nothing_hangs(monkeypatch):
-    monkeypatch.setattr(engine_module, "PATIENCE_WITHOUT_WORKERS", 5.0)
+    monkeypatch.setattr(executors_module, "PATIENCE_WITHOUT_WORKERS", 5.0)
     X, y, cuts = classes()
     dX, dy = collections(X, y, cuts)
     n_steps = []

@@ -15,9 +15,10 @@ import pytest
 
 import dask
 import maxmargin.engine.dask as engine_module
+import maxmargin.engine.executors as executors_module
 from dask_collections import collections, numbers
 from maxmargin import BayesianRegression, LinearSVR, LogisticRegression, Ridge, certify, separate
-from maxmargin.engine.dask import ClusterError
+from maxmargin.engine.executors import ClusterError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "on_a_cluster.py"
 MODELS = {
@@ -150,7 +151,7 @@ def test_a_closed_client_is_an_error(cluster, at_round):
 
 
 def test_a_cluster_without_workers_is_an_error(monkeypatch):
-    monkeypatch.setattr(engine_module, "PATIENCE_WITHOUT_WORKERS", 2.0)
+    monkeypatch.setattr(executors_module, "PATIENCE_WITHOUT_WORKERS", 2.0)
     _, _, (dX, dy) = data_of("ridge")
     with (
         distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as empty,

@@ -13,8 +13,8 @@ from sklearn.base import is_regressor
 
 from maxmargin import LinearSVC, LinearSVR, LogisticRegression, Perceptron, Ridge, certify
 from maxmargin.engine import disk
-from maxmargin.engine.dask import add_answers
 from maxmargin.engine.disk import DiskExecutor, _OrderedSum
+from maxmargin.engine.rounds import add_answers
 from maxmargin.files import StoreError, open_store, store, write_store
 from maxmargin.solvers.linear import newton
 

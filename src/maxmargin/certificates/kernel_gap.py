@@ -19,16 +19,18 @@ from maxmargin.certificates.bounds import (
     feature_vectors,
 )
 from maxmargin.certificates.duality_gap import ROUNDING_SHARE, rounding_matters
+from maxmargin.certificates.kkt_classes import classes_of_tasks
 from maxmargin.certificates.margin_bracket import MarginBracket
 from maxmargin.certificates.rounding import SMALLEST, UNIT, down, lower_bound, sum_at_least, sum_at_most, up
-from maxmargin.certificates.svm_gap import (
-    MOST_ROWS_AT_ONCE,
-    SVMGap,
-    classes_of_tasks,
+from maxmargin.certificates.svm_dual_bounds import (
     cost_of_imbalance,
     cost_of_sides,
     dual_bounds_of_tasks,
     dual_terms_at_least,
+)
+from maxmargin.certificates.svm_gap import (
+    MOST_ROWS_AT_ONCE,
+    SVMGap,
     feasible_duals,
     gap_of_task,
     gap_with_classes,

@@ -31,7 +31,7 @@ from maxmargin.certificates.rounding import (
     up,
     upper_bound,
 )
-from maxmargin.certificates.svm_gap import Sides, balancing_share, merged_sides, sides_of, sides_of_block
+from maxmargin.certificates.svm_dual_bounds import Sides, balancing_share, merged_sides, sides_of, sides_of_block
 from maxmargin.engine import Block, Engine, MemoryEngine, Threads
 from maxmargin.engine.dask import DaskEngine, Handle
 from maxmargin.problems.logistic import LogisticProblem, certified_radius, entropy, falling_root, sigmoid

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxmargin.certificates.bounds import longest_row_at_most
+from maxmargin.certificates.kkt_classes import AT_BOUND, ON_MARGIN
 from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
@@ -21,7 +22,7 @@ from maxmargin.certificates.rounding import (
     up,
     upper_bound,
 )
-from maxmargin.certificates.svm_gap import AT_BOUND, ON_MARGIN, ClassificationGap
+from maxmargin.certificates.svm_gap import ClassificationGap
 from maxmargin.certificates.task_sums import exact_sum
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 

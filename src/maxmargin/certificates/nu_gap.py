@@ -11,6 +11,7 @@ from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.bounds import OF_BOUNDS, FeatureVector, feature_vector, feature_vector_of_scores
 from maxmargin.certificates.duality_gap import rounding_matters
 from maxmargin.certificates.kernel_gap import change_of_duals, moved_by
+from maxmargin.certificates.kkt_classes import AT_BOUND
 from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,
@@ -20,7 +21,8 @@ from maxmargin.certificates.rounding import (
     up,
     upper_bound,
 )
-from maxmargin.certificates.svm_gap import AT_BOUND, SVMGap, dual_terms_at_least
+from maxmargin.certificates.svm_dual_bounds import dual_terms_at_least
+from maxmargin.certificates.svm_gap import SVMGap
 from maxmargin.certificates.task_sums import exact_sum
 from maxmargin.problems.nu_svm import NuPairProblems, NuSVMProblem, Offsets
 

@@ -24,7 +24,7 @@ from maxmargin.certificates.rounding import (
     upper_bound,
 )
 from maxmargin.certificates.squared_errors import lengths_of_columns_at_most, spreads_between
-from maxmargin.certificates.svm_gap import balancing_share, sides_of
+from maxmargin.certificates.svm_dual_bounds import balancing_share, dual_terms_at_least, sides_of
 from maxmargin.engine import MemoryEngine, Threads
 from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.problems.sparse_linear import SparseLinearProblem
@@ -187,7 +187,7 @@ def _dual_point(problem: SparseLinearProblem, shares: np.ndarray, multiple: floa
         value, size = down(at_least - 2.0 * sides.n_rows * SMALLEST), at_most * (1.0 + logistic_gap.OF_FUNCTIONS)
     else:
         rounded = 0.0
-        value, size = svm_gap.dual_terms_at_least(losses, beta)
+        value, size = dual_terms_at_least(losses, beta)
     moved = balancing_share(sides, rounded) if problem.fit_intercept else 0.0
     # Dual terms are concave, and zero at zero: scaling a side by 1 - moved costs at most that share of their sizes.
     return _DualPoint(beta, moved, up(math.sqrt(squares)), lower_bound(down(value - up(moved * size))))

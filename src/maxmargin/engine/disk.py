@@ -27,7 +27,8 @@ from maxmargin.data.partitions import (
     merge_summaries,
 )
 from maxmargin.data.points import Points
-from maxmargin.engine.dask import Executor, Keep, Message, State, changes_vectors, has_answers, run_round
+from maxmargin.engine.executors import Executor
+from maxmargin.engine.rounds import Keep, Message, State, changes_vectors, has_answers, run_round
 from maxmargin.engine.threads import Threads
 
 # Numbers a row that a fit keeps in memory: vectors over the rows of the solver, and those of the result.

@@ -9,7 +9,8 @@ import numpy as np
 
 from maxmargin.data.block_source import BlockSource
 from maxmargin.data.partitions import is_collection
-from maxmargin.engine.dask import array_of_chunks, partitions_of
+from maxmargin.engine.dask import partitions_of
+from maxmargin.engine.executors import array_of_chunks
 
 # What predictions do without: histories, and vectors over the rows of the fit.
 NOT_FOR_PREDICTION = ("dual_coef_", "history_", "certificate_", "support_")

@@ -12,13 +12,7 @@ import scipy.sparse as sp
 from maxmargin.data import Points, TargetPoints, Tasks, as_configured, as_dense, validate_points
 from maxmargin.data.points import only_columns
 from maxmargin.data.scikit_learn import Interval, check_is_fitted
-from maxmargin.estimators._base import (
-    SECONDS_PER_KERNEL_TASK,
-    Attempt,
-    certificates_of,
-    one_or_all,
-    refuse_other_rows,
-)
+from maxmargin.estimators._base import SECONDS_PER_KERNEL_TASK, Attempt, certificates_of, one_or_all, refuse_other_rows
 from maxmargin.estimators._kernels import (
     KERNEL_CONSTRAINTS,
     KernelModel,

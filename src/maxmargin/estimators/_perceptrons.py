@@ -16,7 +16,8 @@ from maxmargin.data import LabelledPoints, validate_classes, validate_training_d
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.block_source import is_block_source
 from maxmargin.data.interruption import InterruptedPassError, ending_when
-from maxmargin.estimators._base import CertifiedClassifier, one_or_all, proof_or_per_class
+from maxmargin.estimators._base import one_or_all, proof_or_per_class
+from maxmargin.estimators._predictors import CertifiedClassifier
 from maxmargin.estimators._progress import FitLimits
 from maxmargin.problems import PerceptronProblem
 from maxmargin.reconciliation import reconcile, worst

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from maxmargin.data.scikit_learn import check_is_fitted
-from maxmargin.estimators._base import CertifiedClassifier, seed_of
+from maxmargin.estimators._base import seed_of
+from maxmargin.estimators._predictors import CertifiedClassifier
 from maxmargin.estimators._probabilities import (
     N_FOLDS,
     Calibration,

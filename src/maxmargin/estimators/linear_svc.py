@@ -17,9 +17,10 @@ from maxmargin.certificates import (
 )
 from maxmargin.data import Dataset, JointClasses, LabelledPoints, Tasks, as_dense, validate_training_data
 from maxmargin.data.scikit_learn import Interval, StrOptions
-from maxmargin.estimators._base import LinearClassifier, kind_of_rows, one_or_array, refuse_other_rows
+from maxmargin.estimators._base import kind_of_rows, one_or_array, refuse_other_rows
 from maxmargin.estimators._linear_svm import LINEAR_PARAMETERS, LinearSVM
 from maxmargin.estimators._parameters import estimator, with_blocks
+from maxmargin.estimators._predictors import LinearClassifier
 from maxmargin.estimators._regularized import InterceptColumn
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem

@@ -10,7 +10,7 @@ import numpy as np
 from maxmargin.certificates import Certificate, measure_nu_gap
 from maxmargin.data import TargetPoints
 from maxmargin.data.scikit_learn import Interval
-from maxmargin.estimators._base import CertifiedRegressor, Solve
+from maxmargin.estimators._base import Solve
 from maxmargin.estimators._kernel_svm import (
     C_CONSTRAINTS,
     EXPANSION_ATTRIBUTES,
@@ -19,6 +19,7 @@ from maxmargin.estimators._kernel_svm import (
     SingleExpansion,
 )
 from maxmargin.estimators._parameters import estimator, with_blocks
+from maxmargin.estimators._predictors import CertifiedRegressor
 from maxmargin.problems.kernels import built_in
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.nu_svm import NuSVMProblem, Offsets, nu_regression

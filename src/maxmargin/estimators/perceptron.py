@@ -21,7 +21,7 @@ from maxmargin.certificates.base import AGREEMENT
 from maxmargin.data import Dataset, LabelledPoints, Tasks, as_dense, scikit_learn
 from maxmargin.data.scikit_learn import Interval, StrOptions, _fit_context, available_if
 from maxmargin.data.validation import validate_factors
-from maxmargin.estimators._base import LinearClassifier, Solve, as_list, one_or_all, refuse_other_rows
+from maxmargin.estimators._base import Solve, as_list, one_or_all, refuse_other_rows
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._perceptrons import (
     STALLED_ADVICE,
@@ -31,6 +31,7 @@ from maxmargin.estimators._perceptrons import (
     start_array,
     update_rule,
 )
+from maxmargin.estimators._predictors import LinearClassifier
 from maxmargin.problems import PerceptronProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.reconciliation import Goal

@@ -18,17 +18,10 @@ from maxmargin.data import ClassPairs, LabelledPoints, validate_points, validate
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.interruption import check_interruption
 from maxmargin.data.scikit_learn import StrOptions, available_if, check_is_fitted
-from maxmargin.estimators._base import (
-    CertifiedClassifier,
-    Solve,
-    one_or_array,
-    plain,
-    refuse_other_rows,
-    seed_of,
-    warn_user,
-)
+from maxmargin.estimators._base import Solve, one_or_array, plain, refuse_other_rows, seed_of, warn_user
 from maxmargin.estimators._kernel_svm import C_CONSTRAINTS, KERNEL_PARAMETERS, KernelSVM
 from maxmargin.estimators._parameters import estimator, with_blocks
+from maxmargin.estimators._predictors import CertifiedClassifier
 from maxmargin.estimators._probabilities import (
     N_FOLDS,
     Calibration,

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maxmargin.estimators._base import CertifiedClassifier
+from maxmargin.estimators._predictors import CertifiedClassifier
 
 if TYPE_CHECKING:
     from maxmargin.estimators._probabilities import Calibration, Isotonic, Sigmoid

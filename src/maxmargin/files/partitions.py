@@ -86,7 +86,7 @@ def read_partitions(
     rows = [dask.delayed(_rows_of)(part, width) for part in parts]
     targets = [dask.delayed(_targets_of)(part) for part in parts]
     counts = tuple(count for _, count, _, _ in known)
-    from maxmargin.engine.dask import array_of_chunks
+    from maxmargin.engine.executors import array_of_chunks
 
     X = array_of_chunks(rows, (counts, (width,)), 0, np.float64)
     y = array_of_chunks(targets, (counts,), 0, np.float64 if values else np.dtype(object))

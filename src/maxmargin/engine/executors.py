@@ -1,0 +1,233 @@
+"""Where the partitions are, and how a round reaches them: this process, or the workers of a cluster."""
+
+import contextlib
+import itertools
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+from maxmargin.engine.base import Engine
+from maxmargin.engine.memory import middle_of
+from maxmargin.engine.rounds import (
+    Message,
+    add_answers,
+    answers_of,
+    ask_round,
+    changes_vectors,
+    has_answers,
+    identity,
+    run_round,
+    size_of,
+)
+from maxmargin.engine.threads import Threads
+
+# Bytes: a longer message is sent to the scheduler once, not once a partition.
+SHORT_MESSAGE = 1 << 12
+# Results that a task of a worker adds up: fewer tasks, more memory.
+ADDED_AT_ONCE = 8
+# The setting of Dask that lets fits collect some rows in the client: a subsample to start from, and few free rows.
+COLLECT_ROWS = "maxmargin.collect-rows"
+# Seconds between checks of the cluster while a round runs, and those after which one without workers counts as lost.
+PATIENCE, PATIENCE_WITHOUT_WORKERS = 1.0, 30.0
+
+
+class ClusterError(RuntimeError):
+    """The cluster, or its partitions, went away in the middle of a computation."""
+
+
+class Executor:
+    """Runs functions on every partition in this process, in threads.
+
+    Attributes
+    ----------
+    rounds, bytes_sent, bytes_received : int
+        Counted over the whole fit: messages to the partitions, and answers of the partitions.
+    vectors_are_near : bool
+        Whether the vectors over the rows lie in this process, so that rounds without entries of rows cost little.
+    largest_subset : float
+        The largest share of the rows of which a subset saves more than it costs.
+    compact : bool
+        Whether targets lie in the smallest type, and are converted in every round.
+    may_collect_rows : bool
+        Whether some rows, a subsample or a few free ones, may be sent to this process.
+    """
+
+    vectors_are_near: ClassVar[bool] = False
+    largest_subset: ClassVar[float] = Engine.largest_subset
+    compact: ClassVar[bool] = False
+
+    def __init__(self, n_threads: int = 1) -> None:
+        self.n_threads = n_threads
+        self.may_collect_rows = False
+        self.rounds = self.bytes_sent = self.bytes_received = 0
+
+    def load(self, delayed: Sequence[Any]) -> list[Any]:
+        """Compute one object a partition."""
+        import dask
+
+        return list(dask.compute(*delayed))
+
+    def each(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
+        """Call a function with the entries of every partition; return the results, or where they will be."""
+        with Threads(self.n_threads) as threads:
+            return threads.run([partial(function, *entries) for entries in zip(*columns, strict=True)])
+
+    def run_round(
+        self, partitions: Sequence[Any], states: list[Any], message: Message
+    ) -> tuple[list[Any], Sequence[Any]]:
+        """Run the operations of a message on all partitions; return the new states, and the sums of the answers."""
+        messages = [self.share(message)] * len(partitions)
+        if changes_vectors(message):
+            states = self.each(run_round, partitions, states, messages)
+            found = self.each(answers_of, states) if has_answers(message) else []
+        else:
+            found = self.each(ask_round, partitions, states, messages)
+        return states, self.added(found) if has_answers(message) else []
+
+    def new_storage(self) -> Any:
+        """A place for the vectors over all rows, None for arrays of their own."""
+        return None
+
+    def share(self, message: Message) -> Any:
+        """Make a message known to all partitions."""
+        return message
+
+    def added(self, answers: Sequence[Any]) -> list[Any]:
+        """Add the answers of all partitions."""
+        return add_answers(*answers)
+
+    def fetch(self, values: Sequence[Any]) -> list[Any]:
+        """The results themselves."""
+        return list(values)
+
+    def as_chunk(self, value: Any) -> Any:
+        """A result as part of the graph of a Dask collection."""
+        import dask
+
+        return dask.delayed(value, pure=True)
+
+    def describe(self) -> str:
+        """What the rounds have cost."""
+        sent, received = (size / max(1, self.rounds) for size in (self.bytes_sent, self.bytes_received))
+        return f"{self.rounds} rounds, {sent:.3g} bytes sent and {received:.3g} received a round"
+
+
+class ClusterExecutor(Executor):
+    """Runs functions on the workers of a cluster; results are futures."""
+
+    def __init__(self, client: Any) -> None:
+        super().__init__()
+        self._client = client
+        self._name, self._numbers = uuid.uuid4().hex[:12], itertools.count()
+
+    def _keys(self, function: Callable[..., Any], n_keys: int) -> list[str]:
+        number = next(self._numbers)
+        return [f"maxmargin-{function.__name__}-{self._name}-{number}-{k}" for k in range(n_keys)]
+
+    def load(self, delayed: Sequence[Any]) -> list[Any]:
+        """Compute one object a partition, which stays on its worker."""
+        with self._translated():
+            return list(self._client.compute(list(delayed)))
+
+    def each(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
+        """Call a function with the entries of every partition, where the partition is."""
+        with self._translated():
+            columns = tuple(list(column) for column in columns)
+            return list(self._client.map(function, *columns, key=self._keys(function, len(columns[0])), pure=False))
+
+    def share(self, message: Message) -> Any:
+        """Send a long message once: tasks get it from each other, and the scheduler can send it again."""
+        if size_of(message.operations) <= SHORT_MESSAGE:
+            return message
+        with self._translated():
+            return self._client.submit(identity, message, key=self._keys(identity, 1)[0], pure=False)
+
+    def added(self, answers: Sequence[Any]) -> list[Any]:
+        """Add on the workers, over the same tree as in this process."""
+        with self._translated():
+            future = self._tree(answers, self._keys(add_answers, 1)[0])
+        total: list[Any] = self.fetch([future])[0]
+        return total
+
+    def _tree(self, answers: Sequence[Any], key: str) -> Any:
+        if len(answers) > ADDED_AT_ONCE:
+            middle = middle_of(0, len(answers))
+            answers = [self._tree(answers[:middle], key + "l"), self._tree(answers[middle:], key + "r")]
+        return answers[0] if len(answers) == 1 else self._client.submit(add_answers, *answers, key=key, pure=False)
+
+    def fetch(self, values: Sequence[Any]) -> list[Any]:
+        """Wait for results; a cluster that is gone, or has no workers, is an error."""
+        with self._translated():
+            return [self._wait(value) for value in values]
+
+    def _wait(self, future: Any) -> Any:
+        seen, done = time.monotonic(), threading.Event()
+        # Not future.result(timeout=...): under load it may fail in the moment in which the time is over.
+        future.add_done_callback(lambda _: done.set())
+        while not done.wait(PATIENCE):
+            if self._client.status not in ("running", "connecting"):
+                raise ClusterError(f"The client of the cluster is {self._client.status}.")
+            if self._client.status == "running" and self._client.nthreads():
+                seen = time.monotonic()
+            elif time.monotonic() > seen + PATIENCE_WITHOUT_WORKERS:
+                raise ClusterError(
+                    "The cluster has had no workers, or no scheduler, for "
+                    f"{PATIENCE_WITHOUT_WORKERS:.0f} seconds: start it again, and fit again."
+                )
+        return future.result()
+
+    @contextlib.contextmanager
+    def _translated(self) -> Any:
+        """Errors of the cluster in one form; errors of the tasks as they are."""
+        from concurrent.futures import CancelledError
+
+        from distributed import client
+        from distributed.comm import CommClosedError
+        from distributed.scheduler import KilledWorker
+
+        try:
+            yield
+        except CancelledError as error:
+            raise ClusterError(
+                "The computation was cancelled: the scheduler went away, or somebody cancelled its futures."
+            ) from error
+        except KilledWorker as error:
+            raise ClusterError(f"Workers died one after the other, perhaps for lack of memory: {error}") from error
+        except (CommClosedError, OSError, getattr(client, "ClosedClientError", CommClosedError)) as error:
+            raise ClusterError(f"The scheduler does not answer: {error}") from error
+
+    def as_chunk(self, value: Any) -> Any:
+        """A future as part of the graph of a Dask collection."""
+        import dask
+
+        return dask.delayed(value)
+
+
+def executor_for(X: Any, n_threads: int) -> Executor:
+    """The cluster that Dask would use for a collection, or this process."""
+    import dask.base
+
+    client = getattr(dask.base.get_scheduler(collections=[X]), "__self__", None)
+    on_cluster = client is not None and hasattr(client, "scheduler_info")
+    executor = ClusterExecutor(client) if on_cluster else Executor(n_threads)
+    executor.may_collect_rows = bool(dask.config.get(COLLECT_ROWS, False))
+    return executor
+
+
+def array_of_chunks(delayed: Sequence[Any], chunks: tuple[tuple[float, ...], ...], axis: int, dtype: Any) -> Any:
+    """A Dask array whose chunks along an axis are delayed objects; unlike ``concatenate`` it keeps empty ones."""
+    import dask.array as da
+    from dask.base import tokenize
+    from dask.highlevelgraph import HighLevelGraph
+
+    name = "maxmargin-" + tokenize([chunk.key for chunk in delayed])
+    place = [0] * len(chunks)
+    layer: dict[Any, Any] = {}
+    for k, chunk in enumerate(delayed):
+        place[axis] = k
+        layer[name, *place] = (identity, chunk.key)
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=list(delayed))
+    return da.Array(graph, name, chunks, dtype=dtype)
