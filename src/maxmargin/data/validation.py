@@ -421,7 +421,7 @@ def _measurable(points: Points, estimator: Any) -> Points:
 
 
 def refuse_unmeasurable(largest: float, all_zero: bool, consequence: str = "") -> None:
-    """Refuse a largest norm whose square overflows or underflows; ``consequence`` is what a fit would come to."""
+    """Refuse a largest norm whose square overflows or underflows; ``consequence`` says what would become of a fit."""
     if not all_zero and not SMALLEST_NORM <= largest <= LARGEST_NORM:
         size = "large" if largest > LARGEST_NORM else "small"
         advice = "rescale it, for example to a largest entry of 1."

@@ -1,7 +1,7 @@
 """What classifiers and regressors add to the fit template: labels and targets, predictions, scores."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -140,14 +140,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedModel):
         -------
         float; of Dask collections, a Dask array without axes
         """
-        if is_block_source(X):
-            return super().score(X, X.targets if y is None else y, sample_weight)
-        if not is_collection(X):
-            return super().score(X, y, sample_weight)
-        from maxmargin.estimators._collections import accuracy, score_in_partitions
-
-        self._check_collections(X)
-        return score_in_partitions(self._as_fitted(), X, y, sample_weight, accuracy)
+        return score_anywhere(self, "accuracy", super().score, X, y, sample_weight)
 
 
 class LinearClassifier(CertifiedClassifier):
@@ -239,14 +232,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedModel):
         -------
         float; of Dask collections, a Dask array without axes
         """
-        if is_block_source(X):
-            return super().score(X, X.targets if y is None else y, sample_weight)
-        if not is_collection(X):
-            return super().score(X, y, sample_weight)
-        from maxmargin.estimators._collections import r_squared, score_in_partitions
-
-        self._check_collections(X)
-        return score_in_partitions(self._as_fitted(), X, y, sample_weight, r_squared)
+        return score_anywhere(self, "r_squared", super().score, X, y, sample_weight)
 
 
 class LinearRegressor(CertifiedRegressor):
@@ -271,6 +257,19 @@ class LinearRegressor(CertifiedRegressor):
         if lies_elsewhere(X):
             return self._in_partitions("predict", X)
         return linear_scores(self, validate_points(self, X))
+
+
+def score_anywhere(model: Any, measure: str, score: Callable[..., Any], X: Any, y: Any, sample_weight: Any) -> Any:
+    """A model's ``score``, by scikit-learn's for arrays and blocks; for Dask collections it is computed later."""
+    if is_block_source(X):
+        return score(X, X.targets if y is None else y, sample_weight)
+    if not is_collection(X):
+        return score(X, y, sample_weight)
+    from maxmargin.estimators import _collections
+
+    model._check_collections(X)
+    measured = getattr(_collections, measure)
+    return _collections.score_in_partitions(model._as_fitted(), X, y, sample_weight, measured)
 
 
 def distributed_vectors(points: Any, handles: Sequence[Any]) -> Any:
