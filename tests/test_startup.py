@@ -1,6 +1,8 @@
 """What importing and starting costs, and that it works where nothing can be written."""
 
+import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -145,3 +147,13 @@ def test_parameters_are_refused_in_the_same_words_without_scikit_learn(tmp_path,
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 2
     assert message in result.stderr
+
+
+PACKAGES = ["maxmargin", *(f"maxmargin.{name}" for name in ("certificates", "estimators", "files", "plots"))]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_lazy_name_is_that_of_a_module(package):
+    """Importing the module would replace the name in the package."""
+    loaded = importlib.import_module(package)
+    assert {module.name for module in pkgutil.iter_modules(loaded.__path__)}.isdisjoint(loaded._HOME_OF)

@@ -46,10 +46,10 @@ _HOME_OF = {
     "measure_sparse_gap": "sparse_gap",
     "measure_sparse_multinomial_gap": "sparse_multinomial_gap",
     "ClassificationGap": "svm_gap",
-    "KKTClass": "kkt_classes",
+    "KKTClass": "kkt_conditions",
     "RegressionGap": "svm_gap",
     "SVMGap": "svm_gap",
-    "kkt_classes": "kkt_classes",
+    "kkt_classes": "kkt_conditions",
     "measure_gap": "svm_gap",
     "measure_gaps": "svm_gap",
     "measure_partitioned_gap": "svm_gap",
@@ -114,7 +114,7 @@ if TYPE_CHECKING:
     from maxmargin.certificates.geometry import Geometry, linear_geometry
     from maxmargin.certificates.hard_margin import bracket_hard_margin, has_no_margin
     from maxmargin.certificates.kernel_gap import measure_kernel_gap, measure_pair_gaps
-    from maxmargin.certificates.kkt_classes import KKTClass, kkt_classes
+    from maxmargin.certificates.kkt_conditions import KKTClass, kkt_classes
     from maxmargin.certificates.lasso_gap import LassoGap, measure_lasso_gap
     from maxmargin.certificates.logistic_gap import LogisticGap, measure_logistic_gap, measure_partitioned_logistic_gap
     from maxmargin.certificates.margin_bracket import MarginBracket, NotSeparableError, bracket_margin

@@ -19,7 +19,7 @@ from maxmargin.certificates.bounds import (
     feature_vectors,
 )
 from maxmargin.certificates.duality_gap import ROUNDING_SHARE, rounding_matters
-from maxmargin.certificates.kkt_classes import classes_of_tasks
+from maxmargin.certificates.kkt_conditions import classes_of_tasks
 from maxmargin.certificates.margin_bracket import MarginBracket
 from maxmargin.certificates.rounding import SMALLEST, UNIT, down, lower_bound, sum_at_least, sum_at_most, up
 from maxmargin.certificates.svm_dual_bounds import (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxmargin.certificates.bounds import longest_row_at_most
-from maxmargin.certificates.kkt_classes import AT_BOUND, ON_MARGIN
+from maxmargin.certificates.kkt_conditions import AT_BOUND, ON_MARGIN
 from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,

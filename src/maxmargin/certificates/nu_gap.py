@@ -11,7 +11,7 @@ from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.bounds import OF_BOUNDS, FeatureVector, feature_vector, feature_vector_of_scores
 from maxmargin.certificates.duality_gap import rounding_matters
 from maxmargin.certificates.kernel_gap import change_of_duals, moved_by
-from maxmargin.certificates.kkt_classes import AT_BOUND
+from maxmargin.certificates.kkt_conditions import AT_BOUND
 from maxmargin.certificates.rounding import (
     SMALLEST,
     UNIT,

@@ -11,7 +11,7 @@ from maxmargin.certificates.accurate_products import accurate_combination, accur
 from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.bounds import score_error_at_most
 from maxmargin.certificates.duality_gap import DualityGap, rounding_matters
-from maxmargin.certificates.kkt_classes import (
+from maxmargin.certificates.kkt_conditions import (
     ClassCounts,
     classes_of_block,
     classes_of_tasks,
