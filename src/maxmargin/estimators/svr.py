@@ -56,7 +56,7 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
     {expansion_attributes}
     C_ : float
         Only for C = inf: twice the largest dual, the finite C that the certificate is about. With its duality gap g,
-        ``||w||²/2`` is at most g above the least one, and the residuals exceed epsilon by at most 2 g/C_ in all.
+        ``||w||²/2`` is at most g above the least one, and the residuals exceed epsilon by at most ``2 g/C_`` in all.
     certificate_ : RegressionGap
 
     See Also
