@@ -173,7 +173,7 @@ def stops_of(suite: str, part: Any, dataset: Any) -> list[tuple[str, Any]]:
     if suite == "regression" and part.name == "logistic":
         return [(f"C = 1, {tol:g}", (1.0, tol)) for tol in tolerances]
     if suite == "regression":
-        return [(stop.text, stop) for stop in part.stops]
+        return [(stop.text, stop) for stop in getattr(part, "stops", ())]
     if suite == "perceptron" and part.name in ("passes", "until_clean", "margin"):
         return [("fit", part.stop)]
     return []
