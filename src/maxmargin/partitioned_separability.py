@@ -80,7 +80,9 @@ class PartitionedClasses:
     def __init__(self, X: Any, y: Any, fit_intercept: bool, n_threads: int) -> None:
         data = load_partitions(X, y, of_classes=True, n_threads=n_threads)
         if len(data.classes) != 2:
-            raise ValueError(f"y has {len(data.classes)} classes {list(data.classes[:5])}; separate takes exactly two.")
+            raise ValueError(
+                f"y has {len(data.classes)} classes {data.classes[:5].tolist()}; separate takes exactly two."
+            )
         self.points: PartitionedPoints = data.points
         self.fit_intercept = fit_intercept
         self.engine = DaskEngine(RowsAlone(data.points), next(iter(data.tasks())).local)

@@ -9,9 +9,11 @@ import scipy.sparse as sp
 from maxmargin import (
     KernelPerceptron,
     LimitWarning,
+    LinearSVC,
     MarginPerceptron,
     Perceptron,
     PerceptronRun,
+    Ridge,
     incremental_search_bound,
     margin_perceptron_bound,
     margins,
@@ -220,3 +222,17 @@ def test_bad_arguments_of_the_bounds():
             bound(1.0, 0.0)
         with pytest.raises(ValueError, match="radius"):
             bound(-1.0, 1.0)
+
+
+@pytest.mark.parametrize("index", [-1, 4, 2**30])
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix])
+def test_sparse_rows_with_indices_outside_of_their_columns_are_refused(index, kind):
+    X = kind(np.arange(1.0, 25.0).reshape(6, 4))
+    y = np.array([0, 1, 0, 1, 0, 1])
+    fitted = LinearSVC().fit(X.copy(), y)
+    damaged = X.copy()
+    damaged.indices[5] = index
+    with pytest.raises(ValueError, match="column indices"):
+        Ridge().fit(damaged, y)
+    with pytest.raises(ValueError, match="column indices"):
+        fitted.predict(damaged)

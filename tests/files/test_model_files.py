@@ -1,5 +1,7 @@
 """Models come back from their files as they were."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -234,3 +236,15 @@ def test_what_a_file_cannot_hold_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(FileNotFoundError):
         load(path)
+
+
+def test_parameters_are_warned_of_at_the_fit_alone(tmp_path):
+    y = labels_of(2)
+    kinds = maxmargin.SVC(probability=True, random_state=0), maxmargin.LogisticRegression(penalty="l1")
+    with pytest.warns(FutureWarning):
+        models = [model.fit(X, y) for model in kinds]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for model in models:
+            maxmargin.save(model, tmp_path / "model", X, y)
+            np.testing.assert_array_equal(maxmargin.load(tmp_path / "model").predict(X), model.predict(X))

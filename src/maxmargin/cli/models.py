@@ -69,9 +69,22 @@ def make_model(name: str, options: dict[str, Any], used_elsewhere: tuple[str, ..
         given.setdefault("random_state", SEED)
     if given.get("n_jobs") == 0:
         raise ValueError("--jobs must be a number of threads, or -1 for all cores; it is 0.")
+    if name == "logistic-regression" and "penalty" in given:
+        _set_share_of_norm(given)
     model = maker(**given)
     refuse_values(model)
     return model
+
+
+def _set_share_of_norm(given: dict[str, Any]) -> None:
+    """Turn --penalty into --l1-ratio: the option stays, but the parameter is deprecated."""
+    shares, penalty = {"l2": 0.0, "l1": 1.0}, given.pop("penalty")
+    if penalty not in (*shares, "elasticnet"):
+        raise ValueError(f"--penalty must be one of l2, l1, elasticnet; it is {penalty}.")
+    if penalty == "elasticnet" and "l1_ratio" not in given:
+        raise ValueError("--penalty elasticnet needs --l1-ratio, the share of the 1-norm.")
+    if penalty in shares and given.setdefault("l1_ratio", shares[penalty]) != shares[penalty]:
+        raise ValueError(f"--penalty {penalty} contradicts --l1-ratio: leave one of them out.")
 
 
 def model_entry(model: Any) -> Entry:

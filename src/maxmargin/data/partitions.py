@@ -315,7 +315,7 @@ def _with_classes(
         classes = found
     elif np.setdiff1d(found, classes).size:
         unknown = np.setdiff1d(found, classes)
-        raise ValueError(f"y has labels {list(unknown[:5])} that are not among the classes {list(classes[:5])}.")
+        raise ValueError(f"y has labels {unknown[:5].tolist()} that are not among the classes {classes[:5].tolist()}.")
     totals = np.zeros(len(classes))
     for summary in summaries:
         if summary.n_rows:

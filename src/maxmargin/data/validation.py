@@ -267,7 +267,7 @@ def validate_two_classes(X: Any, y: Any, *, caller: str) -> Dataset:
     scikit_learn.check_consistent_length(X, y)
     classes, codes = encode_labels(y)
     if len(classes) != 2:
-        raise ValueError(f"y has {len(classes)} classes {list(classes[:5])}; {caller} takes exactly two.")
+        raise ValueError(f"y has {len(classes)} classes {classes[:5].tolist()}; {caller} takes exactly two.")
     return Dataset(_measurable(Points(_canonical(X)), None), np.where(codes == 1, 1.0, -1.0))
 
 
@@ -332,7 +332,7 @@ def _encode_as(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
         scikit_learn.check_classification_targets(y)
     unknown = np.setdiff1d(y, classes)
     if unknown.size:
-        raise ValueError(f"y has labels {list(unknown[:5])} that are not among the classes {list(classes[:5])}.")
+        raise ValueError(f"y has labels {unknown[:5].tolist()} that are not among the classes {classes[:5].tolist()}.")
     return np.searchsorted(classes, y)
 
 
@@ -407,6 +407,9 @@ def _canonical(X: Matrix) -> Matrix:
     if not sp.issparse(X):
         return X
     X = sp.csr_array(X)
+    # As unsigned numbers, negative ones are the largest: one pass finds both.
+    if X.indices.size and X.indices.view(f"u{X.indices.itemsize}").max() >= X.shape[1]:
+        raise ValueError("X has column indices outside of its columns: build the sparse matrix again.")
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

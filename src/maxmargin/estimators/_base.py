@@ -156,6 +156,7 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any = None, **start: Any) -> Self:
         """Fit a copy, and take over its attributes; ``start`` are further arguments of ``_starts``."""
         self._check_parameters()
+        self._warn_of_parameters()
         # The checkpoint file of an enclosing ``with maxmargin.checkpoints(...)``, or None.
         record = active_record.get()
         X, y = self._blocks_or_arrays(X, y)
@@ -418,6 +419,9 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Refuse parameters that do not go together."""
+
+    def _warn_of_parameters(self) -> None:
+        """Warn of parameters that are deprecated, or have no effect: at the fit, not when a model is read."""
 
     @abstractmethod
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Any:

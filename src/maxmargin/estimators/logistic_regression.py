@@ -42,6 +42,10 @@ from maxmargin.solvers.regression.logistic_gradient import GradientOptions
 
 # scikit-learn's solvers of the problem without a penalty on the intercept.
 SAME_PROBLEM = ("lbfgs", "newton-cg", "newton-cholesky", "sag", "saga")
+IDLE_SCALING = (
+    "intercept_scaling has no effect on an intercept that is not penalised: set penalize_intercept=True and a finite "
+    "C, or leave it at 1."
+)
 
 
 @estimator
@@ -312,7 +316,8 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._warn_of_penalty()
+        if self.penalty == "elasticnet" and self.l1_ratio is None:
+            raise ValueError("l1_ratio must be specified when penalty is elasticnet.")
         if self._l1_ratio > 0.0:
             for name, refused in (("dual", True), ("solver", "newton"), ("solver", "gradient")):
                 if getattr(self, name) == refused:
@@ -322,15 +327,8 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
                     )
         if self.step_size is not None and self.solver != "gradient":
             raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
-        if self.intercept_scaling != 1.0 and not self._has_intercept_column:
-            message = (
-                "intercept_scaling has no effect on an intercept that is not penalised: set penalize_intercept=True "
-                "and a finite C, or leave it at 1."
-            )
-            if self.solver not in SAME_PROBLEM:
-                raise ValueError(message)
-            # In scikit-learn it is the scale of LIBLINEAR's intercept alone: the model is the one that is meant.
-            warn_user(message, UserWarning)
+        if self._has_idle_scaling and self.solver not in SAME_PROBLEM:
+            raise ValueError(IDLE_SCALING)
         if self.penalize_intercept and not self.fit_intercept:
             raise ValueError("penalize_intercept=True needs fit_intercept=True.")
         if self.solver == "liblinear" and math.isinf(self._inverse_strength):
@@ -338,8 +336,16 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
                 "C=np.inf as well as penalty=None is not supported for the liblinear solver: leave solver out."
             )
 
-    def _warn_of_penalty(self) -> None:
+    @property
+    def _has_idle_scaling(self) -> bool:
+        return self.intercept_scaling != 1.0 and not self._has_intercept_column
+
+    def _warn_of_parameters(self) -> None:
         """Warn of ``penalty`` where scikit-learn does: it is deprecated there, and ``l1_ratio`` may contradict it."""
+        super()._warn_of_parameters()
+        if self._has_idle_scaling:
+            # In scikit-learn it is the scale of LIBLINEAR's intercept alone: the model is the one that is meant.
+            warn_user(IDLE_SCALING, UserWarning)
         penalty, l1_ratio = self.penalty, self.l1_ratio
         if penalty == "deprecated":
             if l1_ratio is None:
@@ -354,8 +360,6 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
             FutureWarning,
         )
         if penalty == "elasticnet":
-            if l1_ratio is None:
-                raise ValueError("l1_ratio must be specified when penalty is elasticnet.")
             return
         if l1_ratio is not None and 0.0 < l1_ratio < 1.0:
             warn_user(

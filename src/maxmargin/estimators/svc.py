@@ -87,8 +87,8 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
         "random_state": ["random_state"],
     }
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _warn_of_parameters(self) -> None:
+        super()._warn_of_parameters()
         if self.probability != "deprecated":
             name = type(self).__name__
             warn_user(
