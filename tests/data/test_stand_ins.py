@@ -24,7 +24,7 @@ VALUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
+@pytest.mark.parametrize("constraint", CONSTRAINTS, ids=lambda constraint: type(constraint).__name__)
 def test_what_is_accepted_is_what_scikit_learn_accepts(constraint):
     judge = original.make_constraint(stand_ins._original(constraint))
     accepted = [value for value in VALUES if stand_ins._accepts(constraint, value)]

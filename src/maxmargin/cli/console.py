@@ -23,6 +23,8 @@ _lines_wanted: ContextVar[bool] = ContextVar("_lines_wanted", default=False)
 COMPILING = "compiling, first use only"
 # Seconds between two lines of progress.
 LINE_INTERVAL = 2.0
+# Columns of a progress bar at most, and of the times beside it with the spaces between.
+WIDEST_BAR, WIDTH_OF_TIMES = 40, 28
 
 
 @contextmanager
@@ -85,14 +87,23 @@ def _bar(errors: Console, description: str, steps: int | None) -> Iterator[Any]:
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     text = (TextColumn(f"{{task.{name}}}") for name in ("description", "fields[found]"))
-    columns = SpinnerColumn(), next(text), BarColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()
+    bar = BarColumn(bar_width=min(WIDEST_BAR, errors.width // 4))
+    columns = SpinnerColumn(), next(text), bar, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()
     with Progress(*columns, next(text), console=errors, transient=True) as progress:
         task = progress.add_task(description, total=None if steps is None else 1.0, found="")
 
         def on_share(share: float | None, found: str) -> None:
-            progress.update(task, completed=share or 0.0, total=None if share is None else 1.0, found=found)
+            room = errors.width - min(WIDEST_BAR, errors.width // 4) - len(description) - WIDTH_OF_TIMES
+            short = next((text for text in shorter_forms(found) if len(text) <= room), "")
+            progress.update(task, completed=share or 0.0, total=None if share is None else 1.0, found=short)
 
         yield on_share, lambda other: progress.update(task, description=other or description)
+
+
+def shorter_forms(found: str) -> tuple[str, ...]:
+    """What a step has found, as it is, and without its number and its details, for narrow terminals."""
+    rest = found.partition(": ")[2] or found
+    return found, rest, rest.partition(", ")[0]
 
 
 @contextmanager
