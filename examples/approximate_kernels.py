@@ -1,9 +1,11 @@
 """Beyond 100,000 rows: features that approximate a kernel, and a linear SVM on them
 =================================================================================
 
+Run it as::
+
     python examples/approximate_kernels.py [--data covtype.svm.xz] [--rows 10000] [--features 500]
 
-A kernel SVM evaluates the kernel on pairs of rows, so that its time grows at least with the square of their number.
+A kernel SVM evaluates the kernel on pairs of rows, so that its time grows nearly with the square of their number.
 scikit-learn's ``Nystroem`` and ``RBFSampler`` map every row to a few hundred features whose inner products approximate
 the kernel. The time of ``LinearSVC`` on these features grows linearly with the number of rows. Its certificate is about
 the problem it solves, the one with these features.

@@ -46,7 +46,7 @@ class RegularizedModel(CertifiedModel):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or for ``kernel="precomputed"`` the Gram matrix of shape (n, n)
+        X : array or sparse matrix of shape (n, d); with ``kernel="precomputed"`` the Gram matrix of shape (n, n)
             LinearSVC, LinearSVR and LogisticRegression also take a Dask array or data frame, with y and sample_weight
             in its partitions; and an open store (:func:`maxmargin.files.open_store`), which holds y, block by block.
         y : array of shape (n,): labels for a classifier, numbers for a regression
