@@ -17,7 +17,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_regressor
+from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.datasets import make_classification
 from threadpoolctl import threadpool_limits
 
@@ -26,19 +26,44 @@ from data import load_images, load_text
 from maxmargin.solvers.core.monitor import Monitor
 
 TOL = {"tol": 1e-13}
+
+
+class CalibratedFit(BaseEstimator):
+    """A fit of a classifier, and its calibration, which has no limit of its own but Ctrl-C."""
+
+    def __init__(self, classifier: Any) -> None:
+        self.classifier = classifier
+
+    def fit(self, X: Any, y: np.ndarray) -> None:
+        """Fit and calibrate."""
+        model = clone(self.classifier).set_params(max_iter=1, max_time=None).fit(X, y)
+        model.set_params(max_iter=None)
+        mm.calibrate(model, X, y)
+
+
 MODELS = {
     "LinearSVC": mm.LinearSVC(C=1.0, **TOL),
     "LinearSVC, squared": mm.LinearSVC(C=1.0, loss="squared_hinge", **TOL),
     "LinearSVC, C=inf": mm.LinearSVC(C=np.inf),
     "LinearSVC, joint": mm.LinearSVC(C=1.0, multi_class="crammer_singer", **TOL),
+    "LinearSVC, L1": mm.LinearSVC(C=1.0, penalty="l1", loss="squared_hinge", **TOL),
+    "LinearSVC, calibrated": CalibratedFit(mm.LinearSVC(C=1.0, **TOL)),
     "LinearSVR": mm.LinearSVR(C=1.0, **TOL),
     "SVC": mm.SVC(C=10.0, **TOL),
     "SVC, C=inf": mm.SVC(C=np.inf, **TOL),
+    "SVC, probability": mm.SVC(C=10.0, probability=True, **TOL),
     "SVR": mm.SVR(C=10.0, **TOL),
+    "SVR, C=inf": mm.SVR(C=np.inf, **TOL),
+    "NuSVC": mm.NuSVC(nu=0.05, **TOL),
+    "NuSVR": mm.NuSVR(C=10.0, **TOL),
+    "OneClassSVM": mm.OneClassSVM(nu=0.2, **TOL),
     "LogisticRegression": mm.LogisticRegression(C=1.0, **TOL),
     "LogisticRegression, ovr": mm.LogisticRegression(C=1.0, multi_class="ovr", **TOL),
     "LogisticRegression, C=inf": mm.LogisticRegression(C=np.inf, **TOL),
+    "LogisticRegression, L1": mm.LogisticRegression(C=1.0, l1_ratio=1.0, **TOL),
+    "LogisticRegression, L1 ovr": mm.LogisticRegression(C=1.0, l1_ratio=1.0, multi_class="ovr", **TOL),
     "Ridge": mm.Ridge(lam=1e-3),
+    "Ridge, positive": mm.Ridge(lam=1e-3, positive=True, **TOL),
     "Lasso": mm.Lasso(lam=1e-2, **TOL),
     "ElasticNet": mm.ElasticNet(**TOL),
     "BayesianRegression": mm.BayesianRegression(),
@@ -88,7 +113,7 @@ def fit(model: Any, X: Any, y: np.ndarray, seconds: float, stop: str) -> tuple[f
         else:
             model.set_params(max_time=seconds)
         model.fit(X, y)
-        status = model.status_
+        status = getattr(model, "status_", "ended")
     except KeyboardInterrupt:
         status = "interrupt"
     except (mm.NotSeparableError, ValueError, MemoryError) as error:
@@ -127,8 +152,9 @@ def main() -> None:
             if "n_jobs" in model.get_params():
                 model.set_params(n_jobs=1)
             targets = np.asarray(y, dtype=float) if is_regressor(model) else y
+            first = "max_time" if "max_time" in model.get_params() else "signal"
             with threadpool_limits(1):
-                fit(clone(model), X, targets, chosen.seconds, "max_time")
+                fit(clone(model), X, targets, chosen.seconds, first)
                 found = [fit(clone(model), X, targets, chosen.seconds, stop) for stop in ("max_time", "signal")]
             (a, beyond, clock, one), (b, answer, other_clock, other) = found
             times = f"{max(a, b):.2f} | {beyond:.2f} ({clock:.2f}) | {answer:.2f} ({other_clock:.2f})"

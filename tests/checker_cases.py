@@ -79,7 +79,7 @@ def forge(path, edit):
 
 def verdicts(model, data, **options):
     """The verdict on every claim."""
-    return {claim: verdict for claim, verdict, _ in maxmargin_check.check_model(model, data, **options)}
+    return {claim: verdict for claim, verdict, _ in maxmargin_check.Check(model, data, **options)}
 
 
 def below(value):

@@ -233,7 +233,7 @@ def test_exp_and_log_within_their_error_bounds(t, a):
         context.prec = 150
         unit = Decimal(2) ** maxmargin_check.BITS
         error = int(maxmargin_check.ERROR * 2**maxmargin_check.BITS)
-        found = maxmargin_check.rounded(maxmargin_check.EXP, -t.numerator, t.denominator)
+        found = maxmargin_check.rounded(maxmargin_check.DECIMAL.exp, -t.numerator, t.denominator)
         assert abs((-Decimal(t.numerator) / t.denominator).exp() * unit - found) <= error
-        found = maxmargin_check.rounded(maxmargin_check.LOG, a.numerator, a.denominator)
+        found = maxmargin_check.rounded(maxmargin_check.DECIMAL.ln, a.numerator, a.denominator)
         assert abs((Decimal(a.numerator) / a.denominator).ln() * unit - found) <= error

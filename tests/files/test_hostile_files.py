@@ -49,7 +49,7 @@ def test_the_checker_refuses_what_is_nested_too_deep(tmp_path):
     text = b'{"a":' + b"[" * 100_000
     (tmp_path / "m").write_bytes(struct.pack("<Q", len(text)) + text)
     with pytest.raises(maxmargin_check.Unreadable):
-        maxmargin_check.check_model(tmp_path / "m", tmp_path / "m")
+        maxmargin_check.Check(tmp_path / "m", tmp_path / "m")
 
 
 @pytest.mark.parametrize("name", ["_n_support", "rows"])
@@ -72,7 +72,7 @@ def test_forged_counts_do_not_fill_the_memory(tmp_path, name):
             arrays["_n_support"][:] = 2**31 - 1 if arrays["_n_support"].dtype.itemsize == 4 else 10**15
 
     forge(tmp_path / "m", more)
-    found = {verdict for _, verdict, _ in maxmargin_check.check_model(tmp_path / "m", maxmargin_data)}
+    found = {verdict for _, verdict, _ in maxmargin_check.Check(tmp_path / "m", maxmargin_data)}
     assert "FALSE" in found or name == "rows"
 
 

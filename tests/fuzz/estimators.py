@@ -403,7 +403,7 @@ def check_file(model: Any, X: Any, y: np.ndarray, weights: Any, folder: Path) ->
     write_data(data, rows, y.astype(int) if y.dtype == bool else y)
     if weights is not None:
         text.write_text("\n".join(map(repr, weights.tolist())))
-    answers = maxmargin_check.check_model(path, data, weights=None if weights is None else text)
+    answers = maxmargin_check.Check(path, data, weights=None if weights is None else text)
     found = [answer for _, answer, _ in answers]
     outcome = Outcome(True, found.count("TRUE"), found.count("NOT CHECKED"), found.count("FALSE"))
     if outcome.false:

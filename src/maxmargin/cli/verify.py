@@ -138,6 +138,6 @@ def exact_answers(model: Path, data: str, *options: Any) -> list[tuple[str, str,
     import maxmargin_check
 
     try:
-        return list(maxmargin_check.check_model(model, data, *options))
+        return list(maxmargin_check.Check(model, data, *options))
     except maxmargin_check.Unreadable as error:
         return [("data", "NOT CHECKED", str(error))]
