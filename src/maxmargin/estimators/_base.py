@@ -242,10 +242,12 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
             began = time.perf_counter()
 
             def run(k: int, start: Any, share: float | None) -> Any:
-                if start is None and stop_requested.is_set():
-                    # Ctrl-C came before the task began: with many classes, preparing each would take too long.
+                interrupted, no_time = stop_requested.is_set(), share == 0.0 and tasks.n_tasks > 1
+                if start is None and (interrupted or no_time):
+                    # The end came before the task began: with many classes, preparing each would take too long.
                     untouched = model._untouched_result(problems[k])
                     if untouched is not None:
+                        untouched.status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
                         return untouched
                 limit = None if share is None else time.perf_counter() - began + share
                 monitor = Monitor(limit, progress.of_task(k), stop_requested, began, per_entry)

@@ -61,7 +61,13 @@ from maxmargin.problems.nu_svm import NuPairProblems, Offsets, one_class
 from maxmargin.problems.sparse_linear import SparseLinearProblem
 from maxmargin.problems.sparse_multinomial import SparseMultinomialProblem
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
+from maxmargin.solvers.core import Monitor
+from maxmargin.solvers.linear import auto
+from maxmargin.solvers.linear.options import LinearOptions
 
+# Entries of the rows, zeros included, up to which duals are fitted by least squares; of more rows they are solved for,
+# to this relative gap.
+MOST_ENTRIES_TO_RECOVER, TOL_OF_DUALS = 1 << 22, 1e-6
 # Measure the certificate of one task, given its data and its number.
 MeasureTask = Callable[[Dataset, int], Certificate]
 
@@ -245,7 +251,18 @@ def _measure_svm(
     points: Points, loss: SVMLoss, penalty: float, w: np.ndarray, b: float, beta: np.ndarray | None = None
 ) -> Certificate:
     problem = LinearSVMProblem(points, loss, penalty)
-    return measure_gap(problem, w, b, recovered_duals(problem, w, b) if beta is None else beta)
+    return measure_gap(problem, w, b, _duals_near(problem, w, b) if beta is None else beta)
+
+
+def _duals_near(problem: LinearSVMProblem, w: np.ndarray, b: float) -> np.ndarray:
+    """Dual feasible beta for a hyperplane: recovered from it; of large data with piecewise linear losses, solved for.
+
+    There the duals on the margin would be fitted by a least squares problem that takes far longer than a fit.
+    """
+    points = problem.points
+    if problem.loss.curvature > 0.0 or points.n_rows * points.n_columns <= MOST_ENTRIES_TO_RECOVER:
+        return recovered_duals(problem, w, b)
+    return auto.solve(problem, LinearOptions(tol=TOL_OF_DUALS), Monitor()).beta
 
 
 def _certify_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate | PerClass:

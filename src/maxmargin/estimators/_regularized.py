@@ -18,8 +18,9 @@ from maxmargin.estimators._predictors import CertifiedRegressor
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.problems.logistic import LogisticProblem
+from maxmargin.problems.sparse_linear import SparseLinearProblem
 from maxmargin.reconciliation import Goal
-from maxmargin.solvers.core import Result, Status
+from maxmargin.solvers.core import Result
 
 # A gap of at most C times this slack counts as none where the optimum may be zero.
 NEGLIGIBLE_LOSS = 1e-9
@@ -95,10 +96,10 @@ class RegularizedModel(CertifiedModel):
         return Goal(self.tol, lambda proof: proof.dual <= 0.0 and proof.gap <= negligible)
 
     def _untouched_result(self, problem: Any) -> Result[float] | None:
-        if not isinstance(problem, (LinearSVMProblem, HardMarginProblem, LogisticProblem)):
+        if not isinstance(problem, (LinearSVMProblem, HardMarginProblem, LogisticProblem, SparseLinearProblem)):
             return None
         points = problem.points
-        return Result(np.zeros(points.n_columns), 0.0, np.zeros(points.n_rows), status=Status.INTERRUPTED)
+        return Result(np.zeros(points.n_columns), 0.0, np.zeros(points.n_rows))
 
     def _set_certified_attributes(self, proofs: Sequence[Any]) -> None:
         self.objective_ = one_or_all([proof.objective for proof in proofs])

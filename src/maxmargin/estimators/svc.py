@@ -271,6 +271,7 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
         columns = np.zeros((self.support_.size, n_classes * (n_classes - 1) // 2))
         place = 0
         for first in range(n_classes):
+            check_interruption()
             for second in range(first + 1, n_classes):
                 for own, other in ((first, second), (second, first)):
                     part = slice(ends[own] - self._n_support[own], ends[own])

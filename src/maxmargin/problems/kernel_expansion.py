@@ -186,6 +186,7 @@ class KernelExpansion:
             return total
         scratch = Scratch()
         for k, part in enumerate(self.parts):
+            check_interruption()
             total += self._values(block, self.support(k), scratch) @ self._coefficients[part]
         return total
 
@@ -198,6 +199,7 @@ class KernelExpansion:
         total = np.zeros((own.stop - own.start, self._coefficients.shape[1]))
         results = []
         for j in range(k):
+            check_interruption()
             values = self._values(block, self.support(j), scratch)
             total += values @ self._coefficients[self.parts[j]]
             results.append(values.T @ self._coefficients[own])

@@ -16,6 +16,7 @@ import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.exact_numbers import UNIT
+from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.engine.threads import RangeThreads
 from maxmargin.loops.exponential import exponentiate
 from maxmargin.loops.nu_smo import TwoDuals, ascend_pairs_of_kind
@@ -224,7 +225,11 @@ class NuRun(SMOBase):
             return None
         part.run_to_violation(0.0, SAMPLE_SHARE)
         support = np.flatnonzero(part.beta)
-        return problem.scores_of(slice(None), sample[support], part.beta[support], exponentiate)
+        try:
+            with ending_when(lambda: self.monitor.check_limits() is not None):
+                return problem.scores_of(slice(None), sample[support], part.beta[support], exponentiate)
+        except InterruptedPassError:
+            return None
 
     def _part(self, rows: np.ndarray, sums: tuple[float, float]) -> "NuRun":
         return NuRun(self.problem.of_rows(rows, sums), self.options, self.monitor, self.best, self.engine)

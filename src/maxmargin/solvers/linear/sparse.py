@@ -13,6 +13,7 @@ eliminated from the model, and minimised after every step.
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -103,6 +104,8 @@ def solve(
             part.best.n_iter = n_iter
             part.run()
             start, n_iter = part.best, part.best.n_iter
+            if monitor.check_limits() is not None:
+                break
         run = SparseRun(problem, options, monitor, threads, start)
         run.best.n_iter = n_iter
         run.best.status = run.run()
@@ -153,7 +156,6 @@ class SparseRun:
         self.best = Result(self.w.copy(), self.centring.intercept_there(self.w, self.b), np.empty(0))
         self.signs, self.weights = self.problem.signs, self.problem.C * self.problem.weights
         self.least_curvatures = LEAST_CURVATURE * self.weights
-        self.deviations = np.sqrt(self.problem.columns.squared_deviations)
         self.duals, self.curvatures = np.empty(self.points.n_rows), np.empty(self.points.n_rows)
         self.alive = np.arange(self.w.size)
         self.size, self.last_chosen = FEW_COLUMNS, np.empty(0, dtype=np.intp)
@@ -168,6 +170,11 @@ class SparseRun:
         self.engine = MemoryEngine(self.problem, threads)
         self.has_hessian = matrix_pays(self.points, EXPECTED_EPOCHS)
         self.totals, self.squares = np.zeros(self.w.size), np.zeros(self.w.size)
+
+    @cached_property
+    def deviations(self) -> np.ndarray:
+        """Standard deviations of the columns, by the weights of the rows, times the square root of their sum."""
+        return np.sqrt(self.problem.columns.squared_deviations)
 
     def stopped(self) -> bool:
         """Whether the run has to stop now."""
