@@ -67,10 +67,13 @@ def read_rows(path, names, target, first):  # section 2: label, columns and valu
     with opened(path, "rt", encoding="utf-8", newline="\n") as file:
         if ".csv" in Path(path).suffixes:
             table = csv.DictReader(file, strict=True)
-            others = [target] if target else [name for name in table.fieldnames or () if name not in names]
-            need(len(others) == 1 and len({*table.fieldnames}) == len(table.fieldnames), "name the target by --target")
-            need({*names, *others} <= {*table.fieldnames}, f"columns of the model are missing; {UNPREPARED}")
-            yield from ((row[others[0]], range(len(names)), [float(row[name]) for name in names]) for row in table)
+            need({*names} <= {*(table.fieldnames or ())}, f"columns of the model are missing; {UNPREPARED}")
+            others = [target] if target else [name for name in table.fieldnames if name not in names]
+            need(len(others) == 1 and {*others} <= {*table.fieldnames}, "name the target by --target")
+            need(len({*table.fieldnames}) == len(table.fieldnames), "two columns have the same name")
+            for row in table:
+                need(all(row[name] for name in names), f"line {table.line_num}: a field is empty; {UNPREPARED}")
+                yield row[others[0]], range(len(names)), [float(row[name]) for name in names]
         for words in filter(None, (line.partition("#")[0].split() for line in file)):
             pairs = [word.split(":") for word in words[1:] if not word.startswith("qid:")]
             yield words[0], [int(j) - first for j, _ in pairs], [float(v) for _, v in pairs]

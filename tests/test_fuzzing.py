@@ -9,6 +9,7 @@ from fuzz.targets import TARGETS
 INPUTS = {
     "estimators": 200,
     "further_estimators": 200,
+    "calibrated": 40,
     "separability": 60,
     "svmlight": 1000,
     "csv": 1000,

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 import maxmargin as mm
 import maxmargin_check
 from checker_cases import forge, pack, unpack, verdicts, write_data, write_model
+from command_runner import run as run_command
 from real_data import load
 
 HEART = load("heart_scale")
@@ -394,6 +395,18 @@ def test_tables_are_read(tmp_path):
     mm.save(model, tmp_path / "m", X, HEART[1])
     X.assign(label=HEART[1]).to_csv(tmp_path / "d.csv", index=False)
     assert set(decided(verdicts(tmp_path / "m", tmp_path / "d.csv")).values()) == {"TRUE"}
+
+
+@pytest.mark.parametrize("options", [["color"], ["a", "--impute", "mean"], ["b", "--scale", "standard"]])
+def test_prepared_columns_are_refused_in_a_sentence(tmp_path, options):
+    column, *others = options
+    cells = {"color": ["blue", "red", "green"], "a": ["1", "", "2"], "b": ["1", "3", "2"]}[column]
+    rows = [f"{cells[i % 3]},{i},{i % 2}" for i in range(18)]
+    (tmp_path / "d.csv").write_text("\n".join([f"{column},size,y", *rows]))
+    command = ["train", str(tmp_path / "d.csv"), "--target", "y", "--output", str(tmp_path / "m"), *others]
+    run_command(*command)
+    with pytest.raises(ValueError, match="not prepared here"):
+        maxmargin_check.Check(tmp_path / "m", tmp_path / "d.csv")
 
 
 def test_the_checker_is_short_and_needs_nothing_but_python():

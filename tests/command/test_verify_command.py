@@ -254,7 +254,7 @@ def test_the_independent_checker_runs_too(cancer, tmp_path, model):
 def test_what_the_independent_checker_finds_false_is_refused(cancer, tmp_path, monkeypatch):
     path = tmp_path / "model"
     run("train", cancer, "-o", path, "--model", "linear-svc")
-    monkeypatch.setattr("maxmargin_check.check_model", lambda *_: [("primal", "FALSE", "2 <= 1")])
+    monkeypatch.setattr("maxmargin_check.Check", lambda *_: [("primal", "FALSE", "2 <= 1")])
     assert refusal(path, cancer) == "in exact arithmetic: primal: 2 <= 1"
 
 

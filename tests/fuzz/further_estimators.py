@@ -3,14 +3,36 @@
 A target of its own: the inputs of ``estimators`` stay those that their seeds name.
 """
 
+import warnings
 from pathlib import Path
 from random import Random
 
 import numpy as np
 
 import maxmargin as mm
-from fuzz.estimators import BOOLEAN, CLASS_WEIGHT, KERNEL, LIMITS, MAX_TIME, NO_LIMIT, TOL, C, Estimators, Machine
-from fuzz.harness import Outcome
+from fuzz.containers import in_a_container
+from fuzz.estimators import (
+    ARGUMENTS,
+    BOOLEAN,
+    CLASS_WEIGHT,
+    CLASSIFIERS,
+    KERNEL,
+    LIMITS,
+    MAX_TIME,
+    NO_LIMIT,
+    TOL,
+    UNWEIGHTED,
+    C,
+    Estimators,
+    Machine,
+    check_file,
+    describe,
+    hostile_labels,
+    hostile_rows,
+    hostile_weights,
+    parameters_of,
+)
+from fuzz.harness import REFUSED, Fault, Outcome, Refusal, refusals
 
 NU = {
     **KERNEL,
@@ -73,6 +95,42 @@ MACHINES: tuple[Machine, ...] = (
         },
     ),
 )
+
+
+CALIBRATED = (mm.LinearSVC, mm.SVC, mm.NuSVC, mm.Perceptron, mm.KernelPerceptron)
+
+
+class Calibrated(Estimators):
+    """The target: probabilities of classifiers, which a file holds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kinds = {kind: CLASSIFIERS.get(kind, NU) for kind in CALIBRATED}
+
+    def try_input(self, random: Random, folder: Path) -> Outcome:
+        """Fit and calibrate a classifier: probabilities are finite and sum to one, in the model and in its file."""
+        kind = random.choice(CALIBRATED)
+        dense = hostile_rows(random)
+        y, X = hostile_labels(dense, random), in_a_container(dense, random)
+        weights = hostile_weights(len(y), random) if kind not in UNWEIGHTED else None
+        parameters = parameters_of(kind, self.kinds[kind], y, random)
+        method = random.choice(("sigmoid", "isotonic"))
+        self.last = f"{method}: {describe(kind, parameters, X, y, weights)}"
+        given = {} if weights is None else {"sample_weight": weights}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                with refusals((ValueError, TypeError), ARGUMENTS | set(kind().get_params()) | {"folds"}):
+                    model = mm.calibrate(kind(**parameters).fit(X, y, **given), X, y, method=method, **given)
+            except Refusal:
+                return REFUSED
+            found = model.predict_proba(X)
+            if not (np.isfinite(found).all() and (found >= 0.0).all() and np.allclose(found.sum(axis=1), 1.0)):
+                raise Fault(f"probabilities are none: {found!r}")
+            outcome = check_file(model, X, y, weights, folder)
+            if not np.array_equal(mm.load(folder / "model").predict_proba(X), found):
+                raise Fault("the model read back has other probabilities")
+            return outcome
 
 
 class FurtherEstimators(Estimators):

@@ -6,7 +6,7 @@ from fuzz.checkpoints import Checkpoints
 from fuzz.commands import Commands
 from fuzz.estimators import Estimators
 from fuzz.files import Liblinear, Libsvm, Parquet, Stores, Svmlight, Tables
-from fuzz.further_estimators import FurtherEstimators
+from fuzz.further_estimators import Calibrated, FurtherEstimators
 from fuzz.harness import Target
 from fuzz.models import Models
 from fuzz.separability import Separability
@@ -14,6 +14,7 @@ from fuzz.separability import Separability
 TARGETS: dict[str, Callable[[], Target]] = {
     "estimators": Estimators,
     "further_estimators": FurtherEstimators,
+    "calibrated": Calibrated,
     "separability": Separability,
     "svmlight": Svmlight,
     "csv": Tables,

@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _safe_split
 
@@ -160,6 +161,8 @@ def scores_on_folds(
         fold[rows] = np.arange(rows.size) % n_folds
     if may_lack:
         fold[order] = np.arange(labels.size) % n_folds
+    # Not every sparse format has rows.
+    X = X.tocsr() if sp.issparse(X) else X
     scores: np.ndarray | None = None
     for part in range(n_folds):
         held_out, others = np.flatnonzero(fold == part), np.flatnonzero(fold != part)
