@@ -96,9 +96,10 @@ def separating_intercept(problem: HardMarginProblem, w: np.ndarray, b: float) ->
     if margins is None:
         return None
     above = problem.dataset.signs[rows] > 0.0
-    lowest = min(margin for margin, side in zip(margins, above, strict=True) if side)
-    highest = max(-margin for margin, side in zip(margins, above, strict=True) if not side)
-    middle = -(lowest + highest) / 2
+    # A class may have no row that counts.
+    lowest = min((margin for margin, side in zip(margins, above, strict=True) if side), default=math.inf)
+    highest = max((-margin for margin, side in zip(margins, above, strict=True) if not side), default=-math.inf)
+    middle = -(lowest + highest) / 2 if above.any() and not above.all() else b
     for intercept in (b, float(middle)) if problem.fit_intercept else (0.0,):
         if math.isfinite(intercept) and highest < -Fraction(intercept) < lowest:
             return intercept
