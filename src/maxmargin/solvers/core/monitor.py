@@ -134,12 +134,6 @@ class Monitor:
         """ITERATION_LIMIT after ``max_iter`` iterations, else as ``check_limits``: in the middle of a larger step."""
         return Status.ITERATION_LIMIT if n_iter >= options.max_iter else self.check_limits()
 
-    def report(self, make_report: Callable[[], StepReport]) -> Status | None:
-        """Call the callback, if there is one, and check the limits."""
-        if self.on_step is not None and self.on_step(make_report()):
-            return Status.INTERRUPTED
-        return self.check_limits()
-
     def record(self, result: Result[Any]) -> None:
         """Append the incumbents' values to the history."""
         # Rounding can put the dual value above the primal one by a digit.
@@ -153,10 +147,12 @@ class Monitor:
         ``ended`` is the status of a run that has reached its goal or has stalled. The callback is called after every
         iteration, also the last one.
         """
-        asked = self.report(make_report)
+        stopped = self.on_step is not None and self.on_step(make_report())
         if ended is not None:
             return ended
-        return Status.ITERATION_LIMIT if n_iter >= options.max_iter else asked
+        if n_iter >= options.max_iter:
+            return Status.ITERATION_LIMIT
+        return Status.INTERRUPTED if stopped else self.check_limits()
 
     def check_termination(
         self, result: Result[Any], options: Options, step: str, *, stalled: bool = False

@@ -1,7 +1,7 @@
 """Extrapolation of coordinate ascent: the exact optimum over the span of its last steps.
 
 After many epochs the error of coordinate ascent lies in the few directions in which the dual objective is flattest, and
-its iterates creep along them. The differences to a few earlier iterates span these directions. On their span the
+its iterates move slowly along them. The differences to a few earlier iterates span these directions. On their span the
 objective is a quadratic function of a few variables, and since w is known at every iterate, its optimum takes no pass
 over the rows.
 

@@ -177,7 +177,7 @@ class NewtonRun:
         self.radius = math.inf
         self.stall, self.n_outer, self.stalled = StallTest(PATIENCE, dual_factor=1.2), 0, False
         self.rho = problem.intercept_penalty if problem.has_intercept else 0.0
-        # Of the dual incumbent, where rounds are dear: its w, with the intercept's entry, and its linear term.
+        # Of the dual incumbent, where evaluations cost a round: its w, with the intercept's entry, and its linear term.
         self.kept_w, self.kept_linear = np.zeros(self.w.size + 1), 0.0
 
     @property
