@@ -45,8 +45,9 @@ WORK_PER_COLUMN = 64.0
 PRODUCTS_PER_CALL = 1 << 32
 PRODUCTS_PER_EXPONENTIAL = 32
 PRODUCTS_PER_SPARSE = 32
-# A kernel value that takes more is gathered from the cache rather than evaluated anew (measured).
-PRODUCTS_PER_GATHERED = 128
+# A kernel value that takes more is gathered from the cache rather than evaluated anew (measured: rows of the cache are
+# far apart in memory).
+PRODUCTS_PER_GATHERED = 384
 # Megabytes: a smaller cache is enlarged to this size, which the matrix of a working set takes anyway. With only two
 # rows every step would evaluate its kernel rows anew.
 SMALLEST_CACHE = 16.0
@@ -113,19 +114,28 @@ class KernelMatrix:
     def block(self, rows: np.ndarray, columns: np.ndarray, out: np.ndarray, first: int = 0) -> np.ndarray:
         """Write k(x_i, x_j), i in ``rows`` and j in ``columns``, to the first rows of ``out``, from a column on.
 
-        Returns ``out``. One thread does the work.
+        Returns ``out``.
         """
         if self._split is not None:
             others = self._split.part(columns)
             by_columns = rows_of(others.rest.T.tocsr())
-            for job in self._sparse_jobs(rows, np.arange(rows.size), by_columns, others.dense, columns, first, out):
-                job()
+            slots = np.arange(rows.size)
+            self.engine.run(list(self._sparse_jobs(rows, slots, by_columns, others.dense, columns, first, out)))
             return out
-        for start in range(0, rows.size, self._rows_at_once):
-            slots = np.arange(start, min(rows.size, start + self._rows_at_once))
+        size = min(TILE, self._rows_at_once)
+
+        def store(start: int) -> None:
+            slots = np.arange(start, min(rows.size, start + size))
             prepared = self._prepared(rows[slots])
             for left in range(0, columns.size, self._rows_at_once):
                 self._store(prepared, columns[left : left + self._rows_at_once], slots, first + left, out)
+
+        jobs = [partial(store, start) for start in range(0, rows.size, size)]
+        if self.in_threads:
+            self.engine.run(jobs)
+        else:
+            for job in jobs:
+                job()
         return out
 
     def whole_rows(self, rows: np.ndarray, slots: np.ndarray, out: np.ndarray) -> None:
