@@ -69,8 +69,18 @@ def extremes(values, up_terms, down_terms):
     beginning of the first quarter with the largest sum.
     """
     size = values.size // 4
-    first, second, third, fourth = values[:size], values[size : 2 * size], values[2 * size : 3 * size], values[3 * size :]
-    up_1, up_2, up_3, up_4 = up_terms[:size], up_terms[size : 2 * size], up_terms[2 * size : 3 * size], up_terms[3 * size :]
+    first, second, third, fourth = (
+        values[:size],
+        values[size : 2 * size],
+        values[2 * size : 3 * size],
+        values[3 * size :],
+    )
+    up_1, up_2, up_3, up_4 = (
+        up_terms[:size],
+        up_terms[size : 2 * size],
+        up_terms[2 * size : 3 * size],
+        up_terms[3 * size :],
+    )
     down_1, down_2 = down_terms[:size], down_terms[size : 2 * size]
     down_3, down_4 = down_terms[2 * size : 3 * size], down_terms[3 * size :]
     most_1, most_2, most_3, most_4 = -np.inf, -np.inf, -np.inf, -np.inf
@@ -91,7 +101,12 @@ def extremes(values, up_terms, down_terms):
 def largest_place(values):
     """The place of the largest of values that are not negative; in quarters, as for ``extremes``."""
     size = values.size // 4
-    first, second, third, fourth = values[:size], values[size : 2 * size], values[2 * size : 3 * size], values[3 * size :]
+    first, second, third, fourth = (
+        values[:size],
+        values[size : 2 * size],
+        values[2 * size : 3 * size],
+        values[3 * size :],
+    )
     most_1, most_2, most_3, most_4 = 0.0, 0.0, 0.0, 0.0
     for k in range(size):
         most_1, most_2 = max(most_1, first[k]), max(most_2, second[k])

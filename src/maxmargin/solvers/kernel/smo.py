@@ -43,8 +43,9 @@ SAMPLE_VIOLATION = 0.1
 SETS_TO_SHRINK = 16
 SHRUNK_SHARE = 0.5
 SETS_WHILE_SHRUNK = 200
-# The cache of all duals is kept meanwhile where the kernel matrix of those that remain takes at most this share of it.
-SHARE_OF_SECOND_CACHE = 0.125
+# The rows of the cache are kept meanwhile where they and the kernel matrix of the duals that remain take at most this
+# share of ``cache_size``.
+SHARE_OF_TWO_CACHES = 1.125
 # The most steps on a working set, for every dual in it.
 STEPS_PER_DUAL = 100
 # Working sets without progress after which only rounding is left: a number of sets, and a number of times that all
@@ -174,8 +175,8 @@ class SMORun(SMOBase):
         active = np.flatnonzero(~fixed)
         if not self.size < active.size <= SHRUNK_SHARE * fixed.size:
             return False
-        values = active.size**2 * np.dtype(self.cache.matrix.dtype).itemsize
-        keep = values <= SHARE_OF_SECOND_CACHE * self.options.cache_size * 2**20
+        second = np.dtype(self.cache.matrix.dtype).itemsize * active.size**2
+        keep = self.cache.bytes_used + second <= SHARE_OF_TWO_CACHES * self.options.cache_size * 2**20
         if not keep:
             # Two caches would take more memory than is allowed.
             del self.cache
@@ -223,14 +224,16 @@ class SMORun(SMOBase):
         """Optimise pairs of the working set, then update all scores."""
         slots = self.cache.slots(self.working_set, self.monitor)
         chosen, slots = self.working_set[slots >= 0], slots[slots >= 0]
-        gram = self.cache.block_of(chosen, slots, self._scratch.array((chosen.size, chosen.size), self.cache.matrix.dtype))
+        gram = self.cache.block_of(
+            chosen, slots, self._scratch.array((chosen.size, chosen.size), self.cache.matrix.dtype)
+        )
         beta, before = self.beta[chosen], self.beta[chosen].copy()
         residuals = self.problem.loss.targets[chosen] - self.scores[chosen]
         duals = Duals(beta, residuals, self.lower[chosen], self.upper[chosen], self.problem.loss.epsilon)
         self.best.n_iter += ascend_working_set(
             gram,
             duals,
-            VIOLATION_SHARE * self.violation,
+            self.goal_within(),
             STEPS_PER_DUAL * chosen.size,
             FreeSteps(self.options.n_threads, lambda: self.monitor.check_limits() is not None),
         )
