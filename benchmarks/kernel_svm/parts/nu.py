@@ -16,7 +16,7 @@ class Nu(Part):
     title = "nu: NuSVC, NuSVR and OneClassSVM"
     text = (
         'RBF kernel, `gamma="scale"`, or the linear one with columns from zero on, nu = 0.2, LIBSVM at its default '
-        "tolerance. The relative gap of both models '
+        "tolerance. The relative gap of both models "
         "is computed by `maxmargin.certify`, which takes scikit-learn's models, but not its NuSVR, without epsilon. "
         "Our time, certificate included, is that of the coarsest `tol` of 1e-3, 1e-4, ... whose gap is at most its, "
         "or 1e-6, and for NuSVR that of the default. Wanted: at most "

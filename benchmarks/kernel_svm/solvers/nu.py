@@ -22,7 +22,8 @@ class _Nu(Solver):
         machine, tolerance = stop
         self.machine, *kernel = machine.split()
         self.rows = self.rows_of(*kernel)
-        model = getattr(self.module, self.machine)(kernel=kernel[0] if kernel else "rbf", nu=0.2, tol=tolerance, cache_size=1000)
+        parameters = {"kernel": kernel[0] if kernel else "rbf", "nu": 0.2, "tol": tolerance, "cache_size": 1000}
+        model = getattr(self.module, self.machine)(**parameters)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.model = model.fit(self.rows, self.targets)

@@ -1,6 +1,8 @@
 """Accurate scores of expansions, with a bound on the error of each, for the linear and the RBF kernel.
 
-Of the linear kernel they are products of the rows with w. Values of exp(-gamma ||x - z||²) that are computed from inner products lose digits where x is near z, and all of them
+Of the linear kernel they are products of the rows with w.
+
+Values of exp(-gamma ||x - z||²) that are computed from inner products lose digits where x is near z, and all of them
 where gamma is large. Here ||x - z||² is a sum of squared differences, exact up to a few units in the last place. Since
 
     f(x) = sum_j beta_j k(x_j, x) = sum_j beta_j + sum_j beta_j (k(x_j, x) - 1)
