@@ -185,6 +185,11 @@ class NewtonRun:
         """About the distance from the margin, or from a residual of epsilon, up to which duals are free."""
         return self.problem.C / self.sigma
 
+    @property
+    def slope_of_intercept(self) -> float:
+        """The derivative in b of what the objective has besides the losses."""
+        return self.rho * self.b
+
     @stage
     def run(self) -> Status:
         """Outer steps until the gap is small, the run has stalled, or a limit is reached."""
@@ -384,7 +389,7 @@ class ProximalProblem:
                 if status is not None:
                     return inner, status, sums
             gradient = run.w - (sums.positive + sums.negative)
-            gradient_b = run.rho * run.b - sum_of_duals(sums) if run.problem.has_intercept else 0.0
+            gradient_b = run.slope_of_intercept - sum_of_duals(sums) if run.problem.has_intercept else 0.0
             length = math.sqrt(float(gradient @ gradient) + gradient_b * gradient_b)
             is_small = length <= LARGEST_GRADIENT * math.sqrt(max(0.0, sums.totals[MOVED]))
             if run.system.takes_rounds:
@@ -408,7 +413,7 @@ class ProximalProblem:
     ) -> None:
         """Move (w, b) to the minimum of Phi along the step."""
         run = self.run
-        linear = float(run.w @ step) + run.rho * run.b * step_b
+        linear = float(run.w @ step) + run.slope_of_intercept * step_b
         if excluded is not None:
             linear -= float((excluded.positive + excluded.negative) @ step) + sum_of_duals(excluded) * step_b
         quadratic = float(step @ step) + run.rho * (step_b * step_b)
