@@ -29,6 +29,8 @@ COARSE_FORCING, FINE_FORCING = 0.1, 1e-3
 # The line search ends where the derivative has fallen to this share of its value at the start; a positive one counts as
 # small only where the minimum of the local parabola is within a share of the way.
 DERIVATIVE_SHARE, NEAR_MINIMUM, FIRST_REDUCTION, MAX_SEARCH_STEPS = 0.1, 0.3, 0.3, 30
+# The last Newton step for the intercept, relative to it: convergence is quadratic, and its square is a rounding error.
+LAST_INTERCEPT_STEP, MAX_INTERCEPT_STEPS = 1e-8, 10
 # Steps in a row whose gap or objective is no smaller, after which the run ends here.
 PATIENCE, GAP_FACTOR, LAST_DIGITS = 4, 0.99, 1e-13
 
@@ -54,13 +56,19 @@ def logistic_steps(rows, signs, weights, C, n_penalised, w, vectors, factor, val
     gradient, step = np.empty(size), np.empty(size)
     residual, conjugate, image = np.empty(size), np.empty(size), np.empty(size)
     _evaluate(signs, weights, C, n_penalised, w, step, 0.0, vectors, values)
+    is_best_intercept = False
     while True:
         _set_gradient(rows, C, n_penalised, w, vectors, gradient, values)
         primal, gap = values[PRIMAL], values[GAP]
         if not (math.isfinite(primal) and math.isfinite(gap)):
             return STALLED
         if gap <= tol * primal:
-            return REACHED
+            if is_best_intercept or n_penalised == size:
+                return REACHED
+            # The dual point of the certificate has the best intercept for w, and its gap the gradient there.
+            _minimise_intercept(signs, weights, C, n_penalised, w, step, vectors, values)
+            is_best_intercept = True
+            continue
         if gap < GAP_FACTOR * values[LEAST_GAP] or primal < (1.0 - LAST_DIGITS) * values[LEAST_PRIMAL]:
             values[LEAST_GAP] = min(gap, values[LEAST_GAP])
             values[LEAST_PRIMAL] = min(primal, values[LEAST_PRIMAL])
@@ -100,6 +108,7 @@ def logistic_steps(rows, signs, weights, C, n_penalised, w, vectors, factor, val
         for j in range(size):
             w[j] += t * step[j]
         values[STEPS] += 1.0
+        is_best_intercept = False
 
 
 @jit
@@ -150,6 +159,27 @@ def _set_gradient(rows, C, n_penalised, w, vectors, gradient, values):
         values[SQUARE] += of_intercept
         if of_intercept > 0.0:
             values[GAP] += of_intercept / curvature if curvature > 0.0 else math.inf
+
+
+@merged
+def _minimise_intercept(signs, weights, C, n_penalised, w, step, vectors, values):
+    """Make Newton steps in the intercept, which is nearly the best one already."""
+    scores = vectors[0]
+    for _ in range(MAX_INTERCEPT_STEPS):
+        derivative, curvature = 0.0, 0.0
+        for i in range(scores.size):
+            derivative += vectors[2, i]
+            curvature += vectors[3, i]
+        if not curvature > 0.0:
+            return
+        longest = 1.0 + abs(w[n_penalised])
+        moved = min(max(derivative / curvature, -longest), longest)
+        w[n_penalised] += moved
+        for i in range(scores.size):
+            scores[i] += moved
+        _evaluate(signs, weights, C, n_penalised, w, step, 0.0, vectors, values)
+        if abs(moved) <= LAST_INTERCEPT_STEP * longest:
+            return
 
 
 @merged

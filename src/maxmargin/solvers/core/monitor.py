@@ -203,8 +203,11 @@ class Monitor:
 
 
 def steps_per_call(monitor: Monitor, n_entries: int) -> int:
-    """The steps of a compiled call of small data: one where somebody listens, else a few milliseconds' worth."""
-    return 1 if monitor.on_step is not None else max(1, ENTRIES_PER_SMALL_CALL // max(1, n_entries))
+    """The steps of a compiled call of small data: one where somebody listens or the time is limited, else a few
+    milliseconds' worth.
+    """
+    is_watched = monitor.on_step is not None or monitor.max_time is not None
+    return 1 if is_watched else max(1, ENTRIES_PER_SMALL_CALL // max(1, n_entries))
 
 
 class StopRequest(threading.Event):

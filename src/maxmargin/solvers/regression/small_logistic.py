@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from maxmargin.data import Points
 from maxmargin.data.centring import Centring, column_offsets
 from maxmargin.data.rows import DenseRows
 from maxmargin.loops.logistic_run import (
@@ -31,9 +32,7 @@ def run(
     The general solver then continues from ``best``.
     """
     n_columns, has_intercept = problem.points.n_columns, int(problem.fit_intercept)
-    matrix = np.ones((rows.values.shape[0], n_columns + has_intercept))
-    matrix[:, :n_columns] = rows.values
-    centring = _centred(problem, matrix)
+    matrix, centring = centred_rows(problem.points, rows, has_intercept=problem.fit_intercept)
     w = np.zeros(n_columns + has_intercept)
     w[:n_columns] = best.w
     if has_intercept:
@@ -73,17 +72,22 @@ def run(
     return None
 
 
-def _centred(problem: LogisticProblem, matrix: np.ndarray) -> Centring:
-    """Subtract, in place, the means of columns that are far from zero, where there is an intercept."""
-    n_rows, n_columns = matrix.shape[0], problem.points.n_columns
-    centre = np.zeros(n_columns)
-    if problem.fit_intercept:
-        entries = matrix[:, :n_columns]
-        means, squares = entries.sum(axis=0) / n_rows, np.einsum("ij,ij->j", entries, entries) / n_rows
-        centre = column_offsets(means, squares)
-        if np.count_nonzero(centre):
-            entries -= centre
-    return Centring(problem.points, centre, 1.0)
+def centred_rows(points: Points, rows: DenseRows, *, has_intercept: bool) -> tuple[np.ndarray, Centring]:
+    """The rows as the loops take them: with an intercept they have a last column of ones, and columns that are far from
+    zero have their means subtracted.
+    """
+    n_rows, n_columns = rows.values.shape
+    if not has_intercept:
+        # A copy: loops are compiled anew for arrays that may not be written to.
+        return rows.values.copy(), Centring(points, np.zeros(n_columns), 1.0)
+    matrix = np.ones((n_rows, n_columns + 1))
+    entries = matrix[:, :n_columns]
+    entries[:] = rows.values
+    means, squares = entries.sum(axis=0) / n_rows, np.einsum("ij,ij->j", entries, entries) / n_rows
+    centre = column_offsets(means, squares)
+    if np.count_nonzero(centre):
+        entries -= centre
+    return matrix, Centring(points, centre, 1.0)
 
 
 def _log_odds(problem: LogisticProblem) -> float:
