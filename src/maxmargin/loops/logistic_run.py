@@ -1,4 +1,4 @@
-"""Whole runs of Newton's method for logistic regression on small dense data: steps, systems and line searches in a call.
+"""Whole runs of Newton's method for logistic regression on small dense data: steps and line searches in one call.
 
 The algorithm is that of :mod:`maxmargin.solvers.regression.logistic_newton`. Of few columns every Hessian is computed
 and factorised. Of more, it takes as long as a dozen products with the rows: the factor of an earlier Hessian is kept as
