@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin.loops.cholesky import factorise, fill_gram, inner, solve_factorised
 from maxmargin.loops.exponential import exponential
-from maxmargin.loops.jit import jit, merged
+from maxmargin.loops.jit import inlined, jit, merged
 
 # Places in ``values``: objective, gap, their least ones so far, steps, steps without progress, the squared norm of the
 # gradient, the derivative along the last step and its curvature, and whether the factor is to be computed anew.
@@ -69,13 +69,7 @@ def logistic_steps(rows, signs, weights, C, n_penalised, w, vectors, factor, val
             _minimise_intercept(signs, weights, C, n_penalised, w, step, vectors, values)
             is_best_intercept = True
             continue
-        if gap < GAP_FACTOR * values[LEAST_GAP] or primal < (1.0 - LAST_DIGITS) * values[LEAST_PRIMAL]:
-            values[LEAST_GAP] = min(gap, values[LEAST_GAP])
-            values[LEAST_PRIMAL] = min(primal, values[LEAST_PRIMAL])
-            values[IDLE] = 0.0
-        else:
-            values[IDLE] += 1.0
-        if values[IDLE] >= PATIENCE:
+        if has_stalled(values):
             return STALLED
         if values[STEPS] >= n_steps:
             return LIMIT
@@ -109,6 +103,19 @@ def logistic_steps(rows, signs, weights, C, n_penalised, w, vectors, factor, val
             w[j] += t * step[j]
         values[STEPS] += 1.0
         is_best_intercept = False
+
+
+@inlined
+def has_stalled(values):
+    """Count the iterate; return whether there was no progress for too many steps."""
+    gap, primal = values[GAP], values[PRIMAL]
+    if gap < GAP_FACTOR * values[LEAST_GAP] or primal < (1.0 - LAST_DIGITS) * values[LEAST_PRIMAL]:
+        values[LEAST_GAP] = min(gap, values[LEAST_GAP])
+        values[LEAST_PRIMAL] = min(primal, values[LEAST_PRIMAL])
+        values[IDLE] = 0.0
+    else:
+        values[IDLE] += 1.0
+    return values[IDLE] >= PATIENCE
 
 
 @jit

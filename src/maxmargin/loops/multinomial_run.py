@@ -9,20 +9,7 @@ import numpy as np
 
 from maxmargin.loops.cholesky import factorise, fill_gram, inner, solve_factorised
 from maxmargin.loops.jit import jit, merged
-from maxmargin.loops.logistic_run import (
-    GAP,
-    GAP_FACTOR,
-    IDLE,
-    LAST_DIGITS,
-    LEAST_GAP,
-    LEAST_PRIMAL,
-    LIMIT,
-    PATIENCE,
-    PRIMAL,
-    REACHED,
-    STALLED,
-    STEPS,
-)
+from maxmargin.loops.logistic_run import GAP, LIMIT, PRIMAL, REACHED, STALLED, STEPS, has_stalled
 from maxmargin.loops.multinomial import evaluate_classes, loss_along
 
 # A step is taken where the objective falls by this share of what its derivative promises (Armijo).
@@ -74,13 +61,7 @@ def multinomial_steps(rows, codes, weights, C, n_penalised, W, vectors, values, 
             return STALLED
         if gap <= tol * primal:
             return REACHED
-        if gap < GAP_FACTOR * values[LEAST_GAP] or primal < (1.0 - LAST_DIGITS) * values[LEAST_PRIMAL]:
-            values[LEAST_GAP] = min(gap, values[LEAST_GAP])
-            values[LEAST_PRIMAL] = min(primal, values[LEAST_PRIMAL])
-            values[IDLE] = 0.0
-        else:
-            values[IDLE] += 1.0
-        if values[IDLE] >= PATIENCE:
+        if has_stalled(values):
             return STALLED
         if values[STEPS] >= n_steps:
             return LIMIT
