@@ -51,7 +51,7 @@ SECONDS_PER_TASK, SECONDS_PER_KERNEL_TASK = 2e-4, 1e-3
 # Said in place of a certificate.
 NO_TIME_TO_CERTIFY = "nothing, for there was no time for a certificate: maxmargin.certify(model, X, y) computes it"
 # Parameters of these types are compared by value: what was found valid once need not be checked again.
-PLAIN_TYPES = frozenset((bool, int, float, str, type(None)))
+PLAIN_TYPES = frozenset((bool, int, float, str, type(None), np.float64, np.int64))
 
 
 # A solver: problem, options, monitor and start to result.
@@ -465,7 +465,9 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
 
         All tasks have the same seed: the rows are then in the same order, and scores of different classes comparable.
         """
-        n_threads = self._n_threads()
+        # Asking joblib takes as long as a small fit's validation.
+        may_ask = getattr(self, "n_jobs", None) is not None or not self._is_small(tasks)
+        n_threads = self._n_threads() if may_ask else 1
         return {"seed": seed_of(self.random_state), "n_threads": max(1, n_threads // min(n_threads, tasks.n_tasks))}
 
     @abstractmethod

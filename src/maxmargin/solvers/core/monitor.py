@@ -23,6 +23,8 @@ from maxmargin.solvers.core.status import Status
 
 # The most matrix entries that one call of a compiled loop reads: Ctrl-C is then answered within a second.
 ENTRIES_PER_CALL = 1 << 26
+# Entries that the steps of a run of small data read in a call, at most: a few milliseconds.
+ENTRIES_PER_SMALL_CALL = 1 << 22
 # Operations of a library's function that take some tenths of a second.
 OPERATIONS_PER_CALL = 1e9
 # Seconds between two checks of the limits while a library's function runs.
@@ -194,6 +196,14 @@ class Monitor:
             seconds_per_entry=self.seconds_per_entry,
             record_of_task=record,
         )
+
+
+def steps_per_call(monitor: Monitor, n_entries: int) -> int:
+    """The steps of a compiled call of small data: one where somebody listens or the time is limited, else a few
+    milliseconds' worth.
+    """
+    is_watched = monitor.on_step is not None or monitor.max_time is not None
+    return 1 if is_watched else max(1, ENTRIES_PER_SMALL_CALL // max(1, n_entries))
 
 
 class StopRequest(threading.Event):
