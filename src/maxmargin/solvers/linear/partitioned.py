@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -73,15 +73,16 @@ def solve(
         best.beta = engine["kept"]  # type: ignore[assignment]
         if not math.isfinite(best.primal):
             best.w, best.intercept = np.zeros_like(best.w), 0.0
+    best.intercept = problem.points.centring.intercept_there(best.w, best.intercept)
     return best
 
 
 def _continue(engine: DaskEngine[LinearSVMProblem], start: Result[float]) -> Start:
     """Begin where another run has ended; its duals lie in partitions like the rows."""
     engine.set_chunks("centers", start.beta.chunks())  # type: ignore[attr-defined]
-    return Start(
-        start.w, start.intercept, NEAR * engine.problem.C / _typical_residual(engine, start.w, start.intercept)
-    )
+    points: Any = engine.problem.points
+    b = start.intercept = points.centring.intercept_here(start.w, start.intercept)
+    return Start(start.w, b, NEAR * engine.problem.C / _typical_residual(engine, start.w, b))
 
 
 def _from_subsample(
