@@ -18,7 +18,7 @@ from maxmargin.engine.memory import CALLING_THREAD
 from maxmargin.loops.products import hessian_diagonal, hessian_product
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
-from maxmargin.solvers.core.deflation import DeflatedSystems
+from maxmargin.solvers.core.deflation import LARGEST_SUBSPACE, DeflatedSystems
 from maxmargin.solvers.core.hessian import (
     BLAS_SPEEDUP,
     INTERCEPT_SHIFT,
@@ -36,9 +36,10 @@ from maxmargin.solvers.core.hessian import (
 FORCING, ROW_SPACE_FORCING = 1e-2, 1e-8
 # The same where every product costs a round: fewer digits of a step, and a few more steps, take fewer rounds.
 FORCING_IN_ROUNDS, MAX_STEPS_IN_ROUNDS = 0.3, 20
-# Entries of the free rows that are sent to solve a system where every product would cost a round and rows may be sent:
-# at most 100 MB, and fewer bytes than the vectors of so many rounds.
-SENT_ENTRIES = 1 << 23
+# Entries of the free rows, the factor of the matrix, that are sent to solve a system where every product would cost a
+# round and rows may be sent: at most 100 MB. Else only where they have no more entries than so many vectors: with two
+# partitions that is less than the images of the subspace that systems share.
+SENT_ENTRIES, SENT_VECTORS = 1 << 23, LARGEST_SUBSPACE
 # Above this factor, times the squared length of a row, the system is ill-conditioned in the space of the columns.
 LARGE_FACTOR = 100.0
 # Free rows are made dense for their Gram matrix where more than this share of their entries is stored: BLAS is faster.
@@ -73,8 +74,11 @@ class NewtonSystem:
         self._engine = engine
         # Whether products with the matrix cost rounds, unless few free rows may be collected here.
         self._in_rounds = engine.has_rounds and not self._by_columns
-        self._may_collect = engine.may_collect_rows
-        self.sends_rows = self._may_collect
+        may_collect = engine.may_collect_rows
+        few = SENT_VECTORS * (self._points.n_columns + 1)
+        self._most_sent = 0 if may_collect is False else SENT_ENTRIES if may_collect else min(SENT_ENTRIES, few)
+        # Far from the solution many rows are free.
+        self.sends_rows = bool(may_collect)
         self.n_conjugate = EXPECTED_CONJUGATE_STEPS
         self.systems = DeflatedSystems(self._points.n_columns + 1)
         # Whether every system of the working set was solved as far as asked for, where products cost rounds.
@@ -139,7 +143,7 @@ class NewtonSystem:
             return self._split(step)
         free = self._engine.subset("free", "weights")
         if self._in_rounds:
-            self.sends_rows = self._may_collect and n_free * self._points.entries_per_row <= SENT_ENTRIES
+            self.sends_rows = bool(n_free * self._points.entries_per_row < self._most_sent)
             if not self.sends_rows:
                 return self._solve_in_rounds(free, images, factor, gradient, gradient_b)
             free = _sent(free)

@@ -22,8 +22,9 @@ from maxmargin.solvers.linear import newton
 from maxmargin.solvers.linear.newton import NEAR, NewtonRun
 from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, ROWS_PER_CLASS
 
-# The subsample has at most this share of the rows, so many rows a column if there are more, and so many entries.
-LARGEST_SHARE, ROWS_PER_COLUMN, LARGEST_SAMPLE = 1 / 4, 60, 1 << 24
+# The subsample has at most this share of the rows, so many rows a column if there are more, and so many entries, 34 MB,
+# however many rows there are: it is the largest message of a fit.
+LARGEST_SHARE, ROWS_PER_COLUMN, LARGEST_SAMPLE = 1 / 4, 60, 1 << 22
 # Far from the solution, where products with the Hessian cost rounds: the factor on the first proximal step size. The
 # systems are then well-conditioned as long as much is left to do.
 FIRST_SHARE_IN_ROUNDS = 0.1
