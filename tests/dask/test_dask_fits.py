@@ -251,8 +251,8 @@ def test_a_model_of_partitions_is_saved_with_its_duals(tmp_path):
 def test_wide_rows_are_solved_without_a_matrix(collect, monkeypatch):
     """By conjugate gradients, one product a round, or unless that is forbidden with the free rows in this process."""
     sent = []
-    rows_of = newton_system._rows_and_weights
-    monkeypatch.setattr(newton_system, "_rows_and_weights", lambda block: sent.append(block) or rows_of(block))
+    rows_of = newton_system._free_rows
+    monkeypatch.setattr(newton_system, "_free_rows", lambda block: sent.append(block) or rows_of(block))
     X, y = load("sms-spam")
     dX, dy = collections(X, y, [0, 2000, 3000, X.shape[0]])
     with dask.config.set({"maxmargin.collect-rows": collect}):
@@ -293,9 +293,9 @@ def test_rounds_on_wide_rows_do_not_grow_with_the_partitions():
 def test_separable_rows_of_counts_take_few_rounds_and_few_rows_are_sent(monkeypatch):
     """The systems are too ill-conditioned for conjugate gradients, but the free rows are less than the vectors."""
     sizes = []
-    sent = newton_system._sent
+    rows_of = newton_system._collected
     monkeypatch.setattr(
-        newton_system, "_sent", lambda free: sizes.append((found := sent(free)).problem.points.matrix.nnz) or found
+        newton_system, "_collected", lambda parts: sizes.append(sum(rows.nnz for rows, _ in parts)) or rows_of(parts)
     )
     X, y = load("sms-spam")
     model = LinearSVC(C=10.0, tol=1e-3).fit(*collections(X, y, [0, 2000, 3000, X.shape[0]]))

@@ -128,7 +128,8 @@ def centre_of(summaries: Sequence[PartitionSummary]) -> np.ndarray | None:
     """The offsets of the columns that are very far from zero; None where there are none, or they are not known."""
     filled = [summary for summary in summaries if summary.n_rows]
     moments = [summary.moments for summary in filled if summary.moments is not None]
-    if not moments or len({summary.n_columns for summary in filled}) > 1:
+    refused = any(summary.error for summary in summaries) or len({summary.n_columns for summary in filled}) > 1
+    if not moments or refused:
         return None
     centre = reduce(ColumnMoments.merged, moments).offsets(filled[0].n_columns)
     return centre if centre.any() else None

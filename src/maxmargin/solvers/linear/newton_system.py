@@ -70,6 +70,7 @@ class NewtonSystem:
         # Where answers cost rounds, the Gram matrix, or its change, comes with the evaluation before.
         self._asks_early = engine.has_rounds and self._by_columns
         self._asked: tuple[Answer, bool] | None = None
+        self._rows: Answer | None = None
         self._gram: np.ndarray | None = None
         self._engine = engine
         # Whether products with the matrix cost rounds, unless few free rows may be collected here.
@@ -88,6 +89,11 @@ class NewtonSystem:
     def takes_rounds(self) -> bool:
         """Whether every product with the matrix costs a round."""
         return self._in_rounds and not self.sends_rows
+
+    @property
+    def is_far(self) -> bool:
+        """Whether the columns are too many for a matrix, and answers cost rounds of messages: rounds count, not work."""
+        return self._in_rounds and not self._engine.vectors_are_near
 
     def choose(self, engine: Engine[LinearSVMProblem]) -> None:
         """Set the working set: the rows that can be free from now on; the vector ``free`` says which of them are."""
@@ -122,6 +128,10 @@ class NewtonSystem:
             return None
         return engine.ask(_images_of_block, self.systems.basis)
 
+    def ask_rows(self, engine: Engine[LinearSVMProblem]) -> None:
+        """Ask for the free rows, where those of the step before were few enough to be sent."""
+        self._rows = engine.ask_all(_free_rows) if self.is_far and self.sends_rows else None
+
     def solve(
         self, counts: np.ndarray, images: Answer | None, factor: float, gradient: np.ndarray, gradient_b: float
     ) -> tuple[np.ndarray, float]:
@@ -141,12 +151,17 @@ class NewtonSystem:
             gram = self._updated_gram(n_free, n_changed)
             step = self._hessian(self._engine, factor).solve_direct(self._whole(gradient, gradient_b), gram)
             return self._split(step)
-        free = self._engine.subset("free", "weights")
+        rows, self._rows = self._rows, None
         if self._in_rounds:
             self.sends_rows = bool(n_free * self._points.entries_per_row < self._most_sent)
-            if not self.sends_rows:
-                return self._solve_in_rounds(free, images, factor, gradient, gradient_b)
-            free = _sent(free)
+        free: Engine[Any]
+        if not self._in_rounds:
+            free = self._engine.subset("free", "weights")
+        elif self.sends_rows:
+            free = _collected((rows or self._engine.ask_all(_free_rows)).value)
+        else:
+            free = self._engine.subset("free", "weights")
+            return self._solve_in_rounds(free, images, factor, gradient, gradient_b)
         few = n_free <= min(LARGEST_DIRECT, self._points.n_columns) // 2
         if isinstance(free, MemoryEngine) and (few or self._rows_pay(n_free, factor)):
             return self._through_rows(free, factor, gradient, gradient_b)
@@ -273,17 +288,19 @@ class _RowsAlone:
     points: Points
 
 
-def _sent(free: Engine[LinearSVMProblem]) -> Engine[Any]:
+def _collected(parts: list[tuple[Any, np.ndarray]]) -> Engine[Any]:
     """An engine in memory of rows that lie elsewhere, with their weights."""
-    rows, weights = zip(*free.map(_rows_and_weights), strict=True)
+    rows, weights = zip(*parts, strict=True)
     matrix = sp.csr_array(sp.vstack(rows)) if sp.issparse(rows[0]) else np.concatenate(rows)
     engine = MemoryEngine(_RowsAlone(Points(matrix)), CALLING_THREAD)
     engine["weights"] = np.concatenate(weights)
     return engine
 
 
-def _rows_and_weights(block: Block[LinearSVMProblem]) -> tuple[Any, np.ndarray]:
-    return block.problem.points.matrix[block.index], block["weights"].copy()
+def _free_rows(block: Block[LinearSVMProblem]) -> tuple[Any, np.ndarray]:
+    """The free rows of a block, and their weights."""
+    free = block.index[block["free"]]
+    return block.problem.points.matrix[free], block.problem.loss.weights[free]
 
 
 @row_task
