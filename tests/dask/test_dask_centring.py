@@ -1,4 +1,4 @@
-"""Columns far from zero, and of very different scales: the same optimum in memory, on disk and on Dask, as certified."""
+"""Columns far from zero or of very different scales: the same optimum in memory, on disk and on Dask, as certified."""
 
 from fractions import Fraction
 

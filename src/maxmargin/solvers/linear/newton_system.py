@@ -92,7 +92,7 @@ class NewtonSystem:
 
     @property
     def is_far(self) -> bool:
-        """Whether the columns are too many for a matrix, and answers cost rounds of messages: rounds count, not work."""
+        """Whether answers cost rounds of messages and columns are too many for a matrix: rounds count, not work."""
         return self._in_rounds and not self._engine.vectors_are_near
 
     def choose(self, engine: Engine[LinearSVMProblem]) -> None:
