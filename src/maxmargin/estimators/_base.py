@@ -411,6 +411,7 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
             class_weight=getattr(self, "class_weight", None),
             classes=None if reset or not of_classes else getattr(self, "classes_", None),
             n_threads=self._n_threads(),
+            may_centre=self._may_centre,
         )
         if reset:
             self.n_features_in_ = data.points.n_columns
@@ -422,6 +423,11 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
         return data
 
     # What an estimator fills in.
+
+    @property
+    def _may_centre(self) -> bool:
+        """Whether an intercept makes up for the centring of columns that lie in partitions."""
+        return False
 
     def _check_parameters(self) -> None:
         """Refuse parameters that do not go together."""

@@ -134,6 +134,10 @@ class LinearSVM(RegularizedModel):
             return math.inf
         return self.intercept_scaling**-2.0 if self.penalize_intercept else 0.0
 
+    @property
+    def _may_centre(self) -> bool:
+        return self._intercept_penalty == 0.0
+
     def _options(self, tasks: Tasks) -> LinearOptions:
         return LinearOptions(
             tol=gap_of_width(self.tol) if math.isinf(self.C) else self.tol,

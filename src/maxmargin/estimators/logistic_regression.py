@@ -404,6 +404,10 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
         penalised = self.penalize_intercept or self.solver == "liblinear"
         return self.fit_intercept and penalised and not math.isinf(self._inverse_strength)
 
+    @property
+    def _may_centre(self) -> bool:
+        return self.fit_intercept
+
     def _learns_jointly(self, labelled: Any) -> bool:
         return self.multi_class == "multinomial" and len(labelled.classes) > 2
 

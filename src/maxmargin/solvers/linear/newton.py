@@ -235,7 +235,7 @@ class NewtonRun:
         status = self.monitor.check_termination(self.best, self.options, "outer step", stalled=stalled)
         if status is not None:
             return 0, status
-        if self.system.takes_rounds or n_active.value > engine.largest_subset * engine.n_rows:
+        if self.system.takes_rounds or self.system.is_far or n_active.value > engine.largest_subset * engine.n_rows:
             # A working set saves no rounds, and the gap is known at every step only if all rows are evaluated.
             active, excluded = whole, None
             self.system.choose(engine)
@@ -365,6 +365,7 @@ class ProximalProblem:
     def _ask_about_free_rows(self, *, afresh: bool) -> None:
         self.counts = self.engine.ask(count_free)
         self.images = self.run.system.ask_images(self.engine)
+        self.run.system.ask_rows(self.engine)
         self.run.system.ask_gram(self.engine, afresh=afresh)
 
     def sums_of(self, evaluation: Answer) -> DualSums:
@@ -392,7 +393,7 @@ class ProximalProblem:
             gradient_b = run.slope_of_intercept - sum_of_duals(sums) if run.problem.has_intercept else 0.0
             length = math.sqrt(float(gradient @ gradient) + gradient_b * gradient_b)
             is_small = length <= LARGEST_GRADIENT * math.sqrt(max(0.0, sums.totals[MOVED]))
-            if run.system.takes_rounds:
+            if run.system.takes_rounds or run.system.is_far:
                 is_small = 0.5 * length * length <= run.proximal_gap(sums)
             if inner == INNER_STEPS or (inner and is_small):
                 break
