@@ -15,7 +15,6 @@ LAYERS = [
     "cli",
     "lab",
     "plots",
-    "distributed",
     "files",
     "estimators",
     "lectures",

@@ -54,12 +54,12 @@ def bracket(lower, upper, hulls_meet=False):
     ],
 )
 def test_a_status_is_what_the_certificate_proves(status, certificate, expected):
-    assert reconcile(status, certificate, TOL) is expected
+    assert reconcile(status, certificate, Goal(TOL)) is expected
 
 
 def test_a_negligible_gap_counts_where_the_optimum_may_be_zero():
     proof = RidgeGap(primal=1e-20, dual=0.0, radius=math.inf)
-    assert reconcile(Status.SOLVED, proof, TOL) is Status.STALLED
+    assert reconcile(Status.SOLVED, proof, Goal(TOL)) is Status.STALLED
     model = LinearSVC(tol=TOL)
     for C, expected in ((1e-10, Status.SOLVED), (1e-12, Status.STALLED)):
         assert reconcile(Status.SOLVED, proof, model.set_params(C=C)._goal(0)) is expected

@@ -150,9 +150,8 @@ class PartitionedClasses:
         """The bracket of all rows, given that of the working set and a lower bound on the margin of all rows."""
         points: Any = self.points
         radius = up(max(of_working_set.upper, longest_row_at_most(points)))
-        lower = lower_bound(lower)
         return MarginBracket(
-            lower=min(lower, of_working_set.upper),
+            lower=lower_bound(lower),
             upper=of_working_set.upper,
             radius=radius,
             space=of_working_set.space,

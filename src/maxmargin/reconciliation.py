@@ -57,13 +57,11 @@ class Goal:
     may_leave_mistakes: bool = False
 
 
-def reconcile(status: Status, certificate: Certificate, goal: Goal | float) -> Status:
+def reconcile(status: Status, certificate: Certificate, goal: Goal) -> Status:
     """Return the status that the certificate, with all rounding errors counted, confirms.
 
-    A claim that is not proven becomes what is proven, or else STALLED; so does the status of a stalled run. A number
-    in place of a goal is its tolerance.
+    A claim that is not proven becomes what is proven, or else STALLED; so does the status of a stalled run.
     """
-    goal = goal if isinstance(goal, Goal) else Goal(goal)
     if not (status in CLAIMS or status is Status.STALLED):
         return status
     proven = proven_claims(certificate, goal)

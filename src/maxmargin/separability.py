@@ -12,7 +12,7 @@ from maxmargin.certificates import MarginBracket, bracket_hard_margin, has_no_ma
 from maxmargin.data import Points, as_dense, centred_and_scaled, exact_numbers, validate_two_classes
 from maxmargin.data.validation import is_collection, n_threads_of
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.reconciliation import reconcile
+from maxmargin.reconciliation import Goal, reconcile
 from maxmargin.solvers.core import Monitor, Options, Result, Status, interrupt_handler
 from maxmargin.solvers.linear import hard_margin
 from maxmargin.solvers.linear.options import gap_of_width
@@ -324,7 +324,7 @@ def _separate_partitions(
                     margin=max(0.0, certificate.lower),
                     hull_weights=classes.spread_out(result.hull_weights),
                     certificate=certificate,
-                    status=reconcile(Status.STALLED if status is Status.SOLVED else status, certificate, tol),
+                    status=reconcile(Status.STALLED if status is Status.SOLVED else status, certificate, Goal(tol)),
                     n_iter=n_iter,
                     rounds=classes.rounds,
                 )
@@ -380,7 +380,7 @@ def hull_distance(
         certificate = bracket_hard_margin(problem, found.w, found.intercept, found.beta)
         weights = problem.hull_weights(found.beta)
         weights, certificate = _reduce_weights(problem, found, weights, certificate)
-        status = reconcile(found.status, certificate, tol)
+        status = reconcile(found.status, certificate, Goal(tol))
         points, signs = problem.dataset.points, problem.dataset.signs
         # Differences are those of the centred points, which are rounded less.
         placed = centred_and_scaled(points, may_move=problem.fit_intercept)
@@ -468,7 +468,7 @@ def _separation(problem: HardMarginProblem, found: Result[float], tol: float) ->
         margin=max(0.0, certificate.lower),
         hull_weights=problem.hull_weights(found.beta),
         certificate=certificate,
-        status=reconcile(found.status, certificate, tol),
+        status=reconcile(found.status, certificate, Goal(tol)),
         n_iter=found.n_iter,
     )
 

@@ -247,19 +247,19 @@ def test_a_model_of_partitions_is_saved_with_its_duals(tmp_path):
     again.certificate_.check(certify(again, dX, dy))
 
 
-@pytest.mark.parametrize("collect", [False, True])
+@pytest.mark.parametrize("collect", [False, None, True])
 def test_wide_rows_are_solved_without_a_matrix(collect, monkeypatch):
-    """By conjugate gradients, one product a round, or where that is allowed with the free rows in this process."""
+    """By conjugate gradients, one product a round, or unless that is forbidden with the free rows in this process."""
     sent = []
-    rows_of = newton_system._rows_and_weights
-    monkeypatch.setattr(newton_system, "_rows_and_weights", lambda block: sent.append(block) or rows_of(block))
+    rows_of = newton_system._free_rows
+    monkeypatch.setattr(newton_system, "_free_rows", lambda block: sent.append(block) or rows_of(block))
     X, y = load("sms-spam")
     dX, dy = collections(X, y, [0, 2000, 3000, X.shape[0]])
     with dask.config.set({"maxmargin.collect-rows": collect}):
         model = LinearSVC(C=0.1, tol=1e-3).fit(dX, dy)
     assert model.certificate_.relative <= 1e-3
-    assert bool(sent) == collect
-    if collect:
+    assert bool(sent) == (collect is not False)
+    if collect is not False:
         assert model.rounds_ <= 5 * model.n_iter_ + 12
     model.certificate_.check(certify(model, X, y))
 
@@ -288,6 +288,20 @@ def test_rounds_on_wide_rows_do_not_grow_with_the_partitions():
     assert all(model.certificate_.relative <= 1e-3 for model in found)
     rounds = [model.rounds_ for model in found]
     assert max(rounds) <= 1.1 * min(rounds)
+
+
+def test_separable_rows_of_counts_take_few_rounds_and_few_rows_are_sent(monkeypatch):
+    """The systems are too ill-conditioned for conjugate gradients, but the free rows are less than the vectors."""
+    sizes = []
+    rows_of = newton_system._collected
+    monkeypatch.setattr(
+        newton_system, "_collected", lambda parts: sizes.append(sum(rows.nnz for rows, _ in parts)) or rows_of(parts)
+    )
+    X, y = load("sms-spam")
+    model = LinearSVC(C=10.0, tol=1e-3).fit(*collections(X, y, [0, 2000, 3000, X.shape[0]]))
+    assert model.certificate_.relative <= 1e-3
+    assert model.rounds_ <= 120
+    assert max(sizes) <= 1.5 * newton_system.SENT_VECTORS * X.shape[1]
 
 
 def test_a_newton_step_takes_four_rounds_at_most():

@@ -203,6 +203,76 @@ def test_rows_around_the_origin_have_the_optimum_zero():
     assert -1e-6 <= model.certificate_.dual <= model.certificate_.primal <= 1e-6
 
 
+@pytest.fixture(scope="module")
+def many_rows():
+    generator = np.random.default_rng(0)
+    return generator.normal([2.0, 1.0, 0.0, 0.5, -1.0, 3.0], size=(2500, 6))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, np.float32], ids=["dense", "csr", "float32"])
+@pytest.mark.parametrize("nu", [0.03, 0.5, 0.7003])
+def test_the_linear_machine_of_many_rows_is_that_of_libsvm(nu, form, many_rows):
+    X = form(many_rows)
+    ours = OneClassSVM(kernel="linear", nu=nu, tol=TIGHT).fit(X)
+    theirs = svm.OneClassSVM(kernel="linear", nu=nu, tol=1e-7).fit(X.astype(np.float64))
+    # Newton steps are few.
+    assert ours.status_ is Status.SOLVED
+    assert ours.n_iter_ < 200
+    size = abs(float(theirs.offset_[0]))
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-5 * size)
+    assert ours.offset_ == pytest.approx(float(theirs.offset_[0]), rel=1e-5)
+    coef, other = (m.coef_.toarray() if sp.issparse(m.coef_) else m.coef_ for m in (ours, theirs))
+    np.testing.assert_allclose(coef, other, rtol=1e-4, atol=1e-5 * np.abs(other).max())
+    proof = ours.certificate_
+    assert proof.margin_errors <= nu <= proof.support_share + 1e-12
+    assert (ours.predict(X) == -1).mean() <= nu + 1e-3
+    certify(ours, X).check(proof)
+
+
+def test_weights_of_the_linear_machine_of_many_rows_repeat_rows(many_rows):
+    counts = np.random.default_rng(1).integers(0, 4, len(many_rows))
+    by_weight = OneClassSVM(kernel="linear", nu=0.1, tol=1e-9).fit(many_rows, sample_weight=counts)
+    repeated = OneClassSVM(kernel="linear", nu=0.1, tol=1e-9).fit(np.repeat(many_rows, counts, axis=0))
+    np.testing.assert_allclose(by_weight.coef_, repeated.coef_, rtol=1e-6)
+    assert by_weight.offset_ == pytest.approx(repeated.offset_, rel=1e-6)
+    assert by_weight.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=1e-9)
+
+
+def test_the_linear_machine_of_many_rows_does_not_depend_on_threads(many_rows):
+    X = np.repeat(many_rows, 20, axis=0) * np.random.default_rng(2).uniform(0.5, 1.5, (50_000, 6))
+    one, two = (OneClassSVM(kernel="linear", nu=0.1, n_jobs=n).fit(X) for n in (1, 2))
+    np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
+    np.testing.assert_array_equal(one.intercept_, two.intercept_)
+
+
+@pytest.mark.parametrize("nu", [0.05, 0.5])
+def test_many_rows_around_the_origin_have_the_optimum_zero(nu):
+    X = np.random.default_rng(0).normal(size=(3000, 5))
+    model = OneClassSVM(kernel="linear", nu=nu).fit(X)
+    assert model.status_ is Status.SOLVED
+    assert model.certificate_.gap <= 1e-11 * (nu * 3000) ** 2
+
+
+def test_the_linear_machine_of_many_rows_in_files_and_the_command(many_rows, tmp_path):
+    X = many_rows
+    model = OneClassSVM(kernel="linear", nu=0.1).fit(X)
+    write_libsvm_model(model, tmp_path / "libsvm.model")
+    again = read_libsvm_model(tmp_path / "libsvm.model")
+    np.testing.assert_allclose(again.decision_function(X), model.decision_function(X), rtol=1e-9, atol=1e-9)
+    dump_svmlight_file(X, np.ones(len(X)), str(tmp_path / "rows"), zero_based=False)
+    arguments = "-m", "one-class-svm", "--kernel", "linear", "--nu", 0.1
+    run("train", tmp_path / "rows", *arguments, "-o", tmp_path / "model")
+    assert maxmargin.load(tmp_path / "model").offset_ == pytest.approx(model.offset_, rel=1e-6)
+
+
+def test_limits_of_the_linear_machine_of_many_rows(many_rows):
+    with pytest.warns(LimitWarning):
+        model = OneClassSVM(kernel="linear", nu=0.1, tol=1e-9, max_iter=2).fit(many_rows)
+    assert model.status_ is Status.ITERATION_LIMIT
+    assert np.isfinite(model.decision_function(many_rows)).all()
+    model.certificate_.check(certify(model, many_rows))
+
+
 @pytest.mark.parametrize("weights", [None, "by class"])
 def test_more_classes_are_pairs(weights):
     X, y = load_iris(return_X_y=True)

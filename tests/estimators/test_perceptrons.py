@@ -2,10 +2,12 @@
 
 import pickle
 import time
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification
 from sklearn.metrics import get_scorer
@@ -145,6 +147,18 @@ def test_partial_fit_is_a_pass_in_pieces(average, n_classes):
     np.testing.assert_allclose(pieces.intercept_, whole.intercept_, rtol=1e-10, atol=1e-10)
     assert pieces.n_updates_ == whole.n_updates_
     assert not hasattr(pieces, "certificate_")
+
+
+@quiet
+def test_threads_change_no_bit_of_a_kernel_perceptron():
+    """Classes share the kernel columns; a small cache makes them replace each other's."""
+    X, y = load_digits(return_X_y=True)
+    of_one = KernelPerceptron(n_jobs=1, cache_size=0.05, max_iter=3).fit(X[:600], y[:600])
+    for n_jobs in (2, 3, None):
+        with parallel_config(n_jobs=2) if n_jobs is None else nullcontext():
+            model = KernelPerceptron(n_jobs=n_jobs, cache_size=0.05, max_iter=3).fit(X[:600], y[:600])
+            np.testing.assert_array_equal(model.dual_coef_, of_one.dual_coef_)
+            np.testing.assert_array_equal(model.decision_function(X), of_one.decision_function(X))
 
 
 @quiet

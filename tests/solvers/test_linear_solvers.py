@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from linear_svm_cases import CLASSIFIER_LOSSES, data_of, every_loss
 from maxmargin import (
@@ -18,7 +19,7 @@ from maxmargin import (
 from maxmargin.certificates import measure_gap
 from maxmargin.data import Points
 from maxmargin.engine import MemoryEngine, Threads
-from maxmargin.loops.coordinate import STEP
+from maxmargin.loops.coordinate import STEP, best_multiple
 from maxmargin.problems.best_intercept import best_intercept
 from maxmargin.problems.linear_svm import LOSSES, REGRESSION_LOSSES, LinearSVMProblem, hinge
 from maxmargin.solvers.core import Monitor, Result
@@ -123,6 +124,19 @@ def test_auto_leaves_coordinate_ascent_for_newton_steps_where_it_is_slow(C, swit
     )
 
 
+def test_auto_leaves_wide_sparse_rows_to_coordinate_ascent():
+    def chosen(n_rows, n_columns, share):
+        X = sp.random_array((n_rows, n_columns), density=share, format="csr", rng=0)
+        y = np.where(np.arange(n_rows) % 2, 1.0, -1.0)
+        return suited_solver(LinearSVMProblem(Points(X), hinge(y, np.ones(n_rows), 1.0), np.inf), LinearOptions())
+
+    # A factorisation of all rows would take as long as hundreds of epochs.
+    assert chosen(1000, 20_000, 0.001) == "coordinate"
+    assert chosen(60, 20_000, 0.01) == "newton"
+    # The same with fewer columns than rows: Newton steps only where coordinate ascent is slow.
+    assert chosen(3000, 1500, 0.01) == "both"
+
+
 def test_the_best_intercept_loses_least():
     generator = np.random.default_rng(0)
     for loss in CLASSIFIER_LOSSES:
@@ -145,20 +159,40 @@ def test_auto_takes_newton_steps_for_a_free_intercept_far_from_the_origin():
     assert suited_solver(without, LinearOptions()) == "both"
 
 
-@every_loss
-@pytest.mark.parametrize("penalty", [1.0, np.inf])
-def test_the_sum_of_the_rows_terms_is_the_duality_gap(loss, penalty):
-    """Without a step, at fixed coefficients, the terms that an epoch adds up are primal minus dual value."""
+def run_at_random_duals(loss, penalty):
+    """A run of coordinate ascent that has not begun yet."""
     X, y = data_of(loss)
     weights = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
     losses = LOSSES[loss](y, weights, 2.0) if loss in LOSSES else REGRESSION_LOSSES[loss](y, weights, 2.0, 0.1)
     problem = LinearSVMProblem(Points(X), losses, penalty)
     beta = problem.feasible(np.random.default_rng(1).normal(size=len(y)))
     w = problem.points.combination(beta)
-    b = 0.0 if np.isinf(penalty) else float(beta.sum()) / penalty
-    best = Result(w, b, beta)
+    best = Result(w, 0.0 if np.isinf(penalty) else float(beta.sum()) / penalty, beta)
     engine = MemoryEngine(problem, Threads(1))
-    run = coordinate.CoordinateRun(problem, LinearOptions(tol=1e-6), Monitor(), best, engine)
+    return coordinate.CoordinateRun(problem, LinearOptions(tol=1e-6), Monitor(), best, engine)
+
+
+@every_loss
+@pytest.mark.parametrize("penalty", [1.0, np.inf])
+def test_the_best_multiple_of_the_coefficients_is_found(loss, penalty):
+    run = run_at_random_duals(loss, penalty)
+    problem, w, b = run.problem, run.best.w, run.best.intercept
+    scores = problem.scores(w, b)
+
+    def value(multiple):
+        return problem.primal_value(multiple * w, multiple * b, multiple * scores)
+
+    square = float(w @ w) + (penalty * b * b if b else 0.0)
+    multiple = best_multiple(run.ascent, scores, square, 0.05, 60)
+    assert value(multiple) <= min(map(value, np.linspace(0.0, 3.0, 3001))) * (1 + 1e-9)
+
+
+@every_loss
+@pytest.mark.parametrize("penalty", [1.0, np.inf])
+def test_the_sum_of_the_rows_terms_is_the_duality_gap(loss, penalty):
+    """Without a step, at fixed coefficients, the terms that an epoch adds up are primal minus dual value."""
+    run = run_at_random_duals(loss, penalty)
+    problem, (w, b, beta) = run.problem, (run.best.w, run.best.intercept, run.best.beta)
     # A step of zero on every row.
     run.ascent.state[:, STEP] = 0.0
     made = run._epochs(1.0)

@@ -202,6 +202,7 @@ def measure_partitioned_logistic_gap(
     """Measure the same for a finite C where the rows lie in partitions; also return where the p_i are."""
     logistic: LogisticProblem = problem.problem
     engine = DaskEngine(logistic, problem.task.local)
+    b = problem.points.centring.intercept_here(w, b)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         ask_scores(engine, "linear", w)
         losses = engine.ask_all(_losses, b, score_error_at_most(logistic.points, w, b))

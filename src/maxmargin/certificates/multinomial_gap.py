@@ -92,7 +92,7 @@ def measure_multinomial_gap(problem: MultinomialProblem, W: np.ndarray, b: np.nd
     # Hyperplanes with an intercept are not feasible where the problem has none.
     feasible = problem.fit_intercept or not b.any()
     value = upper_bound(primal) if feasible else math.inf
-    return MultinomialGap(value, min(value, max(0.0, lower_bound(dual))), reach, margin, 0)
+    return MultinomialGap(value, max(0.0, lower_bound(dual)), reach, margin, 0)
 
 
 def _repeated(problem: MultinomialProblem) -> np.ndarray:

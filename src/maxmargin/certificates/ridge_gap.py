@@ -113,6 +113,7 @@ def measure_partitioned_ridge_gap(problem: PartitionedProblem, w: np.ndarray, b:
     """Measure the same where the rows lie in partitions; also return where the dual point is."""
     errors, lam = problem.problem.errors, problem.problem.lam
     engine = DaskEngine(errors, problem.task.local)
+    b = problem.points.centring.intercept_here(w, b)
     length, radius = length_at_most(w), math.inf
     with np.errstate(over="ignore", invalid="ignore"):
         ask_scores(engine, "residuals", w, b)

@@ -50,7 +50,7 @@ def measure_sparse_multinomial_gap(problem: SparseMultinomialProblem, W: np.ndar
         # Hyperplanes with an intercept are not feasible where the problem has none.
         feasible = losses.fit_intercept or not b.any()
         primal = upper_bound(up(penalty + lost)) if feasible else math.inf
-        dual = min(primal, max(0.0, lower_bound(dual)))
+        dual = max(0.0, lower_bound(dual))
         if not math.isfinite(primal):
             return SparseGap(primal, dual, unused=0)
         radius = up(math.sqrt(up(2.0 * up(primal - dual) / MODULUS))) * (1.0 + 8.0 * UNIT)

@@ -292,6 +292,7 @@ def feasible_duals(joint: LinearSVMProblem, beta: np.ndarray, tasks: OneTask) ->
 def measure_partitioned_gap(problem: PartitionedProblem, w: np.ndarray, b: float, beta: Sequence[Any]) -> SVMGap:
     """Measure the same where rows and duals lie in partitions; ``beta`` has one part a partition."""
     engine = DaskEngine(problem.problem, problem.task.local)
+    b = problem.points.centring.intercept_here(w, b)
     engine.set_chunks("beta", beta)
     engine.do(_clip, writes=("beta",))
     if problem.problem.has_free_intercept:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.data.blocks import row_blocks
 from maxmargin.data.points import Points
 from maxmargin.data.rows import Matrix
 
@@ -140,6 +141,98 @@ def column_offsets(means: np.ndarray, squares: np.ndarray, times: float = FAR) -
     """
     squared_means = np.square(means)
     return np.where(squared_means > times**2 * (squares - squared_means), means, 0.0)
+
+
+class ColumnMoments(NamedTuple):
+    """Means of some columns over a sample of rows, and the sums of the squared deviations from them.
+
+    Of sparse rows only the columns with an entry in every row of the sample are known.
+    """
+
+    n_rows: int
+    columns: np.ndarray
+    means: np.ndarray
+    squares: np.ndarray
+
+    def merged(self, other: "ColumnMoments") -> "ColumnMoments":
+        """The moments of both samples together, of the columns that both know.
+
+        Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
+        """
+        if not (self.n_rows and other.n_rows):
+            return self if self.n_rows else other
+        columns, own, others = np.intersect1d(self.columns, other.columns, assume_unique=True, return_indices=True)
+        n_rows, change = self.n_rows + other.n_rows, other.means[others] - self.means[own]
+        return ColumnMoments(
+            n_rows,
+            columns,
+            self.means[own] + other.n_rows / n_rows * change,
+            self.squares[own] + other.squares[others] + self.n_rows * other.n_rows / n_rows * np.square(change),
+        )
+
+    def offsets(self, n_columns: int) -> np.ndarray:
+        """Where the columns that are very far from zero may be centred, zero for all others.
+
+        An offset is a multiple of the power of two above the standard deviation, so that few digits of it are not zero:
+        the difference of an entry and an offset is then exact in nearly all data.
+        """
+        offsets = np.zeros(n_columns)
+        deviations = np.sqrt(self.squares / max(1, self.n_rows))
+        # Of a constant column rounding leaves a deviation.
+        deviations[deviations <= ROUNDED_MEAN * np.abs(self.means)] = 0.0
+        is_far = np.isfinite(self.means) & (np.abs(self.means) > VERY_FAR * deviations)
+        units = np.ldexp(1.0, np.frexp(deviations[is_far])[1])
+        means = self.means[is_far]
+        offsets[self.columns[is_far]] = np.where(deviations[is_far] > 0.0, np.round(means / units) * units, means)
+        return offsets
+
+
+def column_moments(points: Points, weights: np.ndarray | None) -> ColumnMoments:
+    """The moments of the columns over a sample of the rows with a positive weight."""
+    matrix, n_columns = points.matrix, points.n_columns
+    if weights is not None:
+        matrix = matrix[np.flatnonzero(weights > 0.0)]
+    sample = matrix[:: max(1, matrix.shape[0] // SAMPLE_ROWS)]
+    n_rows, columns = sample.shape[0], np.arange(n_columns)
+    if not n_rows:
+        return ColumnMoments(0, columns[:0], np.empty(0), np.empty(0))
+    if sp.issparse(sample):
+        columns = np.flatnonzero(_is_full(Points(sample)))
+        sample = sample[:, columns].toarray()
+    sample = sample.astype(np.float64, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        # Around the first row, so that the mean of a constant column is exact.
+        means = sample[0] + (sample - sample[0]).mean(axis=0)
+        return ColumnMoments(n_rows, columns, means, np.square(sample - means).sum(axis=0))
+
+
+def shifted(points: Points, offsets: np.ndarray) -> tuple[Points, np.ndarray]:
+    """The points x - offsets, and the columns in which not every difference is exact; sparse ones have to be full."""
+    used = np.flatnonzero(offsets)
+    matrix = points.matrix.astype(np.float64)
+    if sp.issparse(matrix):
+        entries, subtracted = matrix.data, offsets[matrix.indices]
+        refused = np.zeros(points.n_columns, dtype=bool)
+        refused[matrix.indices[_difference_errors(entries, subtracted) != 0.0]] = True
+        refused |= ~_is_full(points)
+        matrix.data -= subtracted
+        return Points(matrix), used[refused[used]]
+    inexact = np.zeros(used.size, dtype=bool)
+    for part in row_blocks(points.n_rows, max(1, used.size)):
+        inexact |= (_difference_errors(matrix[part][:, used], offsets[used]) != 0.0).any(axis=0)
+    matrix[:, used] -= offsets[used]
+    return Points(matrix), used[inexact]
+
+
+def _difference_errors(numbers: np.ndarray, subtracted: np.ndarray) -> np.ndarray:
+    """The rounding errors of differences, themselves exact.
+
+    Knuth, "The Art of Computer Programming", volume 2, section 4.2.2.
+    """
+    found = numbers - subtracted
+    moved = found - numbers
+    errors: np.ndarray = (numbers - (found - moved)) - (subtracted + moved)
+    return errors
 
 
 def _mean(points: Points) -> np.ndarray:

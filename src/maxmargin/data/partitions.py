@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.data.centring import Centring, ColumnMoments, column_moments, shifted
 from maxmargin.data.points import Points
 from maxmargin.data.validation import (
     LARGEST_FACTOR,
@@ -25,9 +27,12 @@ __all__ = [
     "PartitionedData",
     "PartitionedPoints",
     "PartitionedTask",
+    "centre_of",
+    "centre_partition",
     "check_partition",
     "is_collection",
     "merge_summaries",
+    "without_inexact",
 ]
 
 
@@ -44,6 +49,8 @@ class PartitionSummary(NamedTuple):
 
     ``labels`` are its different labels, with the weight of each in ``label_weights``; of a regression the targets'
     weighted sum and largest size are ``target_sum`` and ``largest_target``. ``error`` says why it is refused.
+    ``moments`` are those of the columns, where they may be centred; where they are, ``inexact`` are the columns that
+    cannot be without rounding.
     """
 
     error: str = ""
@@ -62,9 +69,13 @@ class PartitionSummary(NamedTuple):
     total_weight: float = 0.0
     smallest_weight: float = np.inf
     largest_weight: float = 0.0
+    moments: ColumnMoments | None = None
+    inexact: np.ndarray = np.empty(0, dtype=int)
 
 
-def check_partition(X: Any, y: Any, sample_weight: Any, of_classes: bool) -> tuple[Partition | None, PartitionSummary]:
+def check_partition(
+    X: Any, y: Any, sample_weight: Any, of_classes: bool, may_centre: bool = False
+) -> tuple[Partition | None, PartitionSummary]:
     """Check the rows of a partition; an error is returned, so that the first partition with one can be named."""
     try:
         matrix, y, weights = validate_partition(X, y, sample_weight, of_classes=of_classes)
@@ -76,14 +87,7 @@ def check_partition(X: Any, y: Any, sample_weight: Any, of_classes: bool) -> tup
     positive = factors[factors > 0.0]
     labels, codes = np.unique(y, return_inverse=True) if of_classes else (np.empty(0), np.empty(0, dtype=int))
     summary = PartitionSummary(
-        n_rows=points.n_rows,
-        n_columns=points.n_columns,
-        n_stored=points.entries_per_row * points.n_rows,
-        largest_norm=points.largest_norm,
-        sum_of_squares=float(points.squared_norms.sum()),
-        longest_row=points.longest_row,
-        all_zero=points.all_zero,
-        is_sparse=points.is_sparse,
+        **_summary_of_rows(points),
         labels=labels,
         label_weights=np.bincount(codes, factors, minlength=len(labels)) if of_classes else np.empty(0),
         target_sum=float(factors @ targets) if targets.size else 0.0,
@@ -91,8 +95,54 @@ def check_partition(X: Any, y: Any, sample_weight: Any, of_classes: bool) -> tup
         total_weight=float(factors.sum()),
         smallest_weight=float(positive.min(initial=np.inf)),
         largest_weight=float(positive.max(initial=0.0)),
+        moments=column_moments(points, weights) if may_centre else None,
     )
     return Partition(points, y if of_classes else targets, weights), summary
+
+
+def _summary_of_rows(points: Points) -> dict[str, Any]:
+    return {
+        "n_rows": points.n_rows,
+        "n_columns": points.n_columns,
+        "n_stored": points.entries_per_row * points.n_rows,
+        "largest_norm": points.largest_norm,
+        "sum_of_squares": float(points.squared_norms.sum()),
+        "longest_row": points.longest_row,
+        "all_zero": points.all_zero,
+        "is_sparse": points.is_sparse,
+    }
+
+
+def centre_partition(
+    checked: tuple[Partition, PartitionSummary], centre: np.ndarray
+) -> tuple[Partition, PartitionSummary]:
+    """A partition whose rows are shifted by the centre; the summary has the columns that cannot be."""
+    partition, summary = checked
+    if not partition.points.n_rows:
+        return checked
+    points, inexact = shifted(partition.points, centre)
+    return partition._replace(points=points), summary._replace(**_summary_of_rows(points), inexact=inexact)
+
+
+def centre_of(summaries: Sequence[PartitionSummary]) -> np.ndarray | None:
+    """The offsets of the columns that are very far from zero; None where there are none, or they are not known."""
+    filled = [summary for summary in summaries if summary.n_rows]
+    moments = [summary.moments for summary in filled if summary.moments is not None]
+    refused = any(summary.error for summary in summaries) or len({summary.n_columns for summary in filled}) > 1
+    if not moments or refused:
+        return None
+    centre = reduce(ColumnMoments.merged, moments).offsets(filled[0].n_columns)
+    return centre if centre.any() else None
+
+
+def without_inexact(centre: np.ndarray, summaries: Sequence[PartitionSummary]) -> np.ndarray:
+    """The centre without the columns that cannot be shifted exactly in all partitions."""
+    refused = np.unique(np.concatenate([summary.inexact for summary in summaries]))
+    if not refused.size:
+        return centre
+    centre = centre.copy()
+    centre[refused.astype(int)] = 0.0
+    return centre
 
 
 @dataclass(frozen=True)
@@ -107,6 +157,8 @@ class PartitionedPoints:
     executor : object
         Runs tasks on them.
     row_counts : tuple of int
+    centre : ndarray of shape (d,) or None
+        What was subtracted from the rows, exactly: columns far from zero cost digits.
     """
 
     matrix: Any
@@ -119,11 +171,18 @@ class PartitionedPoints:
     typical_norm: float
     longest_row: int
     is_sparse: bool
+    centre: np.ndarray | None = None
 
     @property
     def n_rows(self) -> int:
         """The number of rows in all partitions."""
         return sum(self.row_counts)
+
+    @property
+    def centring(self) -> Centring:
+        """Turns intercepts for the rows of the partitions into those of the data, and back."""
+        points: Any = self
+        return Centring(points, np.zeros(self.n_columns) if self.centre is None else self.centre, 1.0)
 
 
 class LocalTargets(NamedTuple):

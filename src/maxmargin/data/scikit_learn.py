@@ -27,6 +27,7 @@ __all__ = [
     "available_if",
     "check_is_fitted",
     "check_random_state",
+    "has_callbacks",
     "is_classifier",
     "is_outlier_detector",
     "is_regressor",
@@ -93,6 +94,15 @@ def check_is_fitted(model: Any) -> None:
     from sklearn.utils.validation import check_is_fitted as check
 
     check(model)
+
+
+def has_callbacks(estimator: Any) -> bool:
+    """Whether somebody listens to the tasks of a fit: callbacks of the estimator, or of a search that it is part of."""
+    if getattr(estimator, "_skl_callbacks", None):
+        return True
+    parent = getattr(estimator, "_parent_callback_ctx", None)
+    # A search without callbacks has a context, too; where it cannot be asked, it is taken to listen.
+    return parent is not None and bool(getattr(parent, "_callbacks", True))
 
 
 def is_classifier(model: Any) -> bool:

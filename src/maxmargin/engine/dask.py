@@ -21,9 +21,12 @@ from maxmargin.data.partitions import (
     LocalTargets,
     PartitionedData,
     PartitionedPoints,
+    centre_of,
+    centre_partition,
     check_partition,
     is_collection,
     merge_summaries,
+    without_inexact,
 )
 from maxmargin.engine.base import Answer, Engine, ProblemT
 from maxmargin.engine.executors import Executor, array_of_chunks, executor_for
@@ -54,8 +57,12 @@ def load_partitions(
     class_weight: Any = None,
     classes: np.ndarray | None = None,
     n_threads: int = 1,
+    may_centre: bool = False,
 ) -> PartitionedData:
-    """Check the partitions of collections where they are, and keep them there."""
+    """Check the partitions of collections where they are, and keep them there.
+
+    Where an intercept makes up for it, columns very far from zero ``may_centre``: on a copy of the rows.
+    """
     import dask
 
     columns = [partitions_of("X", X)]
@@ -75,12 +82,20 @@ def load_partitions(
             )
     executor = executor_for(X, n_threads)
     check = dask.delayed(check_partition, pure=False)
-    partitions = executor.load([check(*parts, of_classes) for parts in zip(*columns, strict=True)])
+    given = partitions = executor.load([check(*parts, of_classes, may_centre) for parts in zip(*columns, strict=True)])
     summaries = executor.fetch(executor.each(summary_of, partitions))
     executor.rounds += 1
+    centre = centre_of(summaries)
+    while centre is not None:
+        partitions = executor.each(centre_partition, given, [centre] * len(given))
+        summaries = executor.fetch(executor.each(summary_of, partitions))
+        executor.rounds += 1
+        tried, centre = centre, without_inexact(centre, summaries)
+        if centre is tried:
+            break
 
     def points(**known: Any) -> PartitionedPoints:
-        return PartitionedPoints(X, partitions, executor, **known)
+        return PartitionedPoints(X, partitions, executor, **known, centre=centre)
 
     return merge_summaries(points, summaries, of_classes=of_classes, class_weight=class_weight, classes=classes)
 
@@ -176,9 +191,10 @@ class DaskEngine(Engine[ProblemT]):
         return bool(self._rows.executor.vectors_are_near)
 
     @property
-    def may_collect_rows(self) -> bool:  # type: ignore[override]
+    def may_collect_rows(self) -> bool | None:  # type: ignore[override]
         """Whether some rows may be sent to this process."""
-        return bool(self._rows.executor.may_collect_rows)
+        allowed = self._rows.executor.may_collect_rows
+        return allowed if allowed is None else bool(allowed)
 
     def __init__(self, problem: ProblemT, local: LocalTargets) -> None:
         self.problem = problem

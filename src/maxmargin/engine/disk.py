@@ -18,13 +18,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.data.block_source import BlockSource
+from maxmargin.data.centring import shifted
 from maxmargin.data.memory import available_memory
 from maxmargin.data.partitions import (
+    Partition,
     PartitionedData,
     PartitionedPoints,
     PartitionSummary,
+    centre_of,
+    centre_partition,
     check_partition,
     merge_summaries,
+    without_inexact,
 )
 from maxmargin.data.points import Points
 from maxmargin.engine.executors import Executor
@@ -112,6 +117,7 @@ class DiskExecutor(Executor):
         self._kept: dict[int, Any] = {}
         self._room_for_rows = memory - (source.n_bytes if fits else for_blocks)
         self._used_by_rows: dict[int, int] = {}
+        self._centre: np.ndarray | None = None
         self._lock = threading.Lock()
         self.blocks_read = 0
         # Blocks that are being read, and the last one of them in this pass.
@@ -145,7 +151,13 @@ class DiskExecutor(Executor):
         return rows
 
     def _read_from_disk(self, number: int) -> Any:
-        return self.source.read_rows(number, cached=self._fits_in_cache)
+        rows = self.source.read_rows(number, cached=self._fits_in_cache)
+        return rows if self._centre is None else shifted(Points(rows), self._centre)[0].matrix
+
+    def centre(self, centre: np.ndarray) -> None:
+        """Subtract this from the rows of all blocks, as they are read, from now on."""
+        self._kept.clear()
+        self._centre = centre
 
     def _pass(self, jobs: Sequence[Callable[[], Any]]) -> list[Any]:
         """Run a job a block in threads, the blocks in their order."""
@@ -290,8 +302,12 @@ def load_blocks(
     class_weight: Any = None,
     classes: np.ndarray | None = None,
     n_threads: int = 1,
+    may_centre: bool = False,
 ) -> PartitionedData:
-    """Check all blocks of a source, in one pass."""
+    """Check all blocks of a source, in one pass.
+
+    Where an intercept makes up for it, columns very far from zero ``may_centre``, which takes another pass.
+    """
     executor = DiskExecutor(source, n_threads)
     ends = np.cumsum(source.block_rows)
     n_rows = int(ends[-1]) if len(ends) else 0
@@ -302,22 +318,34 @@ def load_blocks(
             raise ValueError(f"sample_weight has the shape {sample_weight.shape}; the data have {n_rows} rows.")
         weights = np.split(sample_weight, ends[:-1])
     stored = [StoredPartition(executor, number, weights[number]) for number in range(len(ends))]
-    summaries = executor.each(partial(_check, of_classes), stored)
+    summaries = executor.each(partial(_check, of_classes, may_centre), stored)
     executor.rounds += 1
     for number, summary in enumerate(summaries):
         if summary.error:
             raise ValueError(f"{source.name_of_row(number, 0)} or one after it: {summary.error}")
+    centre = centre_of(summaries)
+    while centre is not None:
+        summaries = executor.each(partial(_centred_summary, centre), stored, summaries)
+        executor.rounds += 1
+        tried, centre = centre, without_inexact(centre, summaries)
+        if centre is tried:
+            executor.centre(centre)
+            break
 
     def points(**known: Any) -> PartitionedPoints:
-        return PartitionedPoints(source.arrays, [(one,) for one in stored], executor, **known)
+        return PartitionedPoints(source.arrays, [(one,) for one in stored], executor, **known, centre=centre)
 
     return merge_summaries(points, summaries, of_classes=of_classes, class_weight=class_weight, classes=classes)
 
 
-def _check(of_classes: bool, stored: StoredPartition) -> PartitionSummary:
+def _centred_summary(centre: np.ndarray, stored: StoredPartition, summary: PartitionSummary) -> PartitionSummary:
+    return centre_partition((Partition(stored.points, np.empty(0), None), summary), centre)[1]
+
+
+def _check(of_classes: bool, may_centre: bool, stored: StoredPartition) -> PartitionSummary:
     """Check a block; an error names the row, where one row is to blame."""
     matrix, labels = stored.points.matrix, stored.labels
-    _, summary = check_partition(matrix, labels, stored.weights, of_classes)
+    _, summary = check_partition(matrix, labels, stored.weights, of_classes, may_centre)
     if summary.error:
         values = matrix.data if hasattr(matrix, "indptr") else matrix
         for name, array in (("X", values), ("y", labels)):

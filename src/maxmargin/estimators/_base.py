@@ -51,7 +51,7 @@ SECONDS_PER_TASK, SECONDS_PER_KERNEL_TASK = 2e-4, 1e-3
 # Said in place of a certificate.
 NO_TIME_TO_CERTIFY = "nothing, for there was no time for a certificate: maxmargin.certify(model, X, y) computes it"
 # Parameters of these types are compared by value: what was found valid once need not be checked again.
-PLAIN_TYPES = frozenset((bool, int, float, str, type(None)))
+PLAIN_TYPES = frozenset((bool, int, float, str, type(None), np.float64, np.int64))
 
 
 # A solver: problem, options, monitor and start to result.
@@ -61,6 +61,10 @@ Solve = Callable[..., Any]
 # What the solvers of a fit are called with: the starts of all tasks, and the options.
 Attempt = tuple[Sequence[Any], Any]
 
+ADVICE_FOR_FLOAT32 = (
+    "the coefficients are rounded to float32, the dtype of X, and their gap is above tol: pass "
+    "X.astype(numpy.float64), or raise tol"
+)
 
 # Frames of these packages are not the user's.
 _PACKAGES = ("maxmargin", "sklearn", "joblib")
@@ -195,9 +199,10 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
                 results = self._solve_tasks_of(model, tasks, problems, attempt, seconds, stop_requested, of_task)
                 n_attempts += 1
                 model._set_attributes(tasks, results)
-                exact = model._round_to_rows(tasks.points)
+                rounded = model._round_to_rows(tasks.points)
                 checked = model._refuse_not_finite()
-                exact = model._certify_rounded(tasks, problems, results, limits, exact)
+                claimed = worst([result.status for result in results])
+                model._certify_in_time(tasks, problems, results, limits)
                 attempt = model._finer_attempt(problems, results, attempt) if limits.seconds_left else None
             model.status_ = worst([result.status for result in results])
             model._finish(tasks, results, limits)
@@ -206,13 +211,14 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
             if isinstance(data, PartitionedData):
                 model._count_rounds(data)
             model._refuse_not_finite(checked)
-            model._set_precision(np.float32 if exact else np.float64)
+            model._set_precision(np.float32 if rounded else np.float64)
             if record is not None:
                 record.check(model, data)
             self._take_over(model)
             if record is not None:
                 record.end(model.status_)
-            model._report()
+            lost_by_rounding = rounded and claimed is Status.SOLVED and model.status_ is Status.STALLED
+            model._report(ADVICE_FOR_FLOAT32 if lost_by_rounding else None)
         return self
 
     def _solve_tasks_of(
@@ -407,6 +413,7 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
             class_weight=getattr(self, "class_weight", None),
             classes=None if reset or not of_classes else getattr(self, "classes_", None),
             n_threads=self._n_threads(),
+            may_centre=self._may_centre,
         )
         if reset:
             self.n_features_in_ = data.points.n_columns
@@ -418,6 +425,11 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
         return data
 
     # What an estimator fills in.
+
+    @property
+    def _may_centre(self) -> bool:
+        """Whether an intercept makes up for the centring of columns that lie in partitions."""
+        return False
 
     def _check_parameters(self) -> None:
         """Refuse parameters that do not go together."""
@@ -461,7 +473,9 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
 
         All tasks have the same seed: the rows are then in the same order, and scores of different classes comparable.
         """
-        n_threads = self._n_threads()
+        # Asking joblib takes as long as a small fit's validation.
+        may_ask = getattr(self, "n_jobs", None) is not None or not self._is_small(tasks)
+        n_threads = self._n_threads() if may_ask else 1
         return {"seed": seed_of(self.random_state), "n_threads": max(1, n_threads // min(n_threads, tasks.n_tasks))}
 
     @abstractmethod
@@ -562,9 +576,9 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
                 return self._advice_when_separable
         return None
 
-    def _report(self) -> None:
+    def _report(self, advice: str | None = None) -> None:
         """Print the status with ``verbose``, and warn of a limit that was reached, with what is proven."""
-        name, advice = type(self).__name__, self._advice_for(self.status_)
+        name, advice = type(self).__name__, advice or self._advice_for(self.status_)
         is_verbose = getattr(self, "verbose", 0)
         if advice is None and not is_verbose:
             return

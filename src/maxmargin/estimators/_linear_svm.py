@@ -1,8 +1,7 @@
 """What linear support vector classification and regression share."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -135,6 +134,10 @@ class LinearSVM(RegularizedModel):
             return math.inf
         return self.intercept_scaling**-2.0 if self.penalize_intercept else 0.0
 
+    @property
+    def _may_centre(self) -> bool:
+        return self._intercept_penalty == 0.0
+
     def _options(self, tasks: Tasks) -> LinearOptions:
         return LinearOptions(
             tol=gap_of_width(self.tol) if math.isinf(self.C) else self.tol,
@@ -167,10 +170,6 @@ class LinearSVM(RegularizedModel):
                 from maxmargin.solvers.linear import partitioned
 
                 return partitioned.solve
-
-    @contextmanager
-    def _solving(self, problems: Sequence[Any], options: Any) -> Iterator[tuple[Solve, int | None]]:  # noqa: ARG002
-        yield self._solver(problems[0]), 1 if isinstance(problems[0], PartitionedProblem) else None
 
     def _starts(self, tasks: Tasks) -> Sequence[Result[Any] | None]:
         if not (self.warm_start and hasattr(self, "dual_coef_")):

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.data import Tasks
+from maxmargin.data.scikit_learn import has_callbacks
 from maxmargin.engine import Threads
 from maxmargin.solvers.core import Status, StepReport, StopRequest, step_listener
 
@@ -44,9 +45,7 @@ class FitProgress:
         # The work of all tasks is the same, where they do not say otherwise.
         shares_of_work = getattr(tasks, "shares_of_work", lambda: [1.0 / self._n_tasks] * self._n_tasks)
         self._weights = None if self._listener is None else shares_of_work()
-        self._has_callbacks = bool(getattr(estimator, "_skl_callbacks", None)) or hasattr(
-            estimator, "_parent_callback_ctx"
-        )
+        self._has_callbacks = has_callbacks(estimator)
         self._root: CallbackContext | None = None
         self._contexts: dict[int, CallbackContext | None] = {}
         self._reporters: dict[int, Callable[[StepReport], bool]] = {}

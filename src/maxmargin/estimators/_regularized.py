@@ -32,6 +32,24 @@ def n_cores(limit: str | None) -> int:  # noqa: ARG001
     return cpu_count()
 
 
+def all_cores_unless(n_jobs: int | None) -> int:
+    """The threads of a model whose ``n_jobs=None`` takes all cores.
+
+    That is not scikit-learn's meaning, one thread: these models run in threads without a copy of the data, and the
+    default would be slower by the number of cores.
+    """
+    if n_jobs is not None:
+        return effective_n_jobs(n_jobs)
+    backend, configured = get_active_backend()
+    if configured is not None:
+        # A configuration of joblib, for example parallel_config(n_jobs=1).
+        return effective_n_jobs(None)
+    if backend.nesting_level:
+        # Inside of a worker: the other workers have the other cores.
+        return 1
+    return n_cores(os.environ.get("LOKY_MAX_CPU_COUNT"))
+
+
 class RegularizedModel(CertifiedModel):
     """A model with a regularisation parameter C that is solved to a relative gap ``tol``."""
 
@@ -61,18 +79,7 @@ class RegularizedModel(CertifiedModel):
         return self._fit(X, y, sample_weight)
 
     def _n_threads(self) -> int:
-        # Not scikit-learn's meaning of None, one thread: these fits run in threads without a copy of the data, and the
-        # default would be slower by the number of cores.
-        if self.n_jobs is not None:
-            return effective_n_jobs(self.n_jobs)
-        backend, n_jobs = get_active_backend()
-        if n_jobs is not None:
-            # A configuration of joblib, for example parallel_config(n_jobs=1).
-            return effective_n_jobs(None)
-        if backend.nesting_level:
-            # Inside of a worker: the other workers have the other cores.
-            return 1
-        return n_cores(os.environ.get("LOKY_MAX_CPU_COUNT"))
+        return all_cores_unless(self.n_jobs)
 
     @property
     def _inverse_strength(self) -> float:

@@ -26,6 +26,7 @@ from maxmargin.estimators._kernels import (
 )
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._perceptrons import STALLED_ADVICE, OnlineClassifier, set_passes
+from maxmargin.estimators._regularized import all_cores_unless
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import built_in
 from maxmargin.reconciliation import Goal
@@ -77,6 +78,10 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
         Megabytes for kernel columns.
     random_state : int, RandomState instance or None, default=0
         Seeds the order.
+    n_jobs : int or None, default=None
+        Threads of predictions; -1 takes all cores, and so does None, unlike in scikit-learn: threads need no copy of
+        the data. The result does not depend on it. Classes share the kernel columns, and are learned one after the
+        other.
     verbose : int, default=0
         Print a line a pass.
 
@@ -127,6 +132,7 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
     max_time: float | None = None
     cache_size: float = 200
     random_state: Any = 0
+    n_jobs: int | None = None
     verbose: int = 0
 
     support_: np.ndarray = field(init=False)
@@ -153,6 +159,7 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
         "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
 
@@ -231,10 +238,10 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
     @contextmanager
     def _solving(
         self, problems: Sequence[KernelPerceptronProblem], options: KernelOptions
-    ) -> Iterator[tuple[Solve, None]]:
-        # All tasks have the same rows, and so the same kernel columns.
+    ) -> Iterator[tuple[Solve, int]]:
+        # All tasks have the same rows, and so the same kernel columns: one after the other takes them from the cache.
         shared = replace(options, columns=KernelColumns(problems[0], self.cache_size))
-        yield lambda problem, _, monitor, start: kernel_perceptron.solve(problem, shared, monitor, start), None
+        yield lambda problem, _, monitor, start: kernel_perceptron.solve(problem, shared, monitor, start), 1
 
     def _options(self, tasks: Tasks) -> KernelOptions:
         return KernelOptions(
@@ -278,9 +285,12 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
         self.support_vectors_, self.support_, self.dual_coef_ = vectors, support, dual_coef
         self._n_seen += points.n_rows
 
+    def _n_threads(self) -> int:
+        return all_cores_unless(self.n_jobs)
+
     def _expansion(self, points: Points) -> np.ndarray:
         support = self.support_ if self._kernel is None else self.support_vectors_
-        scores = kernel_scores(self._kernel, points, support, self.dual_coef_.T)
+        scores = kernel_scores(self._kernel, points, support, self.dual_coef_.T, self._n_threads())
         return scores + self.intercept_
 
     def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:

@@ -404,6 +404,10 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
         penalised = self.penalize_intercept or self.solver == "liblinear"
         return self.fit_intercept and penalised and not math.isinf(self._inverse_strength)
 
+    @property
+    def _may_centre(self) -> bool:
+        return self.fit_intercept
+
     def _learns_jointly(self, labelled: Any) -> bool:
         return self.multi_class == "multinomial" and len(labelled.classes) > 2
 
@@ -489,9 +493,9 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
             self.separating_coef_ = np.array([(separating or zero)[0] for separating in found])
             self.separating_intercept_ = np.array([(separating or zero)[1] for separating in found])
 
-    def _round_to_rows(self, points: Any) -> dict[str, Any]:
+    def _round_to_rows(self, points: Any) -> bool:
         # scikit-learn's LIBLINEAR computes in float64.
-        return {} if self.solver == "liblinear" else super()._round_to_rows(points)
+        return self.solver != "liblinear" and super()._round_to_rows(points)
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
         so_far = self._without_fit()

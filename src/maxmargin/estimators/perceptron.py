@@ -22,11 +22,11 @@ from maxmargin.data import Dataset, LabelledPoints, Tasks, as_dense, scikit_lear
 from maxmargin.data.scikit_learn import Interval, StrOptions, _fit_context, available_if
 from maxmargin.data.validation import validate_factors
 from maxmargin.estimators._base import Solve, as_list, one_or_all, refuse_other_rows
+from maxmargin.estimators._block_fits import fit_blocks
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._perceptrons import (
     STALLED_ADVICE,
     OnlineClassifier,
-    fit_blocks,
     set_linear_model,
     start_array,
     update_rule,

@@ -160,6 +160,10 @@ class Ridge(LinearRegression):
                 f"Number of targets and number of penalties do not correspond: {n_penalties} != {n_targets}"
             )
 
+    @property
+    def _may_centre(self) -> bool:
+        return self.fit_intercept
+
     def _problem(self, data: TargetPoints | PartitionedTask) -> Any:
         problem = self._problem_of_errors(self._errors(data), 0)
         return PartitionedProblem(problem, data) if isinstance(data, PartitionedTask) else problem

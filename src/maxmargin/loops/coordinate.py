@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin.loops.dispatch import Dispatched
 from maxmargin.loops.jit import inlined, jit
 from maxmargin.loops.prefetch import fetch_early
 from maxmargin.loops.rows import add_scaled, dot, fetch_row
@@ -17,6 +18,18 @@ DUAL, TARGET, LOWER, UPPER, CURVATURE, STEP = range(6)
 STATE_SIZE = 8
 
 
+class Hinge(NamedTuple):
+    """The hinge loss: duals between zero and a bound, without terms of their own."""
+
+    epsilon: float = 0.0
+
+
+class PiecewiseLoss(NamedTuple):
+    """A one- or two-sided loss, linear or squared, of residuals beyond epsilon."""
+
+    epsilon: float
+
+
 class Ascent(NamedTuple):
     """Per-row state, w, and the intercept, which moves by ``intercept_step`` times every dual's change."""
 
@@ -24,7 +37,7 @@ class Ascent(NamedTuple):
     w: np.ndarray
     b: np.ndarray
     intercept_step: float
-    epsilon: float
+    loss: Hinge | PiecewiseLoss
 
 
 class Epochs(NamedTuple):
@@ -55,44 +68,96 @@ class Epochs(NamedTuple):
 
 
 # Places in the progress of an epoch: the next row in the order, rows kept so far, active rows, the largest violation,
-# the estimate of the gap, and the shrinking threshold: a bounded dual whose projected-gradient slack exceeds it leaves
-# the order.
-NEXT, N_KEPT, N_ACTIVE, LARGEST, GAP, THRESHOLD = range(6)
-N_PROGRESS = 6
+# the estimate of the gap, the shrinking threshold: a bounded dual whose projected-gradient slack exceeds it leaves the
+# order; the number of duals that moved, and the sum of their violations.
+NEXT, N_KEPT, N_ACTIVE, LARGEST, GAP, THRESHOLD, N_MOVED, VIOLATIONS = range(8)
+N_PROGRESS = 8
+# The shrinking threshold is the mean violation of an epoch's moves times this factor, and not above the largest one,
+# which a few rows far from their optimum determine: with it alone epochs read up to 1.5 times as many rows (measured).
+SHRINKING_FACTOR = 1.5
 
 
-@inlined
-def optimal_dual(state, i, gradient, epsilon):
-    """The optimum of one dual variable, given the derivative of the dual objective's smooth part."""
-    dual = state[i, DUAL] - (gradient + epsilon) * state[i, STEP]
+def smooth_gradient(loss, state, i, score):
+    """The derivative of the dual objective's smooth part, negated."""
+
+
+def optimal_dual(loss, state, i, gradient):
+    """The optimum of one dual variable, given the smooth gradient."""
+
+
+def projected_gradient_slack(loss, state, i, gradient):
+    """Projected-gradient slack of a dual variable: positive at an optimal bound, minus the violation elsewhere."""
+
+
+def gap_of_row(loss, state, i, gradient):
+    """The term of a row in the duality gap: its loss, minus its residual times the dual, minus the dual's own terms."""
+
+
+_smooth_gradient = Dispatched(smooth_gradient)
+_optimal_dual = Dispatched(optimal_dual)
+_projected_gradient_slack = Dispatched(projected_gradient_slack)
+_gap_of_row = Dispatched(gap_of_row)
+
+
+@_smooth_gradient.on(Hinge)
+def _(loss, state, i, score):
+    return score - state[i, TARGET]
+
+
+@_smooth_gradient.on(PiecewiseLoss)
+def _(loss, state, i, score):
+    return score - state[i, TARGET] + state[i, CURVATURE] * state[i, DUAL]
+
+
+@_optimal_dual.on(Hinge)
+def _(loss, state, i, gradient):
+    return min(max(state[i, DUAL] - gradient * state[i, STEP], state[i, LOWER]), state[i, UPPER])
+
+
+@_optimal_dual.on(PiecewiseLoss)
+def _(loss, state, i, gradient):
+    dual = state[i, DUAL] - (gradient + loss.epsilon) * state[i, STEP]
     if dual <= 0.0:
-        dual = min(0.0, state[i, DUAL] - (gradient - epsilon) * state[i, STEP])
+        dual = min(0.0, state[i, DUAL] - (gradient - loss.epsilon) * state[i, STEP])
     return min(max(dual, state[i, LOWER]), state[i, UPPER])
 
 
-@inlined
-def projected_gradient_slack(state, i, gradient, epsilon):
-    """Projected-gradient slack of a dual variable: positive at an optimal bound, minus the violation elsewhere."""
+@_projected_gradient_slack.on(Hinge)
+def _(loss, state, i, gradient):
     slack = np.inf
     if state[i, DUAL] < state[i, UPPER]:
-        slack = min(slack, gradient + (epsilon if state[i, DUAL] >= 0.0 else -epsilon))
+        slack = gradient
     if state[i, DUAL] > state[i, LOWER]:
-        slack = min(slack, -gradient + (epsilon if state[i, DUAL] <= 0.0 else -epsilon))
+        slack = min(slack, -gradient)
     return slack
 
 
-@inlined
-def gap_of_row(state, i, gradient, epsilon):
-    """The term of a row in the duality gap: its loss, minus its residual times the dual, minus the dual's own terms."""
+@_projected_gradient_slack.on(PiecewiseLoss)
+def _(loss, state, i, gradient):
+    slack = np.inf
+    if state[i, DUAL] < state[i, UPPER]:
+        slack = min(slack, gradient + (loss.epsilon if state[i, DUAL] >= 0.0 else -loss.epsilon))
+    if state[i, DUAL] > state[i, LOWER]:
+        slack = min(slack, -gradient + (loss.epsilon if state[i, DUAL] <= 0.0 else -loss.epsilon))
+    return slack
+
+
+@_gap_of_row.on(Hinge)
+def _(loss, state, i, gradient):
+    return max(-gradient * state[i, UPPER], -gradient * state[i, LOWER]) + state[i, DUAL] * gradient
+
+
+@_gap_of_row.on(PiecewiseLoss)
+def _(loss, state, i, gradient):
     curvature, dual = state[i, CURVATURE], state[i, DUAL]
     residual = curvature * dual - gradient
-    above, below = max(0.0, residual - epsilon), max(0.0, -residual - epsilon)
+    above, below = max(0.0, residual - loss.epsilon), max(0.0, -residual - loss.epsilon)
     if curvature > 0.0:
         excess = (above if state[i, UPPER] > 0.0 else 0.0) + (below if state[i, LOWER] < 0.0 else 0.0)
-        loss = 0.5 * excess * excess / curvature
+        lost = 0.5 * excess * excess / curvature
     else:
-        loss = state[i, UPPER] * above - state[i, LOWER] * below
-    return loss + epsilon * abs(dual) + 0.5 * curvature * dual * dual - dual * residual
+        lost = state[i, UPPER] * above - state[i, LOWER] * below
+    return lost + loss.epsilon * abs(dual) + 0.5 * curvature * dual * dual - dual * residual
 
 
 @inlined
@@ -115,13 +180,14 @@ def coordinate_epochs(rows, ascent, epochs, progress, seed):
     rows' terms, each at the coefficients of its visit; bounded duals that have left the order have none. Return the
     number of epochs completed, of rows visited, and the generator's next state.
     """
-    state, order, epsilon, w = ascent.state, epochs.order, ascent.epsilon, ascent.w
+    state, order, loss, w = ascent.state, epochs.order, ascent.loss, ascent.w
     first, kept, n_active = int(progress[NEXT]), int(progress[N_KEPT]), int(progress[N_ACTIVE])
     largest, gap, threshold = progress[LARGEST], progress[GAP], progress[THRESHOLD]
+    n_moved, violations = progress[N_MOVED], progress[VIOLATIONS]
     n_epochs, n_visited = 0, 0
     while True:
         if first == 0:
-            largest, gap = 0.0, 0.0
+            largest, gap, n_moved, violations = 0.0, 0.0, 0.0, 0.0
             if epochs.shuffled:
                 seed = shuffle(order, n_active, seed)
         last = min(n_active, first + epochs.rows_per_call - n_visited)
@@ -130,16 +196,19 @@ def coordinate_epochs(rows, ascent, epochs, progress, seed):
                 fetch_row(rows, order[k + epochs.ahead])
                 fetch_early(state, np.int64(order[k + epochs.ahead]) * STATE_SIZE)
             i = order[k]
-            gradient = dot(rows, i, w) + ascent.b[0] - state[i, TARGET] + state[i, CURVATURE] * state[i, DUAL]
-            gap += gap_of_row(state, i, gradient, epsilon)
-            dual = optimal_dual(state, i, gradient, epsilon)
+            gradient = smooth_gradient(loss, state, i, dot(rows, i, w) + ascent.b[0])
+            gap += gap_of_row(loss, state, i, gradient)
+            dual = optimal_dual(loss, state, i, gradient)
             change = dual - state[i, DUAL]
             if change != 0.0:
-                largest = max(largest, -projected_gradient_slack(state, i, gradient, epsilon))
+                violation = -projected_gradient_slack(loss, state, i, gradient)
+                largest = max(largest, violation)
+                violations += violation
+                n_moved += 1.0
                 state[i, DUAL] = dual
                 add_scaled(rows, i, change, w)
                 ascent.b[0] += ascent.intercept_step * change
-            elif projected_gradient_slack(state, i, gradient, epsilon) > threshold:
+            elif projected_gradient_slack(loss, state, i, gradient) > threshold:
                 continue
             order[kept] = i
             kept += 1
@@ -149,27 +218,28 @@ def coordinate_epochs(rows, ascent, epochs, progress, seed):
             break
         n_epochs += 1
         n_active, first, kept = kept, 0, 0
-        threshold = largest if largest > 0.0 else np.inf
+        threshold = min(largest, SHRINKING_FACTOR * violations / n_moved) if largest > 0.0 else np.inf
         if largest == 0.0 or gap <= epochs.gap or n_epochs >= epochs.most:
             break
         if n_visited >= min(epochs.most_rows, epochs.rows_per_call):
             break
     progress[NEXT], progress[N_KEPT], progress[N_ACTIVE] = first, kept, n_active
     progress[LARGEST], progress[GAP], progress[THRESHOLD] = largest, gap, threshold
+    progress[N_MOVED], progress[VIOLATIONS] = n_moved, violations
     return n_epochs, n_visited, seed
 
 
 @jit
 def greedy_steps(rows, ascent, n_steps):
     """Steps on the dual variable with the greatest gain, for which all rows are evaluated; return the last gain."""
-    state, epsilon = ascent.state, ascent.epsilon
+    state, loss = ascent.state, ascent.loss
     greatest = 0.0
     for _ in range(n_steps):
         greatest, chosen, change = 0.0, 0, 0.0
         for i in range(state.shape[0]):
-            gradient = dot(rows, i, ascent.w) + ascent.b[0] - state[i, TARGET] + state[i, CURVATURE] * state[i, DUAL]
-            move = optimal_dual(state, i, gradient, epsilon) - state[i, DUAL]
-            absolute = epsilon * (abs(state[i, DUAL] + move) - abs(state[i, DUAL]))
+            gradient = smooth_gradient(loss, state, i, dot(rows, i, ascent.w) + ascent.b[0])
+            move = optimal_dual(loss, state, i, gradient) - state[i, DUAL]
+            absolute = loss.epsilon * (abs(state[i, DUAL] + move) - abs(state[i, DUAL]))
             gain = -gradient * move - 0.5 * move * move / state[i, STEP] - absolute
             if gain > greatest:
                 greatest, chosen, change = gain, i, move
@@ -193,11 +263,51 @@ def unshrink(ascent, scores, shrinking_threshold, order):
     """Put the rows within the shrinking threshold into the order, given all scores; return how many they are."""
     state, n_active = ascent.state, 0
     for i in range(scores.size):
-        gradient = scores[i] - state[i, TARGET] + state[i, CURVATURE] * state[i, DUAL]
+        gradient = smooth_gradient(ascent.loss, state, i, scores[i])
         if (
             state[i, LOWER] < state[i, UPPER]
-            and not projected_gradient_slack(state, i, gradient, ascent.epsilon) > shrinking_threshold
+            and not projected_gradient_slack(ascent.loss, state, i, gradient) > shrinking_threshold
         ):
             order[n_active] = i
             n_active += 1
     return n_active
+
+
+@inlined
+def derivative_of_multiple(ascent, scores, square, multiple):
+    """The derivative of the primal objective at a multiple of the coefficients, given their scores and squared norm."""
+    state, epsilon = ascent.state, ascent.loss.epsilon
+    total = multiple * square
+    for i in range(scores.size):
+        residual = state[i, TARGET] - multiple * scores[i]
+        excess = max(0.0, residual - epsilon) - max(0.0, -residual - epsilon)
+        if state[i, CURVATURE] > 0.0:
+            excess /= state[i, CURVATURE]
+        elif excess != 0.0:
+            excess = np.inf if excess > 0.0 else -np.inf
+        if excess != 0.0:
+            total -= min(max(excess, state[i, LOWER]), state[i, UPPER]) * scores[i]
+    return total
+
+
+@jit
+def best_multiple(ascent, scores, square, width, n_bisections):
+    """About the multiple of the coefficients with the least primal objective: by bisection beside 1.
+
+    ``square`` is the squared norm of w, with the intercept's penalty; ``width`` the width of the first bracket, which
+    is widened a few times at most.
+    """
+    side = 1.0 if derivative_of_multiple(ascent, scores, square, 1.0) < 0.0 else -1.0
+    near, far = 1.0, 1.0 + side * width
+    for _ in range(n_bisections):
+        if far <= 0.0 or side * derivative_of_multiple(ascent, scores, square, far) >= 0.0:
+            break
+        near, far = far, 1.0 + 4.0 * (far - 1.0)
+    far = max(far, 0.0)
+    for _ in range(n_bisections):
+        middle = 0.5 * (near + far)
+        if side * derivative_of_multiple(ascent, scores, square, middle) < 0.0:
+            near = middle
+        else:
+            far = middle
+    return 0.5 * (near + far)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.loops.jit import inlined, jit
-from maxmargin.loops.smo import SMALLEST_CURVATURE, fill_gains, largest, largest_sum, smallest_sum
+from maxmargin.loops.smo import SMALLEST_CURVATURE, extremes, fill_gains, largest_place
 
 
 class TwoDuals(NamedTuple):
@@ -57,7 +57,7 @@ def changed(dual, bound, grows, step):
 def ascend_pairs_of_kind(gram, state, tol, max_steps):
     """Optimise pairs of a working set until its KKT violation is at most ``tol``; return the number of steps.
 
-    ``gram`` is the kernel matrix of the working set, in float64.
+    ``gram`` is the kernel matrix of the working set.
     """
     duals, bounds, residuals = state
     size = residuals.size
@@ -69,22 +69,18 @@ def ascend_pairs_of_kind(gram, state, tol, max_steps):
             set_terms(duals, bounds, kind, k, rise_terms, fall_terms)
     n_steps = 0
     while n_steps < max_steps:
-        most, kind, violation = -np.inf, 0, -np.inf
+        most, i, kind, violation = -np.inf, 0, 0, -np.inf
         for candidate in range(2):
-            top = largest_sum(residuals, rise_terms[candidate])
-            difference = top - smallest_sum(residuals, fall_terms[candidate])
-            if difference > violation:
-                most, kind, violation = top, candidate, difference
+            top, place, least = extremes(residuals, rise_terms[candidate], fall_terms[candidate])
+            if top - least > violation:
+                most, i, kind, violation = top, place, candidate, top - least
         if not violation > tol:
             break
-        i = 0
         while residuals[i] + rise_terms[kind, i] != most:
             i += 1
         row, falls = gram[i], fall_terms[kind]
         fill_gains(gains, most, residuals, falls, row, diagonal, diagonal[i])
-        best, j = largest(gains), 0
-        while gains[j] != best:
-            j += 1
+        j = largest_place(gains)
         curvature = max(diagonal[i] + diagonal[j] - 2.0 * row[j], SMALLEST_CURVATURE)
         grows = kind == 0
         step = min(
@@ -100,7 +96,7 @@ def ascend_pairs_of_kind(gram, state, tol, max_steps):
         duals[kind, j] = changed(duals[kind, j], bounds[kind, j], not grows, step)
         other = gram[j]
         for k in range(size):
-            residuals[k] -= step * (row[k] - other[k])
+            residuals[k] -= step * (np.float64(row[k]) - np.float64(other[k]))
         set_terms(duals, bounds, kind, i, rise_terms, fall_terms)
         set_terms(duals, bounds, kind, j, rise_terms, fall_terms)
         n_steps += 1

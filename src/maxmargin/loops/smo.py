@@ -62,30 +62,62 @@ class Duals(NamedTuple):
 
 
 @reducing
-def largest_sum(values, terms):
-    """The largest sum of two entries; minus infinity if there is none."""
-    most = -np.inf
-    for k in range(values.size):
-        most = max(most, values[k] + terms[k])
-    return most
+def extremes(values, up_terms, down_terms):
+    """The largest sum of a value and its up-term, where to look for it, and the smallest one with a down-term.
+
+    Four quarters are read side by side: within a quarter every maximum has to wait for the last one. The place is the
+    beginning of the first quarter with the largest sum.
+    """
+    size = values.size // 4
+    first, second, third, fourth = (
+        values[:size],
+        values[size : 2 * size],
+        values[2 * size : 3 * size],
+        values[3 * size :],
+    )
+    up_1, up_2, up_3, up_4 = (
+        up_terms[:size],
+        up_terms[size : 2 * size],
+        up_terms[2 * size : 3 * size],
+        up_terms[3 * size :],
+    )
+    down_1, down_2 = down_terms[:size], down_terms[size : 2 * size]
+    down_3, down_4 = down_terms[2 * size : 3 * size], down_terms[3 * size :]
+    most_1, most_2, most_3, most_4 = -np.inf, -np.inf, -np.inf, -np.inf
+    least_1, least_2, least_3, least_4 = np.inf, np.inf, np.inf, np.inf
+    for k in range(size):
+        most_1, least_1 = max(most_1, first[k] + up_1[k]), min(least_1, first[k] + down_1[k])
+        most_2, least_2 = max(most_2, second[k] + up_2[k]), min(least_2, second[k] + down_2[k])
+        most_3, least_3 = max(most_3, third[k] + up_3[k]), min(least_3, third[k] + down_3[k])
+        most_4, least_4 = max(most_4, fourth[k] + up_4[k]), min(least_4, fourth[k] + down_4[k])
+    for k in range(size, fourth.size):
+        most_4, least_4 = max(most_4, fourth[k] + up_4[k]), min(least_4, fourth[k] + down_4[k])
+    most = max(max(most_1, most_2), max(most_3, most_4))
+    place = 0 if most == most_1 else (size if most == most_2 else (2 * size if most == most_3 else 3 * size))
+    return most, place, min(min(least_1, least_2), min(least_3, least_4))
 
 
 @reducing
-def smallest_sum(values, terms):
-    """The smallest sum of two entries; infinity if there is none."""
-    least = np.inf
-    for k in range(values.size):
-        least = min(least, values[k] + terms[k])
-    return least
-
-
-@reducing
-def largest(values):
-    """The largest value, if it is not negative."""
-    most = 0.0
-    for k in range(values.size):
-        most = max(most, values[k])
-    return most
+def largest_place(values):
+    """The place of the largest of values that are not negative; in quarters, as for ``extremes``."""
+    size = values.size // 4
+    first, second, third, fourth = (
+        values[:size],
+        values[size : 2 * size],
+        values[2 * size : 3 * size],
+        values[3 * size :],
+    )
+    most_1, most_2, most_3, most_4 = 0.0, 0.0, 0.0, 0.0
+    for k in range(size):
+        most_1, most_2 = max(most_1, first[k]), max(most_2, second[k])
+        most_3, most_4 = max(most_3, third[k]), max(most_4, fourth[k])
+    for k in range(size, fourth.size):
+        most_4 = max(most_4, fourth[k])
+    most = max(max(most_1, most_2), max(most_3, most_4))
+    place = 0 if most == most_1 else (size if most == most_2 else (2 * size if most == most_3 else 3 * size))
+    while values[place] != most:
+        place += 1
+    return place
 
 
 @reducing
@@ -109,7 +141,7 @@ def set_terms(duals, up_terms, down_terms, k):
 def ascend_pairs(gram, duals, tol, max_steps):
     """Optimise pairs of a working set until its KKT violation is at most ``tol``; return the number of steps.
 
-    ``gram`` is the kernel matrix of the working set, in float64.
+    ``gram`` is the kernel matrix of the working set.
     """
     beta, residuals, lower, upper, _ = duals
     size = beta.size
@@ -120,17 +152,14 @@ def ascend_pairs(gram, duals, tol, max_steps):
         set_terms(duals, up_terms, down_terms, k)
     n_steps = 0
     while n_steps < max_steps:
-        most, least = largest_sum(residuals, up_terms), smallest_sum(residuals, down_terms)
+        most, i, least = extremes(residuals, up_terms, down_terms)
         if not most - least > tol:
             break
-        i = 0
         while residuals[i] + up_terms[i] != most:
             i += 1
         row = gram[i]
         fill_gains(gains, most, residuals, down_terms, row, diagonal, diagonal[i])
-        best, j = largest(gains), 0
-        while gains[j] != best:
-            j += 1
+        j = largest_place(gains)
         curvature = max(diagonal[i] + diagonal[j] - 2.0 * row[j], SMALLEST_CURVATURE)
         step = (most - residuals[j] - down_terms[j]) / curvature
         step = min(step, min(largest_step_up(beta[i], upper[i]), largest_step_down(beta[j], lower[j])))
@@ -141,7 +170,7 @@ def ascend_pairs(gram, duals, tol, max_steps):
         beta[j] = 0.0 if step == beta[j] else (lower[j] if step == beta[j] - lower[j] else beta[j] - step)
         other = gram[j]
         for k in range(size):
-            residuals[k] -= step * (row[k] - other[k])
+            residuals[k] -= step * (np.float64(row[k]) - np.float64(other[k]))
         set_terms(duals, up_terms, down_terms, i)
         set_terms(duals, up_terms, down_terms, j)
         n_steps += 1

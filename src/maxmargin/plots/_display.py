@@ -12,7 +12,6 @@ from maxmargin.plots._matplotlib import Axes, GridSpecFromSubplotSpec, ScaledTra
 # The palette of Okabe and Ito ("Color universal design", 2008), which people with any kind of colour vision can tell
 # apart. The first two differ most in grey, too: the second class of two is dark, the first one light.
 BLUE, ORANGE, GREEN, PURPLE, SKY, RED = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
-BLACK, GREY, FAINT = "#000000", "#7F7F7F", "#BFBFBF"
 COLOURS = (ORANGE, BLUE, GREEN, PURPLE, SKY, RED)
 MARKERS = ("^", "o", "s", "D", "v", "P", "X", "<", ">", "p")
 LINES = ("-", "--", ":", "-.")

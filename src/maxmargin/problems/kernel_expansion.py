@@ -3,6 +3,7 @@
 Certificates evaluate it with NumPy's exponential function. Solvers and predictions pass a faster, compiled one in.
 """
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,11 +15,11 @@ from typing import Any
 import numpy as np
 from joblib import cpu_count
 
-from maxmargin.data import as_dense
+from maxmargin.data import Points, as_dense
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.interruption import check_interruption
 from maxmargin.data.points import few_columns, only_columns, squared_norms
-from maxmargin.problems.kernels import Kernel, RadialBasis, built_in, pays_dense
+from maxmargin.problems.kernels import Kernel, Linear, RadialBasis, built_in, pays_dense, refuse_unless_finite
 from maxmargin.problems.sparse_products import ColumnSplit, SplitRows
 
 # Rows per block, and rows of the support per block; fewer where rows are long.
@@ -274,6 +275,12 @@ def expansion_scores(
     if coefficients.shape[0] == 0:
         return scores
     columns = few_columns(support) if built_in(kernel) else None
+    if isinstance(kernel, Linear) and coefficients.shape[1] == 1:
+        if columns is not None:
+            matrix, support = only_columns(matrix, columns), only_columns(support, columns)
+        scores[:, 0] = Points(matrix).scores(linear_coefficients(support, coefficients[:, 0], places))
+        refuse_unless_finite(math.isfinite(scores.sum()))
+        return scores
     if kernel is None:
         expansion, multiplied = KernelExpansion(None, matrix, np.asarray(support), coefficients), matrix
     else:
@@ -286,6 +293,25 @@ def expansion_scores(
 
     each_block(matrix.shape[0], rows_at_once(multiplied), fill, n_threads if expansion.in_threads else 1)
     return scores
+
+
+def linear_coefficients(matrix: Any, coefficients: np.ndarray, places: np.ndarray | None = None) -> np.ndarray:
+    """w = sum_j beta_j x_j of the linear kernel, whose scores are w·x without a kernel value.
+
+    The error of such a score is at most what :func:`maxmargin.certificates.bounds.feature_vector` counts for a sum of
+    kernel values: both round as many products and sums.
+
+    Parameters
+    ----------
+    matrix : array or sparse matrix
+    coefficients : ndarray of shape (s,)
+    places : ndarray of int, optional
+        The rows of the matrix that count, all if None.
+    """
+    if places is not None:
+        given, coefficients = coefficients, np.zeros(matrix.shape[0])
+        coefficients[places] = given
+    return Points(matrix).combination(coefficients)
 
 
 def scores_of_own_rows(

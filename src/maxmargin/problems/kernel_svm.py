@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from maxmargin.data import Points
 from maxmargin.problems.best_intercept import best_intercept
 from maxmargin.problems.kernel_expansion import Exponentiate, expansion_scores, exponentiate, scores_of_own_rows
-from maxmargin.problems.kernels import Kernel, UserFunction, built_in
+from maxmargin.problems.kernels import Kernel, Linear, UserFunction, built_in
 from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss
 from maxmargin.problems.semidefinite import KernelFacts
 
@@ -144,7 +144,10 @@ class KernelProblem:
         Solvers pass their own ``exponentiate``; certificates use NumPy's.
         """
         columns, column = self.columns_of(support), coefficients[:, None]
-        if self.kernel is not None and built_in(self.kernel) and isinstance(places, slice) and places == slice(None):
+        whole = isinstance(places, slice) and places == slice(None)
+        if whole and self.rows is None and isinstance(self.kernel, Linear):
+            return expansion_scores(self.kernel, self.points.matrix, self.points.matrix, column, columns)[:, 0]
+        if whole and self.kernel is not None and built_in(self.kernel):
             own = self.columns_of(np.arange(self.n_rows))
             matrix, n_threads = self.points.matrix, self.n_threads
             return scores_of_own_rows(

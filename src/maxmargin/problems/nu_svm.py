@@ -38,7 +38,7 @@ import numpy as np
 from maxmargin.data import ClassPair, ClassPairs
 from maxmargin.problems.best_intercept import FLAT, best_intercept
 from maxmargin.problems.kernel_svm import KernelProblem
-from maxmargin.problems.kernels import Kernel
+from maxmargin.problems.kernels import Kernel, Linear
 from maxmargin.problems.linear_svm import epsilon_insensitive, hinge, weights_of
 from maxmargin.problems.one_vs_one import PairProblems
 
@@ -97,6 +97,12 @@ class NuSVMProblem(KernelProblem):
         return self.sum_above, self.sum_below
 
     @property
+    def is_linear_one_class(self) -> bool:
+        """Whether this is a one-class machine on all points with the linear kernel."""
+        is_one_class = self.loss.one_sided and self.sum_below == 0.0
+        return is_one_class and self.rows is None and isinstance(self.kernel, Linear)
+
+    @property
     def nu(self) -> float:
         """The share of the weight that both sums stand for."""
         total = self.loss.box_bound * float(self.loss.weights.sum())
@@ -147,7 +153,7 @@ class NuSVMProblem(KernelProblem):
         if self.is_regression:
             total = min(self.sum_above, *(float(side.sum()) for side in sides))
             sums = total, total
-        above, below = map(_with_sum, sides, self.bounds, sums)
+        above, below = map(with_sum, sides, self.bounds, sums)
         return above - below
 
     def best_offsets(self, scores: np.ndarray) -> Offsets:
@@ -178,14 +184,19 @@ class NuSVMProblem(KernelProblem):
         return float(self.targets @ beta) - 0.5 * float(beta @ scores)
 
 
-def _with_sum(values: np.ndarray, bounds: np.ndarray, total: float) -> np.ndarray:
+def with_sum(values: np.ndarray, bounds: np.ndarray, total: float) -> np.ndarray:
     """Values between zero and their bounds, scaled down, or moved towards the bounds, so that they have this sum.
 
-    Zeros are moved only where more than a rounding error of the sum is missing, and the others do not suffice.
+    Values at their bounds, and zeros, are moved only where more than a rounding error of the sum is missing, and the
+    others do not suffice.
     """
     found = float(values.sum())
     if found >= total:
-        return values * (total / found) if found > total else values
+        if found == total:
+            return values
+        free = np.where(values < bounds, values, 0.0)
+        of_free = float(free.sum())
+        return values - free * ((found - total) / of_free) if found - total < of_free else values * (total / found)
     missing = total - found
     for room in (np.where(values > 0.0, bounds - values, 0.0), bounds - values):
         whole = float(room.sum())

@@ -23,6 +23,8 @@ from maxmargin.solvers.core.status import Status
 
 # The most matrix entries that one call of a compiled loop reads: Ctrl-C is then answered within a second.
 ENTRIES_PER_CALL = 1 << 26
+# Entries that the steps of a run of small data read in a call, at most: a few milliseconds.
+ENTRIES_PER_SMALL_CALL = 1 << 22
 # Operations of a library's function that take some tenths of a second.
 OPERATIONS_PER_CALL = 1e9
 # Seconds between two checks of the limits while a library's function runs.
@@ -134,12 +136,6 @@ class Monitor:
         """ITERATION_LIMIT after ``max_iter`` iterations, else as ``check_limits``: in the middle of a larger step."""
         return Status.ITERATION_LIMIT if n_iter >= options.max_iter else self.check_limits()
 
-    def report(self, make_report: Callable[[], StepReport]) -> Status | None:
-        """Call the callback, if there is one, and check the limits."""
-        if self.on_step is not None and self.on_step(make_report()):
-            return Status.INTERRUPTED
-        return self.check_limits()
-
     def record(self, result: Result[Any]) -> None:
         """Append the incumbents' values to the history."""
         # Rounding can put the dual value above the primal one by a digit.
@@ -153,10 +149,12 @@ class Monitor:
         ``ended`` is the status of a run that has reached its goal or has stalled. The callback is called after every
         iteration, also the last one.
         """
-        asked = self.report(make_report)
+        stopped = self.on_step is not None and self.on_step(make_report())
         if ended is not None:
             return ended
-        return Status.ITERATION_LIMIT if n_iter >= options.max_iter else asked
+        if n_iter >= options.max_iter:
+            return Status.ITERATION_LIMIT
+        return Status.INTERRUPTED if stopped else self.check_limits()
 
     def check_termination(
         self, result: Result[Any], options: Options, step: str, *, stalled: bool = False
@@ -198,6 +196,14 @@ class Monitor:
             seconds_per_entry=self.seconds_per_entry,
             record_of_task=record,
         )
+
+
+def steps_per_call(monitor: Monitor, n_entries: int) -> int:
+    """The steps of a compiled call of small data: one where somebody listens or the time is limited, else a few
+    milliseconds' worth.
+    """
+    is_watched = monitor.on_step is not None or monitor.max_time is not None
+    return 1 if is_watched else max(1, ENTRIES_PER_SMALL_CALL // max(1, n_entries))
 
 
 class StopRequest(threading.Event):

@@ -32,6 +32,9 @@ GAP_SHARE = 1e-2
 DRIFT = 1024.0
 # A working set is optimised until its KKT violation is this share of that of all duals.
 VIOLATION_SHARE = 0.1
+# Where the duals violate the KKT conditions by more than is accepted, it is optimised to this share of what is accepted
+# and no further; the rest is room for the other duals.
+ACCEPTED_SHARE = 0.5
 # Share of sum |beta| up to which sum beta may differ from zero, a few thousand roundings.
 LARGEST_IMBALANCE = 1e-12
 
@@ -133,6 +136,12 @@ class SMOBase:
     def accepted_violation(self) -> float:
         """The KKT violation up to which the gap alone decides; scores drift by a rounding error at every step."""
         return max(self.options.max_violation, DRIFT * self.rounding)
+
+    def goal_within(self, share: float = VIOLATION_SHARE) -> float:
+        """The KKT violation to which a working set is optimised, a share of that of all duals where it is needed."""
+        if self.violation > self.accepted_violation:
+            return max(share * self.violation, ACCEPTED_SHARE * self.accepted_violation)
+        return VIOLATION_SHARE * self.violation
 
     def check(self, stall: StallTest, work: float, can_move: bool) -> Status | None:
         """Update the incumbent; apply the termination test, with the stall test after so much work in all."""

@@ -1,7 +1,8 @@
 """Kernel values of the solvers: blocks of the kernel matrix, and a cache of its rows.
 
-Inner products of dense rows are computed by BLAS. Those of sparse rows go through the stored entries of the other
-rows, column by column (an inverted index): only entries that meet are multiplied.
+Inner products of dense rows are computed by BLAS. Those of sparse rows, and of dense ones that are mostly zeros, go
+through the stored entries of the other rows, column by column (an inverted index): only entries that meet are
+multiplied.
 
 SMO, its one-vs-one variant and the kernel perceptron get kernel values here and nowhere else, as LIBSVM's solvers do
 from its ``QMatrix``.
@@ -45,13 +46,40 @@ WORK_PER_COLUMN = 64.0
 PRODUCTS_PER_CALL = 1 << 32
 PRODUCTS_PER_EXPONENTIAL = 32
 PRODUCTS_PER_SPARSE = 32
-# A kernel value that takes more is gathered from the cache rather than evaluated anew (measured).
-PRODUCTS_PER_GATHERED = 128
+# The fewest rows of a dense array that are searched for zeros, and how many of them are looked at.
+SMALLEST_WITH_ZEROS = 1024
+SAMPLED_ROWS = 256
+# A kernel value that takes more is gathered from the cache rather than evaluated anew (measured: rows of the cache are
+# far apart in memory).
+PRODUCTS_PER_GATHERED = 384
 # Megabytes: a smaller cache is enlarged to this size, which the matrix of a working set takes anyway. With only two
 # rows every step would evaluate its kernel rows anew.
 SMALLEST_CACHE = 16.0
 # Calls that evaluated kernel rows are looked through once there are so many more of them.
 CALLS_TO_PRUNE = 256
+
+
+def products_of_split(columns: ColumnSplit) -> float:
+    """Multiplications of an inner product of sparse rows, or what takes as long."""
+    return columns.n_frequent + PRODUCTS_PER_SPARSE * columns.meeting_entries
+
+
+def has_many_zeros(matrix: np.ndarray, rows: np.ndarray) -> bool:
+    """Whether the products of some rows of a dense array take less than half the time where zeros are left out.
+
+    As in data of zeros and ones; a sample of the rows decides.
+    """
+    if rows.size < SMALLEST_WITH_ZEROS:
+        return False
+    sample = sp.csr_array(matrix[rows[:: rows.size // SAMPLED_ROWS]])
+    return 2.0 * (products_of_split(ColumnSplit(sample)) + PRODUCTS_PER_EXPONENTIAL) < matrix.shape[1]
+
+
+def csr_rows(matrix: np.ndarray, rows: np.ndarray, dtype: type) -> Any:
+    """Some rows of a dense array as a sparse matrix, converted block by block."""
+    size = dense_rows_at_once(matrix.shape[1])
+    parts = (sp.csr_array(matrix[rows[k : k + size]].astype(dtype)) for k in range(0, rows.size, size))
+    return sp.csr_array(sp.vstack(list(parts), format="csr"))
 
 
 class KernelMatrix:
@@ -85,9 +113,15 @@ class KernelMatrix:
         self._split: SplitRows | None = None
         if self.in_threads and sp.issparse(self._matrix):
             columns = ColumnSplit(self._matrix)
-            products = columns.n_frequent + PRODUCTS_PER_SPARSE * columns.meeting_entries
+            products = products_of_split(columns)
             if products < n_columns:
                 self._split = columns.of((self._matrix if rows is None else self._matrix[rows]).astype(dtype))
+        elif self.in_threads:
+            places = np.arange(self.n_rows) if rows is None else rows
+            if has_many_zeros(self._matrix, places):
+                stored = csr_rows(self._matrix, places, dtype)
+                columns = ColumnSplit(stored)
+                products, self._split = products_of_split(columns), columns.of(stored)
         self._rows_at_once = dense_rows_at_once(n_columns)
         # Multiplications of one kernel value, or what takes as long.
         self.products_per_value: float = min(products, n_columns) + PRODUCTS_PER_EXPONENTIAL
@@ -113,19 +147,28 @@ class KernelMatrix:
     def block(self, rows: np.ndarray, columns: np.ndarray, out: np.ndarray, first: int = 0) -> np.ndarray:
         """Write k(x_i, x_j), i in ``rows`` and j in ``columns``, to the first rows of ``out``, from a column on.
 
-        Returns ``out``. One thread does the work.
+        Returns ``out``.
         """
         if self._split is not None:
             others = self._split.part(columns)
             by_columns = rows_of(others.rest.T.tocsr())
-            for job in self._sparse_jobs(rows, np.arange(rows.size), by_columns, others.dense, columns, first, out):
-                job()
+            slots = np.arange(rows.size)
+            self.engine.run(list(self._sparse_jobs(rows, slots, by_columns, others.dense, columns, first, out)))
             return out
-        for start in range(0, rows.size, self._rows_at_once):
-            slots = np.arange(start, min(rows.size, start + self._rows_at_once))
+        size = min(TILE, self._rows_at_once)
+
+        def store(start: int) -> None:
+            slots = np.arange(start, min(rows.size, start + size))
             prepared = self._prepared(rows[slots])
             for left in range(0, columns.size, self._rows_at_once):
                 self._store(prepared, columns[left : left + self._rows_at_once], slots, first + left, out)
+
+        jobs = [partial(store, start) for start in range(0, rows.size, size)]
+        if self.in_threads:
+            self.engine.run(jobs)
+        else:
+            for job in jobs:
+                job()
         return out
 
     def whole_rows(self, rows: np.ndarray, slots: np.ndarray, out: np.ndarray) -> None:
@@ -301,6 +344,11 @@ class KernelCache:
         self._call_of = np.full(self.capacity, -1, dtype=np.int64)
         self._n_calls, self._calls_to_prune = 0, CALLS_TO_PRUNE
         self._to_evaluate_again: tuple[np.ndarray, np.ndarray] | None = None
+
+    @property
+    def bytes_used(self) -> int:
+        """The memory of the rows that are stored."""
+        return int(np.count_nonzero(self._row_in >= 0)) * self.stored.strides[0]
 
     def slots(self, rows: np.ndarray, monitor: Monitor | None = None) -> np.ndarray:
         """Positions of different rows, no more than the capacity, in ``stored``; missing rows are evaluated.

@@ -21,6 +21,7 @@ from maxmargin.engine.threads import RangeThreads
 from maxmargin.loops.exponential import exponentiate
 from maxmargin.loops.nu_smo import TwoDuals, ascend_pairs_of_kind
 from maxmargin.loops.smo import add_kernel_rows
+from maxmargin.problems.kernel_expansion import Scratch
 from maxmargin.problems.nu_svm import NEGLIGIBLE_SHARE, NuSVMProblem
 from maxmargin.solvers.core import Monitor, Options, Positions, Result, StallTest, Status, solver, stage
 from maxmargin.solvers.kernel import smo_full_matrix
@@ -256,7 +257,9 @@ class NuRun(SMOBase):
         state = TwoDuals(duals, self.bounds[:, chosen], self.problem.targets[chosen] - self.scores[chosen])
         most = min(STEPS_PER_CHECK, STEPS_PER_DUAL * chosen.size)
         most = int(min(most, max(1, self.options.max_iter - self.best.n_iter)))
-        self.best.n_iter += ascend_pairs_of_kind(gram, state, VIOLATION_SHARE * self.violation, most)
+        # All duals together are optimised as far as the KKT conditions require: there are no others to take turns with.
+        goal = self.goal_within(0.0 if chosen.size == self.beta.size else VIOLATION_SHARE)
+        self.best.n_iter += ascend_pairs_of_kind(gram, state, goal, most)
         self.duals[:, chosen] = duals
         beta = duals[0] - duals[1]
         self.beta[chosen], self.working_set = beta, chosen
@@ -329,10 +332,8 @@ class _StoredRows:
         self.gram, self.capacity = gram, gram.shape[0]
 
     def block(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The kernel matrix of some rows, in float64, and these rows."""
-        whole = rows.size == self.capacity
-        part = self.gram if whole else self.gram[rows][:, rows]
-        return part.astype(np.float64, copy=False), rows
+        """The kernel matrix of some rows, and these rows."""
+        return self.gram if rows.size == self.capacity else self.gram[np.ix_(rows, rows)], rows
 
     def add(self, rows: np.ndarray, coefficients: np.ndarray, scores: np.ndarray) -> bool:
         """Add kernel rows, times coefficients, to the scores; always in time."""
@@ -345,13 +346,14 @@ class _CachedRows:
 
     def __init__(self, cache: KernelCache, monitor: Monitor) -> None:
         self.cache, self.monitor, self.capacity = cache, monitor, cache.capacity
+        self._scratch = Scratch()
 
     def block(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The kernel matrix of the rows that there is time for, in float64, and these rows."""
+        """The kernel matrix of the rows that there is time for, valid until the next, and these rows."""
         slots = self.cache.slots(rows, self.monitor)
-        chosen = rows[slots >= 0]
-        gram: np.ndarray = np.empty((chosen.size, chosen.size))
-        return self.cache.matrix.block(chosen, chosen, gram), chosen
+        chosen, slots = rows[slots >= 0], slots[slots >= 0]
+        gram = self._scratch.array((chosen.size, chosen.size), self.cache.matrix.dtype)
+        return self.cache.block_of(chosen, slots, gram), chosen
 
     def add(self, rows: np.ndarray, coefficients: np.ndarray, scores: np.ndarray) -> bool:
         """Add kernel rows, times coefficients, to the scores; False where there is no time for them."""

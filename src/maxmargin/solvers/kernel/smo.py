@@ -43,6 +43,9 @@ SAMPLE_VIOLATION = 0.1
 SETS_TO_SHRINK = 16
 SHRUNK_SHARE = 0.5
 SETS_WHILE_SHRUNK = 200
+# The rows of the cache are kept meanwhile where they and the kernel matrix of the duals that remain take at most this
+# share of ``cache_size``.
+SHARE_OF_TWO_CACHES = 1.125
 # The most steps on a working set, for every dual in it.
 STEPS_PER_DUAL = 100
 # Working sets without progress after which only rounding is left: a number of sets, and a number of times that all
@@ -172,8 +175,11 @@ class SMORun(SMOBase):
         active = np.flatnonzero(~fixed)
         if not self.size < active.size <= SHRUNK_SHARE * fixed.size:
             return False
-        # Two caches would take more memory than is allowed.
-        del self.cache
+        second = np.dtype(self.cache.matrix.dtype).itemsize * active.size**2
+        keep = self.cache.bytes_used + second <= SHARE_OF_TWO_CACHES * self.options.cache_size * 2**20
+        if not keep:
+            # Two caches would take more memory than is allowed.
+            del self.cache
         part = SMORun(self.problem.part(active), self.options, self.monitor, self.best, self.engine)
         part.beta, part.scores = self.beta[active], self.scores[active]
         part.run_to_violation(VIOLATION_SHARE * self.violation)
@@ -183,8 +189,9 @@ class SMORun(SMOBase):
         if scores is not None:
             self.beta[active], self.scores[active], self.scores[fixed] = part.beta, part.scores, scores
         del part.cache
-        self.cache = self._empty_cache()
-        self.working_set = np.empty(0, dtype=np.int64)
+        if not keep:
+            self.cache = self._empty_cache()
+        self.working_set = active[part.working_set]
         return True
 
     def _changed_scores(self, rows: np.ndarray, moved: np.ndarray, changes: np.ndarray) -> np.ndarray | None:
@@ -217,14 +224,16 @@ class SMORun(SMOBase):
         """Optimise pairs of the working set, then update all scores."""
         slots = self.cache.slots(self.working_set, self.monitor)
         chosen, slots = self.working_set[slots >= 0], slots[slots >= 0]
-        gram = self.cache.block_of(chosen, slots, self._scratch.array((chosen.size, chosen.size), np.float64))
+        gram = self.cache.block_of(
+            chosen, slots, self._scratch.array((chosen.size, chosen.size), self.cache.matrix.dtype)
+        )
         beta, before = self.beta[chosen], self.beta[chosen].copy()
         residuals = self.problem.loss.targets[chosen] - self.scores[chosen]
         duals = Duals(beta, residuals, self.lower[chosen], self.upper[chosen], self.problem.loss.epsilon)
         self.best.n_iter += ascend_working_set(
             gram,
             duals,
-            VIOLATION_SHARE * self.violation,
+            self.goal_within(),
             STEPS_PER_DUAL * chosen.size,
             FreeSteps(self.options.n_threads, lambda: self.monitor.check_limits() is not None),
         )

@@ -16,6 +16,9 @@ from maxmargin.solvers.linear.options import LinearOptions
 ROWS_FOR_A_SAMPLE = 200
 # Data of fewer entries are solved by Newton steps in milliseconds.
 FEW_ENTRIES = 1 << 18
+# A Newton step factorises a matrix of size s, the smaller number of rows and columns. Newton steps are cheap where s³
+# is at most this number for each entry: a factorisation then takes no longer than about ten epochs.
+OPERATIONS_PER_ENTRY = 240.0
 # Rows are nearly parallel where the square of their mean is this share of their mean square: coordinate ascent then
 # converges slowly.
 PARALLEL_SHARE = 0.99
@@ -37,9 +40,9 @@ def solve(
 
 
 def suited_solver(problem: LinearSVMProblem, options: LinearOptions) -> str:
-    """Choose "coordinate" for many rows and columns, or where one of its orders is chosen; "newton" for small data,
-    for many more rows than columns, and for a free intercept far from the origin; else "both": coordinate ascent for as
-    long as it is fast, then Newton steps.
+    """Choose "coordinate" for many rows and columns, for sparse rows with more columns than rows where Newton steps are
+    not cheap, or where one of its orders is chosen; "newton" for small data, for many more rows than columns, and for a
+    free intercept far from the origin; else "both": coordinate ascent for as long as it is fast, then Newton steps.
     """
     n_rows, n_columns = problem.points.n_rows, problem.points.n_columns
     if options.selection != "random":
@@ -49,9 +52,11 @@ def suited_solver(problem: LinearSVMProblem, options: LinearOptions) -> str:
         return "newton"
     if problem.has_free_intercept and _nearly_parallel(problem.points):
         return "newton"
-    if min(n_rows, n_columns) > LARGEST_DIRECT:
+    size = min(n_rows, n_columns)
+    are_cheap = size**3 <= OPERATIONS_PER_ENTRY * problem.points.entries_per_row * n_rows
+    if size > LARGEST_DIRECT or (n_columns > n_rows and not are_cheap):
         return "both" if problem.points.entries_per_row > DENSE_SHARE * n_columns else "coordinate"
-    return "newton" if few or n_rows >= ROWS_FOR_A_SAMPLE * n_columns else "both"
+    return "newton" if (few and are_cheap) or n_rows >= ROWS_FOR_A_SAMPLE * n_columns else "both"
 
 
 def _nearly_parallel(points: Points) -> bool:

@@ -28,6 +28,9 @@ from maxmargin.loops.coordinate import (
     UPPER,
     Ascent,
     Epochs,
+    Hinge,
+    PiecewiseLoss,
+    best_multiple,
     coordinate_epochs,
     greedy_steps,
     unshrink,
@@ -54,13 +57,15 @@ EPOCHS_PER_CHECK = 30.0
 # The factor between the gap as measured and as estimated, which the last measurement gives, is at least the first; an
 # estimate below that by more than the second is not trusted. The estimate has to fall by the third before it leads to
 # the next measurement.
-LEAST_FACTOR, LARGEST_FACTOR = 0.5, 20.0
+LEAST_FACTOR, LARGEST_FACTOR = 0.1, 20.0
 FALL_PER_CHECK = 0.7
 # Rows are prefetched this many steps ahead where the active ones take more bytes than this, and long ones, of which the
 # processor itself fetches all but the beginning, where they take more than the second number (measured).
 AHEAD, NEVER = 3, 1 << 62
 LONG_ROW = 32.0
 BYTES_TO_FETCH, BYTES_TO_FETCH_LONG = 1 << 20, 1 << 22
+# Bisections of the best multiple of w, each a pass over the scores.
+N_BISECTIONS = 8
 # Every change of a dual rounds w: after so many epochs it is summed anew.
 EPOCHS_PER_SUM = 200
 # The run has stalled after so many epochs without progress; an epoch on few active rows counts for at least this share.
@@ -133,7 +138,10 @@ class CoordinateRun:
         state[:, CURVATURE] = problem.curvatures()
         # A row of zeros has no curvature: a huge step takes its dual to the end that it tends to.
         state[:, STEP] = 1.0 / np.maximum(points.squared_norms + intercept_step + state[:, CURVATURE], 1e-150)
-        self.ascent = Ascent(state, best.w.copy(), np.array([best.intercept]), intercept_step, problem.loss.epsilon)
+        loss: Hinge | PiecewiseLoss = PiecewiseLoss(problem.loss.epsilon)
+        if problem.loss.one_sided and problem.loss.curvature == 0.0:
+            loss = Hinge()
+        self.ascent = Ascent(state, best.w.copy(), np.array([best.intercept]), intercept_step, loss)
         self.order = np.flatnonzero(problem.loss.weights).astype(np.uint32)
         self.n_active = self.order.size
         # A generator must not start at zero.
@@ -334,6 +342,24 @@ class CoordinateRun:
         dual = problem.dual_value(beta, w)
         if dual > best.dual:
             best.dual, best.beta = dual, beta
+        self._offer_multiple(scores)
+
+    def _offer_multiple(self, scores: np.ndarray) -> None:
+        """Offer the best multiple of the current coefficients.
+
+        Rows on the margin are a little within it or beyond it, and those within it cost C times the distance: near the
+        optimum the primal value is farther from it than the dual one, and a slightly longer w is better.
+        """
+        problem, best = self.problem, self.best
+        if not self.options.tol < best.relative_gap < math.inf:
+            return
+        w, b = self.ascent.w, float(self.ascent.b[0])
+        scores = scores + b
+        square = float(w @ w) + (problem.intercept_penalty * b * b if b != 0.0 else 0.0)
+        multiple = best_multiple(self.ascent, scores, square, best.relative_gap, N_BISECTIONS)
+        primal = problem.primal_value(multiple * w, multiple * b, multiple * scores)
+        if primal < best.primal:
+            best.update_incumbent(primal, multiple * w, multiple * b)
 
 
 class Made(NamedTuple):

@@ -1,7 +1,7 @@
 """Extrapolation of coordinate ascent: the exact optimum over the span of its last steps.
 
 After many epochs the error of coordinate ascent lies in the few directions in which the dual objective is flattest, and
-its iterates creep along them. The differences to a few earlier iterates span these directions. On their span the
+its iterates move slowly along them. The differences to a few earlier iterates span these directions. On their span the
 objective is a quadratic function of a few variables, and since w is known at every iterate, its optimum takes no pass
 over the rows.
 
@@ -103,7 +103,7 @@ class Extrapolation:
             return False
         change = weights @ differences
         lower, upper = state[:, LOWER], state[:, UPPER]
-        if ascent.epsilon > 0.0:
+        if ascent.loss.epsilon > 0.0:
             # The dual term -epsilon |beta| has a kink at zero.
             lower, upper = np.where(beta > 0.0, 0.0, lower), np.where(beta < 0.0, 0.0, upper)
         moved = np.clip(beta + change, lower, upper)
@@ -153,8 +153,8 @@ class Extrapolation:
         if self._problem.loss.curvature > 0.0:
             hessian += (differences * curvature) @ differences.T
             gradient += differences @ (curvature * beta)
-        if ascent.epsilon > 0.0:
-            gradient += differences @ (ascent.epsilon * np.sign(beta))
+        if ascent.loss.epsilon > 0.0:
+            gradient += differences @ (ascent.loss.epsilon * np.sign(beta))
         scales = np.sqrt(hessian.diagonal())
         hessian = hessian / np.outer(scales, scales) + REGULARISATION * np.eye(scales.size)
         try:
@@ -167,5 +167,6 @@ class Extrapolation:
         ascent, total = self._ascent, float(beta.sum())
         centre = ascent.b[0] - ascent.intercept_step * total
         value = float(ascent.state[:, TARGET] @ beta) - 0.5 * float(ascent.w @ ascent.w)
-        value -= ascent.epsilon * float(np.abs(beta).sum()) + 0.5 * float((ascent.state[:, CURVATURE] * beta) @ beta)
+        value -= ascent.loss.epsilon * float(np.abs(beta).sum())
+        value -= 0.5 * float((ascent.state[:, CURVATURE] * beta) @ beta)
         return float(value - centre * total - 0.5 * ascent.intercept_step * total * total)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-# Step lengths, besides 1, at which the derivative is evaluated in one round, where rounds are dear. Between two of them
-# it counts as linear if it changes by less than this share of its value at zero.
+# Step lengths, besides 1, at which the derivative is evaluated at once where evaluations cost a round. Between two of
+# them it counts as linear if it changes by less than this share of its value at zero.
 LENGTHS = (*(2.0**-k for k in range(12, 4, -2)), *(k / 16.0 for k in range(1, 16)), 1.25, 1.5, 2.0, 4.0, 16.0, 256.0)
 LINEAR_SHARE = 0.2
 # A full step is taken as it is where the derivative along it has fallen to this share; the same where its end is

@@ -16,7 +16,7 @@ vector machines", 2019; Yan, Li, "An efficient augmented Lagrangian method for s
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -165,7 +165,7 @@ class NewtonRun:
         options: Options,
         monitor: Monitor,
         first: StartingPoint,
-        best: Result[float],
+        best: Result[Any],
     ) -> None:
         problem = engine.problem
         self.problem, self.options, self.monitor, self.best, self.engine = problem, options, monitor, best, engine
@@ -177,13 +177,18 @@ class NewtonRun:
         self.radius = math.inf
         self.stall, self.n_outer, self.stalled = StallTest(PATIENCE, dual_factor=1.2), 0, False
         self.rho = problem.intercept_penalty if problem.has_intercept else 0.0
-        # Of the dual incumbent, where rounds are dear: its w, with the intercept's entry, and its linear term.
+        # Of the dual incumbent, where evaluations cost a round: its w, with the intercept's entry, and its linear term.
         self.kept_w, self.kept_linear = np.zeros(self.w.size + 1), 0.0
 
     @property
     def width(self) -> float:
         """About the distance from the margin, or from a residual of epsilon, up to which duals are free."""
         return self.problem.C / self.sigma
+
+    @property
+    def slope_of_intercept(self) -> float:
+        """The derivative in b of what the objective has besides the losses."""
+        return self.rho * self.b
 
     @stage
     def run(self) -> Status:
@@ -230,7 +235,7 @@ class NewtonRun:
         status = self.monitor.check_termination(self.best, self.options, "outer step", stalled=stalled)
         if status is not None:
             return 0, status
-        if self.system.takes_rounds or n_active.value > engine.largest_subset * engine.n_rows:
+        if self.system.takes_rounds or self.system.is_far or n_active.value > engine.largest_subset * engine.n_rows:
             # A working set saves no rounds, and the gap is known at every step only if all rows are evaluated.
             active, excluded = whole, None
             self.system.choose(engine)
@@ -360,6 +365,7 @@ class ProximalProblem:
     def _ask_about_free_rows(self, *, afresh: bool) -> None:
         self.counts = self.engine.ask(count_free)
         self.images = self.run.system.ask_images(self.engine)
+        self.run.system.ask_rows(self.engine)
         self.run.system.ask_gram(self.engine, afresh=afresh)
 
     def sums_of(self, evaluation: Answer) -> DualSums:
@@ -384,10 +390,10 @@ class ProximalProblem:
                 if status is not None:
                     return inner, status, sums
             gradient = run.w - (sums.positive + sums.negative)
-            gradient_b = run.rho * run.b - sum_of_duals(sums) if run.problem.has_intercept else 0.0
+            gradient_b = run.slope_of_intercept - sum_of_duals(sums) if run.problem.has_intercept else 0.0
             length = math.sqrt(float(gradient @ gradient) + gradient_b * gradient_b)
             is_small = length <= LARGEST_GRADIENT * math.sqrt(max(0.0, sums.totals[MOVED]))
-            if run.system.takes_rounds:
+            if run.system.takes_rounds or run.system.is_far:
                 is_small = 0.5 * length * length <= run.proximal_gap(sums)
             if inner == INNER_STEPS or (inner and is_small):
                 break
@@ -408,7 +414,7 @@ class ProximalProblem:
     ) -> None:
         """Move (w, b) to the minimum of Phi along the step."""
         run = self.run
-        linear = float(run.w @ step) + run.rho * run.b * step_b
+        linear = float(run.w @ step) + run.slope_of_intercept * step_b
         if excluded is not None:
             linear -= float((excluded.positive + excluded.negative) @ step) + sum_of_duals(excluded) * step_b
         quadratic = float(step @ step) + run.rho * (step_b * step_b)

@@ -18,7 +18,7 @@ from maxmargin.engine.memory import CALLING_THREAD
 from maxmargin.loops.products import hessian_diagonal, hessian_product
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
-from maxmargin.solvers.core.deflation import DeflatedSystems
+from maxmargin.solvers.core.deflation import LARGEST_SUBSPACE, DeflatedSystems
 from maxmargin.solvers.core.hessian import (
     BLAS_SPEEDUP,
     INTERCEPT_SHIFT,
@@ -36,9 +36,10 @@ from maxmargin.solvers.core.hessian import (
 FORCING, ROW_SPACE_FORCING = 1e-2, 1e-8
 # The same where every product costs a round: fewer digits of a step, and a few more steps, take fewer rounds.
 FORCING_IN_ROUNDS, MAX_STEPS_IN_ROUNDS = 0.3, 20
-# Entries of the free rows that are sent to solve a system where every product would cost a round and rows may be sent:
-# at most 100 MB, and fewer bytes than the vectors of so many rounds.
-SENT_ENTRIES = 1 << 23
+# Entries of the free rows, the factor of the matrix, that are sent to solve a system where every product would cost a
+# round and rows may be sent: at most 100 MB. Else only where they have no more entries than the vectors that
+# conjugate gradients would send to one partition.
+SENT_ENTRIES, SENT_VECTORS = 1 << 23, LARGEST_SUBSPACE + MAX_STEPS_IN_ROUNDS
 # Above this factor, times the squared length of a row, the system is ill-conditioned in the space of the columns.
 LARGE_FACTOR = 100.0
 # Free rows are made dense for their Gram matrix where more than this share of their entries is stored: BLAS is faster.
@@ -69,12 +70,16 @@ class NewtonSystem:
         # Where answers cost rounds, the Gram matrix, or its change, comes with the evaluation before.
         self._asks_early = engine.has_rounds and self._by_columns
         self._asked: tuple[Answer, bool] | None = None
+        self._rows: Answer | None = None
         self._gram: np.ndarray | None = None
         self._engine = engine
         # Whether products with the matrix cost rounds, unless few free rows may be collected here.
         self._in_rounds = engine.has_rounds and not self._by_columns
-        self._may_collect = engine.may_collect_rows
-        self.sends_rows = self._may_collect
+        may_collect = engine.may_collect_rows
+        few = SENT_VECTORS * (self._points.n_columns + 1)
+        self._most_sent = 0 if may_collect is False else SENT_ENTRIES if may_collect else min(SENT_ENTRIES, few)
+        # Far from the solution many rows are free.
+        self.sends_rows = bool(may_collect)
         self.n_conjugate = EXPECTED_CONJUGATE_STEPS
         self.systems = DeflatedSystems(self._points.n_columns + 1)
         # Whether every system of the working set was solved as far as asked for, where products cost rounds.
@@ -84,6 +89,11 @@ class NewtonSystem:
     def takes_rounds(self) -> bool:
         """Whether every product with the matrix costs a round."""
         return self._in_rounds and not self.sends_rows
+
+    @property
+    def is_far(self) -> bool:
+        """Whether answers cost rounds of messages and columns are too many for a matrix: rounds count, not work."""
+        return self._in_rounds and not self._engine.vectors_are_near
 
     def choose(self, engine: Engine[LinearSVMProblem]) -> None:
         """Set the working set: the rows that can be free from now on; the vector ``free`` says which of them are."""
@@ -118,6 +128,10 @@ class NewtonSystem:
             return None
         return engine.ask(_images_of_block, self.systems.basis)
 
+    def ask_rows(self, engine: Engine[LinearSVMProblem]) -> None:
+        """Ask for the free rows, where those of the step before were few enough to be sent."""
+        self._rows = engine.ask_all(_free_rows) if self.is_far and self.sends_rows else None
+
     def solve(
         self, counts: np.ndarray, images: Answer | None, factor: float, gradient: np.ndarray, gradient_b: float
     ) -> tuple[np.ndarray, float]:
@@ -137,12 +151,17 @@ class NewtonSystem:
             gram = self._updated_gram(n_free, n_changed)
             step = self._hessian(self._engine, factor).solve_direct(self._whole(gradient, gradient_b), gram)
             return self._split(step)
-        free = self._engine.subset("free", "weights")
+        rows, self._rows = self._rows, None
         if self._in_rounds:
-            self.sends_rows = self._may_collect and n_free * self._points.entries_per_row <= SENT_ENTRIES
-            if not self.sends_rows:
-                return self._solve_in_rounds(free, images, factor, gradient, gradient_b)
-            free = _sent(free)
+            self.sends_rows = bool(n_free * self._points.entries_per_row < self._most_sent)
+        free: Engine[Any]
+        if not self._in_rounds:
+            free = self._engine.subset("free", "weights")
+        elif self.sends_rows:
+            free = _collected((rows or self._engine.ask_all(_free_rows)).value)
+        else:
+            free = self._engine.subset("free", "weights")
+            return self._solve_in_rounds(free, images, factor, gradient, gradient_b)
         few = n_free <= min(LARGEST_DIRECT, self._points.n_columns) // 2
         if isinstance(free, MemoryEngine) and (few or self._rows_pay(n_free, factor)):
             return self._through_rows(free, factor, gradient, gradient_b)
@@ -269,17 +288,19 @@ class _RowsAlone:
     points: Points
 
 
-def _sent(free: Engine[LinearSVMProblem]) -> Engine[Any]:
+def _collected(parts: list[tuple[Any, np.ndarray]]) -> Engine[Any]:
     """An engine in memory of rows that lie elsewhere, with their weights."""
-    rows, weights = zip(*free.map(_rows_and_weights), strict=True)
+    rows, weights = zip(*parts, strict=True)
     matrix = sp.csr_array(sp.vstack(rows)) if sp.issparse(rows[0]) else np.concatenate(rows)
     engine = MemoryEngine(_RowsAlone(Points(matrix)), CALLING_THREAD)
     engine["weights"] = np.concatenate(weights)
     return engine
 
 
-def _rows_and_weights(block: Block[LinearSVMProblem]) -> tuple[Any, np.ndarray]:
-    return block.problem.points.matrix[block.index], block["weights"].copy()
+def _free_rows(block: Block[LinearSVMProblem]) -> tuple[Any, np.ndarray]:
+    """The free rows of a block, and their weights."""
+    free = block.index[block["free"]]
+    return block.problem.points.matrix[free], block.problem.loss.weights[free]
 
 
 @row_task

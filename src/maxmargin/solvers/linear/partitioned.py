@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,8 +22,9 @@ from maxmargin.solvers.linear import newton
 from maxmargin.solvers.linear.newton import NEAR, NewtonRun
 from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, ROWS_PER_CLASS
 
-# The subsample has at most this share of the rows, so many rows a column if there are more, and so many entries.
-LARGEST_SHARE, ROWS_PER_COLUMN, LARGEST_SAMPLE = 1 / 4, 60, 1 << 24
+# The subsample has at most this share of the rows, so many rows a column if there are more, and so many entries, 34 MB,
+# however many rows there are: it is the largest message of a fit.
+LARGEST_SHARE, ROWS_PER_COLUMN, LARGEST_SAMPLE = 1 / 4, 60, 1 << 22
 # Far from the solution, where products with the Hessian cost rounds: the factor on the first proximal step size. The
 # systems are then well-conditioned as long as much is left to do.
 FIRST_SHARE_IN_ROUNDS = 0.1
@@ -73,15 +74,16 @@ def solve(
         best.beta = engine["kept"]  # type: ignore[assignment]
         if not math.isfinite(best.primal):
             best.w, best.intercept = np.zeros_like(best.w), 0.0
+    best.intercept = problem.points.centring.intercept_there(best.w, best.intercept)
     return best
 
 
 def _continue(engine: DaskEngine[LinearSVMProblem], start: Result[float]) -> Start:
     """Begin where another run has ended; its duals lie in partitions like the rows."""
     engine.set_chunks("centers", start.beta.chunks())  # type: ignore[attr-defined]
-    return Start(
-        start.w, start.intercept, NEAR * engine.problem.C / _typical_residual(engine, start.w, start.intercept)
-    )
+    points: Any = engine.problem.points
+    b = start.intercept = points.centring.intercept_here(start.w, start.intercept)
+    return Start(start.w, b, NEAR * engine.problem.C / _typical_residual(engine, start.w, b))
 
 
 def _from_subsample(

@@ -24,10 +24,9 @@ from maxmargin.loops.newton_run import (
 )
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core import Monitor, Options, Result
+from maxmargin.solvers.core.monitor import ENTRIES_PER_SMALL_CALL
 from maxmargin.solvers.linear.initial_point import InitialPoint
 
-# Entries that the Newton steps of a call read, at most: a few milliseconds, after which limits are checked.
-ENTRIES_PER_CALL = 1 << 22
 # Outer steps of the first call: many a run ends with it.
 FIRST_OUTER_STEPS = 4.0
 
@@ -45,7 +44,7 @@ def run(
     Where there is no more progress, return the point that was reached: the general solver continues from there.
     """
     state = _state_at(first, best)
-    steps_per_call = max(1, ENTRIES_PER_CALL // max(1, rows.values.size))
+    steps_per_call = max(1, ENTRIES_PER_SMALL_CALL // max(1, rows.values.size))
     n_before, ended = best.n_iter, LIMIT
     n_outer = FIRST_OUTER_STEPS if monitor.on_step is None and monitor.max_time is None else 1.0
     while ended != STALLED:

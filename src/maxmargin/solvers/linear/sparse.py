@@ -254,8 +254,7 @@ class SparseRun:
 
     def minimise_by_hessian(self, chosen: np.ndarray) -> tuple[np.ndarray, float]:
         """The minimiser of the model, by its Hessian in all columns."""
-        self.engine["curvatures"] = self.curvatures
-        gram = gram_matrix(self.engine, "curvatures", stopped=self.stopped)
+        gram = gram_matrix(self.curved_rows(), "curvatures", stopped=self.stopped)
         total, totals = float(gram[-1, -1]), gram[-1, chosen]
         hessian = gram[np.ix_(chosen, chosen)]
         hessian = np.tril(hessian) + np.tril(hessian, -1).T
@@ -266,6 +265,14 @@ class SparseRun:
         if chosen.size and not self.stopped():
             self.solve_given_hessian(hessian, self.products[chosen] - self.problem.l2 * w, w)
         return w, -float(means @ (w - old))
+
+    def curved_rows(self) -> MemoryEngine[SparseLinearProblem]:
+        """The rows whose losses have a curvature: of squared hinges often few have."""
+        self.engine["curvatures"], counted = self.curvatures, self.curvatures > self.least_curvatures
+        if self.problem.is_logistic or not counted.any():
+            return self.engine
+        self.engine["counted"] = counted
+        return self.engine.subset("counted", "curvatures")
 
     def solve_given_hessian(self, hessian: np.ndarray, slopes: np.ndarray, w: np.ndarray) -> None:
         """Minimise the model in some columns, in place, given its Hessian and slopes without the penalty on the 1-norm.

@@ -19,6 +19,7 @@ from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.solvers.core import Monitor, Options, Result, Status, solver, stage
 from maxmargin.solvers.core.hessian import HessianOperator, fill_scores, matrix_pays
 from maxmargin.solvers.core.subsample import subsample_rows
+from maxmargin.solvers.regression import small_logistic
 from maxmargin.solvers.regression.logistic import LogisticResult, LogisticRun, gap_to_reach, initial_result
 from maxmargin.solvers.separability.quasi_complete_separation import (
     quasi_separation_by_linear_program,
@@ -54,6 +55,12 @@ def solve(
     if problem.points.factor is not problem.points.matrix:
         problem = replace(problem, points=Points(problem.points.factor))
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
+        exact = replace(options, tol=gap_to_reach(options.tol, problem))
+        rows = problem.points.small_rows if problem.is_penalised and options.max_iter > 0 else None
+        if rows is not None:
+            # Small data are solved by one compiled call.
+            best = initial_result(problem, start)
+            return small_logistic.run(problem, rows, exact, monitor, best) or _run(problem, exact, monitor, best)
         n_steps = 0
         sample = subsample(problem) if start is None else None
         if sample is not None:
@@ -64,7 +71,7 @@ def solve(
                 start = part
         best = initial_result(problem, start)
         best.n_iter = n_steps
-        return _run(problem, replace(options, tol=gap_to_reach(options.tol, problem)), monitor, best)
+        return _run(problem, exact, monitor, best)
 
 
 def subsample(problem: LogisticProblem) -> LogisticProblem | None:

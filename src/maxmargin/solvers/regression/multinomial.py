@@ -25,6 +25,7 @@ from maxmargin.problems.logistic import certified_radius
 from maxmargin.problems.multinomial import MultinomialProblem
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver, stage
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
+from maxmargin.solvers.regression import small_multinomial
 from maxmargin.solvers.regression.logistic import gap_to_reach
 
 # Unknowns of the largest system that is solved directly: about as many as conjugate gradients take products.
@@ -49,6 +50,14 @@ def solve(
     options = replace(options, tol=gap_to_reach(options.tol, problem))
     quiet = np.errstate(over="ignore", invalid="ignore", under="ignore")
     with quiet, one_blas_thread(), Threads(options.n_threads) as threads:
+        n_unknowns = problem.n_classes * (problem.points.n_columns + problem.fit_intercept)
+        is_small = n_unknowns <= small_multinomial.MOST_UNKNOWNS and problem.is_penalised and options.max_iter > 0
+        rows = problem.points.small_rows if is_small else None
+        if rows is not None:
+            best = small_multinomial.run(problem, rows, options, monitor, start)
+            if best.status is not Status.RUNNING:
+                return best
+            start = best
         run = MultinomialRun(problem, options, monitor, threads, start)
         run.best.status = run.run()
         return run.best

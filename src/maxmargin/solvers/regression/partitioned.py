@@ -71,7 +71,7 @@ def solve_logistic(
     engine = DaskEngine(logistic, problem.task.local)
     best = LogisticResult(np.zeros(logistic.points.n_columns), 0.0, np.empty(0))
     run = SmoothRun(engine, LOGISTIC, logistic.loss_factor, logistic.fit_intercept, best, 1.0, options, monitor)
-    return run.result()
+    return _of_data(problem, run.result())
 
 
 @solver({"ridge regression": lambda problem, _: isinstance(problem.problem, RidgeProblem)})
@@ -86,11 +86,17 @@ def solve_ridge(
     engine = DaskEngine(errors, problem.task.local)
     if lam == 0.0:
         with one_blas_thread():
-            return _least_squares(engine)
+            return _of_data(problem, _least_squares(engine))
     best: Result[float] = Result(np.zeros(errors.points.n_columns), 0.0, np.empty(0))
     # The objective, divided by 2 lambda, is 1/2||w||² + 1/lambda sum m_i r_i²/2.
     run = SmoothRun(engine, SQUARES, 1.0 / lam, errors.has_intercept, best, 2.0 * lam, options, monitor)
-    return run.result()
+    return _of_data(problem, run.result())
+
+
+def _of_data(problem: PartitionedProblem, result: Any) -> Any:
+    """The result with the intercept for the data, where the rows of the partitions are centred."""
+    result.intercept = problem.points.centring.intercept_there(result.w, result.intercept)
+    return result
 
 
 @solver({"squared errors": lambda problem, _: isinstance(problem.problem, SquaredErrors)})

@@ -1,0 +1,255 @@
+"""Whole runs of Newton's method for logistic regression on small dense data: steps and line searches in one call.
+
+The algorithm is that of :mod:`maxmargin.solvers.regression.logistic_newton`. Of few columns every Hessian is computed
+and factorised. Of more, it takes as long as a dozen products with the rows: the factor of an earlier Hessian is kept as
+the preconditioner of conjugate gradients for as long as these converge in fewer (Nocedal, Wright, Numerical
+Optimization, 2006, section 7.1).
+"""
+
+import math
+
+import numpy as np
+
+from maxmargin.loops.cholesky import factorise, fill_gram, inner, solve_factorised
+from maxmargin.loops.exponential import exponential
+from maxmargin.loops.jit import inlined, jit, merged
+
+# Places in ``values``: objective, gap, their least ones so far, steps, steps without progress, the squared norm of the
+# gradient, the derivative along the last step and its curvature, and whether the factor is to be computed anew.
+PRIMAL, GAP, LEAST_PRIMAL, LEAST_GAP, STEPS, IDLE, SQUARE, ALONG, CURVATURE, IS_OLD = range(10)
+N_VALUES = 10
+
+# How a call ends: after as many steps as were requested, within the tolerance, or without progress.
+LIMIT, REACHED, STALLED = range(3)
+
+# A Hessian takes as long as one product with it for so many columns.
+COLUMNS_PER_PRODUCT = 7
+# The residual that conjugate gradients leave, as a share, is between these.
+COARSE_FORCING, FINE_FORCING = 0.1, 1e-3
+# The line search ends where the derivative has fallen to this share of its value at the start; a positive one counts as
+# small only where the minimum of the local parabola is within a share of the way.
+DERIVATIVE_SHARE, NEAR_MINIMUM, FIRST_REDUCTION, MAX_SEARCH_STEPS = 0.1, 0.3, 0.3, 30
+# The last Newton step for the intercept, relative to it: convergence is quadratic, and its square is a rounding error.
+LAST_INTERCEPT_STEP, MAX_INTERCEPT_STEPS = 1e-8, 10
+# Steps in a row whose gap or objective is no smaller, after which the run ends here.
+PATIENCE, GAP_FACTOR, LAST_DIGITS = 4, 0.99, 1e-13
+
+
+@jit
+def logistic_steps(rows, signs, weights, C, n_penalised, w, vectors, factor, values, tol, n_steps):
+    """Make Newton steps to a relative gap of ``tol``, at most so many in all. Returns how the call ends.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, m)
+        With a last column of ones where there is an intercept; ``n_penalised`` columns are penalised.
+    signs, weights : ndarray of shape (n,)
+    w : ndarray of shape (m,)
+    vectors : ndarray of shape (4, n)
+        The scores, their changes, the negative derivatives of the losses, and their curvatures.
+    factor : ndarray of shape (m, m)
+    values : ndarray
+        See the places above.
+    """
+    size = w.size
+    scores, changes = vectors[0], vectors[1]
+    gradient, step = np.empty(size), np.empty(size)
+    residual, conjugate, image = np.empty(size), np.empty(size), np.empty(size)
+    _evaluate(signs, weights, C, n_penalised, w, step, 0.0, vectors, values)
+    is_best_intercept = False
+    while True:
+        _set_gradient(rows, C, n_penalised, w, vectors, gradient, values)
+        primal, gap = values[PRIMAL], values[GAP]
+        if not (math.isfinite(primal) and math.isfinite(gap)):
+            return STALLED
+        if gap <= tol * primal:
+            if is_best_intercept or n_penalised == size:
+                return REACHED
+            # The dual point of the certificate has the best intercept for w, and its gap the gradient there.
+            _minimise_intercept(signs, weights, C, n_penalised, w, step, vectors, values)
+            is_best_intercept = True
+            continue
+        if has_stalled(values):
+            return STALLED
+        if values[STEPS] >= n_steps:
+            return LIMIT
+        if values[IS_OLD] == 1.0 or size < 2 * COLUMNS_PER_PRODUCT:
+            fill_gram(rows, vectors[3], factor)
+            for i in range(size):
+                for j in range(i + 1):
+                    factor[i, j] *= C
+                if i < n_penalised:
+                    factor[i, i] += 1.0
+            if not factorise(factor):
+                return STALLED
+            for j in range(size):
+                step[j] = -gradient[j]
+            solve_factorised(factor, step)
+            values[IS_OLD] = 0.0
+        else:
+            wanted = 0.3 * math.sqrt(2.0 * tol * primal) / math.sqrt(values[SQUARE])
+            forcing = min(COARSE_FORCING, max(FINE_FORCING, wanted))
+            vectors_of_step = gradient, step, residual, conjugate, image
+            _solve_iteratively(rows, C, n_penalised, vectors, factor, vectors_of_step, forcing, values)
+        at_start = inner(gradient, step, size)
+        if not at_start < 0.0:
+            return STALLED
+        for i in range(scores.size):
+            changes[i] = inner(rows[i], step, size)
+        t = _line_search(signs, weights, C, n_penalised, w, step, vectors, values, at_start)
+        for i in range(scores.size):
+            scores[i] += t * changes[i]
+        for j in range(size):
+            w[j] += t * step[j]
+        values[STEPS] += 1.0
+        is_best_intercept = False
+
+
+@inlined
+def has_stalled(values):
+    """Count the iterate; return whether there was no progress for too many steps."""
+    gap, primal = values[GAP], values[PRIMAL]
+    if gap < GAP_FACTOR * values[LEAST_GAP] or primal < (1.0 - LAST_DIGITS) * values[LEAST_PRIMAL]:
+        values[LEAST_GAP] = min(gap, values[LEAST_GAP])
+        values[LEAST_PRIMAL] = min(primal, values[LEAST_PRIMAL])
+        values[IDLE] = 0.0
+    else:
+        values[IDLE] += 1.0
+    return values[IDLE] >= PATIENCE
+
+
+@jit
+def _evaluate(signs, weights, C, n_penalised, w, step, t, vectors, values):
+    """Compute objective, derivatives and curvatures at the length t of a step, and the derivative along it."""
+    scores, changes, derivatives, curvatures = vectors[0], vectors[1], vectors[2], vectors[3]
+    # A loop of its own, which is vectorised.
+    for i in range(signs.size):
+        derivatives[i] = exponential(-abs(scores[i] + t * changes[i]))
+    lost, along, curvature = 0.0, 0.0, 0.0
+    for i in range(signs.size):
+        margin, tail = signs[i] * (scores[i] + t * changes[i]), derivatives[i]
+        share = 1.0 / (1.0 + tail)
+        lost += weights[i] * (math.log1p(tail) + max(-margin, 0.0))
+        derivatives[i] = weights[i] * signs[i] * (tail * share if margin > 0.0 else share)
+        curvatures[i] = weights[i] * tail * share * share
+        along += derivatives[i] * changes[i]
+        curvature += curvatures[i] * changes[i] * changes[i]
+    square, mixed, own = 0.0, 0.0, 0.0
+    if t == 0.0:
+        for j in range(n_penalised):
+            square += w[j] * w[j]
+    else:
+        for j in range(n_penalised):
+            square += (w[j] + t * step[j]) * (w[j] + t * step[j])
+            mixed += (w[j] + t * step[j]) * step[j]
+            own += step[j] * step[j]
+    values[PRIMAL] = 0.5 * square + C * lost
+    values[ALONG], values[CURVATURE] = mixed - C * along, own + C * curvature
+
+
+@merged
+def _set_gradient(rows, C, n_penalised, w, vectors, gradient, values):
+    """Compute the gradient, and the gap: half its squared norm, and what a better intercept would gain."""
+    derivatives = vectors[2]
+    for j in range(w.size):
+        gradient[j] = w[j] if j < n_penalised else 0.0
+    for i in range(derivatives.size):
+        row, scaled = rows[i], C * derivatives[i]
+        for j in range(w.size):
+            gradient[j] -= scaled * row[j]
+    values[GAP] = 0.5 * inner(gradient, gradient, n_penalised)
+    values[SQUARE] = 2.0 * values[GAP]
+    if n_penalised < w.size:
+        of_intercept, curvature = gradient[n_penalised] * gradient[n_penalised], 0.0
+        for i in range(derivatives.size):
+            curvature += C * vectors[3, i]
+        values[SQUARE] += of_intercept
+        if of_intercept > 0.0:
+            values[GAP] += of_intercept / curvature if curvature > 0.0 else math.inf
+
+
+@merged
+def _minimise_intercept(signs, weights, C, n_penalised, w, step, vectors, values):
+    """Make Newton steps in the intercept, which is nearly the best one already."""
+    scores = vectors[0]
+    for _ in range(MAX_INTERCEPT_STEPS):
+        derivative, curvature = 0.0, 0.0
+        for i in range(scores.size):
+            derivative += vectors[2, i]
+            curvature += vectors[3, i]
+        if not curvature > 0.0:
+            return
+        longest = 1.0 + abs(w[n_penalised])
+        moved = min(max(derivative / curvature, -longest), longest)
+        w[n_penalised] += moved
+        for i in range(scores.size):
+            scores[i] += moved
+        _evaluate(signs, weights, C, n_penalised, w, step, 0.0, vectors, values)
+        if abs(moved) <= LAST_INTERCEPT_STEP * longest:
+            return
+
+
+@merged
+def _solve_iteratively(rows, C, n_penalised, vectors, factor, vectors_of_step, forcing, values):
+    """Conjugate gradients on H step = -gradient, preconditioned by the factor of an earlier Hessian."""
+    gradient, step, residual, conjugate, image = vectors_of_step
+    curvatures, size = vectors[3], gradient.size
+    for j in range(size):
+        step[j] = 0.0
+        residual[j] = -gradient[j]
+        image[j] = residual[j]
+        conjugate[j] = 0.0
+    goal = forcing * forcing * values[SQUARE]
+    last, n_products = 0.0, size // COLUMNS_PER_PRODUCT
+    values[IS_OLD] = 1.0
+    for _ in range(n_products):
+        solve_factorised(factor, image)
+        product = inner(residual, image, size)
+        share = product / last if last > 0.0 else 0.0
+        last = product
+        for j in range(size):
+            conjugate[j] = image[j] + share * conjugate[j]
+            image[j] = conjugate[j] if j < n_penalised else 0.0
+        for i in range(curvatures.size):
+            row = rows[i]
+            scaled = C * curvatures[i] * inner(row, conjugate, size)
+            for j in range(size):
+                image[j] += scaled * row[j]
+        curvature = inner(conjugate, image, size)
+        if not curvature > 0.0:
+            return
+        length = product / curvature
+        for j in range(size):
+            step[j] += length * conjugate[j]
+            residual[j] -= length * image[j]
+            image[j] = residual[j]
+        if inner(residual, residual, size) <= goal:
+            values[IS_OLD] = 0.0
+            return
+
+
+@merged
+def _line_search(signs, weights, C, n_penalised, w, step, vectors, values, at_start):
+    """Search where the derivative along the step, ``at_start`` at zero, has fallen to a small share; begin at one."""
+    low, high, t, reduction = 0.0, math.inf, 1.0, FIRST_REDUCTION
+    for number in range(MAX_SEARCH_STEPS):
+        _evaluate(signs, weights, C, n_penalised, w, step, t, vectors, values)
+        derivative, curvature = values[ALONG], values[CURVATURE]
+        if abs(derivative) <= DERIVATIVE_SHARE * abs(at_start) and derivative <= NEAR_MINIMUM * curvature * t:
+            return t
+        if derivative < 0.0:
+            low = t
+        else:
+            high = t
+        new = t - derivative / curvature if curvature > 0.0 else math.inf
+        if high == math.inf:
+            t = min(new if new > low else 2.0 * low, 8.0 * t)
+        elif low < new < high and (number % 2 == 0 or new <= 0.5 * (low + high)):
+            t = new
+        elif low > 0.0:
+            t = math.sqrt(low) * math.sqrt(high)
+        else:
+            # Newton steps alone would be slow where the derivative falls exponentially.
+            t, reduction = reduction * high, reduction * reduction
+    _evaluate(signs, weights, C, n_penalised, w, step, low, vectors, values)
+    return low

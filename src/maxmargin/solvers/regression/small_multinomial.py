@@ -1,0 +1,63 @@
+"""Newton's method for multinomial logistic regression on small data: whole runs in a few compiled calls."""
+
+import math
+
+import numpy as np
+
+from maxmargin.data.rows import DenseRows
+from maxmargin.loops.logistic_run import GAP, LEAST_GAP, LEAST_PRIMAL, N_VALUES, PRIMAL, STALLED, STEPS
+from maxmargin.loops.multinomial_run import multinomial_steps
+from maxmargin.problems.multinomial import MultinomialProblem
+from maxmargin.solvers.core import Monitor, Options, Result
+from maxmargin.solvers.core.monitor import steps_per_call
+from maxmargin.solvers.regression.small_logistic import centred_rows
+
+# Unknowns of the largest system: of more, products by BLAS are faster.
+MOST_UNKNOWNS = 96
+
+
+def run(
+    problem: MultinomialProblem, rows: DenseRows, options: Options, monitor: Monitor, start: Result[np.ndarray] | None
+) -> Result[np.ndarray]:
+    """Run until the gap is small or a limit is reached; the status is RUNNING where there is no more progress."""
+    n_classes, n_columns = problem.n_classes, problem.points.n_columns
+    matrix, centring = centred_rows(problem.points, rows, has_intercept=problem.fit_intercept)
+    W = np.zeros((n_classes, matrix.shape[1]))
+    best: Result[np.ndarray] = Result(W[:, :n_columns], np.zeros(n_classes), np.empty(0))
+    if start is not None:
+        best.w, best.intercept = start.w.astype(np.float64), np.asarray(start.intercept, dtype=np.float64)
+        W[:, :n_columns] = best.w
+    if problem.fit_intercept:
+        W[:, -1] = problem.initial_intercepts() if start is None else best.intercept + best.w @ centring.centre
+    vectors, values = np.zeros((4, matrix.shape[0], n_classes)), np.zeros(N_VALUES)
+    np.dot(matrix, W.T, out=vectors[0])
+    values[LEAST_PRIMAL] = values[LEAST_GAP] = math.inf
+    ended = None
+    while ended != STALLED:
+        n_steps = min(values[STEPS] + steps_per_call(monitor, vectors[0].size * W.size), options.max_iter)
+        ended = multinomial_steps(
+            matrix,
+            problem.codes,
+            problem.weights,
+            float(problem.C),
+            n_columns,
+            W,
+            vectors,
+            values,
+            float(options.tol),
+            float(n_steps),
+        )
+        if not (math.isfinite(values[PRIMAL]) and np.isfinite(W).all()):
+            break
+        # The same vector added to all w_k changes no probability: their mean is zero in the solution.
+        centred = W - W.sum(axis=0) / n_classes
+        best.w, best.intercept = np.ascontiguousarray(centred[:, :n_columns]), np.zeros(n_classes)
+        if problem.fit_intercept:
+            best.intercept = centred[:, -1] - best.w @ centring.centre
+        best.primal, best.dual = float(values[PRIMAL]), max(0.0, float(values[PRIMAL] - values[GAP]))
+        best.n_iter = int(values[STEPS])
+        status = monitor.check_termination(best, options, "Newton step")
+        if status is not None:
+            best.status = status
+            break
+    return best
