@@ -61,10 +61,6 @@ Solve = Callable[..., Any]
 # What the solvers of a fit are called with: the starts of all tasks, and the options.
 Attempt = tuple[Sequence[Any], Any]
 
-ADVICE_FOR_FLOAT32 = (
-    "the coefficients are rounded to float32, the dtype of X, and their gap is above tol: pass "
-    "X.astype(numpy.float64), or raise tol"
-)
 
 # Frames of these packages are not the user's.
 _PACKAGES = ("maxmargin", "sklearn", "joblib")
@@ -199,10 +195,9 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
                 results = self._solve_tasks_of(model, tasks, problems, attempt, seconds, stop_requested, of_task)
                 n_attempts += 1
                 model._set_attributes(tasks, results)
-                rounded = model._round_to_rows(tasks.points)
+                unrounded = model._round_to_rows(tasks.points)
                 checked = model._refuse_not_finite()
-                claimed = worst([result.status for result in results])
-                model._certify_in_time(tasks, problems, results, limits)
+                unrounded = model._certify_rounded(tasks, problems, results, limits, unrounded)
                 attempt = model._finer_attempt(problems, results, attempt) if limits.seconds_left else None
             model.status_ = worst([result.status for result in results])
             model._finish(tasks, results, limits)
@@ -211,14 +206,13 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
             if isinstance(data, PartitionedData):
                 model._count_rounds(data)
             model._refuse_not_finite(checked)
-            model._set_precision(np.float32 if rounded else np.float64)
+            model._set_precision(np.float32 if unrounded else np.float64)
             if record is not None:
                 record.check(model, data)
             self._take_over(model)
             if record is not None:
                 record.end(model.status_)
-            lost_by_rounding = rounded and claimed is Status.SOLVED and model.status_ is Status.STALLED
-            model._report(ADVICE_FOR_FLOAT32 if lost_by_rounding else None)
+            model._report()
         return self
 
     def _solve_tasks_of(
@@ -576,9 +570,9 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
                 return self._advice_when_separable
         return None
 
-    def _report(self, advice: str | None = None) -> None:
+    def _report(self) -> None:
         """Print the status with ``verbose``, and warn of a limit that was reached, with what is proven."""
-        name, advice = type(self).__name__, advice or self._advice_for(self.status_)
+        name, advice = type(self).__name__, self._advice_for(self.status_)
         is_verbose = getattr(self, "verbose", 0)
         if advice is None and not is_verbose:
             return

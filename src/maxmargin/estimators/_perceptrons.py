@@ -55,7 +55,7 @@ class OnlineClassifier(CertifiedClassifier):
             model._add_results(labelled, results)
             for name in self._not_of_stream:
                 model.__dict__.pop(name, None)
-            rounded = model._round_to_rows(labelled.points)
+            rounded = bool(model._round_to_rows(labelled.points))
             model._refuse_not_finite()
             model._set_precision(np.float32 if rounded else np.float64)
             self._take_over(model)

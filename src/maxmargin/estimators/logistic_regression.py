@@ -493,9 +493,9 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
             self.separating_coef_ = np.array([(separating or zero)[0] for separating in found])
             self.separating_intercept_ = np.array([(separating or zero)[1] for separating in found])
 
-    def _round_to_rows(self, points: Any) -> bool:
+    def _round_to_rows(self, points: Any) -> dict[str, Any]:
         # scikit-learn's LIBLINEAR computes in float64.
-        return self.solver != "liblinear" and super()._round_to_rows(points)
+        return {} if self.solver == "liblinear" else super()._round_to_rows(points)
 
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
         so_far = self._without_fit()

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import cpu_count
 
 from maxmargin.data import Points, as_dense
@@ -278,6 +279,9 @@ def expansion_scores(
     if isinstance(kernel, Linear) and coefficients.shape[1] == 1:
         if columns is not None:
             matrix, support = only_columns(matrix, columns), only_columns(support, columns)
+        if sp.issparse(support) and not sp.issparse(matrix):
+            # The same bits for the same numbers, sparse or dense: those of sums over the entries that are not zero.
+            matrix = sp.csr_array(matrix)
         scores[:, 0] = Points(matrix).scores(linear_coefficients(support, coefficients[:, 0], places))
         refuse_unless_finite(math.isfinite(scores.sum()))
         return scores
