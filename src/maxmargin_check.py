@@ -200,10 +200,7 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         squares, other = errors or "squared" in loss, "lam" not in problem and problem["C"] < INF
         mu = Fraction(problem.get("squared_penalty", other))
         c, lam, mu = (self.C, 0, 2 * lam) if loss == "squared_error" else ([x / (1 + errors) for x in self.C], lam, mu)
-        w = [
-            *tensors.get("coef_", [()] * (k + 1))[k],
-            f.b / s if s else 0,
-        ]  # where b belongs to a column of constants s
+        w = [*tensors.get("coef_", [()] * (k + 1))[k], f.b / s if s else 0]  # of columns, and of a constant one
         losses = (-x if logistic else 1 - x if self.k else abs(y - z) - epsilon for x, y, z in zip(q, t, self.F))
         primal = mu / 2 * (f.norm + w[-1] ** 2) + lam * sum(map(abs, w))
         primal += sum(a * max(0, x) ** (1 + squares) for a, x in zip(c, losses))
@@ -373,11 +370,10 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
 
     def decide(self, claims):  # section 5
         problem, (g, C) = self.problem, ((self.model["data"] or {}).get("class_factors"), self.problem.get("C", INF))
-        column = (
-            "intercept_scaling" in problem
-        )  # b is the coefficient of a column of constants; rho = inf: there is no b
+        column = "intercept_scaling" in problem  # b is the coefficient of a column of constants; rho = inf: no b
         self.rho = INF if column or not problem.get("intercept", True) else problem.get("intercept_penalty", 0.0)
         weights = [Fraction(max(0.0, a) * (g[c] if g else 1.0)) for a, c in zip(self.s or [1.0] * self.n, self.y)]
+        weights = [Fraction(w > 0) for w in weights] if problem.get("equal_weights") else weights
         self.D = max((x.as_integer_ratio()[1] for x in chain(*self.values)), default=1)
         ratios = ((j, map(float.as_integer_ratio, v)) for j, v in zip(self.columns, self.values))
         self.X = [([*j, self.d], [*(n * (self.D // d) for n, d in v), self.D]) for j, v in ratios]

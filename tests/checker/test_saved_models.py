@@ -41,6 +41,7 @@ MODELS = {
     "linear kernel": (mm.SVC(kernel="linear"), HEART),
     "hard margin of a kernel": (mm.SVC(C=math.inf), SONAR),
     "kernel regression": (mm.SVR(), HEART),
+    "hard kernel regression": (mm.SVR(C=math.inf, gamma=0.5), HEART),
     "logistic": (mm.LogisticRegression(C=1.0), HEART),
     "logistic, no penalty": (mm.LogisticRegression(C=float("inf")), HEART),
     "logistic, three classes": (mm.LogisticRegression(C=0.1, multi_class="ovr"), THREE),
@@ -79,7 +80,12 @@ WEIGHTED = [
     "lasso",
     "elastic net",
 ]
-WEIGHTED += ["squared hinge with an L1 penalty", "positive ridge", "logistic, penalised intercept"]
+WEIGHTED += [
+    "hard kernel regression",
+    "squared hinge with an L1 penalty",
+    "positive ridge",
+    "logistic, penalised intercept",
+]
 
 
 @pytest.fixture(scope="module")
