@@ -35,7 +35,7 @@ def problem_of(model: Any) -> dict[str, Any]:
     numbers = {"loss": loss or model.loss, **{name: NUMBERS[name](model) for name in names}}
     if numbers.get("C") == math.inf and loss != "logistic":
         numbers["loss"] = "hard_margin"
-    elif loss == "epsilon_insensitive" and model.C == math.inf:
+    elif loss == "epsilon_insensitive" and math.isinf(model.C):
         # The penalised form of the hard constraints, in which weights only say which rows count.
         numbers["equal_weights"] = True
     elif loss == "squared_error" and getattr(model, "positive", False):
