@@ -24,6 +24,8 @@ LIMIT, REACHED, STALLED = range(3)
 
 # A Hessian takes as long as one product with it for so many columns.
 COLUMNS_PER_PRODUCT = 7
+# For a smaller tolerance every Hessian is factorised: convergence is quadratic, and coefficients gain digits beyond it.
+PRECISE_TOL = 1e-10
 # The residual that conjugate gradients leave, as a share, is between these.
 COARSE_FORCING, FINE_FORCING = 0.1, 1e-3
 # The line search ends where the derivative has fallen to this share of its value at the start; a positive one counts as
@@ -73,7 +75,7 @@ def logistic_steps(rows, signs, weights, C, n_penalised, w, vectors, factor, val
             return STALLED
         if values[STEPS] >= n_steps:
             return LIMIT
-        if values[IS_OLD] == 1.0 or size < 2 * COLUMNS_PER_PRODUCT:
+        if values[IS_OLD] == 1.0 or size < 2 * COLUMNS_PER_PRODUCT or tol < PRECISE_TOL:
             fill_gram(rows, vectors[3], factor)
             for i in range(size):
                 for j in range(i + 1):

@@ -44,7 +44,9 @@ def run(
     factor = np.empty((w.size, w.size))
     n_before, ended = best.n_iter, None
     while ended != STALLED:
-        n_steps = min(values[STEPS] + steps_per_call(monitor, matrix.size), options.max_iter - n_before)
+        # Callbacks get the start, too.
+        more = steps_per_call(monitor, matrix.size) if ended is not None or monitor.on_step is None else 0
+        n_steps = min(values[STEPS] + more, options.max_iter - n_before)
         ended = logistic_steps(
             matrix,
             problem.signs,

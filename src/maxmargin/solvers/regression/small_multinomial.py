@@ -34,7 +34,9 @@ def run(
     values[LEAST_PRIMAL] = values[LEAST_GAP] = math.inf
     ended = None
     while ended != STALLED:
-        n_steps = min(values[STEPS] + steps_per_call(monitor, vectors[0].size * W.size), options.max_iter)
+        # Callbacks get the start, too.
+        more = steps_per_call(monitor, vectors[0].size * W.size) if ended is not None or monitor.on_step is None else 0
+        n_steps = min(values[STEPS] + more, options.max_iter)
         ended = multinomial_steps(
             matrix,
             problem.codes,
