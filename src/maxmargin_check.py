@@ -406,12 +406,20 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         need(all(x == x for c in fields for x in c.values()), "nan in the certificate")
         if same is False or not claims:
             return
+        known, pairs = True, [(c["primal"], c["dual"]) for c in claims if "primal" in c]
         try:
             self.decide(claims)
         except (ArithmeticError, KeyError) as error:
-            self.say(", ".join(claims[0]), None, f"this program does not decide them: {error}")
+            known = self.say(", ".join(claims[0]), None, f"this program does not decide them: {error}")
         self.prefix = ""
-        self.say("counts, status_ and what else is derived", None, "this program does not decide them")
+        if pairs and "objective_" in self.attributes:  # section 6
+            same = self.attributes["objective_"] == [primal for primal, _ in pairs]
+            self.say("objective_", same and known, "the primal values")
+        if pairs and self.attributes.get("status_") == "solved":
+            tol, least = self.model["parameters"].get("tol", 1e-6) + 1e-9, 1e-9 * self.problem.get("C", 1.0)
+            done = all(p - d <= tol * max(p, -d) or (d <= 0 and p - d <= least) for p, d in pairs)
+            self.say("status_", known if done else None if self.problem.keys() & {"lam", "nu"} else False, "gap <= tol")
+        self.say("counts and what else is derived", None, "this program does not decide them")
 
 
 def main():

@@ -113,7 +113,7 @@ def decided(found):
     """The verdicts on the claims that are decided; all others are named as not checked."""
     for claim, verdict in found.items():
         if verdict == "NOT CHECKED":
-            assert claim == "counts, status_ and what else is derived"
+            assert claim == "counts and what else is derived"
     return {claim: verdict for claim, verdict in found.items() if verdict != "NOT CHECKED"}
 
 
