@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin.data import Points
+from maxmargin.loops.termination import N_COUNTED, StallRule, begin, has_stalled
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, hessian
 
 
@@ -71,6 +72,32 @@ def test_every_run_ends_whatever_its_values_do(shares):
         gap = primal - dual
         primal, dual, n_steps = primal - shares[0] * gap, dual + shares[1] * gap, n_steps + 1
     assert n_steps <= 48 * (2 / 1e-2 + math.log(2.0) / -math.log(0.9)) * 5.0
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        StallRule(4.0, dual_factor=1.2),
+        StallRule(3.0, gap_factor=0.99, primal_factor=1.0 - 1e-13),
+        StallRule(2.0, 0.5, 1.01, 0.9),
+    ],
+)
+def test_compiled_runs_have_the_same_stall_rule(rule):
+    rng, verdicts = np.random.default_rng(0), []
+    for _ in range(200):
+        test, values, work, primal, dual = StallTest(**rule._asdict()), [0.0] * N_COUNTED, 0, math.inf, -math.inf
+        begin(values)
+        for _ in range(12):
+            # A first point may be missing; values fall and rise by little, by much or not at all.
+            if rng.random() < 0.8:
+                primal = float(rng.choice([2.0, 1.0, 0.999, 0.9, 0.5])) * (primal if math.isfinite(primal) else 10.0)
+                risen = max(dual, 0.0) * rng.choice([1.0, 1.005, 1.1, 1.5]) + rng.choice([0.0, 0.0, 0.1])
+                dual = min(primal, float(risen))
+            work += int(rng.integers(0, 3))
+            point = incumbent(primal, dual)
+            verdicts.append(test.update(point, work))
+            assert has_stalled.py_func(values, point.relative_gap, primal, dual, work, rule) == verdicts[-1]
+    assert 0.05 < np.mean(verdicts) < 0.95
 
 
 def test_a_tolerance_below_the_last_digits_ends_a_run():

@@ -12,15 +12,13 @@ import numpy as np
 
 from maxmargin.loops.cholesky import factorise, fill_gram, inner, solve_factorised
 from maxmargin.loops.exponential import exponential
-from maxmargin.loops.jit import inlined, jit, merged
+from maxmargin.loops.jit import jit, merged
+from maxmargin.loops.termination import LIMIT, N_COUNTED, NO_PROGRESS, REACHED, StallRule, has_stalled
 
-# Places in ``values``: objective, gap, their least ones so far, steps, steps without progress, the squared norm of the
-# gradient, the derivative along the last step and its curvature, and whether the factor is to be computed anew.
-PRIMAL, GAP, LEAST_PRIMAL, LEAST_GAP, STEPS, IDLE, SQUARE, ALONG, CURVATURE, IS_OLD = range(10)
-N_VALUES = 10
-
-# How a call ends: after as many steps as were requested, within the tolerance, or without progress.
-LIMIT, REACHED, STALLED = range(3)
+# Places in ``values`` after those of the stall rule: objective, gap, steps, the squared norm of the gradient, the
+# derivative along the last step and its curvature, and whether the factor is to be computed anew.
+PRIMAL, GAP, STEPS, SQUARE, ALONG, CURVATURE, IS_OLD = range(N_COUNTED, N_COUNTED + 7)
+N_VALUES = N_COUNTED + 7
 
 # A Hessian takes as long as one product with it for so many columns.
 COLUMNS_PER_PRODUCT = 7
@@ -33,8 +31,10 @@ COARSE_FORCING, FINE_FORCING = 0.1, 1e-3
 DERIVATIVE_SHARE, NEAR_MINIMUM, FIRST_REDUCTION, MAX_SEARCH_STEPS = 0.1, 0.3, 0.3, 30
 # The last Newton step for the intercept, relative to it: convergence is quadratic, and its square is a rounding error.
 LAST_INTERCEPT_STEP, MAX_INTERCEPT_STEPS = 1e-8, 10
-# Steps in a row whose gap or objective is no smaller, after which the run ends here.
+# A gap that is hardly smaller, or an objective that is lower in its last digits only, is no progress; the patience is
+# in steps.
 PATIENCE, GAP_FACTOR, LAST_DIGITS = 4, 0.99, 1e-13
+STALL_RULE = StallRule(PATIENCE, GAP_FACTOR, primal_factor=1.0 - LAST_DIGITS)
 
 
 @jit
@@ -63,7 +63,7 @@ def logistic_steps(rows, signs, weights, C, n_penalised, w, vectors, factor, val
         _set_gradient(rows, C, n_penalised, w, vectors, gradient, values)
         primal, gap = values[PRIMAL], values[GAP]
         if not (math.isfinite(primal) and math.isfinite(gap)):
-            return STALLED
+            return NO_PROGRESS
         if gap <= tol * primal:
             if is_best_intercept or n_penalised == size:
                 return REACHED
@@ -71,8 +71,8 @@ def logistic_steps(rows, signs, weights, C, n_penalised, w, vectors, factor, val
             _minimise_intercept(signs, weights, C, n_penalised, w, step, vectors, values)
             is_best_intercept = True
             continue
-        if has_stalled(values):
-            return STALLED
+        if has_stalled(values, gap, primal, primal - gap, values[STEPS], STALL_RULE):
+            return NO_PROGRESS
         if values[STEPS] >= n_steps:
             return LIMIT
         if values[IS_OLD] == 1.0 or size < 2 * COLUMNS_PER_PRODUCT or tol < PRECISE_TOL:
@@ -83,7 +83,7 @@ def logistic_steps(rows, signs, weights, C, n_penalised, w, vectors, factor, val
                 if i < n_penalised:
                     factor[i, i] += 1.0
             if not factorise(factor):
-                return STALLED
+                return NO_PROGRESS
             for j in range(size):
                 step[j] = -gradient[j]
             solve_factorised(factor, step)
@@ -95,7 +95,7 @@ def logistic_steps(rows, signs, weights, C, n_penalised, w, vectors, factor, val
             _solve_iteratively(rows, C, n_penalised, vectors, factor, vectors_of_step, forcing, values)
         at_start = inner(gradient, step, size)
         if not at_start < 0.0:
-            return STALLED
+            return NO_PROGRESS
         for i in range(scores.size):
             changes[i] = inner(rows[i], step, size)
         t = _line_search(signs, weights, C, n_penalised, w, step, vectors, values, at_start)
@@ -105,19 +105,6 @@ def logistic_steps(rows, signs, weights, C, n_penalised, w, vectors, factor, val
             w[j] += t * step[j]
         values[STEPS] += 1.0
         is_best_intercept = False
-
-
-@inlined
-def has_stalled(values):
-    """Count the iterate; return whether there was no progress for too many steps."""
-    gap, primal = values[GAP], values[PRIMAL]
-    if gap < GAP_FACTOR * values[LEAST_GAP] or primal < (1.0 - LAST_DIGITS) * values[LEAST_PRIMAL]:
-        values[LEAST_GAP] = min(gap, values[LEAST_GAP])
-        values[LEAST_PRIMAL] = min(primal, values[LEAST_PRIMAL])
-        values[IDLE] = 0.0
-    else:
-        values[IDLE] += 1.0
-    return values[IDLE] >= PATIENCE
 
 
 @jit

@@ -9,8 +9,9 @@ import numpy as np
 
 from maxmargin.loops.cholesky import factorise, fill_gram, inner, solve_factorised
 from maxmargin.loops.jit import jit, merged
-from maxmargin.loops.logistic_run import GAP, LIMIT, PRIMAL, REACHED, STALLED, STEPS, has_stalled
+from maxmargin.loops.logistic_run import GAP, PRIMAL, STALL_RULE, STEPS
 from maxmargin.loops.multinomial import evaluate_classes, loss_along
+from maxmargin.loops.termination import LIMIT, NO_PROGRESS, REACHED, has_stalled
 
 # A step is taken where the objective falls by this share of what its derivative promises (Armijo).
 SUFFICIENT_DECREASE, MAX_HALVINGS = 1e-4, 40
@@ -58,23 +59,23 @@ def multinomial_steps(rows, codes, weights, C, n_penalised, W, vectors, values, 
             values[GAP] += _intercept_gap(weights, C, probabilities, gradient, of_intercepts, right)
         primal, gap = values[PRIMAL], values[GAP]
         if not (math.isfinite(primal) and math.isfinite(gap)):
-            return STALLED
+            return NO_PROGRESS
         if gap <= tol * primal:
             return REACHED
-        if has_stalled(values):
-            return STALLED
+        if has_stalled(values, gap, primal, primal - gap, values[STEPS], STALL_RULE):
+            return NO_PROGRESS
         if values[STEPS] >= n_steps:
             return LIMIT
         _fill_hessian(rows, weights, C, n_penalised, probabilities, hessian, gram, shares)
         if not factorise(hessian):
-            return STALLED
+            return NO_PROGRESS
         flat, flat_gradient = step.reshape(hessian.shape[0]), gradient.reshape(hessian.shape[0])
         for j in range(flat.size):
             flat[j] = -flat_gradient[j]
         solve_factorised(hessian, flat)
         along = inner(flat, flat_gradient, flat.size)
         if not along < 0.0:
-            return STALLED
+            return NO_PROGRESS
         for i in range(weights.size):
             for k in range(n_classes):
                 changes[i, k] = inner(rows[i], step[k], size)

@@ -27,22 +27,20 @@ from maxmargin.loops.newton import (
     evaluate,
 )
 from maxmargin.loops.rows import add_outer
+from maxmargin.loops.termination import LIMIT, N_COUNTED, NO_PROGRESS, REACHED, StallRule, has_stalled
 
-# Places in ``NewtonState.values``: the proximal step size, the incumbents' values, the smallest relative gap and the
-# largest dual value that counted as progress; the numbers of Newton steps, of those in the outer step, of outer steps,
-# and of those without progress.
-SIGMA, PRIMAL, DUAL, COUNTED_GAP, COUNTED_DUAL, STEPS, INNER, OUTER, IDLE = range(9)
-N_VALUES = 9
-
-# How a call ends: after as many steps as were requested, within the tolerance, or without progress.
-LIMIT, REACHED, STALLED = range(3)
+# Places in ``NewtonState.values`` after those of the stall rule: the proximal step size, the incumbents' values, and
+# the numbers of Newton steps, of those in the outer step, and of outer steps.
+SIGMA, PRIMAL, DUAL, STEPS, INNER, OUTER = range(N_COUNTED, N_COUNTED + 6)
+N_VALUES = N_COUNTED + 6
 
 # The most Newton steps in an outer step, and those below which sigma grows.
 INNER_STEPS, FEW_STEPS = 40, 15
 # The gradient of an outer step that is small enough, beside the move of the duals.
 GRADIENT_SHARE = 0.2
-# Outer steps without progress after which a run ends here.
-PATIENCE = 4
+# A larger dual value counts as progress by this factor; the patience is in outer steps.
+DUAL_FACTOR = 1.2
+STALL_RULE = StallRule(patience=4.0, dual_factor=DUAL_FACTOR)
 # The smallest pivot of a factorisation, relative to its diagonal entry.
 SMALLEST_PIVOT = 1e-14
 
@@ -107,15 +105,15 @@ def newton_steps(X, loss, C, rho, state, tol, n_steps, n_outer):
         if values[INNER] >= INNER_STEPS or (values[INNER] > 0.0 and is_small):
             for i in range(active.rows.size):
                 active.centers[i] = active.duals[i]
-            _end_outer_step(values, gap)
-            if values[IDLE] >= PATIENCE:
-                return STALLED
+            _end_outer_step(values)
+            if has_stalled(values, gap, values[PRIMAL], values[DUAL], values[OUTER], STALL_RULE):
+                return NO_PROGRESS
             if values[OUTER] >= last_outer:
                 return LIMIT
             continue
         _update_gram(X, loss, state)
         if not _solve(rho, sigma / (1.0 + sigma * loss.curvature), state, gradient, step):
-            return STALLED
+            return NO_PROGRESS
         at_one = derivative_at_full_step(X, loss, active, step[:last], step[last])
         length = _line_search(loss, active, rho, w, step, gradient, at_one)
         for j in range(w.size):
@@ -132,14 +130,8 @@ def fill(array, value):
 
 
 @merged
-def _end_outer_step(values, gap):
+def _end_outer_step(values):
     """Count the outer step, and choose the next proximal step size."""
-    if gap < 0.9 * values[COUNTED_GAP] or values[DUAL] > 1.2 * max(0.0, values[COUNTED_DUAL]):
-        values[COUNTED_GAP] = min(gap, values[COUNTED_GAP])
-        values[COUNTED_DUAL] = values[DUAL]
-        values[IDLE] = 0.0
-    else:
-        values[IDLE] += 1.0
     if values[INNER] < FEW_STEPS:
         values[SIGMA] *= 4.0
     elif values[INNER] >= INNER_STEPS:

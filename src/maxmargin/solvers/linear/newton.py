@@ -40,6 +40,7 @@ from maxmargin.loops.newton import (
     evaluate,
     mark_active,
 )
+from maxmargin.loops.newton_run import DUAL_FACTOR
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver, stage
 from maxmargin.solvers.core.hessian import fill_scores
@@ -175,7 +176,7 @@ class NewtonRun:
         self.w, self.b, self.sigma = first.w, first.b, max(first.sigma, SMALLEST_SIGMA)
         # The predicted range of the scores' changes in the next outer step.
         self.radius = math.inf
-        self.stall, self.n_outer, self.stalled = StallTest(PATIENCE, dual_factor=1.2), 0, False
+        self.stall, self.n_outer, self.stalled = StallTest(PATIENCE, dual_factor=DUAL_FACTOR), 0, False
         self.rho = problem.intercept_penalty if problem.has_intercept else 0.0
         # Of the dual incumbent, where evaluations cost a round: its w, with the intercept's entry, and its linear term.
         self.kept_w, self.kept_linear = np.zeros(self.w.size + 1), 0.0

@@ -4,24 +4,14 @@ The calls are as long as the monitor allows: an outer step each where somebody l
 call before, up to a few milliseconds.
 """
 
-import math
 from dataclasses import replace
 
 import numpy as np
 
 from maxmargin.data.rows import DenseRows
 from maxmargin.loops.newton import ActiveSet
-from maxmargin.loops.newton_run import (
-    DUAL,
-    LIMIT,
-    N_VALUES,
-    PRIMAL,
-    SIGMA,
-    STALLED,
-    STEPS,
-    NewtonState,
-    newton_steps,
-)
+from maxmargin.loops.newton_run import DUAL, N_VALUES, PRIMAL, SIGMA, STEPS, NewtonState, newton_steps
+from maxmargin.loops.termination import LIMIT, NO_PROGRESS, begin
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core import Monitor, Options, Result
 from maxmargin.solvers.core.monitor import ENTRIES_PER_SMALL_CALL
@@ -47,7 +37,7 @@ def run(
     steps_per_call = max(1, ENTRIES_PER_SMALL_CALL // max(1, rows.values.size))
     n_before, ended = best.n_iter, LIMIT
     n_outer = FIRST_OUTER_STEPS if monitor.on_step is None and monitor.max_time is None else 1.0
-    while ended != STALLED:
+    while ended != NO_PROGRESS:
         n_steps = min(state.values[STEPS] + steps_per_call, options.max_iter - n_before)
         ended = newton_steps(
             rows,
@@ -79,7 +69,8 @@ def _state_at(first: InitialPoint, best: Result[float]) -> NewtonState:
     kept[:] = best.beta
     free, held = np.zeros((2, n_rows), dtype=bool)
     values = np.zeros(N_VALUES)
-    values[:4] = first.sigma, best.primal, best.dual, math.inf
+    begin(values)
+    values[SIGMA], values[PRIMAL], values[DUAL] = first.sigma, best.primal, best.dual
     return NewtonState(
         _with_intercept(first.w, first.b),
         _with_intercept(best.w, best.intercept),

@@ -9,13 +9,12 @@ import numpy as np
 from maxmargin.data import centred, estimate_offsets
 from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.loops.logistic import evaluate_losses, intercept_derivatives
+from maxmargin.loops.logistic_run import GAP_FACTOR, LAST_DIGITS, PATIENCE
 from maxmargin.problems.logistic import LogisticProblem, certified_radius, falling_root
 from maxmargin.problems.multinomial import MultinomialProblem
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
 from maxmargin.solvers.core.hessian import combination, fill_scores
 
-# An objective that is lower in its last digits only, or a gap that is hardly smaller, is no progress.
-LAST_DIGITS, GAP_FACTOR = 1e-13, 0.99
 # An iterate with a larger gap than the incumbent's is better where its objective is lower by this share of the gap.
 GAP_SHARE = 1e-2
 # A standard deviation of less than this share of the mean is a rounding error.
@@ -96,7 +95,7 @@ class LogisticRun:
     outcome: ClassVar[tuple[str, ...]] = ("best",)
 
     # Steps in a row whose gap or objective is no smaller, after which the run has stalled.
-    patience = 4
+    patience = PATIENCE
     # Steps after which the run has stalled, too, unless the gap has shrunk to a tenth less, or the objective has fallen
     # by a share of the gap.
     slow_patience, slow_share = 10, 1e-2

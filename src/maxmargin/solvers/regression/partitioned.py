@@ -21,6 +21,7 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Block, Engine
 from maxmargin.engine.dask import DaskEngine
 from maxmargin.loops.logistic import derivatives_along, evaluate_losses
+from maxmargin.loops.logistic_run import GAP_FACTOR, LAST_DIGITS, PATIENCE
 from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.problems.partitioned import ErrorSums, PartitionedProblem, column_sums
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
@@ -28,12 +29,10 @@ from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, 
 from maxmargin.solvers.core.hessian import GATHERED_ENTRIES, LARGEST_DIRECT, HessianOperator, combination, fill_scores
 from maxmargin.solvers.linear.line_search import LENGTHS, root_in_rounds
 from maxmargin.solvers.regression.least_squares import least_squares
-from maxmargin.solvers.regression.logistic import GAP_FACTOR, LAST_DIGITS, LogisticResult
+from maxmargin.solvers.regression.logistic import LogisticResult
 from maxmargin.solvers.regression.logistic_newton import COARSE_FORCING, FINE_FORCING
 from maxmargin.solvers.regression.posterior import PosteriorResult, posterior_of
 
-# Newton steps in a row without progress after which a run has stalled.
-PATIENCE = 4
 # The share of the residual that the one step of a quadratic objective leaves at least.
 FINEST_FORCING = 1e-8
 # Rows for every column that are decomposed at a time at least.

@@ -7,17 +7,8 @@ import numpy as np
 from maxmargin.data import Points
 from maxmargin.data.centring import Centring, column_offsets
 from maxmargin.data.rows import DenseRows
-from maxmargin.loops.logistic_run import (
-    GAP,
-    IS_OLD,
-    LEAST_GAP,
-    LEAST_PRIMAL,
-    N_VALUES,
-    PRIMAL,
-    STALLED,
-    STEPS,
-    logistic_steps,
-)
+from maxmargin.loops.logistic_run import GAP, IS_OLD, N_VALUES, PRIMAL, STEPS, logistic_steps
+from maxmargin.loops.termination import NO_PROGRESS, begin
 from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.solvers.core import Monitor, Options
 from maxmargin.solvers.core.monitor import steps_per_call
@@ -39,11 +30,11 @@ def run(
         w[n_columns] = centring.intercept_here(best.w, best.intercept) if best.w.any() else _log_odds(problem)
     vectors, values = np.zeros((4, matrix.shape[0])), np.zeros(N_VALUES)
     np.dot(matrix, w, out=vectors[0])
-    values[LEAST_PRIMAL] = values[LEAST_GAP] = math.inf
+    begin(values)
     values[IS_OLD] = 1.0
     factor = np.empty((w.size, w.size))
     n_before, ended = best.n_iter, None
-    while ended != STALLED:
+    while ended != NO_PROGRESS:
         # Callbacks get the start, too.
         more = steps_per_call(monitor, matrix.size) if ended is not None or monitor.on_step is None else 0
         n_steps = min(values[STEPS] + more, options.max_iter - n_before)

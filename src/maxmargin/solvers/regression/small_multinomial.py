@@ -5,8 +5,9 @@ import math
 import numpy as np
 
 from maxmargin.data.rows import DenseRows
-from maxmargin.loops.logistic_run import GAP, LEAST_GAP, LEAST_PRIMAL, N_VALUES, PRIMAL, STALLED, STEPS
+from maxmargin.loops.logistic_run import GAP, N_VALUES, PRIMAL, STEPS
 from maxmargin.loops.multinomial_run import multinomial_steps
+from maxmargin.loops.termination import NO_PROGRESS, begin
 from maxmargin.problems.multinomial import MultinomialProblem
 from maxmargin.solvers.core import Monitor, Options, Result
 from maxmargin.solvers.core.monitor import steps_per_call
@@ -31,9 +32,9 @@ def run(
         W[:, -1] = problem.initial_intercepts() if start is None else best.intercept + best.w @ centring.centre
     vectors, values = np.zeros((4, matrix.shape[0], n_classes)), np.zeros(N_VALUES)
     np.dot(matrix, W.T, out=vectors[0])
-    values[LEAST_PRIMAL] = values[LEAST_GAP] = math.inf
+    begin(values)
     ended = None
-    while ended != STALLED:
+    while ended != NO_PROGRESS:
         # Callbacks get the start, too.
         more = steps_per_call(monitor, vectors[0].size * W.size) if ended is not None or monitor.on_step is None else 0
         n_steps = min(values[STEPS] + more, options.max_iter)
