@@ -324,7 +324,7 @@ def _separate_partitions(
                     margin=max(0.0, certificate.lower),
                     hull_weights=classes.spread_out(result.hull_weights),
                     certificate=certificate,
-                    status=reconcile(Status.STALLED if status is Status.SOLVED else status, certificate, Goal(tol)),
+                    status=reconcile(status, certificate, Goal(tol)),
                     n_iter=n_iter,
                     rounds=classes.rounds,
                 )

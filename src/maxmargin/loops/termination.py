@@ -7,6 +7,8 @@ outlives the call: a solver's own values follow after those of the rule.
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from maxmargin.loops.jit import inlined
 
 # How a call ends: after as many steps as were requested, within the tolerance, or without progress, where the solver
@@ -27,7 +29,7 @@ class StallRule(NamedTuple):
     primal_factor: float = 0.0
 
 
-def begin(values):
+def begin(values: np.ndarray) -> None:
     """Prepare an array for a run: nothing has counted yet."""
     values[COUNTED_GAP] = values[COUNTED_PRIMAL] = math.inf
     values[COUNTED_DUAL], values[COUNTED_WORK] = -math.inf, 0.0

@@ -110,6 +110,10 @@ class Monitor:
             return Status.TIME_LIMIT
         return None
 
+    def must_stop(self) -> bool:
+        """Whether a limit or an interrupt ends the run now."""
+        return self.check_limits() is not None
+
     def call(self, function: Callable[[], ReturnT], n_operations: float) -> ReturnT | None:
         """Call a library's function that cannot be stopped; None where the run has to stop before it returns.
 
@@ -128,7 +132,7 @@ class Monitor:
 
         threading.Thread(target=run, daemon=True).start()
         while not wait([future], CALL_INTERVAL).done:
-            if self.check_limits() is not None:
+            if self.must_stop():
                 return None
         return future.result()
 
@@ -142,16 +146,24 @@ class Monitor:
         result.history.append((self.seconds, float(result.primal), float(min(result.dual, result.primal))))
 
     def check(
-        self, ended: Status | None, n_iter: int, options: Options, make_report: Callable[[], StepReport]
+        self,
+        ended: Status | None,
+        n_iter: int,
+        options: Options,
+        make_report: Callable[[], StepReport],
+        *,
+        stalled: bool = False,
     ) -> Status | None:
-        """The termination test after an iteration: goal or stall, ``max_iter``, callback, interrupt, time.
+        """The termination test after an iteration: goal, stall, ``max_iter``, callback, interrupt, time.
 
-        ``ended`` is the status of a run that has reached its goal or has stalled. The callback is called after every
-        iteration, also the last one.
+        ``ended`` is the status of a run that has reached its goal, and ``stalled`` the verdict of its stall test. The
+        callback is called after every iteration, also the last one.
         """
         stopped = self.on_step is not None and self.on_step(make_report())
         if ended is not None:
             return ended
+        if stalled:
+            return Status.STALLED
         if n_iter >= options.max_iter:
             return Status.ITERATION_LIMIT
         return Status.INTERRUPTED if stopped else self.check_limits()
@@ -162,7 +174,7 @@ class Monitor:
         """The termination test of all solvers that measure a gap; ``stalled`` is the verdict of their stall test."""
         self.record(result)
         return self.check(
-            result.check_goal(options) or (Status.STALLED if stalled else None),
+            result.check_goal(options),
             result.n_iter,
             options,
             lambda: StepReport(
@@ -172,14 +184,22 @@ class Monitor:
                 share=result.share_done(options),
                 result=lambda: (result.w, result.intercept, result.beta),
             ),
+            stalled=stalled,
         )
+
+    def status_at_end(self, result: Result[Any], options: Options) -> Status:
+        """The status of a run that can go no further: its goal is reached, or a limit cut it short, or it has stalled.
+
+        That is where a step fails, a factorisation or a value overflows: the termination test has not ended the run.
+        """
+        return result.check_goal(options) or self.check_limits() or Status.STALLED
 
     def checkpoint(self, run: Any) -> None:
         """A safe point of a run, from which a later process could continue.
 
         A run that has to stop may have cut its last step short: another process would not reach this state.
         """
-        if self.record_of_task is not None and self.check_limits() is None:
+        if self.record_of_task is not None and not self.must_stop():
             self.record_of_task.offer(run)
 
     def quiet(self, *, is_stage: bool = False) -> "Monitor":

@@ -57,6 +57,7 @@ def solve(
             return result
         duals = unbounded_duals(problem)
         if duals is not None:
+            # No more steps would help; whether these duals prove that there is no solution, the certificate decides.
             return HardRegressionResult(**{**vars(result), "status": Status.STALLED}, unbounded=duals)
         start = result
     return smo.solve(problem, options, monitor, start)

@@ -205,7 +205,7 @@ class KernelMatrix:
             if first and n_values * self.products_per_value >= PRODUCTS_PER_CALL:
                 self.engine.run(jobs, alike=False)
                 jobs, n_values = [], 0
-                if monitor.check_limits() is not None:
+                if monitor.must_stop():
                     return False
             n_values += (last - first) * last
             rows = np.arange(first, last)
@@ -368,7 +368,7 @@ class KernelCache:
             self._row_in[free] = -1
             for first in range(0, missing.size, self.matrix.rows_per_call):
                 few = slice(first, first + self.matrix.rows_per_call)
-                if first and monitor is not None and monitor.check_limits() is not None:
+                if first and monitor is not None and monitor.must_stop():
                     break
                 self._evaluate(missing[few], free[few])
                 self._slot_of[missing[few]] = free[few]

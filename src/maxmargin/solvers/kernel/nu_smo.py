@@ -156,7 +156,7 @@ class NuRun(SMOBase):
     def run(self) -> Status:
         """Optimise working sets until the termination test ends the run."""
         if not self._load_rows() or (self.n_sets == 0 and not self._begin()):
-            return self.monitor.check_limits() or Status.STALLED
+            return self.monitor.status_at_end(self.best, self.options)
         while True:
             rise, fall = self._gradients_of_kinds()
             status = self.check(self.stall, self.n_sets, can_move=self.violation > self.rounding)
@@ -205,7 +205,7 @@ class NuRun(SMOBase):
         assert self.rows is not None
         for first in range(0, support.size, WORKING_SET):
             few = support[first : first + WORKING_SET]
-            if not self.rows.add(few, self.beta[few], self.scores) or self.monitor.check_limits() is not None:
+            if not self.rows.add(few, self.beta[few], self.scores) or self.monitor.must_stop():
                 return False
         return True
 
@@ -227,7 +227,7 @@ class NuRun(SMOBase):
         part.run_to_violation(0.0, SAMPLE_SHARE)
         support = np.flatnonzero(part.beta)
         try:
-            with ending_when(lambda: self.monitor.check_limits() is not None):
+            with ending_when(self.monitor.must_stop):
                 return problem.scores_of(slice(None), sample[support], part.beta[support], exponentiate)
         except InterruptedPassError:
             return None

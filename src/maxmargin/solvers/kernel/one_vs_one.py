@@ -168,7 +168,7 @@ class SmallPairs:
             threads.run([partial(self._solve_stretch, *stretch, monitor) for stretch in pairwise(ends)], alike=False)
 
     def _solve_stretch(self, first: int, last: int, monitor: Monitor) -> None:
-        while first < last and monitor.check_limits() is None:
+        while first < last and not monitor.must_stop():
             reached = ascend_class_pairs(
                 self._gram,
                 self._cuts,

@@ -159,7 +159,7 @@ class SMORun(SMOBase):
         for first in range(0, support.size, self.size):
             few = support[first : first + self.size]
             slots = self.cache.slots(sample[few], self.monitor)
-            if slots.min() < 0 or self.monitor.check_limits() is not None:
+            if slots.min() < 0 or self.monitor.must_stop():
                 # Scores of a part of the duals are of no use: the run ends where it started.
                 self.beta[:], self.scores[:] = 0.0, 0.0
                 return
@@ -199,7 +199,7 @@ class SMORun(SMOBase):
         scores = self.scores[rows]
         size = max(1, self.cache_rows_per_call * self.beta.size // max(1, moved.size))
         for first in range(0, rows.size, size):
-            if self.monitor.check_limits() is not None:
+            if self.monitor.must_stop():
                 return None
             few = slice(first, first + size)
             scores[few] += self.problem.scores_of(rows[few], moved, changes, exponentiate)
@@ -235,7 +235,7 @@ class SMORun(SMOBase):
             duals,
             self.goal_within(),
             STEPS_PER_DUAL * chosen.size,
-            FreeSteps(self.options.n_threads, lambda: self.monitor.check_limits() is not None),
+            FreeSteps(self.options.n_threads, self.monitor.must_stop),
         )
         self.beta[chosen] = beta
         moved = np.flatnonzero(beta != before)

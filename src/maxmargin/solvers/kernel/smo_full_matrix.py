@@ -111,15 +111,14 @@ class FullMatrixRun(SMOBase):
         if start is not None and gram is not None:
             self.beta[:], self.scores[:] = start.beta, gram @ start.beta
         self.residuals = problem.loss.targets - self.scores
-        self.newton = FreeSteps(options.n_threads, lambda: monitor.check_limits() is not None)
+        self.newton = FreeSteps(options.n_threads, monitor.must_stop)
         self.stall = stall_test(problem, PATIENCE_PER_DUAL * self.beta.size + PATIENCE)
 
     @stage
     def run(self) -> Status:
         """Make steps until the termination test ends the run; without a matrix there is no time for any."""
         if self.gram is None:
-            status = self.check(self.stall, 0, can_move=False)
-            return self.monitor.check_limits() or status or Status.STALLED
+            return self.check(self.stall, 0, can_move=True) or self.monitor.status_at_end(self.best, self.options)
         return self._make_steps(self.gram)
 
     def _make_steps(self, gram: np.ndarray) -> Status:

@@ -223,7 +223,7 @@ class _DualAscent:
             ascend(
                 self.examples, due[part], self.coefficients, self.duals, self._schedule, self._work, epoch, RELAXATION
             )
-            if self.monitor.check_limits() is not None:
+            if self.monitor.must_stop():
                 finished = False
                 break
         self.best.n_iter = epoch

@@ -111,7 +111,7 @@ class _NewtonRun:
                 inner, P = self._minimise()
             except LinAlgError:
                 # The squares of the rows differ by more than float64 holds.
-                return Status.STALLED
+                return self.monitor.status_at_end(self.best, self.options)
             self.centers = P
             self.n_outer += 1
             if inner < FEW_STEPS:
@@ -141,7 +141,7 @@ class _NewtonRun:
     def _newton_step(self, P: np.ndarray, gradient: np.ndarray) -> None:
         """Move V to the minimum of Phi along a Newton step."""
         hessian = self._hessian(P)
-        inverse = positive_inverse(hessian, self._threads, lambda: self.monitor.check_limits() is not None)
+        inverse = positive_inverse(hessian, self._threads, self.monitor.must_stop)
         step = -inverse(gradient.T.ravel()).reshape(gradient.shape[::-1]).T
         if not np.isfinite(step).all():
             raise LinAlgError

@@ -237,7 +237,7 @@ class HardMarginRun(NewtonRun):
         self.w, self.b = result[: points.n_columns].copy(), 0.0
         self.engine["scores"][:] = points.scores(self.w)
         self.update_primal_incumbent()
-        self.best.status = self.best.check_goal(self.options) or Status.STALLED
+        self.best.status = self.monitor.status_at_end(self.best, self.options)
 
 
 def value_of(w: np.ndarray, margin: float) -> float:

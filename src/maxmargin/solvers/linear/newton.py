@@ -172,7 +172,7 @@ class NewtonRun:
         self.problem, self.options, self.monitor, self.best, self.engine = problem, options, monitor, best, engine
         engine.allocate("start", "changes", "duals", "kept")
         engine.allocate("free", "may_move", dtype=bool)
-        self.system = NewtonSystem(problem, engine, lambda: monitor.check_limits() is not None)
+        self.system = NewtonSystem(problem, engine, monitor.must_stop)
         self.w, self.b, self.sigma = first.w, first.b, max(first.sigma, SMALLEST_SIGMA)
         # The predicted range of the scores' changes in the next outer step.
         self.radius = math.inf

@@ -104,7 +104,7 @@ def solve(
             part.best.n_iter = n_iter
             part.run()
             start, n_iter = part.best, part.best.n_iter
-            if monitor.check_limits() is not None:
+            if monitor.must_stop():
                 break
         run = SparseRun(problem, options, monitor, threads, start)
         run.best.n_iter = n_iter
@@ -175,10 +175,6 @@ class SparseRun:
     def deviations(self) -> np.ndarray:
         """Standard deviations of the columns, by the weights of the rows, times the square root of their sum."""
         return np.sqrt(self.problem.columns.squared_deviations)
-
-    def stopped(self) -> bool:
-        """Whether the run has to stop now."""
-        return self.monitor.check_limits() is not None
 
     @stage
     def run(self) -> Status:
@@ -254,7 +250,7 @@ class SparseRun:
 
     def minimise_by_hessian(self, chosen: np.ndarray) -> tuple[np.ndarray, float]:
         """The minimiser of the model, by its Hessian in all columns."""
-        gram = gram_matrix(self.curved_rows(), "curvatures", stopped=self.stopped)
+        gram = gram_matrix(self.curved_rows(), "curvatures", stopped=self.monitor.must_stop)
         total, totals = float(gram[-1, -1]), gram[-1, chosen]
         hessian = gram[np.ix_(chosen, chosen)]
         hessian = np.tril(hessian) + np.tril(hessian, -1).T
@@ -262,7 +258,7 @@ class SparseRun:
         hessian -= np.outer(totals, means)
         old = self.w[chosen]
         w = old.copy()
-        if chosen.size and not self.stopped():
+        if chosen.size and not self.monitor.must_stop():
             self.solve_given_hessian(hessian, self.products[chosen] - self.problem.l2 * w, w)
         return w, -float(means @ (w - old))
 
@@ -284,7 +280,7 @@ class SparseRun:
         diagonal += self.problem.l2
         violations = np.where(w != 0.0, np.abs(slopes - l1 * np.sign(w)), np.abs(slopes) - l1)
         goal = VIOLATION_SHARE * max(float(violations.max()), 0.1 * self.options.tol * l1)
-        solve_given_gram(hessian, slopes, w, l1, goal, self.stopped)
+        solve_given_gram(hessian, slopes, w, l1, goal, self.monitor.must_stop)
 
     def descend(self, chosen: np.ndarray) -> tuple[np.ndarray, float]:
         """Epochs of coordinate descent on the model."""
@@ -298,7 +294,7 @@ class SparseRun:
         of_columns = np.maximum(squares - totals * means, LEAST_CURVATURE * squares) + problem.l2
         drift, w = np.zeros(1), self.w.copy()
         model = Model(w, -self.duals, drift, self.curvatures, means, totals, of_columns, problem.l1, problem.l2)
-        gram = GramMatrix(problem.columns.with_weights(self.curvatures), self.stopped)
+        gram = GramMatrix(problem.columns.with_weights(self.curvatures), self.monitor.must_stop)
         first_decrease = 0.0
         for _ in range(EPOCHS):
             decrease = self.epoch(model, chosen)
@@ -306,9 +302,9 @@ class SparseRun:
             nonzero, last_decrease = chosen[w[chosen] != 0.0], decrease
             for _ in range(EPOCHS_OF_NONZEROS):
                 last_decrease = self.epoch(model, nonzero)
-                if last_decrease <= EPOCH_SHARE * decrease or self.stopped():
+                if last_decrease <= EPOCH_SHARE * decrease or self.monitor.must_stop():
                     break
-            if max(decrease, last_decrease) <= EPOCH_SHARE * first_decrease or self.stopped():
+            if max(decrease, last_decrease) <= EPOCH_SHARE * first_decrease or self.monitor.must_stop():
                 break
             if last_decrease > EPOCH_SHARE * decrease and gram.affordable(nonzero):
                 self.solve_nonzeros(model, gram, nonzero)
@@ -319,7 +315,7 @@ class SparseRun:
         if not nonzero.size:
             return
         hessian, slopes, w = gram.among(nonzero), np.empty(nonzero.size), model.w[nonzero]
-        if self.stopped():
+        if self.monitor.must_stop():
             return
         slopes_of(self.points.columns, model, nonzero, slopes)
         self.solve_given_hessian(hessian, slopes, w)
@@ -340,7 +336,7 @@ class SparseRun:
         step = max(1, int(ENTRIES_PER_CALL / per_column))
         for first in range(0, chosen.size, step):
             yield first, min(first + step, chosen.size)
-            if self.stopped():
+            if self.monitor.must_stop():
                 break
 
     def make_step(self, chosen: np.ndarray) -> None:

@@ -158,8 +158,11 @@ class EpochHistory(EpochRecord):
     def add(self, epoch: Epoch, error: float | None = None) -> Status | None:
         """Record an epoch; return why to stop after it, or None. ``error`` is that of the held-out rows."""
         self.epochs.append(epoch)
+        ended, tol = epoch.cut_short, self._options.tol
+        if ended is None and epoch.updates == 0 and self._run.ends_without_mistakes:
+            ended = Status.SOLVED
         return self._monitor.check(
-            self._end(epoch, error),
+            ended,
             len(self.epochs),
             self._options,
             lambda: StepReport(
@@ -169,6 +172,7 @@ class EpochHistory(EpochRecord):
                 share=len(self.epochs) / self._options.max_iter,
                 result=self._run.result,
             ),
+            stalled=ended is None and tol is not None and self._has_stalled(epoch, tol, error),
         )
 
     def epochs_until_check(self) -> float:
@@ -179,21 +183,15 @@ class EpochHistory(EpochRecord):
         left = self._options.max_iter - n_epochs
         return left if self._options.tol is None else max(1, min(left, self._stall.least_work(n_epochs)))
 
-    def _end(self, epoch: Epoch, error: float | None) -> Status | None:
-        if epoch.cut_short is not None:
-            return epoch.cut_short
-        if epoch.updates == 0 and self._run.ends_without_mistakes:
-            return Status.SOLVED
-        if self._options.tol is None:
-            return None
+    def _has_stalled(self, epoch: Epoch, tol: float, error: float | None) -> bool:
         if error is None:
             error = epoch.online_loss / self._run.order.size
             if epoch.online_loss <= 0.0 and self._run.ends_without_mistakes:
                 # Mistakes without loss are those of zero coefficients, which say nothing about progress.
                 error = math.inf
-        progress = math.isinf(self._best) or error <= self._best - self._options.tol
+        progress = math.isinf(self._best) or error <= self._best - tol
         self._best = min(self._best, error)
-        return Status.STALLED if self._stall.count(progress, len(self.epochs)) else None
+        return self._stall.count(progress, len(self.epochs))
 
 
 class HeldOutRows:

@@ -138,15 +138,11 @@ class LassoRun:
         if self.w.any():
             # Before the first evaluation: coefficients of duplicates are added to those of the originals.
             self.distinct  # noqa: B018
-        self.gram = GramMatrix(self.errors, self.stopped)
+        self.gram = GramMatrix(self.errors, self.monitor.must_stop)
         self.largest_size = self.w.size if sp.issparse(self.errors.points.factor) else MAX_COLUMNS
         self.rounds_without_gram = ROUNDS_WITHOUT_GRAM if sp.issparse(self.errors.points.factor) else 0
         self.penalties, self.n_solved, self.last = penalties, 0, len(penalties) - 1
         self.begin_penalty()
-
-    def stopped(self) -> bool:
-        """Whether the run has to stop now."""
-        return self.monitor.check_limits() is not None
 
     @cached_property
     def distinct(self) -> np.ndarray:
@@ -272,14 +268,14 @@ class LassoRun:
         if not chosen.size:
             return
         gram, gradient, beta = self.gram.among(chosen), self.gradient[chosen], self.w[chosen]
-        if self.stopped():
+        if self.monitor.must_stop():
             return
         if self.ridge > 0.0:
             gram[np.diag_indices_from(gram)] += self.ridge
         # Without a penalty on the 1-norm, beside the largest product.
         scale = self.lam if self.lam > 0.0 else float(np.abs(gradient).max())
         goal = scale * min(1e-4, max(1e-12, WORKING_SET_PRECISION * self.options.tol))
-        solve_given_gram(gram, gradient, beta, self.lam, goal, self.stopped, positive=self.problem.positive)
+        solve_given_gram(gram, gradient, beta, self.lam, goal, self.monitor.must_stop, positive=self.problem.positive)
         self.w[chosen] = beta
 
     def descend(self, chosen: np.ndarray) -> None:
@@ -297,9 +293,9 @@ class LassoRun:
             nonzero = chosen[self.w[chosen] != 0.0]
             for _ in range(EPOCHS_OF_NONZEROS):
                 last_decrease = self.epoch(descent, nonzero)
-                if last_decrease <= WORKING_SET_PRECISION * max(decrease, goal) or self.stopped():
+                if last_decrease <= WORKING_SET_PRECISION * max(decrease, goal) or self.monitor.must_stop():
                     break
-            if decrease <= goal or self.stopped():
+            if decrease <= goal or self.monitor.must_stop():
                 break
 
     def epoch(self, descent: Descent, chosen: np.ndarray) -> float:
@@ -310,7 +306,7 @@ class LassoRun:
         decrease = 0.0
         for first in range(0, chosen.size, step):
             decrease += descend(self.columns, descent, chosen, first, min(first + step, chosen.size))
-            if self.stopped():
+            if self.monitor.must_stop():
                 break
         return decrease
 

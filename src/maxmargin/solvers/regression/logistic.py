@@ -178,7 +178,7 @@ class LogisticRun:
         stalled = sum(test.update(iterate, self.best.n_iter) for test in self.stall_tests) > 0
         if not (np.isfinite(self.w).all() and math.isfinite(self.b)):
             # Steps of a given size may be far too long.
-            return Status.STALLED
+            return self.monitor.status_at_end(self.best, self.options)
         return self.check_termination(primal, dual, step, stalled=stalled)
 
     def check_termination(self, primal: float, dual: float, step: str, *, stalled: bool) -> Status | None:  # noqa: ARG002

@@ -68,7 +68,7 @@ def solve(
         best.status = run.run()
         if math.isfinite(run.separating_value) and best.separating is not None:
             best.w, best.intercept = best.separating
-        elif not problem.is_penalised and best.separating is None and run.monitor.check_limits() is None:
+        elif not problem.is_penalised and best.separating is None and not run.monitor.must_stop():
             best.separating = quasi_separation_by_linear_program(problem)
         if best.separating is not None and best.status is not Status.INTERRUPTED:
             best.status = Status.SEPARABLE

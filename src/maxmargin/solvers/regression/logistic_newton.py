@@ -112,7 +112,7 @@ class NewtonRun(LogisticRun):
                 # Numbers as they were given are more often multiples of each other than centred ones.
                 step_b = self.centring.intercept_there(self.step, self.step_b)
                 self.best.separating = quasi_separation_near(self.original, self.step, step_b)
-                if self.best.separating is None and status is not None and self.monitor.check_limits() is None:
+                if self.best.separating is None and status is not None and not self.monitor.must_stop():
                     self.best.separating = quasi_separation_by_linear_program(self.original)
                 status = status if self.best.separating is None else Status.SEPARABLE
             if status is not None:
@@ -142,7 +142,7 @@ class NewtonRun(LogisticRun):
             problem.is_penalised,
             problem.fit_intercept,
             offset=self.offset,
-            stopped=lambda: self.monitor.check_limits() is not None,
+            stopped=self.monitor.must_stop,
         )
         if matrix_pays(problem.points, EXPECTED_CONJUGATE_STEPS):
             step, step_b = hessian.solve_schur_direct(self.gradient, self.gradient_b)

@@ -110,10 +110,10 @@ class MultinomialRun:
     def run(self) -> Status:
         """Make steps until there is a reason to stop; a limit also ends a step between two blocks of rows."""
         try:
-            with ending_when(lambda: self.monitor.check_limits() is not None):
+            with ending_when(self.monitor.must_stop):
                 return self._make_steps()
         except InterruptedPassError:
-            return self.monitor.check_limits() or Status.INTERRUPTED
+            return self.monitor.status_at_end(self.best, self.options)
 
     def _make_steps(self) -> Status:
         while True:
@@ -242,7 +242,7 @@ class MultinomialRun:
         forcing = min(COARSE_FORCING, max(FINE_FORCING, math.sqrt(relative))) if relative < 1.0 else COARSE_FORCING
         inverse = 1.0 / np.maximum(diagonal, 1e-12 * diagonal.max() + 1e-300).ravel()
         run = ConjugateGradients(image, -gradient.ravel(), inverse)
-        step = run.run(forcing, MAX_CONJUGATE_STEPS, lambda: self.monitor.check_limits() is not None)
+        step = run.run(forcing, MAX_CONJUGATE_STEPS, self.monitor.must_stop)
         return np.asarray(step).reshape(gradient.shape)
 
     def search(self, direction: np.ndarray, direction_b: np.ndarray) -> None:

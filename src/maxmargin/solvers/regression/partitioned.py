@@ -214,7 +214,7 @@ class SmoothRun:
             True,
             self.has_intercept,
             offset=self.offset,
-            stopped=lambda: self.monitor.check_limits() is not None,
+            stopped=self.monitor.must_stop,
         )
         if self.w.size < LARGEST_DIRECT:
             step, step_b = hessian.solve_schur_direct(self.gradient, self.gradient_b)

@@ -131,14 +131,12 @@ class RidgeRun:
     def solve_least_squares(self) -> None:
         """Compute the shortest minimiser without a penalty; w stays zero where a limit comes before."""
         errors = self.errors
-        w = self.monitor.call(lambda: least_squares(errors, self.stopped), work_of_least_squares(errors))
+        w = self.monitor.call(lambda: least_squares(errors, self.monitor.must_stop), work_of_least_squares(errors))
         if w is not None:
             self.set_coefficients(w)
-        self.best.status = Status.SOLVED if w is not None else self.monitor.check_limits() or Status.STALLED
-
-    def stopped(self) -> bool:
-        """Whether the run has to stop now."""
-        return self.monitor.check_limits() is not None
+            self.best.status = Status.SOLVED
+        else:
+            self.best.status = self.monitor.status_at_end(self.best, self.options)
 
     def fill_scores(self, w: np.ndarray) -> None:
         """Compute the scores of w in centred columns."""
@@ -156,14 +154,15 @@ class RidgeRun:
         system = self.solve_by_columns() if by_columns else self.solve_by_rows()
         if system is None:
             # Coefficients of zero, with the mean of the targets as intercept, are what the run began with.
-            self.best.status = self.monitor.check_limits() or Status.STALLED
+            self.best.status = self.monitor.status_at_end(self.best, self.options)
             return
         self.set_coefficients(system.w)
         self.best.primal, self.best.dual, self.best.inverse = system.primal, system.dual, system.inverse
         status = self.monitor.check_termination(self.best, self.options, "solution")
-        self.best.status = Status.STALLED if status is None else status
         if status is None:
             self.refine(self.best)
+        else:
+            self.best.status = status
 
     def refine(self, start: RidgeResult) -> None:
         """Refine coefficients by the factorised system, with gradient and gap computed from the data.
@@ -189,7 +188,7 @@ class RidgeRun:
                 return
             w = best.w + inverse(self.residual)
             best.n_iter += 1
-        best.status = best.check_goal(self.options) or Status.STALLED
+        best.status = self.monitor.status_at_end(best, self.options)
 
     def solve_iteratively(self) -> None:
         """Solve the normal equations by conjugate gradients, preconditioned by their diagonal.
@@ -223,7 +222,7 @@ class RidgeRun:
                 return status
             length = run.step()
             if length == 0.0:
-                return Status.STALLED
+                return self.monitor.status_at_end(best, self.options)
             best.n_iter += 1
             if best.n_iter % STEPS_PER_RENEWAL:
                 self.engine.map(_move_scores, length)
@@ -262,12 +261,12 @@ class RidgeRun:
 
         With r = X'M y - (X'MX + lam) w, the objective is y'My - w·X'My - w·r, and its gap r·(X'MX + lam)^-1 r.
         """
-        system, right = normal_equations(self.engine, self.stopped)
-        if self.stopped():
+        system, right = normal_equations(self.engine, self.monitor.must_stop)
+        if self.monitor.must_stop():
             return None
         system.flat[:: system.shape[0] + 1] += self.lam
-        inverse = inverse_of(system, self.engine.threads, self.stopped)
-        if self.stopped():
+        inverse = inverse_of(system, self.engine.threads, self.monitor.must_stop)
+        if self.monitor.must_stop():
             return None
         w = inverse(right)
         residual = right - system @ w
@@ -291,13 +290,13 @@ class RidgeRun:
             system = (rows @ rows.T).toarray() - np.outer(at_means, roots) - np.outer(roots, at_means)
             system += float(means @ means) * np.outer(roots, roots)
         else:
-            rows = centred_rows(errors, self.stopped)
-            system = symmetric_product(rows, self.engine.threads, self.stopped)
-        if self.stopped():
+            rows = centred_rows(errors, self.monitor.must_stop)
+            system = symmetric_product(rows, self.engine.threads, self.monitor.must_stop)
+        if self.monitor.must_stop():
             return None
         system.flat[:: system.shape[0] + 1] += lam
-        inverse = inverse_of(system, self.engine.threads, self.stopped)
-        if self.stopped():
+        inverse = inverse_of(system, self.engine.threads, self.monitor.must_stop)
+        if self.monitor.must_stop():
             return None
 
         def transposed_product(z: np.ndarray) -> np.ndarray:

@@ -85,10 +85,6 @@ class SparseMultinomialRun:
         """The intercepts for columns that are not centred."""
         return self.b - self.W @ self.centring.centre
 
-    def stopped(self) -> bool:
-        """Whether the run has to stop now."""
-        return self.monitor.check_limits() is not None
-
     @stage
     def run(self) -> Status:
         """Make rounds until there is a reason to stop."""
@@ -101,7 +97,7 @@ class SparseMultinomialRun:
                 return status
             self.screen()
             for k, chosen in enumerate(self.choose()):
-                if self.stopped():
+                if self.monitor.must_stop():
                     break
                 self.make_step(k, chosen)
             self.best.n_iter += 1
@@ -189,9 +185,9 @@ class SparseMultinomialRun:
             nonzero, last = chosen[model.w[chosen] != 0.0], decrease
             for _ in range(EPOCHS_OF_NONZEROS):
                 last = self.epoch(model, nonzero)
-                if last <= EPOCH_SHARE * decrease or self.stopped():
+                if last <= EPOCH_SHARE * decrease or self.monitor.must_stop():
                     break
-            if max(decrease, last) <= EPOCH_SHARE * first_decrease or self.stopped():
+            if max(decrease, last) <= EPOCH_SHARE * first_decrease or self.monitor.must_stop():
                 break
 
     def epoch(self, model: Model, chosen: np.ndarray) -> float:

@@ -56,11 +56,12 @@ def decide(problem: HardMarginProblem, found: Result[float], options: Options, m
                 found.beta = other.beta
             else:
                 found.w, found.intercept = other.w, other.intercept
-            found.status = Status.NOT_SEPARABLE if other.status is Status.NOT_SEPARABLE else Status.STALLED
+            found.status = other.status
             return found
         if other.status not in (Status.SOLVED, Status.NOT_SEPARABLE, Status.STALLED):
             found.status = other.status
             return found
+    # What the run reached, without a proof, is not a goal.
     found.status = Status.STALLED
     return found
 
@@ -72,6 +73,7 @@ def _proves(problem: HardMarginProblem, found: Result[float]) -> bool:
     b = separating_intercept(problem, found.w, found.intercept) if found.w.any() else None
     if b is None:
         return False
+    # The hyperplane is not that of the largest margin.
     found.intercept, found.status = b, Status.STALLED
     return True
 

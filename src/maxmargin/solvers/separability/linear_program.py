@@ -61,10 +61,10 @@ def solve(
     )
     best = Result(np.zeros(points.n_columns), 0.0, np.zeros(points.n_rows))
     if found is None:
-        best.status = monitor.check_limits() or Status.TIME_LIMIT
+        best.status = monitor.status_at_end(best, options)
         return best
     best.n_iter = int(getattr(found, "nit", 0))
-    best.status = Status.STALLED
+    best.status = monitor.status_at_end(best, options)
     if found.status == ITERATION_OR_TIME_LIMIT:
         best.status = Status.ITERATION_LIMIT if best.n_iter >= options.max_iter else Status.TIME_LIMIT
     # HiGHS may leave nothing, or values that are not finite, where a limit ended it.
