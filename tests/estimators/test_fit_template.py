@@ -1,8 +1,10 @@
 """What the fit template promises of all estimators: a failed fit changes nothing, warnings name the user's line."""
 
+import inspect
 import linecache
 import pickle
 import warnings
+from typing import get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -24,6 +26,7 @@ from maxmargin import (
     MarginPerceptron,
     Perceptron,
 )
+from maxmargin.estimators._solvers import solver_at
 from real_data import random_set
 
 ESTIMATORS = [getattr(maxmargin, name) for name in maxmargin.__all__ if hasattr(getattr(maxmargin, name), "fit")]
@@ -36,6 +39,20 @@ def fail(*_, **__):
 
 def test_every_estimator_is_found():
     assert len(ESTIMATORS) >= 11
+
+
+@every_estimator
+def test_every_solver_of_a_table_takes_the_problems_of_its_row(kind):
+    rows = [
+        (problem, place)
+        for problem, places in kind._solvers.items()
+        for place in ([places] if isinstance(places, str) else places.values())
+    ]
+    for problem, place in rows:
+        takes = get_type_hints(inspect.unwrap(solver_at(place)))["problem"]
+        assert issubclass(problem, takes), place
+    # Pairs of classes share what a table cannot hold.
+    assert rows or kind in (maxmargin.SVC, maxmargin.NuSVC)
 
 
 @pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")

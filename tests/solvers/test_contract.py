@@ -19,7 +19,13 @@ MODULES = [
     importlib.import_module(found.name)
     for found in pkgutil.walk_packages(maxmargin.solvers.__path__, "maxmargin.solvers.")
 ]
-SOLVERS = [module.solve for module in MODULES if inspect.isfunction(getattr(module, "solve", None))]
+SOLVERS = [
+    function
+    for module in MODULES
+    for name, function in inspect.getmembers(module, inspect.isfunction)
+    if function.__module__ == module.__name__
+    and (name == "solve" or (name.startswith("solve_") and hasattr(function, "__wrapped__")))
+]
 
 
 def problem(C=1.0):
@@ -27,7 +33,7 @@ def problem(C=1.0):
     return LinearSVMProblem(Points(np.array([[1.0], [-1.0]])), hinge(signs, np.ones(2), C))
 
 
-@pytest.mark.parametrize("solve", SOLVERS, ids=lambda solve: solve.__module__.removeprefix("maxmargin.solvers."))
+@pytest.mark.parametrize("solve", SOLVERS, ids=lambda solve: f"{solve.__module__}.{solve.__name__}"[18:])
 def test_solvers_have_one_contract_and_refuse_other_problems(solve):
     assert list(inspect.signature(solve).parameters) == ["problem", "options", "monitor", "start"]
     with pytest.raises(TypeError, match=rf"{solve.__module__} takes \w+, not Problem"):

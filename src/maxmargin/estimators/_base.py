@@ -39,6 +39,7 @@ from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
 from maxmargin.estimators._precision import PrecisionOfRows
 from maxmargin.estimators._progress import FitLimits, FitProgress, solve_in_time
+from maxmargin.estimators._solvers import Solve, SolverTable, solver_at
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.reconciliation import Goal, reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, StopRequest, interrupt_handler
@@ -52,10 +53,6 @@ SECONDS_PER_TASK, SECONDS_PER_KERNEL_TASK = 2e-4, 1e-3
 NO_TIME_TO_CERTIFY = "nothing, for there was no time for a certificate: maxmargin.certify(model, X, y) computes it"
 # Parameters of these types are compared by value: what was found valid once need not be checked again.
 PLAIN_TYPES = frozenset((bool, int, float, str, type(None), np.float64, np.int64))
-
-
-# A solver: problem, options, monitor and start to result.
-Solve = Callable[..., Any]
 
 
 # What the solvers of a fit are called with: the starts of all tasks, and the options.
@@ -75,8 +72,8 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
             ─ attributes ─ certify(problem) ─ reconcile(status, certificate) ─ report
 
     An estimator is its parameters (the fields of a dataclass; ``init=False`` marks attributes of a fit), its
-    documentation, and the methods that the template calls: ``_validate``, ``_tasks``, ``_problem``, ``_starts``,
-    ``_options``, ``_solver``, ``_set_attributes``, ``_certify_task``, ``_goal``.
+    documentation, its table of solvers, and the methods that the template calls: ``_validate``, ``_tasks``,
+    ``_problem``, ``_starts``, ``_options``, ``_set_attributes``, ``_certify_task``, ``_goal``.
     The fit works on a copy without the attributes of the last fit, and the model takes over the copy's attributes in
     one assignment at the end: a fit that fails leaves the last model whole. With them it takes over the parameters of
     the fit: whatever a fitted model computes later is about these (``_as_fitted``).
@@ -472,9 +469,17 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
         n_threads = self._n_threads() if may_ask else 1
         return {"seed": seed_of(self.random_state), "n_threads": max(1, n_threads // min(n_threads, tasks.n_tasks))}
 
-    @abstractmethod
+    # The solvers of the estimator's problems.
+    _solvers: ClassVar[SolverTable] = {}
+
+    def _name_of_solver(self, problem: Any) -> str:
+        """Which solver to take of those that the table has for the class of the problem."""
+        raise NotImplementedError
+
     def _solver(self, problem: Any) -> Solve:
-        """The solver of a problem: a function ``solve(problem, options, monitor, start)`` of ``solvers``."""
+        """The solver of a problem: a function ``solve(problem, options, monitor, start)``."""
+        places = self._solvers[type(problem)]
+        return solver_at(places if isinstance(places, str) else places[self._name_of_solver(problem)])
 
     def _untouched_result(self, problem: Any) -> Any | None:  # noqa: ARG002
         """The result of a task before its first step; None where only the solver makes it."""

@@ -20,10 +20,11 @@ from maxmargin.data import TargetPoints, Tasks
 from maxmargin.data.block_source import is_block_source
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
 from maxmargin.data.scikit_learn import Interval, StrOptions
-from maxmargin.estimators._base import Solve, kind_of_rows, one_or_all, proof_or_per_class, refuse_other_rows
+from maxmargin.estimators._base import kind_of_rows, one_or_all, proof_or_per_class, refuse_other_rows
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._predictors import distributed_vectors
 from maxmargin.estimators._regularized import RegularizedModel
+from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss, weights_of
@@ -61,6 +62,13 @@ class LinearSVM(RegularizedModel):
     """Parameters, solvers and attributes that linear support vector classification and regression share."""
 
     _takes_collections: ClassVar[bool] = True
+    _solvers: ClassVar[SolverTable] = {
+        LinearSVMProblem: "linear.auto",
+        CrammerSingerProblem: "linear.crammer_singer",
+        HardMarginProblem: "separability.decision",
+        SparseLinearProblem: "linear.sparse",
+        PartitionedProblem: "linear.partitioned",
+    }
 
     fit_intercept: bool = True
     penalize_intercept: bool = False
@@ -146,30 +154,6 @@ class LinearSVM(RegularizedModel):
             selection=self.selection,
             **self._seed_and_threads(tasks),
         )
-
-    def _solver(self, problem: Any) -> Solve:
-        # Solvers bring their compiled loops: only those of this problem are imported.
-        match problem:
-            case LinearSVMProblem():
-                from maxmargin.solvers.linear import auto
-
-                return auto.solve
-            case CrammerSingerProblem():
-                from maxmargin.solvers.linear import crammer_singer
-
-                return crammer_singer.solve
-            case HardMarginProblem():
-                from maxmargin.solvers.separability import decision
-
-                return decision.solve
-            case SparseLinearProblem():
-                from maxmargin.solvers.linear import sparse
-
-                return sparse.solve
-            case _:
-                from maxmargin.solvers.linear import partitioned
-
-                return partitioned.solve
 
     def _starts(self, tasks: Tasks) -> Sequence[Result[Any] | None]:
         if not (self.warm_start and hasattr(self, "dual_coef_")):

@@ -11,11 +11,11 @@ from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.data import TargetPoints, as_dense, validate_points
 from maxmargin.data.partitions import PartitionedTask
 from maxmargin.data.scikit_learn import _fit_context, check_is_fitted
-from maxmargin.estimators._base import Solve, generator_of
+from maxmargin.estimators._base import generator_of
 from maxmargin.estimators._linear_regression import LinearRegression
+from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
-from maxmargin.solvers.regression import partitioned, posterior
 
 
 class PosteriorSample(NamedTuple):
@@ -121,6 +121,10 @@ class BayesianRegression(LinearRegression):
     the coefficient of column 2 is between 389 and 651 with probability 0.95
     """
 
+    _solvers: ClassVar[SolverTable] = {
+        SquaredErrors: "regression.posterior",
+        PartitionedProblem: "regression.partitioned:solve_posterior",
+    }
     _parameter_constraints: ClassVar[dict] = {"fit_intercept": ["boolean"]}
 
     _takes_collections: ClassVar[bool] = True
@@ -298,9 +302,6 @@ class BayesianRegression(LinearRegression):
         known = data if isinstance(data, PartitionedTask) else errors
         self._refuse_too_few_rows(errors, known.total_weight)
         return PartitionedProblem(errors, data) if isinstance(data, PartitionedTask) else errors
-
-    def _solver(self, problem: SquaredErrors | PartitionedProblem) -> Solve:
-        return partitioned.solve_posterior if isinstance(problem, PartitionedProblem) else posterior.solve
 
     def _penalised(self, problem: PartitionedProblem) -> PartitionedProblem:
         return replace(problem, problem=RidgeProblem(problem.problem, 0.0))

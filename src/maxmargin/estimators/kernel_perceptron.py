@@ -27,10 +27,10 @@ from maxmargin.estimators._kernels import (
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._perceptrons import STALLED_ADVICE, OnlineClassifier, set_passes
 from maxmargin.estimators._regularized import all_cores_unless
+from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import built_in
 from maxmargin.reconciliation import Goal
-from maxmargin.solvers.perceptron import kernel as kernel_perceptron
 from maxmargin.solvers.perceptron.kernel import KernelColumns, KernelOptions
 from maxmargin.solvers.perceptron.result import PerceptronResult, Start
 
@@ -149,6 +149,9 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
     # The work is that of the kernel matrix.
     _entries_worth_a_thread: ClassVar[int] = 0
 
+    _solvers: ClassVar[SolverTable] = {
+        KernelPerceptronProblem: "perceptron.kernel",
+    }
     _parameter_constraints: ClassVar[dict] = {
         **KERNEL_CONSTRAINTS,
         "fit_intercept": ["boolean"],
@@ -241,7 +244,8 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
     ) -> Iterator[tuple[Solve, int]]:
         # All tasks have the same rows, and so the same kernel columns: one after the other takes them from the cache.
         shared = replace(options, columns=KernelColumns(problems[0], self.cache_size))
-        yield lambda problem, _, monitor, start: kernel_perceptron.solve(problem, shared, monitor, start), 1
+        solve = self._solver(problems[0])
+        yield lambda problem, _, monitor, start: solve(problem, shared, monitor, start), 1
 
     def _options(self, tasks: Tasks) -> KernelOptions:
         return KernelOptions(

@@ -11,12 +11,12 @@ from maxmargin.certificates.lasso_gap import measure_lasso_gap
 from maxmargin.certificates.ridge_gap import measure_ridge_gap
 from maxmargin.data import Points, as_configured
 from maxmargin.data.scikit_learn import Interval, StrOptions, _fit_context
-from maxmargin.estimators._base import Solve, certificates_of, warn_user
+from maxmargin.estimators._base import certificates_of, warn_user
 from maxmargin.estimators._linear_regression import LinearRegression, penalty_given
 from maxmargin.estimators._parameters import estimator, with_blocks
+from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 from maxmargin.solvers.core import Result
-from maxmargin.solvers.regression import lasso, ridge
 from maxmargin.solvers.regression.lasso import LassoOptions
 
 # Relative differences of a given Gram matrix from that of the data, in single and in double precision.
@@ -126,6 +126,10 @@ class Lasso(LinearRegression):
     tol: float = 1e-4
     warm_start: bool = False
 
+    _solvers: ClassVar[SolverTable] = {
+        LassoProblem: {"1-norm": "regression.lasso", "2-norm": "regression.ridge:solve_elastic_net"},
+        RidgeProblem: "regression.ridge",
+    }
     _takes_target_columns: ClassVar[bool] = True
 
     # scikit-learn's sentence, by which programs know this warning.
@@ -267,10 +271,8 @@ class Lasso(LinearRegression):
         intercepts = np.broadcast_to(getattr(self, "intercept_", 0.0), tasks.n_tasks)
         return [Result(w, float(b), np.empty(0)) for w, b in zip(coef, intercepts, strict=True)]
 
-    def _solver(self, problem: LassoProblem | RidgeProblem) -> Solve:
-        if isinstance(problem, RidgeProblem):
-            return ridge.solve
-        return lasso.solve if problem.lam > 0.0 or problem.positive else ridge.solve_elastic_net
+    def _name_of_solver(self, problem: LassoProblem) -> str:
+        return "1-norm" if problem.lam > 0.0 or problem.positive else "2-norm"
 
     def _certify_target(self, k: int, problem: Any, dual_point: np.ndarray) -> DualityGap:
         measure: Any = measure_lasso_gap if isinstance(problem, LassoProblem) else measure_ridge_gap

@@ -19,10 +19,11 @@ from maxmargin.certificates import (
 from maxmargin.data import JointClasses, LabelledPoints, Tasks, as_dense, in_namespace_of_rows
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
 from maxmargin.data.scikit_learn import Interval, StrOptions, check_is_fitted
-from maxmargin.estimators._base import Solve, kind_of_rows, lies_elsewhere, one_or_all, proof_or_per_class, warn_user
+from maxmargin.estimators._base import kind_of_rows, lies_elsewhere, one_or_all, proof_or_per_class, warn_user
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._predictors import LinearClassifier, distributed_vectors
 from maxmargin.estimators._regularized import InterceptColumn, RegularizedModel
+from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
 from maxmargin.problems.multinomial import MultinomialProblem, softmax
@@ -30,14 +31,6 @@ from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.problems.sparse_linear import SparseLinearProblem
 from maxmargin.problems.sparse_multinomial import SparseMultinomialProblem
 from maxmargin.solvers.core import Result
-from maxmargin.solvers.linear import sparse
-from maxmargin.solvers.regression import (
-    logistic_gradient,
-    logistic_newton,
-    multinomial,
-    partitioned,
-    sparse_multinomial,
-)
 from maxmargin.solvers.regression.logistic_gradient import GradientOptions
 
 # scikit-learn's solvers of the problem without a penalty on the intercept.
@@ -218,6 +211,13 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
         "verbose": ["verbose"],
     }
 
+    _solvers: ClassVar[SolverTable] = {
+        LogisticProblem: {"newton": "regression.logistic_newton", "gradient": "regression.logistic_gradient"},
+        MultinomialProblem: "regression.multinomial",
+        SparseLinearProblem: "linear.sparse",
+        SparseMultinomialProblem: "regression.sparse_multinomial",
+        PartitionedProblem: "regression.partitioned:solve_logistic",
+    }
     _takes_collections: ClassVar[bool] = True
 
     # The dual points of all tasks, of which the certificate states the values.
@@ -453,16 +453,8 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
         limits = self.tol, math.inf if self.max_iter is None else self.max_iter
         return GradientOptions(*limits, **self._seed_and_threads(tasks), step_size=self.step_size)
 
-    def _solver(self, problem: Any) -> Solve:
-        if isinstance(problem, MultinomialProblem):
-            return multinomial.solve
-        if isinstance(problem, SparseMultinomialProblem):
-            return sparse_multinomial.solve
-        if isinstance(problem, SparseLinearProblem):
-            return sparse.solve
-        if isinstance(problem, PartitionedProblem):
-            return partitioned.solve_logistic
-        return logistic_gradient.solve if self.solver == "gradient" else logistic_newton.solve
+    def _name_of_solver(self, problem: Any) -> str:  # noqa: ARG002
+        return "gradient" if self.solver == "gradient" else "newton"
 
     def _starts(self, tasks: Any) -> Sequence[Result[Any] | None]:
         if not (self.warm_start and hasattr(self, "coef_")):

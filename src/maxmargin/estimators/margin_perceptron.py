@@ -10,14 +10,13 @@ import numpy as np
 from maxmargin.certificates import Certificate, MarginBracket, bracket_margin, linear_geometry
 from maxmargin.data import Dataset, LabelledPoints, Tasks
 from maxmargin.data.scikit_learn import Interval, _fit_context
-from maxmargin.estimators._base import Solve, certificates_of, one_or_all, one_or_array, refuse_other_rows
+from maxmargin.estimators._base import certificates_of, one_or_all, one_or_array, refuse_other_rows
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._perceptrons import set_linear_model
 from maxmargin.estimators._predictors import LinearClassifier
+from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems import PerceptronProblem
 from maxmargin.reconciliation import Goal
-from maxmargin.solvers.perceptron import margin as margin_perceptron
-from maxmargin.solvers.perceptron import smooth as smooth_perceptron
 from maxmargin.solvers.perceptron.margin import MarginOptions, MarginResult
 
 # Margins below this are zero: the squares of the entries underflow.
@@ -137,6 +136,9 @@ class MarginPerceptron(LinearClassifier):
             f"{largest:.6g}; lower min_gamma, or use LinearSVC"
         )
 
+    _solvers: ClassVar[SolverTable] = {
+        PerceptronProblem: {"incremental": "perceptron.margin", "accelerated": "perceptron.smooth"},
+    }
     _parameter_constraints: ClassVar[dict] = {
         "gamma": [Interval(Real, 0.0, None, closed="neither"), None],
         "min_gamma": [Interval(Real, 0.0, 1.0, closed="neither")],
@@ -178,8 +180,8 @@ class MarginPerceptron(LinearClassifier):
             **self._seed_and_threads(tasks),
         )
 
-    def _solver(self, problem: PerceptronProblem) -> Solve:  # noqa: ARG002
-        return smooth_perceptron.solve if self.accelerated else margin_perceptron.solve
+    def _name_of_solver(self, problem: PerceptronProblem) -> str:  # noqa: ARG002
+        return "accelerated" if self.accelerated else "incremental"
 
     def _set_attributes(self, tasks: LabelledPoints, results: Sequence[MarginResult]) -> None:
         set_linear_model(self, tasks, results)

@@ -10,7 +10,6 @@ import numpy as np
 from maxmargin.certificates import Certificate, measure_nu_gap
 from maxmargin.data import TargetPoints
 from maxmargin.data.scikit_learn import Interval
-from maxmargin.estimators._base import Solve
 from maxmargin.estimators._kernel_svm import (
     C_CONSTRAINTS,
     EXPANSION_ATTRIBUTES,
@@ -20,11 +19,11 @@ from maxmargin.estimators._kernel_svm import (
 )
 from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.estimators._predictors import CertifiedRegressor
+from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems.kernels import built_in
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.nu_svm import NuSVMProblem, Offsets, nu_regression
 from maxmargin.solvers.core import Result
-from maxmargin.solvers.kernel import nu_smo
 
 
 @with_blocks(kernel_parameters=KERNEL_PARAMETERS, expansion_attributes=EXPANSION_ATTRIBUTES)
@@ -81,6 +80,9 @@ class NuSVR(SingleExpansion, CertifiedRegressor):
 
     epsilon_: float = field(init=False)
 
+    _solvers: ClassVar[SolverTable] = {
+        NuSVMProblem: "kernel.nu_smo",
+    }
     _parameter_constraints: ClassVar[dict] = {
         **KernelSVM._parameter_constraints,
         **C_CONSTRAINTS,
@@ -110,9 +112,6 @@ class NuSVR(SingleExpansion, CertifiedRegressor):
         return nu_regression(
             points, self._kernel, data.targets, weights, float(self.C), float(self.nu), self._n_threads()
         )
-
-    def _solver(self, problem: NuSVMProblem) -> Solve:  # noqa: ARG002
-        return nu_smo.solve
 
     def _scaled(self, beta: np.ndarray, intercept: Any) -> tuple[np.ndarray, float]:
         return beta, Offsets(*intercept).intercept

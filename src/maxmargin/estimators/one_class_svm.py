@@ -8,7 +8,6 @@ import numpy as np
 from maxmargin.certificates import Certificate, measure_nu_gap
 from maxmargin.data import TargetPoints, validate_one_class
 from maxmargin.data.scikit_learn import Interval, OutlierMixin, _fit_context, check_is_fitted
-from maxmargin.estimators._base import Solve
 from maxmargin.estimators._kernel_svm import (
     EXPANSION_ATTRIBUTES,
     KERNEL_PARAMETERS,
@@ -18,12 +17,11 @@ from maxmargin.estimators._kernel_svm import (
     without_negative,
 )
 from maxmargin.estimators._parameters import estimator, with_blocks
+from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems.kernels import built_in
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.nu_svm import NuSVMProblem, Offsets, one_class
 from maxmargin.reconciliation import Goal
-from maxmargin.solvers.kernel import nu_smo
-from maxmargin.solvers.linear import one_class as one_class_newton
 
 # With the linear kernel and at least so many rows Newton steps on w are faster than steps on pairs of duals.
 MANY_ROWS = 1000
@@ -87,6 +85,9 @@ class OneClassSVM(OutlierMixin, SingleExpansion):
     # Duals are bounded by the weights of the rows.
     C = 1.0
 
+    _solvers: ClassVar[SolverTable] = {
+        NuSVMProblem: {"smo": "kernel.nu_smo", "newton": "linear.one_class"},
+    }
     _parameter_constraints: ClassVar[dict] = {
         **KernelSVM._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
@@ -166,8 +167,8 @@ class OneClassSVM(OutlierMixin, SingleExpansion):
         points = points.narrow if built_in(self._kernel) else points
         return one_class(points, self._kernel, weights, float(self.nu), self._n_threads())
 
-    def _solver(self, problem: NuSVMProblem) -> Solve:
-        return one_class_newton.solve if _takes_newton_steps(problem) else nu_smo.solve
+    def _name_of_solver(self, problem: NuSVMProblem) -> str:
+        return "newton" if _takes_newton_steps(problem) else "smo"
 
     def _finer_attempt(self, problems: Any, results: Any, attempt: Any) -> Any:
         # Newton steps are in double precision.

@@ -21,7 +21,7 @@ from maxmargin.certificates.base import AGREEMENT
 from maxmargin.data import Dataset, LabelledPoints, Tasks, as_dense, scikit_learn
 from maxmargin.data.scikit_learn import Interval, StrOptions, _fit_context, available_if
 from maxmargin.data.validation import validate_factors
-from maxmargin.estimators._base import Solve, as_list, one_or_all, refuse_other_rows
+from maxmargin.estimators._base import as_list, one_or_all, refuse_other_rows
 from maxmargin.estimators._block_fits import fit_blocks
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._perceptrons import (
@@ -32,13 +32,11 @@ from maxmargin.estimators._perceptrons import (
     update_rule,
 )
 from maxmargin.estimators._predictors import LinearClassifier
+from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems import PerceptronProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.reconciliation import Goal
 from maxmargin.solvers.core import Status
-from maxmargin.solvers.perceptron import batch as batch_perceptron
-from maxmargin.solvers.perceptron import online as online_perceptron
-from maxmargin.solvers.perceptron import penalised
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
 
 # Without tol, a run stalls only where its proof of inseparability is not confirmed.
@@ -46,8 +44,6 @@ UNCONFIRMED_ADVICE = (
     "the convex hulls of the classes seem to meet, but rounding errors are too large to prove it: rescale the columns "
     "of X, or use LinearSVC"
 )
-
-RULES = {"online": online_perceptron.solve, "batch": batch_perceptron.solve}
 
 
 def _learns_online(model: "Perceptron") -> bool:
@@ -226,12 +222,19 @@ class Perceptron(LinearClassifier, OnlineClassifier):
     def _advice_when_stalled(self) -> str:  # type: ignore[override]
         return UNCONFIRMED_ADVICE if self.tol is None else STALLED_ADVICE
 
+    _solvers: ClassVar[SolverTable] = {
+        PerceptronProblem: {
+            "online": "perceptron.online",
+            "batch": "perceptron.batch",
+            "penalised": "perceptron.penalised",
+        },
+    }
     _parameter_constraints: ClassVar[dict] = {
         "penalty": [StrOptions({"l1", "l2", "elasticnet"}), None],
         "alpha": [Interval(Real, 0.0, None, closed="left")],
         "l1_ratio": [Interval(Real, 0.0, 1.0, closed="both")],
         "fit_intercept": ["boolean"],
-        "rule": [StrOptions(set(RULES))],
+        "rule": [StrOptions({"online", "batch"})],
         "eta0": [Interval(Real, 1e-100, 1e100, closed="both")],
         "init": [StrOptions({"zeros", "random"})],
         "normalize": ["boolean"],
@@ -372,8 +375,8 @@ class Perceptron(LinearClassifier, OnlineClassifier):
             **self._seed_and_threads(tasks),
         )
 
-    def _solver(self, problem: PerceptronProblem) -> Solve:
-        return penalised.solve if problem.is_penalised else RULES[self.rule]
+    def _name_of_solver(self, problem: PerceptronProblem) -> str:
+        return "penalised" if problem.is_penalised else self.rule
 
     def _average_since(self) -> int | None:
         if isinstance(self.average, (bool, np.bool_)):

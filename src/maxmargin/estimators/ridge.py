@@ -13,13 +13,14 @@ from maxmargin.certificates.ridge_gap import measure_ridge_gap
 from maxmargin.data import TargetPoints
 from maxmargin.data.partitions import PartitionedTask
 from maxmargin.data.scikit_learn import Interval, StrOptions
-from maxmargin.estimators._base import Attempt, Solve, kind_of_rows
+from maxmargin.estimators._base import Attempt, kind_of_rows
 from maxmargin.estimators._linear_regression import LinearRegression, penalty_given
 from maxmargin.estimators._parameters import estimator
+from maxmargin.estimators._solvers import Solve, SolverTable
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 from maxmargin.solvers.core import Options, Status
-from maxmargin.solvers.regression import lasso, partitioned, ridge
+from maxmargin.solvers.regression import ridge
 from maxmargin.solvers.regression.lasso import LassoOptions
 
 
@@ -101,6 +102,11 @@ class Ridge(LinearRegression):
 
     _takes_collections: ClassVar[bool] = True
     _takes_target_columns: ClassVar[bool] = True
+    _solvers: ClassVar[SolverTable] = {
+        RidgeProblem: "regression.ridge",
+        LassoProblem: "regression.lasso",
+        PartitionedProblem: "regression.partitioned:solve_ridge",
+    }
 
     alpha: Any = None
     lam: float | None = None
@@ -178,11 +184,6 @@ class Ridge(LinearRegression):
         if not self.positive:
             return options
         return LassoOptions(options.tol, options.max_iter, options.seed, options.n_threads)
-
-    def _solver(self, problem: Any) -> Solve:
-        if isinstance(problem, LassoProblem):
-            return lasso.solve
-        return partitioned.solve_ridge if isinstance(problem, PartitionedProblem) else ridge.solve
 
     @contextmanager
     def _solving(self, problems: Sequence[Any], options: Any) -> Iterator[tuple[Solve, int | None]]:

@@ -11,7 +11,6 @@ import numpy as np
 from maxmargin.certificates import Certificate, InfeasibleError, SVMGap, measure_kernel_gap
 from maxmargin.data import TargetPoints, Tasks
 from maxmargin.data.scikit_learn import Interval
-from maxmargin.estimators._base import Solve
 from maxmargin.estimators._kernel_svm import (
     C_CONSTRAINTS,
     EXPANSION_ATTRIBUTES,
@@ -23,11 +22,12 @@ from maxmargin.estimators._kernel_svm import (
 )
 from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.estimators._regularized import EpsilonInsensitiveRegressor
+from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import built_in
 from maxmargin.problems.linear_svm import epsilon_insensitive, weights_of
 from maxmargin.solvers.core import Result, Status
-from maxmargin.solvers.kernel import hard_regression, smo
+from maxmargin.solvers.kernel import hard_regression
 from maxmargin.solvers.kernel.base import SMOOptions
 
 # Of what the duals prove, rounding errors may cost this share.
@@ -85,6 +85,9 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
     C: float = 1.0
     epsilon: float = 0.1
 
+    _solvers: ClassVar[SolverTable] = {
+        KernelSVMProblem: {"soft": "kernel.smo", "hard": "kernel.hard_regression"},
+    }
     _parameter_constraints: ClassVar[dict] = {
         **KernelSVM._parameter_constraints,
         **C_CONSTRAINTS,
@@ -120,8 +123,8 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
         points = data.points.narrow if built_in(self._kernel) else data.points
         return KernelSVMProblem(points, self._kernel, loss, n_threads=self._n_threads())
 
-    def _solver(self, problem: KernelSVMProblem) -> Solve:
-        return hard_regression.solve if problem.hard else smo.solve
+    def _name_of_solver(self, problem: KernelSVMProblem) -> str:
+        return "hard" if problem.hard else "soft"
 
     def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
         super()._set_attributes(tasks, results)
