@@ -66,7 +66,7 @@ def test_a_run_that_stalls_is_told_with_the_gap(monkeypatch):
         return Status.STALLED
 
     monkeypatch.setattr(newton.NewtonRun, "run", stall)
-    monkeypatch.setattr(small_newton, "newton_steps", lambda *_: small_newton.STALLED)
+    monkeypatch.setattr(small_newton, "newton_steps", lambda *_: small_newton.NO_PROGRESS)
     X, y = load("heart_scale")
     with pytest.warns(LimitWarning, match="the gap stopped shrinking above tol.*duality gap"):
         model = LinearSVC(tol=1e-12, solver="newton").fit(X, y)
@@ -97,7 +97,7 @@ def test_compiled_runs_find_what_the_general_newton_solver_finds(loss, penalty, 
 def test_a_compiled_run_that_stalls_is_continued_by_the_general_solver(monkeypatch):
     X, y = data_of("hinge")
     problem = LinearSVMProblem(Points(X), hinge(y, np.ones(len(y)), 1.0))
-    monkeypatch.setattr(small_newton, "newton_steps", lambda *_: small_newton.STALLED)
+    monkeypatch.setattr(small_newton, "newton_steps", lambda *_: small_newton.NO_PROGRESS)
     found = newton.solve(problem, LinearOptions(tol=1e-7), Monitor())
     assert found.status is Status.SOLVED
     assert measure_gap(problem, found.w, found.intercept, found.beta).relative <= 1.1e-7
