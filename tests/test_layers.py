@@ -187,3 +187,34 @@ def test_linear_models_take_the_classes_of_scikit_learn_from_one_module():
         assert not [name for name in at_the_top if name.startswith(("sklearn", "pandas"))], module
         waiting += [name.removeprefix("maxmargin.") for name in at_the_top]
     assert "data.scikit_learn" in reached
+
+
+def constants_of(module):
+    """The constants that a module assigns, as source; without places in arrays, which are counted by ``range``."""
+    for node in ast.parse(PATHS[module].read_text()).body:
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
+            continue
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            pairs = [(target, node.value)]
+            if isinstance(target, ast.Tuple):
+                pairs = zip(target.elts, node.value.elts, strict=True) if isinstance(node.value, ast.Tuple) else []
+            for name, value in pairs:
+                if isinstance(name, ast.Name) and name.id.isupper():
+                    yield name.id, ast.unparse(value)
+
+
+def test_constants_that_modules_share_have_a_name_of_their_own():
+    """A constant that another module imports has one name and one value: else a reader takes one for the other."""
+    values = {}
+    for module in PATHS:
+        for name, value in constants_of(module):
+            values.setdefault(name, {})[module] = value
+    imported = {
+        tuple(name.removeprefix("maxmargin.").rsplit(".", 1))
+        for module in PATHS
+        for name in imported_modules(PATHS[module])
+        if name.startswith("maxmargin.") and name.count(".") > 1
+    }
+    shared = {name for module, name in imported if module in values.get(name, {})}
+    assert len(shared) > 100
+    assert not {name: values[name] for name in shared if len(set(values[name].values())) > 1}

@@ -18,7 +18,7 @@ from maxmargin.solvers.linear import hard_margin
 from maxmargin.solvers.linear.options import gap_of_width
 from maxmargin.solvers.separability import decision, exact_simplex, linear_program
 
-METHODS = ("newton", "linear_program")
+DECISION_METHODS = ("newton", "linear_program")
 # The default relative width of the bracket of the largest margin.
 DEFAULT_WIDTH = 1e-6
 # By how much a bracket with fewer weights may be wider, relative to its upper end and to R: a few rounding errors.
@@ -265,8 +265,8 @@ def separate(
     >>> separate(X, y == 1).separable
     False
     """
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {METHODS}; it is {method!r}.")
+    if method not in DECISION_METHODS:
+        raise ValueError(f"method must be one of {DECISION_METHODS}; it is {method!r}.")
     if tol is None:
         tol = 1.0 if method == "linear_program" else DEFAULT_WIDTH
     _check_limits(tol, max_time)

@@ -8,7 +8,7 @@ from maxmargin.certificates.rounding import up
 
 # Shares of the gap and of the value above which rounding errors are bounded more finely, which takes more passes.
 ROUNDING_SHARE = 0.1
-NEGLIGIBLE_ERROR = 1e-10
+NEGLIGIBLE_ROUNDING = 1e-10
 
 
 def rounding_matters(rounding: float, primal: float, dual: float, wanted: float = 0.0) -> bool:
@@ -17,7 +17,7 @@ def rounding_matters(rounding: float, primal: float, dual: float, wanted: float 
     They do not matter where the relative gap is at most ``wanted`` as it is.
     """
     gap = primal - dual
-    is_large = NEGLIGIBLE_ERROR * abs(primal) < rounding and ROUNDING_SHARE * gap < rounding < math.inf
+    is_large = NEGLIGIBLE_ROUNDING * abs(primal) < rounding and ROUNDING_SHARE * gap < rounding < math.inf
     return is_large and not gap <= wanted * primal
 
 

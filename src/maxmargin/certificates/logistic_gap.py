@@ -20,6 +20,7 @@ from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.passes import ask_scores, combination, scores, set_zero, total_at_most
 from maxmargin.certificates.rounding import (
     SMALLEST,
+    SMALLEST_NORMAL,
     UNIT,
     down,
     gamma,
@@ -40,11 +41,9 @@ from maxmargin.problems.partitioned import PartitionedProblem
 # Relative error of exponentials, logarithms and the few operations around them: about 128 units in the last place.
 OF_FUNCTIONS = 2.0**-46
 # Share of the gap above which rounding errors are bounded more finely, which takes another pass.
-ROUNDING_SHARE = 0.5
+MUCH_ROUNDING = 0.5
 # Sizes of columns below this are roots of squares that may have underflowed.
 SMALLEST_SIZE = 1e-140
-# The smallest normal float64: what an exponential that underflows loses at most, also where it is flushed to zero.
-SMALLEST_NORMAL = 2.0**-1022
 # Probabilities below this are set to zero, so that their products do not underflow.
 SMALLEST_PROBABILITY = 1e-190
 # The largest number of scores that are computed in rational arithmetic: about a second.
@@ -179,7 +178,7 @@ def measure_logistic_gap(
         else:
             dual = _dual_by_columns(problem, point, beta, reach)
         # The finer bounds take a pass over all entries: only where rounding makes up much of the gap.
-        much = ROUNDING_SHARE * (primal.value - dual.value)
+        much = MUCH_ROUNDING * (primal.value - dual.value)
         if not primal.rounding <= much:
             primal = _primal_at_most(engine, w, b, score_errors_at_most(problem.points, w, b))
         if problem.is_penalised and not dual.rounding <= much:

@@ -7,15 +7,15 @@ import numpy as np
 
 from maxmargin.certificates.bounds import longest_row_at_most, score_error_at_most, score_errors_at_most
 from maxmargin.certificates.logistic_gap import (
+    MUCH_ROUNDING,
     OF_FUNCTIONS,
-    ROUNDING_SHARE,
-    SMALLEST_NORMAL,
     SMALLEST_PROBABILITY,
     SMALLEST_SIZE,
     LogisticGap,
 )
 from maxmargin.certificates.rounding import (
     SMALLEST,
+    SMALLEST_NORMAL,
     UNIT,
     down,
     gamma,
@@ -85,7 +85,7 @@ def measure_multinomial_gap(problem: MultinomialProblem, W: np.ndarray, b: np.nd
         coarse = max((score_error_at_most(points, w, float(b_k)) for w, b_k in zip(W, b, strict=True)), default=0.0)
         primal, rounding = _primal_at_most(problem, W, linear + b, coarse)
         dual = _dual_at_least(problem, linear, b, reach)
-        if not rounding <= ROUNDING_SHARE * (primal - dual):
+        if not rounding <= MUCH_ROUNDING * (primal - dual):
             errors = [score_errors_at_most(points, w, float(b_k)) for w, b_k in zip(W, b, strict=True)]
             primal = min(primal, _primal_at_most(problem, W, linear + b, np.max(errors, axis=0))[0])
         margin = 0.0 if problem.is_penalised else _margin_at_least(problem, W, linear + b, coarse)

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from maxmargin.data.exact_numbers import SMALLEST as SMALLEST
+from maxmargin.data.exact_numbers import SMALLEST_NORMAL as SMALLEST_NORMAL
 from maxmargin.data.exact_numbers import UNIT as UNIT
 
 # Sums of squares in this range have neither overflowed nor lost digits to underflow.

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from maxmargin.certificates.bounds import score_error_at_most, score_errors_at_most
-from maxmargin.certificates.logistic_gap import ROUNDING_SHARE
+from maxmargin.certificates.logistic_gap import MUCH_ROUNDING
 from maxmargin.certificates.multinomial_gap import dual_point, losses_at_most
 from maxmargin.certificates.rounding import (
     SMALLEST,
@@ -44,7 +44,7 @@ def measure_sparse_multinomial_gap(problem: SparseMultinomialProblem, W: np.ndar
         penalty = _penalty_at_most(problem, W)
         lost, rounding = losses_at_most(losses, linear + b, coarse)
         factor, products, dual = _dual_at_least(problem, linear, b)
-        if not rounding <= ROUNDING_SHARE * (up(penalty + lost) - dual):
+        if not rounding <= MUCH_ROUNDING * (up(penalty + lost) - dual):
             errors = [score_errors_at_most(points, w, float(b_k)) for w, b_k in zip(W, b, strict=True)]
             lost = min(lost, losses_at_most(losses, linear + b, np.max(errors, axis=0))[0])
         # Hyperplanes with an intercept are not feasible where the problem has none.

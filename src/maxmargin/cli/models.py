@@ -30,7 +30,7 @@ LINEAR_MODELS = (
     "elastic-net",
 )  # fmt: skip
 # Name of a kernel, and its options.
-KERNELS: dict[str, tuple[str, ...]] = {
+KERNEL_OPTIONS: dict[str, tuple[str, ...]] = {
     "rbf": ("gamma",),
     "linear": (),
     "poly": ("gamma", "degree", "coef0"),
@@ -147,10 +147,10 @@ def _refuse_unused(kernel: str, given: dict[str, Any]) -> None:
         raise ValueError(
             "--kernel precomputed needs a gram matrix, and files hold rows: use the Python library for it."
         )
-    if kernel not in KERNELS:
-        raise ValueError(f"--kernel {kernel} is none of {', '.join(KERNELS)}.")
+    if kernel not in KERNEL_OPTIONS:
+        raise ValueError(f"--kernel {kernel} is none of {', '.join(KERNEL_OPTIONS)}.")
     for option in ("gamma", "degree", "coef0"):
-        if option in given and option not in KERNELS[kernel]:
+        if option in given and option not in KERNEL_OPTIONS[kernel]:
             raise ValueError(f"--kernel {kernel} does not use {flag_of(option)}: leave it out.")
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
 import typer
 
 from maxmargin.cli.checks import refuse_unreadable
-from maxmargin.cli.models import KERNELS, number_or_name, weights_of_classes
+from maxmargin.cli.models import KERNEL_OPTIONS, number_or_name, weights_of_classes
 
 if TYPE_CHECKING:
     from maxmargin.files import TableOptions
@@ -42,7 +42,7 @@ class ModelOptions:
     ] = None
     loss: Annotated[str | None, typer.Option(help="hinge, squared_hinge, epsilon_insensitive, ...")] = None
     kernel: Annotated[
-        str | None, typer.Option(help="rbf, linear, poly, sigmoid.", autocompletion=lambda: list(KERNELS))
+        str | None, typer.Option(help="rbf, linear, poly, sigmoid.", autocompletion=lambda: list(KERNEL_OPTIONS))
     ] = None
     gamma: Annotated[
         str | None,

@@ -11,7 +11,7 @@ from maxmargin.cli.options import JSON, DataOptions, NewRowsOptions, expand_opti
 
 # The kinds of pictures, as in maxmargin.plots.drawing, which is not imported before it is needed. The gap along the
 # fit is not among them: model files do not contain it.
-KINDS = (
+PICTURES = (
     "regions", "margin", "used", "hulls", "losses", "bracket", "mistakes", "coefficients", "posterior", "prediction",
 )  # fmt: skip
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -25,7 +25,9 @@ def plot(
     output: Annotated[Path, typer.Option("-o", "--output", help="The picture to write: .png, .svg or .pdf.")],
     kind: Annotated[
         str | None,
-        typer.Option(help=f"{' | '.join(KINDS)}; by default what suits the model.", autocompletion=lambda: list(KINDS)),
+        typer.Option(
+            help=f"{' | '.join(PICTURES)}; by default what suits the model.", autocompletion=lambda: list(PICTURES)
+        ),
     ] = None,
     columns: Annotated[
         str | None,
@@ -43,8 +45,8 @@ def plot(
     Example: maxmargin plot iris.model iris.csv --target species -o iris.svg
     """
     refuse_picture(output, "-o")
-    if kind is not None and kind not in KINDS:
-        raise ValueError(f"--kind {kind} is none of {', '.join(KINDS)}.")
+    if kind is not None and kind not in PICTURES:
+        raise ValueError(f"--kind {kind} is none of {', '.join(PICTURES)}.")
     from maxmargin.cli.files import load_model, read_rows, takes_any_width, target_of
 
     machine = load_model(model, data)

@@ -13,6 +13,9 @@ from maxmargin.data.rows import as_dense
 UNIT = 2.0**-53
 # The smallest positive float64: the most that underflow takes from one product.
 SMALLEST = 2.0**-1074
+# The smallest float64 of full precision: what an exponential that underflows loses at most, also where it is flushed to
+# zero.
+SMALLEST_NORMAL = 2.0**-1022
 # Integers up to this size are float64 numbers.
 LARGEST_EXACT_INTEGER = 1 << 53
 # Most entries of lists, whose numbers have to be read one by one.

@@ -37,7 +37,7 @@ from maxmargin.engine.rounds import Keep, Message, State, changes_vectors, has_a
 from maxmargin.engine.threads import Threads
 
 # Numbers a row that a fit keeps in memory: vectors over the rows of the solver, and those of the result.
-NUMBERS_PER_ROW = 8
+NUMBERS_IN_MEMORY = 8
 # Blocks that every thread has in memory: the one that it works on, and copies of parts of it.
 BLOCKS_PER_THREAD = 2
 # Blocks that are read ahead, each by a thread that waits for the disk.
@@ -103,7 +103,7 @@ class DiskExecutor(Executor):
         self._cuts = np.append(0, np.cumsum(source.block_rows))
         n_rows, n_blocks = int(self._cuts[-1]), len(source.block_rows)
         # Otherwise pages that the system keeps of the files are pushed out before they are used again.
-        available, vectors = available_memory(), 8 * NUMBERS_PER_ROW * n_rows
+        available, vectors = available_memory(), 8 * NUMBERS_IN_MEMORY * n_rows
         self._fits_in_cache = source.n_bytes <= available
         largest = source.n_bytes // max(1, n_rows) * max(source.block_rows)
         needed = (n_threads * BLOCKS_PER_THREAD + READ_AHEAD) * largest

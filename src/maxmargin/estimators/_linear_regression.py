@@ -24,7 +24,7 @@ from maxmargin.solvers.core import Result
 
 # An objective of at most this share of the squared targets, around their mean, is a rounding error; so is one of this
 # share of the squared targets themselves, where they are far from zero (more in long rows), or one that underflows.
-ROUNDING_AROUND_MEAN, ROUNDING_OF_TARGETS, UNDERFLOW = 1e-20, 1e-27, 1e-300
+ROUNDING_AROUND_MEAN, ROUNDING_OF_TARGETS, UNDERFLOW_OF_SQUARES = 1e-20, 1e-27, 1e-300
 # Without the targets, a gap of at most this counts as a rounding error where the optimum may be zero.
 NEGLIGIBLE_GAP = 1e-9
 # Outside of this range of lambda products with squared entries underflow or overflow.
@@ -180,7 +180,7 @@ class LinearRegression(LinearRegressor):
         around, whole = np.square(errors.targets - errors.target_mean), np.square(errors.targets)
         share = max(ROUNDING_OF_TARGETS, 8.0 * gamma(errors.points.longest_row + 16) ** 2)
         return all(
-            value <= max(ROUNDING_AROUND_MEAN * of_deviations, share * of_targets, UNDERFLOW)
+            value <= max(ROUNDING_AROUND_MEAN * of_deviations, share * of_targets, UNDERFLOW_OF_SQUARES)
             for value, of_deviations, of_targets in (
                 (objective, errors.weighted(around).sum(), errors.weighted(whole).sum()),
                 (squares.max(), around.max(), whole.max()),

@@ -18,7 +18,7 @@ from maxmargin.solvers.core import Status
 from maxmargin.solvers.kernel import nu_smo
 
 # ||w||²/2, relative to the largest value, up to which there is no margin: rho is then some 1e-6 of the longest phi(x).
-NO_MARGIN = 1e-11
+WITHOUT_MARGIN = 1e-11
 # What that means, and what to do.
 INTERSECT = "as far as float64 can tell, the reduced convex hulls of the classes intersect"
 ADVICE = "Raise nu, or take a kernel that tells the points apart, for example a larger gamma"
@@ -135,7 +135,7 @@ class NuSVC(KernelClassifier):
 
 def lacks_margin(result: Any) -> bool:
     """Whether a run to the end found reduced convex hulls that intersect."""
-    no_margin = -result.dual <= NO_MARGIN * result.largest_value or Offsets(*result.intercept).rho <= 0.0
+    no_margin = -result.dual <= WITHOUT_MARGIN * result.largest_value or Offsets(*result.intercept).rho <= 0.0
     # Where kernel values overflow, a run stalls at its start, and nothing is known of the hulls.
     ended = result.status in (Status.SOLVED, Status.STALLED) and math.isfinite(result.primal - result.dual)
     return ended and no_margin

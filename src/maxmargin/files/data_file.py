@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from maxmargin.files.columns import TableOptions, Unseen
     from maxmargin.files.preparation import Preparation
 
-TABLES = (".csv", ".tsv", ".parquet")
+TABLE_ENDINGS = (".csv", ".tsv", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ def table_format(path: str | Path) -> str | None:
     """The suffix of a table in lower case, without that of a compression; None for other files."""
     endings = map(str.lower, Path(path).suffixes)
     suffixes = [suffix for suffix in endings if suffix not in FIRST_BYTES]
-    return suffixes[-1] if suffixes and suffixes[-1] in TABLES else None
+    return suffixes[-1] if suffixes and suffixes[-1] in TABLE_ENDINGS else None
 
 
 def are_whole(y: np.ndarray) -> bool:

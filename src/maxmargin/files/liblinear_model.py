@@ -22,7 +22,7 @@ LOGISTIC, SPARSE_LOGISTIC, SPARSE_SVC = "L2R_LR", "L1R_LR", "L1R_L2LOSS_SVC"
 HINGE, SQUARED_HINGE = "L2R_L1LOSS_SVC_DUAL", "L2R_L2LOSS_SVC_DUAL"
 EPSILON, SQUARED_EPSILON = "L2R_L1LOSS_SVR_DUAL", "L2R_L2LOSS_SVR_DUAL"
 # LIBLINEAR's problems, -s 0 to 7 and 11 to 13: the estimator and its parameters.
-SOLVERS: dict[str, tuple[Any, dict[str, Any]]] = {
+PROBLEMS: dict[str, tuple[Any, dict[str, Any]]] = {
     HINGE: (LinearSVC, {"loss": "hinge"}),
     SQUARED_HINGE: (LinearSVC, {"loss": "squared_hinge"}),
     "L2R_L2LOSS_SVC": (LinearSVC, {"loss": "squared_hinge"}),
@@ -156,7 +156,7 @@ def read_liblinear_model(path: str | os.PathLike[str]) -> LinearSVC | LinearSVR 
     text = ModelText(path)
     lines = text.lines()
     head = Head(text, lines, ENTRIES, last="w")
-    kind, parameters = head.choice("solver_type", SOLVERS)
+    kind, parameters = head.choice("solver_type", PROBLEMS)
     joint = parameters.get("multi_class") == "crammer_singer"
     labels = None if kind is LinearSVR else head.labels()
     n_features, bias = head.wholes("nr_feature", 1, least=1)[0], head.reals("bias", 1)[0]

@@ -36,7 +36,7 @@ MACHINES: dict[str, type[Any]] = {
     "one_class": OneClassSVM,
 }
 # LIBSVM's name of a kernel, ours, its class and its parameters.
-KERNELS: dict[str, tuple[str, type, tuple[str, ...]]] = {
+LIBSVM_KERNELS: dict[str, tuple[str, type, tuple[str, ...]]] = {
     "linear": ("linear", kernels.Linear, ()),
     "polynomial": ("poly", kernels.Polynomial, ("degree", "gamma", "coef0")),
     "rbf": ("rbf", kernels.RadialBasis, ("gamma",)),
@@ -149,7 +149,7 @@ def _rho(intercepts: np.ndarray) -> str:
 
 
 def _kernel_lines(model: Any, path: str | os.PathLike[str]) -> list[str]:
-    for name, (_, kind, numbers) in KERNELS.items():
+    for name, (_, kind, numbers) in LIBSVM_KERNELS.items():
         if type(model._kernel) is kind:
             values = {number: getattr(model._kernel, number) for number in numbers}
             return [
@@ -229,7 +229,7 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
 
 
 def _kernel_parameters(head: Head) -> dict[str, Any]:
-    kernel, _, numbers = head.choice("kernel_type", KERNELS)
+    kernel, _, numbers = head.choice("kernel_type", LIBSVM_KERNELS)
     parameters: dict[str, Any] = {"kernel": kernel}
     for number in numbers:
         read = head.wholes if number == "degree" else head.reals

@@ -25,7 +25,7 @@ from maxmargin.files.svmlight_chunks import (
 
 # Rows of a block, and entries after which a block ends before: about 50 MB, however long the rows are.
 ROWS_PER_BLOCK = 1 << 14
-ENTRIES_PER_BLOCK = 1 << 22
+MOST_ENTRIES_PER_BLOCK = 1 << 22
 
 
 class SvmlightError(ValueError):
@@ -352,7 +352,7 @@ def _blocks(path: str | os.PathLike[str], expected: Expected, rows_per_block: in
                 held.append(chunk)
                 n_held += chunk.labels.size
                 n_entries += chunk.indices.size
-                if n_held >= rows_per_block or n_entries >= ENTRIES_PER_BLOCK:
+                if n_held >= rows_per_block or n_entries >= MOST_ENTRIES_PER_BLOCK:
                     X, y = _joined(held, expected, 1)
                     stop = 0
                     for rows in _full_blocks(X.indptr, rows_per_block):
@@ -373,7 +373,7 @@ def _full_blocks(offsets: np.ndarray, rows_per_block: int) -> Iterator[slice]:
     n_rows, start = offsets.size - 1, 0
     offsets = offsets.astype(np.int64)
     while start < n_rows:
-        reached = int(np.searchsorted(offsets, offsets[start] + ENTRIES_PER_BLOCK))
+        reached = int(np.searchsorted(offsets, offsets[start] + MOST_ENTRIES_PER_BLOCK))
         stop = min(start + rows_per_block, reached)
         if stop > n_rows:
             return

@@ -7,7 +7,7 @@ import numpy as np
 from maxmargin.lab.page import Page
 from maxmargin.lab.presets import Table
 from maxmargin.lab.state import LARGEST, MAX_POINTS, from_preset
-from maxmargin.lab.tables import MAX_COLUMNS
+from maxmargin.lab.tables import MAX_TABLE_COLUMNS
 
 
 def page_maker(path: str, *, target: str | None, zero_based: bool) -> Callable[[], Page]:
@@ -26,8 +26,8 @@ def page_maker(path: str, *, target: str | None, zero_based: bool) -> Callable[[
     if found.y is None:
         raise ValueError(f"{path} is a table: name the column that holds the labels with --target.")
     n, d = found.X.shape
-    if d > MAX_COLUMNS:
-        raise ValueError(f"{path} has {d:,} columns, and the page takes at most {MAX_COLUMNS}.")
+    if d > MAX_TABLE_COLUMNS:
+        raise ValueError(f"{path} has {d:,} columns, and the page takes at most {MAX_TABLE_COLUMNS}.")
     kept = np.unique(np.linspace(0, n - 1, min(n, MAX_POINTS)).astype(int))
     X = found.X[kept]
     X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)

@@ -10,7 +10,7 @@ from maxmargin.lab.presets import Table
 from maxmargin.lab.state import LARGEST, MAX_POINTS
 
 # Characters, columns and rows of pasted text.
-MAX_TEXT, MAX_COLUMNS, MAX_ROWS = 500_000, 200, 20_000
+MAX_TEXT, MAX_TABLE_COLUMNS, MAX_ROWS = 500_000, 200, 20_000
 _PAIR = re.compile(r"\d+:\S+")
 
 
@@ -54,8 +54,8 @@ def _svmlight(lines: list[str]) -> Table:
         row: dict[int, float] = {}
         for pair in pairs:
             index, _, value = pair.partition(":")
-            if not index.isdigit() or not 1 <= int(index[:9]) <= MAX_COLUMNS or len(index) > 9:
-                raise ValueError(f"line {number}: an index must be from 1 to {MAX_COLUMNS}, got {pair[:30]!r}.")
+            if not index.isdigit() or not 1 <= int(index[:9]) <= MAX_TABLE_COLUMNS or len(index) > 9:
+                raise ValueError(f"line {number}: an index must be from 1 to {MAX_TABLE_COLUMNS}, got {pair[:30]!r}.")
             row[int(index)] = _number(value, number)
         rows.append(row)
         labels.append(label)
@@ -76,9 +76,9 @@ def _csv(lines: list[str]) -> Table:
     except csv.Error as error:
         raise ValueError(f"the text is no CSV: {error}.") from error
     width = len(rows[0])
-    if not 3 <= width <= MAX_COLUMNS + 1:
+    if not 3 <= width <= MAX_TABLE_COLUMNS + 1:
         raise ValueError(
-            f"line 1: a row of CSV needs two numbers and a label, up to {MAX_COLUMNS} numbers, got {width}."
+            f"line 1: a row of CSV needs two numbers and a label, up to {MAX_TABLE_COLUMNS} numbers, got {width}."
         )
     names, rows = (rows[0], rows[1:]) if not any(map(_is_number, rows[0])) else (None, rows)
     if not rows:

@@ -15,7 +15,7 @@ from maxmargin.lectures.points import Order, RowOrder, check_matrix, check_posit
 from maxmargin.lectures.steps import Claim, Step, rounding
 
 Kernel = str | Callable[[np.ndarray, np.ndarray], Any]
-KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
+KERNEL_NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 
 def kernel_matrix(
@@ -50,8 +50,8 @@ def kernel_matrix(
     array([[36.,  9.],
            [ 9.,  4.]])
     """
-    if not callable(kernel) and kernel not in KERNELS:
-        raise ValueError(f"kernel must be one of {KERNELS} or a function, got {kernel!r}.")
+    if not callable(kernel) and kernel not in KERNEL_NAMES:
+        raise ValueError(f"kernel must be one of {KERNEL_NAMES} or a function, got {kernel!r}.")
     X = check_matrix(X)
     if gamma is None:
         gamma = 1.0 / (X.shape[1] * X.var()) if X.var() > 0 else 1.0

@@ -18,7 +18,7 @@ from maxmargin.loops.termination import LIMIT, N_COUNTED, NO_PROGRESS, REACHED, 
 # Places in ``values`` after those of the stall rule: objective, gap, steps, the squared norm of the gradient, the
 # derivative along the last step and its curvature, and whether the factor is to be computed anew.
 PRIMAL, GAP, STEPS, SQUARE, ALONG, CURVATURE, IS_OLD = range(N_COUNTED, N_COUNTED + 7)
-N_VALUES = N_COUNTED + 7
+N_LOGISTIC_VALUES = N_COUNTED + 7
 
 # A Hessian takes as long as one product with it for so many columns.
 COLUMNS_PER_PRODUCT = 7
@@ -27,14 +27,15 @@ PRECISE_TOL = 1e-10
 # The residual that conjugate gradients leave, as a share, is between these.
 COARSE_FORCING, FINE_FORCING = 0.1, 1e-3
 # The line search ends where the derivative has fallen to this share of its value at the start; a positive one counts as
-# small only where the minimum of the local parabola is within a share of the way.
+# small only where the minimum of the local parabola is within a share of the way. The reduction is the first factor on
+# a step length of which nothing is known but that it is too long.
 DERIVATIVE_SHARE, NEAR_MINIMUM, FIRST_REDUCTION, MAX_SEARCH_STEPS = 0.1, 0.3, 0.3, 30
 # The last Newton step for the intercept, relative to it: convergence is quadratic, and its square is a rounding error.
 LAST_INTERCEPT_STEP, MAX_INTERCEPT_STEPS = 1e-8, 10
 # A gap that is hardly smaller, or an objective that is lower in its last digits only, is no progress; the patience is
 # in steps.
-PATIENCE, GAP_FACTOR, LAST_DIGITS = 4, 0.99, 1e-13
-STALL_RULE = StallRule(PATIENCE, GAP_FACTOR, primal_factor=1.0 - LAST_DIGITS)
+LAST_DIGITS = 1e-13
+LOGISTIC_STALL_RULE = StallRule(patience=4.0, gap_factor=0.99, primal_factor=1.0 - LAST_DIGITS)
 
 
 @jit
@@ -71,7 +72,7 @@ def logistic_steps(rows, signs, weights, C, n_penalised, w, vectors, factor, val
             _minimise_intercept(signs, weights, C, n_penalised, w, step, vectors, values)
             is_best_intercept = True
             continue
-        if has_stalled(values, gap, primal, primal - gap, values[STEPS], STALL_RULE):
+        if has_stalled(values, gap, primal, primal - gap, values[STEPS], LOGISTIC_STALL_RULE):
             return NO_PROGRESS
         if values[STEPS] >= n_steps:
             return LIMIT

@@ -9,14 +9,14 @@ import numpy as np
 
 from maxmargin.loops.cholesky import factorise, fill_gram, inner, solve_factorised
 from maxmargin.loops.jit import jit, merged
-from maxmargin.loops.logistic_run import GAP, PRIMAL, STALL_RULE, STEPS
+from maxmargin.loops.logistic_run import GAP, LOGISTIC_STALL_RULE, PRIMAL, STEPS
 from maxmargin.loops.multinomial import evaluate_classes, loss_along
 from maxmargin.loops.termination import LIMIT, NO_PROGRESS, REACHED, has_stalled
 
 # A step is taken where the objective falls by this share of what its derivative promises (Armijo).
-SUFFICIENT_DECREASE, MAX_HALVINGS = 1e-4, 40
-# Added to the diagonal of the Hessian, relative to it.
-DAMPING = 1e-11
+ARMIJO_SHARE, MAX_HALVINGS = 1e-4, 40
+# Added to the diagonal of the Hessian, relative to it: without a penalty it may be singular.
+DIAGONAL_SHARE = 1e-11
 
 
 @jit
@@ -62,7 +62,7 @@ def multinomial_steps(rows, codes, weights, C, n_penalised, W, vectors, values, 
             return NO_PROGRESS
         if gap <= tol * primal:
             return REACHED
-        if has_stalled(values, gap, primal, primal - gap, values[STEPS], STALL_RULE):
+        if has_stalled(values, gap, primal, primal - gap, values[STEPS], LOGISTIC_STALL_RULE):
             return NO_PROGRESS
         if values[STEPS] >= n_steps:
             return LIMIT
@@ -87,7 +87,7 @@ def multinomial_steps(rows, codes, weights, C, n_penalised, W, vectors, values, 
                     moved = W[k, j] + t * step[k, j]
                     value += 0.5 * moved * moved
             # Near the optimum the decrease is a rounding error.
-            if value <= primal + SUFFICIENT_DECREASE * t * along + 1e-14 * abs(primal):
+            if value <= primal + ARMIJO_SHARE * t * along + 1e-14 * abs(primal):
                 break
             t *= 0.5
         for k in range(n_classes):
@@ -117,7 +117,7 @@ def _fill_hessian(rows, weights, C, n_penalised, probabilities, hessian, gram, s
             mean += hessian[k * size + j, k * size + j] / n_classes
         for k in range(n_classes):
             place = k * size + j
-            hessian[place, place] += DAMPING * (hessian[place, place] + mean)
+            hessian[place, place] += DIAGONAL_SHARE * (hessian[place, place] + mean)
             if j < n_penalised:
                 hessian[place, place] += 1.0
             else:

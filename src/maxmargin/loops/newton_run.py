@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin.loops.cholesky import SMALLEST_PIVOT
 from maxmargin.loops.jit import inlined, jit, merged
 from maxmargin.loops.newton import (
     LINEAR_NEGATIVE,
@@ -32,7 +33,7 @@ from maxmargin.loops.termination import LIMIT, N_COUNTED, NO_PROGRESS, REACHED, 
 # Places in ``NewtonState.values`` after those of the stall rule: the proximal step size, the incumbents' values, and
 # the numbers of Newton steps, of those in the outer step, and of outer steps.
 SIGMA, PRIMAL, DUAL, STEPS, INNER, OUTER = range(N_COUNTED, N_COUNTED + 6)
-N_VALUES = N_COUNTED + 6
+N_NEWTON_VALUES = N_COUNTED + 6
 
 # The most Newton steps in an outer step, and those below which sigma grows.
 INNER_STEPS, FEW_STEPS = 40, 15
@@ -40,9 +41,7 @@ INNER_STEPS, FEW_STEPS = 40, 15
 GRADIENT_SHARE = 0.2
 # A larger dual value counts as progress by this factor; the patience is in outer steps.
 DUAL_FACTOR = 1.2
-STALL_RULE = StallRule(patience=4.0, dual_factor=DUAL_FACTOR)
-# The smallest pivot of a factorisation, relative to its diagonal entry.
-SMALLEST_PIVOT = 1e-14
+NEWTON_STALL_RULE = StallRule(patience=4.0, dual_factor=DUAL_FACTOR)
 
 
 class NewtonState(NamedTuple):
@@ -106,7 +105,7 @@ def newton_steps(X, loss, C, rho, state, tol, n_steps, n_outer):
             for i in range(active.rows.size):
                 active.centers[i] = active.duals[i]
             _end_outer_step(values)
-            if has_stalled(values, gap, values[PRIMAL], values[DUAL], values[OUTER], STALL_RULE):
+            if has_stalled(values, gap, values[PRIMAL], values[DUAL], values[OUTER], NEWTON_STALL_RULE):
                 return NO_PROGRESS
             if values[OUTER] >= last_outer:
                 return LIMIT

@@ -90,7 +90,7 @@ def _prediction(model: Any, X: Any, y: Any, columns: Any, ax: Any) -> Display:
     return PredictionDisplay.from_estimator(model, X, y, column=None if columns is None else columns[0], ax=ax)
 
 
-KINDS: dict[str, Callable[..., Display]] = {
+DISPLAYS: dict[str, Callable[..., Display]] = {
     "regions": _regions,
     "margin": _margin,
     "used": _used,
@@ -153,9 +153,9 @@ def draw(model: Any, X: Any, y: Any, *, kind: str | None = None, columns: Any = 
     """
     if kind is None:
         kind = default_kind(model)
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}; it is {kind!r}.")
-    return KINDS[kind](model, X, y, columns, ax)
+    if kind not in DISPLAYS:
+        raise ValueError(f"kind must be one of {', '.join(DISPLAYS)}; it is {kind!r}.")
+    return DISPLAYS[kind](model, X, y, columns, ax)
 
 
 def check_format(path: str | os.PathLike[str], argument: str = "path") -> str:

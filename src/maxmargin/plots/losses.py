@@ -9,7 +9,7 @@ import numpy as np
 from maxmargin.plots._display import COLOURS, Display, add_legend, set_title
 from maxmargin.plots._view import labels_of, matrix_of, without_names
 
-LOSSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+CURVES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "0-1": lambda m: (m <= 0.0).astype(np.float64),
     "perceptron": lambda m: np.maximum(0.0, -m),
     "hinge": lambda m: np.maximum(0.0, 1.0 - m),
@@ -53,20 +53,20 @@ class LossDisplay(Display):
     >>> plt.close(display.figure_)
     """
 
-    losses: Sequence[str] = tuple(LOSSES)
+    losses: Sequence[str] = tuple(CURVES)
     margins: np.ndarray | None = None
     name: str = ""
 
     def __post_init__(self) -> None:
         for loss in self.losses:
-            if loss not in LOSSES:
-                raise ValueError(f"losses has {loss!r}, which is none of {', '.join(LOSSES)}.")
+            if loss not in CURVES:
+                raise ValueError(f"losses has {loss!r}, which is none of {', '.join(CURVES)}.")
         if not self.losses:
             raise ValueError("losses is empty: name at least one.")
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, losses: Sequence[str] = tuple(LOSSES), ax: Any = None
+        cls, estimator: Any, X: Any, y: Any, *, losses: Sequence[str] = tuple(CURVES), ax: Any = None
     ) -> "LossDisplay":
         """Draw the losses over the functional margins of a model's points.
 
@@ -97,11 +97,11 @@ class LossDisplay(Display):
         if self.margins is not None:
             low, high = min(low, np.quantile(self.margins, 0.01)), max(high, np.quantile(self.margins, 0.99))
         m = np.linspace(low, high, 1001)
-        for k, name in enumerate(LOSSES):
+        for k, name in enumerate(CURVES):
             if name not in self.losses:
                 continue
             colour = ("black", *COLOURS)[k % (len(COLOURS) + 1)]
-            values = LOSSES[name](m)
+            values = CURVES[name](m)
             if name == "0-1":
                 # The jump at zero is no part of the curve.
                 values = np.where(np.abs(m) < 0.51 * (m[1] - m[0]), np.nan, values)

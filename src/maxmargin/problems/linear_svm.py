@@ -198,10 +198,14 @@ class LinearSVMProblem(PenalizedIntercept):
 
     def feasible(self, beta: np.ndarray) -> np.ndarray:
         """Project duals onto the box; with a free intercept, scale the heavier sign so that they sum to zero."""
-        feasible = np.empty_like(beta)
+        return self.balanced(self.within_box(beta))
+
+    def within_box(self, beta: np.ndarray) -> np.ndarray:
+        """Project duals onto the box."""
+        within = np.empty_like(beta)
         for rows, part in self.parts():
-            np.clip(beta[rows], part.lowers(), part.uppers(), out=feasible[rows])
-        return self.balanced(feasible)
+            np.clip(beta[rows], part.lowers(), part.uppers(), out=within[rows])
+        return within
 
     def balanced(self, beta: np.ndarray) -> np.ndarray:
         """Scale, in place, the heavier sign of duals in their box where the intercept is free: they sum to zero."""

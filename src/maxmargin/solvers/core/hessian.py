@@ -15,6 +15,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from maxmargin.data import Points
+from maxmargin.data.exact_numbers import SMALLEST_NORMAL
 from maxmargin.engine import Block, Engine, MemoryEngine
 from maxmargin.loops.products import add_rows, compute_scores, hessian_diagonal, hessian_product, update_gram
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
@@ -38,8 +39,6 @@ INTERCEPT_SHIFT = 1e-12
 DAMPING, DAMPING_OF_SQUARES = 1e-5, 1e-14
 # The computed variation of a column is not taken to be smaller than this share of its squares.
 LEAST_VARIATION = 1e-8
-# The smallest float64 of full precision.
-SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,9 @@ DOUBLE_ROWS = 512
 # share of the gap that is left.
 GAP_FACTOR = 0.99
 GAP_SHARE = 1e-2
+# Working sets without progress after which a run has stalled: a number of sets, and a number of times that all duals
+# would fit into them.
+SETS_OF_PATIENCE, EPOCHS_OF_PATIENCE = 60, 20.0
 # Rounding errors that scores may have gathered over the steps of a run.
 DRIFT = 1024.0
 # A working set is optimised until its KKT violation is this share of that of all duals.
@@ -189,10 +192,21 @@ class SMOBase:
         return Result(self.best.w, b, self.beta, primal, dual)
 
 
-def stall_test(problem: KernelSVMProblem, patience: float) -> StallTest:
+def stall_test(problem: KernelProblem, patience: float, halving_patience: float = math.inf) -> StallTest:
     """The stall test of SMO: its dual value rises in every step, its primal value need not fall.
 
     At C = inf there is no gap before the first separating hyperplane: then a larger dual value alone is progress.
     """
     dual_factor = 1.0 / GAP_FACTOR if problem.hard else math.inf
-    return StallTest(patience, gap_factor=GAP_FACTOR, dual_factor=dual_factor, gap_share=GAP_SHARE)
+    return StallTest(
+        patience,
+        gap_factor=GAP_FACTOR,
+        dual_factor=dual_factor,
+        gap_share=GAP_SHARE,
+        halving_patience=halving_patience,
+    )
+
+
+def patience_on_sets(n_duals: int, size: int) -> float:
+    """How many working sets of a size may make no progress: after them only rounding is left."""
+    return max(SETS_OF_PATIENCE, EPOCHS_OF_PATIENCE * n_duals / size)

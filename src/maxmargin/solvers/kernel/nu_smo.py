@@ -23,13 +23,11 @@ from maxmargin.loops.nu_smo import TwoDuals, ascend_pairs_of_kind
 from maxmargin.loops.smo import add_kernel_rows
 from maxmargin.problems.kernel_expansion import Scratch
 from maxmargin.problems.nu_svm import NEGLIGIBLE_SHARE, NuSVMProblem
-from maxmargin.solvers.core import Monitor, Options, Positions, Result, StallTest, Status, solver, stage
+from maxmargin.solvers.core import Monitor, Options, Positions, Result, Status, solver, stage
 from maxmargin.solvers.kernel import smo_full_matrix
-from maxmargin.solvers.kernel.base import GAP_FACTOR, GAP_SHARE, VIOLATION_SHARE, SMOBase, SMOOptions
+from maxmargin.solvers.kernel.base import VIOLATION_SHARE, SMOBase, SMOOptions, patience_on_sets, stall_test
 from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelCache, KernelMatrix
 from maxmargin.solvers.kernel.smo import (
-    EPOCHS_OF_PATIENCE,
-    PATIENCE,
     ROWS_PER_SAMPLED,
     SETS_TO_SHRINK,
     SETS_WHILE_SHRUNK,
@@ -138,11 +136,9 @@ class NuRun(SMOBase):
         self.duals, self.bounds = np.zeros((2, problem.n_rows)), problem.bounds
         self.rows: _KernelRows | None = None
         self.working_set = np.empty(0, dtype=np.int64)
-        patience = max(PATIENCE, EPOCHS_OF_PATIENCE * problem.n_rows / WORKING_SET)
+        patience = patience_on_sets(problem.n_rows, WORKING_SET)
         # Where the optimum is zero, values of single precision change by more than what is left of the gap for ever.
-        self.stall = StallTest(
-            patience, gap_factor=GAP_FACTOR, dual_factor=math.inf, gap_share=GAP_SHARE, halving_patience=2.0 * patience
-        )
+        self.stall = stall_test(problem, patience, 2.0 * patience)
         self.n_sets = 0
 
     @property

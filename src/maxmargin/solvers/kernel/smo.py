@@ -22,7 +22,14 @@ from maxmargin.problems.kernel_expansion import Scratch
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.solvers.core import Monitor, Positions, Result, Status, solver, stage
 from maxmargin.solvers.kernel import smo_full_matrix
-from maxmargin.solvers.kernel.base import VIOLATION_SHARE, SMOBase, SMOOptions, initial_result, stall_test
+from maxmargin.solvers.kernel.base import (
+    VIOLATION_SHARE,
+    SMOBase,
+    SMOOptions,
+    initial_result,
+    patience_on_sets,
+    stall_test,
+)
 from maxmargin.solvers.kernel.free_duals import FreeSteps, ascend_working_set
 from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelCache, KernelMatrix
 
@@ -48,10 +55,6 @@ SETS_WHILE_SHRUNK = 200
 SHARE_OF_TWO_CACHES = 1.125
 # The most steps on a working set, for every dual in it.
 STEPS_PER_DUAL = 100
-# Working sets without progress after which only rounding is left: a number of sets, and a number of times that all
-# duals would fit into them.
-PATIENCE = 60
-EPOCHS_OF_PATIENCE = 20.0
 
 
 @solver()
@@ -106,7 +109,7 @@ class SMORun(SMOBase):
         self.cache_rows_per_call = self.cache.matrix.rows_per_call
         self.size = max(2, min(WORKING_SET, self.cache.capacity // 2))
         self.working_set = np.empty(0, dtype=np.int64)
-        self.stall = stall_test(problem, max(PATIENCE, EPOCHS_OF_PATIENCE * self.beta.size / self.size))
+        self.stall = stall_test(problem, patience_on_sets(self.beta.size, self.size))
         self.n_sets = 0
         self._scratch = Scratch()
 

@@ -57,7 +57,7 @@ EPOCHS_PER_CHECK = 30.0
 # The factor between the gap as measured and as estimated, which the last measurement gives, is at least the first; an
 # estimate below that by more than the second is not trusted. The estimate has to fall by the third before it leads to
 # the next measurement.
-LEAST_FACTOR, LARGEST_FACTOR = 0.1, 20.0
+LEAST_MULTIPLE, LARGEST_MULTIPLE = 0.1, 20.0
 FALL_PER_CHECK = 0.7
 # Rows are prefetched this many steps ahead where the active ones take more bytes than this, and long ones, of which the
 # processor itself fetches all but the beginning, where they take more than the second number (measured).
@@ -225,8 +225,8 @@ class CoordinateRun:
     def _judge_estimate(self, estimate: float) -> None:
         """Compare an estimate of the gap with its measurement."""
         gap = self.best.primal - self.best.dual
-        if 0.0 < estimate < math.inf and gap <= LARGEST_FACTOR * estimate:
-            self.gap_factor, self.estimate_checked = max(LEAST_FACTOR, gap / estimate), estimate
+        if 0.0 < estimate < math.inf and gap <= LARGEST_MULTIPLE * estimate:
+            self.gap_factor, self.estimate_checked = max(LEAST_MULTIPLE, gap / estimate), estimate
         else:
             # The gap lies in rows that had left the order: they are active again, and the next estimate holds them.
             self.gap_factor, self.estimate_checked = 1.0, math.inf

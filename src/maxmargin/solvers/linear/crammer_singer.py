@@ -20,7 +20,7 @@ from maxmargin.solvers.core.result import SMALLEST_GAP
 from maxmargin.solvers.linear import crammer_singer_newton
 from maxmargin.solvers.linear.options import LinearOptions
 
-SELECTIONS = ("random", "cyclic")
+ORDERS = ("random", "cyclic")
 # The over-relaxation factor. Any factor below 2 ascends; this one was fastest on most data.
 RELAXATION = 1.5
 # The step of free intercepts, relative to the mean square of the rows' distances from their mean.
@@ -48,7 +48,7 @@ STEPS_TO_SWITCH = 40
 ROW_OVERHEAD, EPOCH_OVERHEAD = 100.0, 3e4
 
 
-@solver({f"selection from {SELECTIONS}": lambda _, options: options.selection in SELECTIONS})
+@solver({f"selection from {ORDERS}": lambda _, options: options.selection in ORDERS})
 def solve(
     problem: CrammerSingerProblem, options: LinearOptions, monitor: Monitor, start: Result[np.ndarray] | None = None
 ) -> Result[np.ndarray]:

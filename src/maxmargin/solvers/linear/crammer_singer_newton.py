@@ -23,18 +23,17 @@ from scipy.linalg import LinAlgError
 
 from maxmargin.data.blocks import row_blocks
 from maxmargin.engine import Threads
+from maxmargin.loops.newton_run import FEW_STEPS, GRADIENT_SHARE, INNER_STEPS
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver, stage
 from maxmargin.solvers.core.cholesky import positive_inverse
 from maxmargin.solvers.core.hessian import BLAS_SPEEDUP, LARGEST_DIRECT
 from maxmargin.solvers.linear.line_search import root_along
 
-# The most Newton steps in an outer step.
-INNER_STEPS = 40
 # Outer steps without progress after which the run has stalled.
 PATIENCE = 8
-# sigma grows by this factor after an outer step of fewer than so many Newton steps, and is halved after one of most.
-GROWTH, FEW_STEPS = 4.0, 15
+# sigma grows by this factor after an outer step of few Newton steps, and is halved after one of most.
+GROWTH = 4.0
 # The share of the mean diagonal that is added to the Hessian: it is singular where all intercepts move together.
 SHIFT = 1e-13
 # Operations that take as long as what a Newton step costs apart from its sums, and as one product of small matrices.
@@ -129,7 +128,7 @@ class _NewtonRun:
                 gradient[-1] = 0.0
             self._update_incumbents(P)
             moved = float(np.linalg.norm(P - self.centers)) / math.sqrt(self.sigma)
-            is_small = float(np.linalg.norm(gradient)) <= 0.2 * moved
+            is_small = float(np.linalg.norm(gradient)) <= GRADIENT_SHARE * moved
             done = self.best.check_goal(self.options) is not None
             if done or inner == INNER_STEPS or (inner and is_small):
                 break

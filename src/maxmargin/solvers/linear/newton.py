@@ -40,7 +40,7 @@ from maxmargin.loops.newton import (
     evaluate,
     mark_active,
 )
-from maxmargin.loops.newton_run import DUAL_FACTOR
+from maxmargin.loops.newton_run import DUAL_FACTOR, FEW_STEPS, GRADIENT_SHARE, INNER_STEPS
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver, stage
 from maxmargin.solvers.core.hessian import fill_scores
@@ -50,8 +50,6 @@ from maxmargin.solvers.linear.line_search import ENOUGH, ENOUGH_AHEAD, LENGTHS, 
 from maxmargin.solvers.linear.newton_system import NewtonSystem, count_free
 from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, initial_point_from_subsample, subsample
 
-# The most Newton steps in an outer step.
-INNER_STEPS = 40
 # Outer steps without progress after which the run has stalled.
 PATIENCE = 12
 # Duals are sigma times residuals, and so are the residuals' rounding errors: after so many outer steps in a row without
@@ -65,8 +63,6 @@ CAUTION = 2.0
 SURPRISE = 1.5
 # The factor on the first proximal step size where the run starts from the duals of a similar problem.
 NEAR = 4.0
-# An outer step ends where the gradient has fallen to this share of the move of the duals.
-LARGEST_GRADIENT = 0.2
 # Where every product with the Hessian costs a round: the factor on sigma after an outer step all of whose systems were
 # solved; it stays where they are too ill-conditioned for that. Larger ones took more rounds, as measured.
 GROWTH_IN_ROUNDS = 1.5
@@ -209,7 +205,7 @@ class NewtonRun:
             return
         if self.stall.idle and self.stall.idle % STEPS_TO_REDUCE == 0:
             self.sigma /= REDUCTION
-        elif inner < 15:
+        elif inner < FEW_STEPS:
             self.sigma *= self.growth(inner)
         elif inner >= INNER_STEPS:
             self.sigma *= 0.5
@@ -393,7 +389,7 @@ class ProximalProblem:
             gradient = run.w - (sums.positive + sums.negative)
             gradient_b = run.slope_of_intercept - sum_of_duals(sums) if run.problem.has_intercept else 0.0
             length = math.sqrt(float(gradient @ gradient) + gradient_b * gradient_b)
-            is_small = length <= LARGEST_GRADIENT * math.sqrt(max(0.0, sums.totals[MOVED]))
+            is_small = length <= GRADIENT_SHARE * math.sqrt(max(0.0, sums.totals[MOVED]))
             if run.system.takes_rounds or run.system.is_far:
                 is_small = 0.5 * length * length <= run.proximal_gap(sums)
             if inner == INNER_STEPS or (inner and is_small):

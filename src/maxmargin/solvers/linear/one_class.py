@@ -22,7 +22,7 @@ from maxmargin.solvers.core.subsample import subsample_rows
 from maxmargin.solvers.kernel.nu_smo import NuResult, initial_result
 from maxmargin.solvers.linear.initial_point import InitialPoint
 from maxmargin.solvers.linear.newton import NewtonRun, engine_at
-from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, ROWS_PER_CLASS, STRIDES, initial_point_from_subsample
+from maxmargin.solvers.linear.subsample import FEWEST_PER_CLASS, GAP_OF_SAMPLE, STRIDES, initial_point_from_subsample
 
 # Duals whose sum differs from S by a larger share of it are not made feasible: their gap would be no smaller.
 SHARE_OF_SUM = 1e-2
@@ -55,7 +55,7 @@ def solve(problem: NuSVMProblem, options: Options, monitor: Monitor, start: NuRe
 def subsample(problem: NuSVMProblem) -> NuSVMProblem | None:
     """The problem of every sixteenth row or so, with weights raised so that it has the same solution on average."""
     weights = problem.loss.weights
-    every = subsample_rows(problem.points.matrix.shape, weights, None, STRIDES, ROWS_PER_CLASS)
+    every = subsample_rows(problem.points.matrix.shape, weights, None, STRIDES, FEWEST_PER_CLASS)
     if every is None:
         return None
     raised = weights[every] * (float(weights.sum()) / float(weights[every].sum()))

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data import Points
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.partitions import PartitionedPoints, PartitionedTask
 from maxmargin.engine import Block, Engine
@@ -17,14 +16,21 @@ from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss, balancing_f
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.solvers.core import Monitor, Options, Result, solver
 from maxmargin.solvers.core.hessian import combination
-from maxmargin.solvers.core.subsample import ROWS_PER_COLUMN as FEWEST_ROWS_PER_COLUMN
+from maxmargin.solvers.core.subsample import FEWEST_ROWS_PER_COLUMN
 from maxmargin.solvers.linear import newton
 from maxmargin.solvers.linear.newton import NEAR, NewtonRun
-from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, ROWS_PER_CLASS
+from maxmargin.solvers.linear.subsample import (
+    FEWEST_PER_CLASS,
+    GAP_OF_SAMPLE,
+    TRUSTED_ROWS,
+    duals_at,
+    first_sigma,
+    problem_of_rows,
+)
 
-# The subsample has at most this share of the rows, so many rows a column if there are more, and so many entries, 34 MB,
-# however many rows there are: it is the largest message of a fit.
-LARGEST_SHARE, ROWS_PER_COLUMN, LARGEST_SAMPLE = 1 / 4, 60, 1 << 22
+# The subsample has at most this share of the rows, and so many entries, 34 MB, however many rows there are: it is the
+# largest message of a fit.
+LARGEST_SHARE, LARGEST_SAMPLE = 1 / 4, 1 << 22
 # Far from the solution, where products with the Hessian cost rounds: the factor on the first proximal step size. The
 # systems are then well-conditioned as long as much is left to do.
 FIRST_SHARE_IN_ROUNDS = 0.1
@@ -104,16 +110,8 @@ def _from_subsample(
 
 def _stride(points: PartitionedPoints, most: float) -> int:
     """One of so many rows goes into the subsample, which has at most so many."""
-    wanted = ROWS_PER_COLUMN * (points.n_columns + 1)
+    wanted = TRUSTED_ROWS * (points.n_columns + 1)
     return math.ceil(points.n_rows / max(1.0, min(most, max(wanted, points.n_rows / 16))))
-
-
-def _near_solution(engine: DaskEngine[LinearSVMProblem], found: Result[float], width: float) -> Start:
-    """The start at the solution of a subsample."""
-    problem, points = engine.problem, engine.problem.points
-    if points.n_rows < ROWS_PER_COLUMN * 16 * points.n_columns:
-        width *= 3.0
-    return Start(found.w, found.intercept, problem.C / width)
 
 
 def _without_sample(engine: DaskEngine[LinearSVMProblem], task: PartitionedTask) -> Start:
@@ -158,20 +156,13 @@ def _solution_of_subsample(
     stride = _stride(points, min(LARGEST_SHARE * points.n_rows, LARGEST_SAMPLE / max(1.0, points.entries_per_row)))
     rows, targets, weights = map(list, zip(*engine.map(_every_row, stride), strict=True))
     all_targets, all_weights = np.concatenate(targets), np.concatenate(weights)
-    if min(sides_of(problem.loss, all_targets, all_weights)) < ROWS_PER_CLASS:
+    if min(sides_of(problem.loss, all_targets, all_weights)) < FEWEST_PER_CLASS:
         return None
-    scale = task.total_weight / float(all_weights.sum())
     matrix = sp.csr_array(sp.vstack(rows, format="csr")) if points.is_sparse else _stacked(rows)
-    raised = problem.loss._replace(
-        targets=all_targets,
-        weights=all_weights,
-        box_bound=scale * problem.loss.box_bound,
-        curvature=problem.loss.curvature / scale,
-    )
-    sample = LinearSVMProblem(Points(matrix), raised, problem.intercept_penalty)
+    sample = problem_of_rows(problem, matrix, all_targets, all_weights, task.total_weight)
     coarse = replace(options, tol=max(options.tol, GAP_OF_SAMPLE))
     found, width = newton.solve_sample(sample, coarse, monitor.quiet())
-    return _near_solution(engine, found, width)
+    return Start(found.w, found.intercept, first_sigma(problem, width))
 
 
 def _stacked(parts: list[np.ndarray]) -> np.ndarray:
@@ -235,12 +226,6 @@ def _mean_residual(block: Block[LinearSVMProblem]) -> np.ndarray:
 
 
 def _start_from(block: Block[LinearSVMProblem], w: np.ndarray, b: float) -> None:
-    """Scores of given coefficients, and the middle of the duals' box, or the duals that the residuals determine."""
+    """Scores of given coefficients, and the duals there."""
     _set_scores(block, w, b)
-    problem, loss = block.problem, block.problem.loss
-    if loss.curvature > 0.0:
-        residuals = loss.targets - block["scores"]
-        excess = np.maximum(0.0, np.abs(residuals) - loss.epsilon) * np.sign(residuals)
-        block["centers"][:] = np.clip(loss.weights / loss.curvature * excess, problem.lowers(), problem.uppers())
-    else:
-        block["centers"][:] = 0.5 * (problem.uppers() + problem.lowers())
+    block["centers"][:] = duals_at(block.problem, block["scores"])

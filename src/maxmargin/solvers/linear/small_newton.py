@@ -10,7 +10,7 @@ import numpy as np
 
 from maxmargin.data.rows import DenseRows
 from maxmargin.loops.newton import ActiveSet
-from maxmargin.loops.newton_run import DUAL, N_VALUES, PRIMAL, SIGMA, STEPS, NewtonState, newton_steps
+from maxmargin.loops.newton_run import DUAL, N_NEWTON_VALUES, PRIMAL, SIGMA, STEPS, NewtonState, newton_steps
 from maxmargin.loops.termination import LIMIT, NO_PROGRESS, begin
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core import Monitor, Options, Result
@@ -68,7 +68,7 @@ def _state_at(first: InitialPoint, best: Result[float]) -> NewtonState:
     changes, duals, kept = np.empty((3, n_rows))
     kept[:] = best.beta
     free, held = np.zeros((2, n_rows), dtype=bool)
-    values = np.zeros(N_VALUES)
+    values = np.zeros(N_NEWTON_VALUES)
     begin(values)
     values[SIGMA], values[PRIMAL], values[DUAL] = first.sigma, best.primal, best.dual
     return NewtonState(

@@ -45,14 +45,11 @@ from maxmargin.solvers.core import (
     stage,
 )
 from maxmargin.solvers.core.hessian import gram_matrix, matrix_pays
-from maxmargin.solvers.core.subsample import subsample_rows
+from maxmargin.solvers.core.subsample import ROWS_PER_CLASS, STRIDE, SUBSAMPLE_TOL, subsample_rows
 from maxmargin.solvers.regression.given_gram import solve_given_gram
 from maxmargin.solvers.regression.gram_matrix import MAX_COLUMNS, GramMatrix
 from maxmargin.solvers.regression.lasso import ZERO_VIOLATION
 
-# One of so many rows goes into the subsample, if that leaves enough rows for every column and so many of every class;
-# its solution is not nearer to that of all rows than to this relative gap.
-STRIDE, ROWS_PER_CLASS, SUBSAMPLE_TOL = 16, 50, 1e-2
 # The smallest C of a continuation, in units of the least one at which a coefficient is not zero; the factor between two
 # values of C, and the relative gap to which all but the last are solved.
 CONTINUATION_FROM, CONTINUATION_FACTOR, CONTINUATION_TOL = 20.0, 5.0, 0.1
@@ -65,7 +62,7 @@ EPOCHS, EPOCHS_OF_NONZEROS = 3, 10
 # An epoch that lowers the model by less than this share of the first one is the last.
 EPOCH_SHARE = 0.05
 # With the Hessian, the violation of a KKT condition that a round leaves, as a share of the one at its start.
-VIOLATION_SHARE = 1e-3
+VIOLATION_LEFT = 1e-3
 # The least curvature of a row, as a share of its weight: without any, a column could not be moved to zero.
 LEAST_CURVATURE = 1e-12
 # The relative size of the last Newton step for the intercept: the error that it leaves is about the square.
@@ -279,7 +276,7 @@ class SparseRun:
         np.maximum((1.0 + DAMPING) * diagonal, LEAST_CURVATURE * float(diagonal.max()), out=diagonal)
         diagonal += self.problem.l2
         violations = np.where(w != 0.0, np.abs(slopes - l1 * np.sign(w)), np.abs(slopes) - l1)
-        goal = VIOLATION_SHARE * max(float(violations.max()), 0.1 * self.options.tol * l1)
+        goal = VIOLATION_LEFT * max(float(violations.max()), 0.1 * self.options.tol * l1)
         solve_given_gram(hessian, slopes, w, l1, goal, self.monitor.must_stop)
 
     def descend(self, chosen: np.ndarray) -> tuple[np.ndarray, float]:

@@ -9,7 +9,7 @@ import numpy as np
 from maxmargin.data import centred, estimate_offsets
 from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.loops.logistic import evaluate_losses, intercept_derivatives
-from maxmargin.loops.logistic_run import GAP_FACTOR, LAST_DIGITS, PATIENCE
+from maxmargin.loops.logistic_run import LAST_DIGITS, LAST_INTERCEPT_STEP, LOGISTIC_STALL_RULE
 from maxmargin.problems.logistic import LogisticProblem, certified_radius, falling_root
 from maxmargin.problems.multinomial import MultinomialProblem
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
@@ -19,10 +19,8 @@ from maxmargin.solvers.core.hessian import combination, fill_scores
 GAP_SHARE = 1e-2
 # A standard deviation of less than this share of the mean is a rounding error.
 ROUNDED_DEVIATION = 1e-12
-# The last Newton step for the intercept: convergence is quadratic, and its square is a rounding error.
-LAST_INTERCEPT_STEP = 1e-8
 # A smaller relative gap is a rounding error.
-SMALLEST_GAP = 1e-13
+SMALLEST_TOL = 1e-13
 
 
 @dataclass
@@ -57,7 +55,7 @@ def gap_to_reach(tol: float, problem: LogisticProblem | MultinomialProblem) -> f
         return 0.5 * tol
     total = problem.loss_factor * float(problem.weights.sum())
     classes = problem.n_classes if isinstance(problem, MultinomialProblem) else 2
-    return min(0.5 * tol, max(SMALLEST_GAP, 0.5 * tol * tol * total / math.log(classes)))
+    return min(0.5 * tol, max(SMALLEST_TOL, 0.5 * tol * tol * total / math.log(classes)))
 
 
 class LogisticRun:
@@ -95,7 +93,7 @@ class LogisticRun:
     outcome: ClassVar[tuple[str, ...]] = ("best",)
 
     # Steps in a row whose gap or objective is no smaller, after which the run has stalled.
-    patience = PATIENCE
+    stall_rule = LOGISTIC_STALL_RULE
     # Steps after which the run has stalled, too, unless the gap has shrunk to a tenth less, or the objective has fallen
     # by a share of the gap.
     slow_patience, slow_share = 10, 1e-2
@@ -127,7 +125,7 @@ class LogisticRun:
         self.gradient, self.gradient_b = np.empty(0), 0.0
         self.smallest_margin = -math.inf
         self.stall_tests: tuple[StallTest, ...] = (
-            StallTest(self.patience, gap_factor=GAP_FACTOR, dual_factor=math.inf, primal_factor=1.0 - LAST_DIGITS),
+            StallTest(**self.stall_rule._asdict()),
             StallTest(
                 self.slow_patience,
                 dual_factor=math.inf,

@@ -19,6 +19,7 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.blocks import row_blocks
 from maxmargin.data.points import squared_norms
 from maxmargin.engine import Threads
+from maxmargin.loops.logistic_run import LOGISTIC_STALL_RULE
 from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.solvers.core import Monitor, Options, Result, Status, solver, stage
 from maxmargin.solvers.core.hessian import fill_scores
@@ -82,7 +83,7 @@ class GradientRun(LogisticRun):
     outcome = ("best", "separating_value")
 
     # With a given step size the objective may rise for some steps before it falls again.
-    patience = 20
+    stall_rule = LOGISTIC_STALL_RULE._replace(patience=20.0)
     # On ill-conditioned data every step gains little: about the inverse of the condition number, as a share of the gap.
     slow_patience, slow_share = 500, 1e-2
     halving_patience = 20_000

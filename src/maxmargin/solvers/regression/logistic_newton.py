@@ -15,10 +15,18 @@ from maxmargin.data import Points
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Block, Threads
 from maxmargin.loops.logistic import derivatives_along
+from maxmargin.loops.logistic_run import (
+    COARSE_FORCING,
+    DERIVATIVE_SHARE,
+    FINE_FORCING,
+    FIRST_REDUCTION,
+    MAX_SEARCH_STEPS,
+    NEAR_MINIMUM,
+)
 from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.solvers.core import Monitor, Options, Result, Status, solver, stage
 from maxmargin.solvers.core.hessian import HessianOperator, fill_scores, matrix_pays
-from maxmargin.solvers.core.subsample import subsample_rows
+from maxmargin.solvers.core.subsample import ROWS_PER_CLASS, STRIDE, SUBSAMPLE_TOL, subsample_rows
 from maxmargin.solvers.regression import small_logistic
 from maxmargin.solvers.regression.logistic import LogisticResult, LogisticRun, gap_to_reach, initial_result
 from maxmargin.solvers.separability.quasi_complete_separation import (
@@ -26,21 +34,8 @@ from maxmargin.solvers.separability.quasi_complete_separation import (
     quasi_separation_near,
 )
 
-# One of so many rows goes into the subsample, if that leaves enough rows for every column and so many of every class.
-STRIDE, ROWS_PER_CLASS = 16, 50
-# The relative gap to which the subsample is solved: its solution is not nearer to that of all rows than this.
-SUBSAMPLE_TOL = 1e-2
-# The line search ends where the derivative has fallen to this share of its value at the start.
-DERIVATIVE_SHARE = 0.1
-MAX_SEARCH_STEPS = 30
-# A positive derivative counts as small only where the minimum of the local parabola is within this share of the way.
-NEAR_MINIMUM = 0.3
-# The first factor by which a step length is reduced of which nothing is known but that it is too long.
-FIRST_REDUCTION = 0.3
 # The number of conjugate gradient steps that is expected.
 EXPECTED_CONJUGATE_STEPS = 25
-# The residual that conjugate gradients leave, as a share, is between these.
-COARSE_FORCING, FINE_FORCING = 0.1, 1e-3
 # Newton steps after which a run without a penalty on w is checked for quasi-complete separation, and again.
 STEPS_PER_SEPARATION_TEST = 8
 # Where a score changes by more than this in the last step, the iterates may diverge along a separating direction.

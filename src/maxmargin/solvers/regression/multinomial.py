@@ -20,24 +20,21 @@ from maxmargin.data import centred
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.engine import Block, MemoryEngine, Threads
+from maxmargin.loops.logistic_run import COARSE_FORCING, FINE_FORCING
 from maxmargin.loops.multinomial import evaluate_classes, loss_along
+from maxmargin.loops.multinomial_run import ARMIJO_SHARE, DIAGONAL_SHARE, MAX_HALVINGS
 from maxmargin.problems.logistic import certified_radius
 from maxmargin.problems.multinomial import MultinomialProblem
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver, stage
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
+from maxmargin.solvers.core.hessian import MAX_CONJUGATE_STEPS
 from maxmargin.solvers.regression import small_multinomial
 from maxmargin.solvers.regression.logistic import gap_to_reach
 
 # Unknowns of the largest system that is solved directly: about as many as conjugate gradients take products.
-LARGEST_DIRECT = 320
+MOST_DIRECT_UNKNOWNS = 320
 # Entries of the rows, times the classes, that are multiplied at a time.
 PIECE_ENTRIES = 1 << 18
-# The residual that conjugate gradients leave, as a share, is between these; and their largest number.
-COARSE_FORCING, FINE_FORCING, MAX_CONJUGATE_STEPS = 0.1, 1e-3, 300
-# A step is taken where the objective falls by this share of what its derivative promises (Armijo).
-SUFFICIENT_DECREASE, MAX_HALVINGS = 1e-4, 40
-# Added to the diagonal of a direct system, relative to it: without a penalty it may be singular.
-DAMPING = 1e-11
 # Steps without a smaller gap after which the run has stalled, and steps in which it must be halved.
 PATIENCE, HALVING_PATIENCE = 6, 100
 
@@ -197,7 +194,7 @@ class MultinomialRun:
         K, d = self.W.shape
         intercepts = self.problem.fit_intercept
         gradient = np.hstack([self.gradient, self.gradient_b[:, None]]) if intercepts else self.gradient
-        is_small = gradient.size <= LARGEST_DIRECT
+        is_small = gradient.size <= MOST_DIRECT_UNKNOWNS
         step = self.solve_directly(gradient) if is_small else self.solve_iteratively(gradient)
         return (step[:, :d], step[:, d]) if intercepts else (step, np.zeros(K))
 
@@ -214,7 +211,7 @@ class MultinomialRun:
         penalised = np.zeros((K, size))
         if self.problem.is_penalised:
             penalised[:, : self.W.shape[1]] = 1.0
-        hessian.flat[:: len(hessian) + 1] += penalised.ravel() + DAMPING * (diagonal + diagonal.mean() + 1e-300)
+        hessian.flat[:: len(hessian) + 1] += penalised.ravel() + DIAGONAL_SHARE * (diagonal + diagonal.mean() + 1e-300)
         # The same vector added to all w_k, or constant to all b_k, does not change the losses.
         means = diagonal.reshape(K, size).mean(axis=0) / K
         four = hessian.reshape(K, size, K, size)
@@ -258,7 +255,7 @@ class MultinomialRun:
             if self.problem.is_penalised:
                 value += 0.5 * (squares[0] + 2.0 * t * squares[1] + t * t * squares[2])
             # Near the optimum the decrease is a rounding error.
-            if value <= self.primal + SUFFICIENT_DECREASE * t * slope + 1e-14 * abs(self.primal):
+            if value <= self.primal + ARMIJO_SHARE * t * slope + 1e-14 * abs(self.primal):
                 break
             t *= 0.5
         self.W += t * direction

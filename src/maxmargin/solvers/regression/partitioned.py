@@ -21,7 +21,7 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Block, Engine
 from maxmargin.engine.dask import DaskEngine
 from maxmargin.loops.logistic import derivatives_along, evaluate_losses
-from maxmargin.loops.logistic_run import GAP_FACTOR, LAST_DIGITS, PATIENCE
+from maxmargin.loops.logistic_run import COARSE_FORCING, FINE_FORCING, LOGISTIC_STALL_RULE
 from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.problems.partitioned import ErrorSums, PartitionedProblem, column_sums
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
@@ -30,7 +30,6 @@ from maxmargin.solvers.core.hessian import GATHERED_ENTRIES, LARGEST_DIRECT, Hes
 from maxmargin.solvers.linear.line_search import LENGTHS, root_in_rounds
 from maxmargin.solvers.regression.least_squares import least_squares
 from maxmargin.solvers.regression.logistic import LogisticResult
-from maxmargin.solvers.regression.logistic_newton import COARSE_FORCING, FINE_FORCING
 from maxmargin.solvers.regression.posterior import PosteriorResult, posterior_of
 
 # The share of the residual that the one step of a quadratic objective leaves at least.
@@ -150,7 +149,7 @@ class SmoothRun:
     ) -> None:
         # The certificate counts all rounding errors: half of the gap is required.
         self.options, self.monitor = replace(options, tol=0.5 * options.tol), monitor
-        self.stall = StallTest(PATIENCE, gap_factor=GAP_FACTOR, dual_factor=math.inf, primal_factor=1.0 - LAST_DIGITS)
+        self.stall = StallTest(**LOGISTIC_STALL_RULE._asdict())
         self.engine, self.loss, self.factor, self.has_intercept = engine, loss, factor, has_intercept
         self.best, self.scale = best, scale
         self.w, self.b = best.w.copy(), best.intercept

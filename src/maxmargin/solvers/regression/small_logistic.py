@@ -7,7 +7,7 @@ import numpy as np
 from maxmargin.data import Points
 from maxmargin.data.centring import Centring, column_offsets
 from maxmargin.data.rows import DenseRows
-from maxmargin.loops.logistic_run import GAP, IS_OLD, N_VALUES, PRIMAL, STEPS, logistic_steps
+from maxmargin.loops.logistic_run import GAP, IS_OLD, N_LOGISTIC_VALUES, PRIMAL, STEPS, logistic_steps
 from maxmargin.loops.termination import NO_PROGRESS, begin
 from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.solvers.core import Monitor, Options
@@ -28,7 +28,7 @@ def run(
     w[:n_columns] = best.w
     if has_intercept:
         w[n_columns] = centring.intercept_here(best.w, best.intercept) if best.w.any() else _log_odds(problem)
-    vectors, values = np.zeros((4, matrix.shape[0])), np.zeros(N_VALUES)
+    vectors, values = np.zeros((4, matrix.shape[0])), np.zeros(N_LOGISTIC_VALUES)
     np.dot(matrix, w, out=vectors[0])
     begin(values)
     values[IS_OLD] = 1.0

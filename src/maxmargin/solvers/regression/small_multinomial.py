@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from maxmargin.data.rows import DenseRows
-from maxmargin.loops.logistic_run import GAP, N_VALUES, PRIMAL, STEPS
+from maxmargin.loops.logistic_run import GAP, N_LOGISTIC_VALUES, PRIMAL, STEPS
 from maxmargin.loops.multinomial_run import multinomial_steps
 from maxmargin.loops.termination import NO_PROGRESS, begin
 from maxmargin.problems.multinomial import MultinomialProblem
@@ -30,7 +30,7 @@ def run(
         W[:, :n_columns] = best.w
     if problem.fit_intercept:
         W[:, -1] = problem.initial_intercepts() if start is None else best.intercept + best.w @ centring.centre
-    vectors, values = np.zeros((4, matrix.shape[0], n_classes)), np.zeros(N_VALUES)
+    vectors, values = np.zeros((4, matrix.shape[0], n_classes)), np.zeros(N_LOGISTIC_VALUES)
     np.dot(matrix, W.T, out=vectors[0])
     begin(values)
     ended = None
