@@ -24,13 +24,11 @@ from maxmargin.data import (
     scikit_learn,
 )
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.data.block_source import is_block_source
 from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.data.partitions import PartitionedData, is_collection
 from maxmargin.data.scikit_learn import (
     BaseEstimator,
     CallbackSupportMixin,
-    ClassifierMixin,
     check_is_fitted,
     validate_parameter_constraints,
 )
@@ -39,6 +37,7 @@ from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
 from maxmargin.estimators._precision import PrecisionOfRows
 from maxmargin.estimators._progress import FitLimits, FitProgress, solve_in_time
+from maxmargin.estimators._rows_elsewhere import RowsElsewhere
 from maxmargin.estimators._solvers import Solve, SolverTable, solver_at
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.reconciliation import Goal, reconcile, worst
@@ -63,7 +62,7 @@ Attempt = tuple[Sequence[Any], Any]
 _PACKAGES = ("maxmargin", "sklearn", "joblib")
 
 
-class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
+class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseEstimator):
     """The fit template.
 
     ::
@@ -108,12 +107,6 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
     _advice_without_such_margin: str | None = None
     # Where the squares of rows overflow or underflow: scikit-learn's sentence about that, with a space before it.
     _if_not_measurable: ClassVar[str] = ""
-    # Whether Dask collections are taken, and what to do where they are not.
-    _takes_collections: ClassVar[bool] = False
-    _advice_for_collections: ClassVar[str] = (
-        "compute the collections first, or some of their rows; LinearSVC, LinearSVR, LogisticRegression, Ridge and "
-        "BayesianRegression learn from collections"
-    )
     # What to do where there is no model at all, because the classes are not separable; None where there is one.
     _advice_without_solution: str | None = None
 
@@ -310,22 +303,6 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
         model._set_precision(np.float64)
         return model
 
-    def _in_memory(self) -> Self:
-        """The model with all of its vectors in this process."""
-        gathered = {name: np.asarray(value) for name, value in vars(self).items() if is_collection(value)}
-        if not gathered:
-            return self
-        model = copy(self)
-        model.__dict__.update(gathered)
-        return model
-
-    def _count_rounds(self, data: PartitionedData) -> None:
-        """Set, and print with ``verbose``, what a fit on partitions has sent."""
-        executor = data.points.executor
-        self.rounds_ = executor.rounds
-        if getattr(self, "verbose", 0):
-            print(f"[{type(self).__name__}] {executor.describe()}")
-
     def _refuse_other_features(self, model: Self) -> None:
         """A warm start needs the columns of the last fit."""
         before, now = getattr(self, "feature_names_in_", None), getattr(model, "feature_names_in_", None)
@@ -357,70 +334,7 @@ class CertifiedModel(PrecisionOfRows, CallbackSupportMixin, BaseEstimator):
     def _is_fitted_attribute(cls, name: str) -> bool:
         return cls._fitted_attributes()[name]
 
-    def _check_collections(self, X: Any) -> None:
-        """Refuse Dask collections, or parameters that do not go with them."""
-        name, rows = type(self).__name__, kind_of_rows(X)
-        if not self._takes_collections:
-            raise TypeError(f"{name} does not take Dask collections: {self._advice_for_collections}.")
-        if not lies_elsewhere(X):
-            raise TypeError("y is a Dask collection, and X is not: give both as collections, or none.")
-        if getattr(self, "warm_start", False):
-            raise ValueError(f"{name} has no warm start on {rows}: set warm_start=False.")
-
-    def _blocks_or_arrays(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """X and y; of blocks, which hold their targets, arrays that are mapped where the model does not take blocks."""
-        if not is_block_source(X):
-            return X, y
-        if y is not None:
-            raise TypeError("X holds its targets, as a store does: leave y out, or give X and y as arrays.")
-        if self._takes_collections:
-            self._check_collections(X)
-            return X, None
-        return X.arrays, X.targets
-
-    def _in_partitions(self, method: str, X: Any, n_outputs: int | None = None, dtype: Any = np.float64) -> Any:
-        """The results of a method for Dask collections, as a Dask array that is computed later; for blocks, now."""
-        from maxmargin.estimators._collections import in_blocks, in_partitions
-
-        check_is_fitted(self)
-        if is_block_source(X):
-            return in_blocks(self, method, X)
-        self._check_collections(X)
-        return in_partitions(self, method, X, n_outputs, dtype)
-
-    def _load(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> PartitionedData:
-        """Check Dask collections or blocks, where they are; ``reset`` sets the number and names of the columns."""
-        from maxmargin.engine.dask import load_partitions
-        from maxmargin.engine.disk import load_blocks
-
-        stored = is_block_source(X)
-        if y is None and not stored:
-            raise ValueError(f"{type(self).__name__}.fit requires y to be passed, but the target y is None.")
-        of_classes = isinstance(self, ClassifierMixin)
-        load = partial(load_blocks, X) if stored else partial(load_partitions, X, y)
-        data = load(
-            sample_weight,
-            of_classes=of_classes,
-            class_weight=getattr(self, "class_weight", None),
-            classes=None if reset or not of_classes else getattr(self, "classes_", None),
-            n_threads=self._n_threads(),
-            may_centre=self._may_centre,
-        )
-        if reset:
-            self.n_features_in_ = data.points.n_columns
-            names = X.feature_names if stored else getattr(X, "columns", None)
-            if names is not None and all(isinstance(name, str) for name in names):
-                self.feature_names_in_ = np.asarray(names, dtype=object)
-        elif data.points.n_columns != self.n_features_in_:
-            raise ValueError(f"X has {data.points.n_columns} columns; the model was fitted to {self.n_features_in_}.")
-        return data
-
     # What an estimator fills in.
-
-    @property
-    def _may_centre(self) -> bool:
-        """Whether an intercept makes up for the centring of columns that lie in partitions."""
-        return False
 
     def _check_parameters(self) -> None:
         """Refuse parameters that do not go together."""
@@ -604,16 +518,6 @@ class FittedAttributes(dict[str, bool]):
 def _validate_plain(kind: Any, values: tuple[Any, ...], types: tuple[type, ...]) -> None:  # noqa: ARG001
     parameters = dict(zip(kind._names_of_parameters(), values, strict=True))
     validate_parameter_constraints(kind._parameter_constraints, parameters, caller_name=kind.__name__)
-
-
-def kind_of_rows(X: Any) -> str:
-    """What X is called in messages."""
-    return "the blocks of a store" if is_block_source(X) else "Dask collections"
-
-
-def lies_elsewhere(X: Any) -> bool:
-    """Whether X is a Dask collection, or read block by block."""
-    return is_collection(X) or is_block_source(X)
 
 
 def warn_user(message: str, category: type[Warning]) -> None:

@@ -25,8 +25,9 @@ from maxmargin.data.scikit_learn import (
     available_if,
     check_is_fitted,
 )
-from maxmargin.estimators._base import CertifiedModel, lies_elsewhere, plain
+from maxmargin.estimators._base import CertifiedModel, plain
 from maxmargin.estimators._precision import linear_scores
+from maxmargin.estimators._rows_elsewhere import lies_elsewhere
 
 
 def _is_calibrated(model: Any) -> bool:

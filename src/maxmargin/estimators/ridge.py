@@ -13,9 +13,10 @@ from maxmargin.certificates.ridge_gap import measure_ridge_gap
 from maxmargin.data import TargetPoints
 from maxmargin.data.partitions import PartitionedTask
 from maxmargin.data.scikit_learn import Interval, StrOptions
-from maxmargin.estimators._base import Attempt, kind_of_rows
+from maxmargin.estimators._base import Attempt
 from maxmargin.estimators._linear_regression import LinearRegression, penalty_given
 from maxmargin.estimators._parameters import estimator
+from maxmargin.estimators._rows_elsewhere import kind_of_rows
 from maxmargin.estimators._solvers import Solve, SolverTable
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
