@@ -24,28 +24,32 @@ from maxmargin.loops.sparse_linear import (
     Model,
     add_columns,
     change_coefficients,
-    descend_on_model,
     evaluate_rows,
     intercept_terms,
     loss_along,
-    measure_columns,
     slopes_of,
 )
 from maxmargin.problems.logistic import falling_root
 from maxmargin.problems.sparse_linear import SparseLinearProblem
 from maxmargin.solvers.core import (
-    ENTRIES_PER_CALL,
     Monitor,
     Options,
     Positions,
     Result,
-    StallTest,
     Status,
     solver,
     stage,
 )
 from maxmargin.solvers.core.hessian import gram_matrix, matrix_pays
 from maxmargin.solvers.core.subsample import ROWS_PER_CLASS, STRIDE, SUBSAMPLE_TOL, subsample_rows
+from maxmargin.solvers.linear.sparse_rounds import (
+    MAX_REDUCTIONS,
+    REDUCTION,
+    ROUNDING,
+    SHARE_OF_TOL,
+    SUFFICIENT_DECREASE,
+    SparseRounds,
+)
 from maxmargin.solvers.regression.given_gram import solve_given_gram
 from maxmargin.solvers.regression.gram_matrix import MAX_COLUMNS, GramMatrix
 from maxmargin.solvers.regression.lasso import ZERO_VIOLATION
@@ -57,28 +61,12 @@ CONTINUATION_FROM, CONTINUATION_FACTOR, CONTINUATION_TOL = 20.0, 5.0, 0.1
 FEW_COLUMNS = 128
 # Epochs of coordinate descent that take as long as the Hessian of all columns at most, where it is computed.
 EXPECTED_EPOCHS = 25
-# Without it: epochs over the working set in a round, and epochs over its nonzero coefficients after each.
-EPOCHS, EPOCHS_OF_NONZEROS = 3, 10
-# An epoch that lowers the model by less than this share of the first one is the last.
-EPOCH_SHARE = 0.05
 # With the Hessian, the violation of a KKT condition that a round leaves, as a share of the one at its start.
 VIOLATION_LEFT = 1e-3
-# The least curvature of a row, as a share of its weight: without any, a column could not be moved to zero.
-LEAST_CURVATURE = 1e-12
 # The relative size of the last Newton step for the intercept: the error that it leaves is about the square.
 INTERCEPT_PRECISION = 1e-8
 # A share of the diagonal that is added to a Hessian, which is singular where columns in use are dependent.
 DAMPING = 1e-8
-# Armijo's rule: the share of the predicted decrease that a step must reach, the factor of the next shorter step, and
-# the most reductions. A change of the objective by the last share is rounding.
-SUFFICIENT_DECREASE, REDUCTION, MAX_REDUCTIONS, ROUNDING = 0.01, 0.5, 40, 1e-14
-# The certificate counts all rounding errors: this share of the gap is required.
-SHARE_OF_TOL = 0.9
-# Rounds without progress after which the run has stalled: a relative gap below this factor of the last one, or an
-# objective that has fallen by this share of the gap.
-PATIENCE, GAP_FACTOR, GAP_SHARE = 30, 0.999, 1e-3
-# Rounds in which the gap is halved once, or the run has stalled: on nearly dependent columns rounds may creep.
-HALVING = 10_000
 
 
 @solver({"a positive penalty on the 1-norm": lambda problem, _: problem.l1 > 0.0})
@@ -131,11 +119,16 @@ def preparations(problem: SparseLinearProblem) -> Iterator[tuple[SparseLinearPro
             yield problem.with_factor(CONTINUATION_FACTOR**-k), CONTINUATION_TOL
 
 
-class SparseRun:
+class SparseRun(SparseRounds):
     """The state of a run: coefficients, their scores, products and gap, and the columns not yet screened out."""
 
     checkpointed = ("w", "b", "best", "size", "stall", Positions("alive", "w"), Positions("last_chosen", "w"))
     outcome = ("best",)
+
+    least_curvature = 1e-12
+    patience = 30
+    # On nearly dependent columns rounds may creep.
+    halving_patience = 10_000
 
     def __init__(
         self,
@@ -146,27 +139,20 @@ class SparseRun:
         start: Result[float] | None,
     ) -> None:
         self.centring, self.problem = problem.centring, problem.centred
-        self.points = self.problem.points
-        self.options, self.monitor = options, monitor
-        self.w = np.zeros(self.points.n_columns) if start is None else start.w.astype(np.float64)
+        points, self.l1, self.l2 = self.problem.points, problem.l1, problem.l2
+        self.modulus = self.problem.modulus
+        self.w = np.zeros(points.n_columns) if start is None else start.w.astype(np.float64)
         self.b = 0.0 if start is None else self.centring.intercept_here(self.w, start.intercept)
-        self.best = Result(self.w.copy(), self.centring.intercept_there(self.w, self.b), np.empty(0))
+        best = Result(self.w.copy(), self.centring.intercept_there(self.w, self.b), np.empty(0))
+        super().__init__(points, options, monitor, best)
         self.signs, self.weights = self.problem.signs, self.problem.C * self.problem.weights
-        self.least_curvatures = LEAST_CURVATURE * self.weights
+        self.least_curvatures = self.least_curvature * self.weights
         self.duals, self.curvatures = np.empty(self.points.n_rows), np.empty(self.points.n_rows)
         self.alive = np.arange(self.w.size)
         self.size, self.last_chosen = FEW_COLUMNS, np.empty(0, dtype=np.intp)
         self.largest_size = self.w.size if self.points.is_sparse else MAX_COLUMNS
-        self.stall = StallTest(
-            PATIENCE,
-            gap_factor=GAP_FACTOR,
-            dual_factor=math.inf,
-            gap_share=GAP_SHARE,
-            halving_patience=HALVING,
-        )
         self.engine = MemoryEngine(self.problem, threads)
         self.has_hessian = matrix_pays(self.points, EXPECTED_EPOCHS)
-        self.totals, self.squares = np.zeros(self.w.size), np.zeros(self.w.size)
 
     @cached_property
     def deviations(self) -> np.ndarray:
@@ -176,16 +162,7 @@ class SparseRun:
     @stage
     def run(self) -> Status:
         """Make rounds until there is a reason to stop."""
-        while True:
-            self.monitor.checkpoint(self)
-            self.evaluate()
-            stalled = self.stall.update(self.best, self.best.n_iter)
-            status = self.monitor.check_termination(self.best, self.options, "round", stalled=stalled)
-            if status is not None:
-                return status
-            self.screen()
-            self.make_step(self.choose())
-            self.best.n_iter += 1
+        return self._make_rounds()
 
     def evaluate(self) -> None:
         """Compute scores, the best intercept, duals and both values from the coefficients alone."""
@@ -212,11 +189,9 @@ class SparseRun:
             best.beta, best.primal, best.dual = self.multiple * self.duals, self.primal, self.dual
 
     def screen(self) -> None:
-        """Screen out columns whose coefficients are zero in every solution: no dual in the gap's ball reaches l1."""
-        radius = math.sqrt(2.0 * max(0.0, self.primal - self.dual) / self.problem.modulus)
-        largest = self.multiple * np.abs(self.products[self.alive]) + radius * self.deviations[self.alive]
-        # A coefficient that is not zero yet becomes so in the steps to come.
-        self.alive = self.alive[~(largest < self.problem.l1 * (1.0 - 1e-9)) | (self.w[self.alive] != 0.0)]
+        """Screen out columns whose coefficients are zero in every solution."""
+        alive = self.alive
+        self.alive = alive[self.may_be_used(self.w[alive], self.products[alive], self.deviations[alive])]
 
     def choose(self) -> np.ndarray:
         """The working set: nonzero coefficients, and the columns that are nearest to their dual constraint."""
@@ -273,7 +248,7 @@ class SparseRun:
         The Hessian is that of the losses alone.
         """
         l1, diagonal = self.problem.l1, np.einsum("ii->i", hessian)
-        np.maximum((1.0 + DAMPING) * diagonal, LEAST_CURVATURE * float(diagonal.max()), out=diagonal)
+        np.maximum((1.0 + DAMPING) * diagonal, self.least_curvature * float(diagonal.max()), out=diagonal)
         diagonal += self.problem.l2
         violations = np.where(w != 0.0, np.abs(slopes - l1 * np.sign(w)), np.abs(slopes) - l1)
         goal = VIOLATION_LEFT * max(float(violations.max()), 0.1 * self.options.tol * l1)
@@ -281,37 +256,18 @@ class SparseRun:
 
     def descend(self, chosen: np.ndarray) -> tuple[np.ndarray, float]:
         """Epochs of coordinate descent on the model."""
-        problem, totals, squares = self.problem, self.totals, self.squares
-        for first, last in self.pieces(chosen):
-            measure_columns(self.points.columns, chosen, first, last, self.curvatures, totals, squares)
-        total = float(self.curvatures.sum())
-        if not (problem.fit_intercept and total > 0.0):
-            totals[:] = 0.0
-        means = totals / total if total > 0.0 else totals
-        of_columns = np.maximum(squares - totals * means, LEAST_CURVATURE * squares) + problem.l2
-        drift, w = np.zeros(1), self.w.copy()
-        model = Model(w, -self.duals, drift, self.curvatures, means, totals, of_columns, problem.l1, problem.l2)
-        gram = GramMatrix(problem.columns.with_weights(self.curvatures), self.monitor.must_stop)
-        first_decrease = 0.0
-        for _ in range(EPOCHS):
-            decrease = self.epoch(model, chosen)
-            first_decrease = max(first_decrease, decrease)
-            nonzero, last_decrease = chosen[w[chosen] != 0.0], decrease
-            for _ in range(EPOCHS_OF_NONZEROS):
-                last_decrease = self.epoch(model, nonzero)
-                if last_decrease <= EPOCH_SHARE * decrease or self.monitor.must_stop():
-                    break
-            if max(decrease, last_decrease) <= EPOCH_SHARE * first_decrease or self.monitor.must_stop():
-                break
-            if last_decrease > EPOCH_SHARE * decrease and gram.affordable(nonzero):
-                self.solve_nonzeros(model, gram, nonzero)
-        return w[chosen], float(drift[0])
+        problem = self.problem
+        curvatures, fit_intercept = self.curvatures, problem.fit_intercept
+        model = self.model_of(chosen, self.w.copy(), -self.duals, curvatures, drift=0.0, has_intercept=fit_intercept)
+        self.gram = GramMatrix(problem.columns.with_weights(curvatures), self.monitor.must_stop)
+        self.minimise_by_epochs(model, chosen)
+        return model.w[chosen], float(model.drift[0])
 
-    def solve_nonzeros(self, model: Model, gram: GramMatrix, nonzero: np.ndarray) -> None:
-        """Minimise the model in these columns by their Gram matrix."""
-        if not nonzero.size:
+    def after_slow_epochs(self, model: Model, nonzero: np.ndarray) -> None:
+        """Minimise the model in these columns by their Gram matrix, where that is no more work."""
+        if not (nonzero.size and self.gram.affordable(nonzero)):
             return
-        hessian, slopes, w = gram.among(nonzero), np.empty(nonzero.size), model.w[nonzero]
+        hessian, slopes, w = self.gram.among(nonzero), np.empty(nonzero.size), model.w[nonzero]
         if self.monitor.must_stop():
             return
         slopes_of(self.points.columns, model, nonzero, slopes)
@@ -319,25 +275,9 @@ class SparseRun:
         change_coefficients(self.points.columns, model, nonzero, w - model.w[nonzero])
         model.w[nonzero] = w
 
-    def epoch(self, model: Model, chosen: np.ndarray) -> float:
-        """Make one epoch; return by how much the model fell."""
-        decrease = 0.0
-        for first, last in self.pieces(chosen):
-            decrease += descend_on_model(self.points.columns, model, chosen, first, last)
-        return decrease
-
-    def pieces(self, chosen: np.ndarray) -> Iterator[tuple[int, int]]:
-        """Ranges of the working set that are short enough for Ctrl-C."""
-        points = self.points
-        per_column = max(1.0, points.entries_per_row * points.n_rows / max(1, points.n_columns))
-        step = max(1, int(ENTRIES_PER_CALL / per_column))
-        for first in range(0, chosen.size, step):
-            yield first, min(first + step, chosen.size)
-            if self.monitor.must_stop():
-                break
-
-    def make_step(self, chosen: np.ndarray) -> None:
-        """Make a step in these columns, of a length that lowers the objective enough (Armijo's rule)."""
+    def make_steps(self) -> None:
+        """Make a step in a working set, of a length that lowers the objective enough (Armijo's rule)."""
+        chosen = self.choose()
         problem, old = self.problem, self.w[chosen]
         new, drift = self.minimise_model(chosen)
         step = new - old

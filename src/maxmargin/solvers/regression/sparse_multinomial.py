@@ -18,26 +18,21 @@ import numpy as np
 
 from maxmargin.data import centred
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.loops.sparse_linear import Model, add_columns, descend_on_model, measure_columns
+from maxmargin.loops.sparse_linear import add_columns
 from maxmargin.problems.multinomial import multinomial_losses, softmax
 from maxmargin.problems.sparse_multinomial import MODULUS, SparseMultinomialProblem
-from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Options, Result, StallTest, Status, solver, stage
+from maxmargin.solvers.core import Monitor, Options, Result, Status, solver, stage
+from maxmargin.solvers.linear.sparse_rounds import (
+    MAX_REDUCTIONS,
+    REDUCTION,
+    ROUNDING,
+    SHARE_OF_TOL,
+    SUFFICIENT_DECREASE,
+    SparseRounds,
+)
 
 # Coefficients of a class that are new in its first working set; the number doubles where others violate more.
 FEW_COLUMNS = 64
-# Epochs over the working set in a step, and epochs over its nonzero coefficients after each; an epoch that lowers the
-# model by less than this share of the first one is the last.
-EPOCHS, EPOCHS_OF_NONZEROS, EPOCH_SHARE = 3, 10, 0.05
-# The least curvature of a row, as a share of its weight: without any, a column could not be moved to zero.
-LEAST_CURVATURE = 1e-9
-# Armijo's rule: the share of the predicted decrease that a step must reach, the factor of the next shorter step, and
-# the most reductions. A change of the objective by the last share is rounding.
-SUFFICIENT_DECREASE, REDUCTION, MAX_REDUCTIONS, ROUNDING = 0.01, 0.5, 40, 1e-14
-# The certificate counts all rounding errors: this share of the gap is required.
-SHARE_OF_TOL = 0.9
-# Rounds without progress after which the run has stalled: a relative gap below this factor of the last one, or an
-# objective that has fallen by this share of the gap.
-PATIENCE, GAP_FACTOR, GAP_SHARE = 50, 0.999, 1e-3
 
 
 @solver({"a positive penalty on the 1-norm": lambda problem, _: problem.l1 > 0.0})
@@ -52,11 +47,15 @@ def solve(
         return run.best
 
 
-class SparseMultinomialRun:
+class SparseMultinomialRun(SparseRounds):
     """The state of a run: coefficients, intercepts, scores, the products of the duals with the columns, and the gap."""
 
     checkpointed: ClassVar[tuple[str, ...]] = ("W", "b", "alive", "best", "size", "stall")
     outcome: ClassVar[tuple[str, ...]] = ("best",)
+
+    least_curvature = 1e-9
+    patience = 50
+    modulus = MODULUS
 
     def __init__(
         self,
@@ -66,20 +65,17 @@ class SparseMultinomialRun:
         start: Result[np.ndarray] | None,
     ) -> None:
         losses = problem.losses
-        self.options, self.monitor = options, monitor
         self.centring = centred(losses.points, may_move=losses.fit_intercept, weights=losses.weights)
         self.problem = replace(problem, losses=replace(losses, points=self.centring.points))
-        self.points, self.n_classes = self.problem.points, losses.n_classes
-        shape = self.n_classes, self.points.n_columns
+        points, self.n_classes, self.l1, self.l2 = self.problem.points, losses.n_classes, problem.l1, problem.l2
+        shape = self.n_classes, points.n_columns
         self.W = np.zeros(shape) if start is None else start.w.astype(np.float64)
         self.b = losses.initial_intercepts() if start is None else start.intercept + self.W @ self.centring.centre
         self.weights = losses.C * losses.weights
         self.deviations = np.sqrt(self.problem.columns.squared_deviations)
         self.alive = np.ones(shape, dtype=bool)
         self.size = FEW_COLUMNS
-        self.totals, self.squares = np.zeros(shape[1]), np.zeros(shape[1])
-        self.stall = StallTest(PATIENCE, gap_factor=GAP_FACTOR, dual_factor=math.inf, gap_share=GAP_SHARE)
-        self.best: Result[np.ndarray] = Result(self.W.copy(), self.intercepts_there(), np.empty(0))
+        super().__init__(points, options, monitor, Result(self.W.copy(), self.intercepts_there(), np.empty(0)))
 
     def intercepts_there(self) -> np.ndarray:
         """The intercepts for columns that are not centred."""
@@ -88,19 +84,14 @@ class SparseMultinomialRun:
     @stage
     def run(self) -> Status:
         """Make rounds until there is a reason to stop."""
-        while True:
-            self.monitor.checkpoint(self)
-            self.evaluate()
-            stalled = self.stall.update(self.best, self.best.n_iter)
-            status = self.monitor.check_termination(self.best, self.options, "round", stalled=stalled)
-            if status is not None:
-                return status
-            self.screen()
-            for k, chosen in enumerate(self.choose()):
-                if self.monitor.must_stop():
-                    break
-                self.make_step(k, chosen)
-            self.best.n_iter += 1
+        return self._make_rounds()
+
+    def make_steps(self) -> None:
+        """Make a step in the working set of every class."""
+        for k, chosen in enumerate(self.choose()):
+            if self.monitor.must_stop():
+                break
+            self.make_step(k, chosen)
 
     def evaluate(self) -> None:
         """Compute scores, the best intercepts, duals and both values from the coefficients alone."""
@@ -127,11 +118,8 @@ class SparseMultinomialRun:
         return float(self.weights @ multinomial_losses(scores, self.problem.losses.own))
 
     def screen(self) -> None:
-        """Screen out coefficients that are zero in every solution: no dual in the gap's ball reaches l1."""
-        radius = math.sqrt(2.0 * max(0.0, self.primal - self.dual) / MODULUS)
-        largest = self.multiple * np.abs(self.products) + radius * self.deviations
-        # A coefficient that is not zero yet becomes so in the steps to come.
-        self.alive &= ~(largest < self.problem.l1 * (1.0 - 1e-9)) | (self.W != 0.0)
+        """Screen out coefficients that are zero in every solution."""
+        self.alive &= self.may_be_used(self.W, self.products, self.deviations)
 
     def choose(self) -> list[np.ndarray]:
         """The working set of every class: nonzero coefficients, and those that violate their KKT condition most."""
@@ -155,52 +143,22 @@ class SparseMultinomialRun:
         problem, losses, columns = self.problem, self.problem.losses, self.points.columns
         shares = softmax(self.scores)[:, k]
         derivatives = self.weights * (shares - (losses.codes == k))
-        curvatures = np.maximum(self.weights * shares * (1.0 - shares), LEAST_CURVATURE * self.weights)
-        for first, last in self.pieces(chosen):
-            measure_columns(columns, chosen, first, last, curvatures, self.totals, self.squares)
+        curvatures = np.maximum(self.weights * shares * (1.0 - shares), self.least_curvature * self.weights)
         total = float(curvatures.sum())
         has_intercept = losses.fit_intercept and total > 0.0
-        totals = self.totals if has_intercept else np.zeros_like(self.totals)
-        means = totals / total if total > 0.0 else totals
-        of_columns = np.maximum(self.squares - totals * means, LEAST_CURVATURE * self.squares) + problem.l2
         # The step of the intercept at which the model is smallest comes first.
-        drift = np.array([-float(derivatives.sum()) / total if has_intercept else 0.0])
+        drift = -float(derivatives.sum()) / total if has_intercept else 0.0
         w, slopes = self.W[k].copy(), derivatives.copy()
-        model = Model(w, derivatives, drift, curvatures, means, totals, of_columns, problem.l1, problem.l2)
-        self.descend(model, chosen)
+        model = self.model_of(chosen, w, derivatives, curvatures, drift=drift, has_intercept=has_intercept)
+        self.minimise_by_epochs(model, chosen)
+        drift = float(model.drift[0])
         old, step = self.W[k, chosen], w[chosen] - self.W[k, chosen]
-        changes = np.full(self.scores.shape[0], float(drift[0]))
+        changes = np.full(self.scores.shape[0], drift)
         moved = np.flatnonzero(step)
         add_columns(columns, chosen[moved], step[moved], changes)
         predicted = problem.l1 * float(np.abs(old + step).sum() - np.abs(old).sum()) + float(slopes @ changes)
         predicted += problem.l2 * float(old @ step)
-        self.search(k, chosen, step, changes, float(drift[0]), predicted)
-
-    def descend(self, model: Model, chosen: np.ndarray) -> None:
-        """Epochs of coordinate descent on the model."""
-        first_decrease = 0.0
-        for _ in range(EPOCHS):
-            decrease = self.epoch(model, chosen)
-            first_decrease = max(first_decrease, decrease)
-            nonzero, last = chosen[model.w[chosen] != 0.0], decrease
-            for _ in range(EPOCHS_OF_NONZEROS):
-                last = self.epoch(model, nonzero)
-                if last <= EPOCH_SHARE * decrease or self.monitor.must_stop():
-                    break
-            if max(decrease, last) <= EPOCH_SHARE * first_decrease or self.monitor.must_stop():
-                break
-
-    def epoch(self, model: Model, chosen: np.ndarray) -> float:
-        """Make one epoch; return by how much the model fell."""
-        pieces = self.pieces(chosen)
-        return sum(descend_on_model(self.points.columns, model, chosen, first, last) for first, last in pieces)
-
-    def pieces(self, chosen: np.ndarray) -> list[tuple[int, int]]:
-        """Ranges of the working set that are short enough for Ctrl-C."""
-        points = self.points
-        per_column = max(1.0, points.entries_per_row * points.n_rows / max(1, points.n_columns))
-        step = max(1, int(ENTRIES_PER_CALL / per_column))
-        return [(first, min(first + step, chosen.size)) for first in range(0, chosen.size, step)]
+        self.search(k, chosen, step, changes, drift, predicted)
 
     def search(
         self, k: int, chosen: np.ndarray, step: np.ndarray, changes: np.ndarray, drift: float, predicted: float
