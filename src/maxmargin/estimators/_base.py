@@ -258,15 +258,21 @@ class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseE
         self, tasks: Tasks, problems: Sequence[Any], results: Sequence[Any], limits: FitLimits
     ) -> None:
         """Compute the certificate; where there is no time for it, the model has none, and its status claims nothing."""
+        if not self._in_time(limits, partial(self._certify_results, tasks, problems, results)):
+            for result in results:
+                result.status = limits.status
+
+    def _in_time(self, limits: FitLimits, certify: Callable[[], None]) -> bool:
+        """Compute a certificate; return whether there was time for it. Without, none of its attributes are left."""
         limits.begin_certificate()
         try:
             with ending_when(limits.must_end_certificate):
-                self._certify_results(tasks, problems, results)
+                certify()
         except InterruptedPassError:
             for name in self._attributes_of_certificates:
                 self.__dict__.pop(name, None)
-            for result in results:
-                result.status = limits.status
+            return False
+        return True
 
     def _certify_results(self, tasks: Tasks, problems: Sequence[Any], results: Sequence[Any]) -> None:
         """Compute the certificate, and reconcile the status of every task with it."""

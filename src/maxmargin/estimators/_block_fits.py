@@ -11,7 +11,6 @@ import numpy as np
 from maxmargin.certificates import BlockwiseBound
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.block_source import is_block_source
-from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.estimators._base import one_or_all, proof_or_per_class
 from maxmargin.estimators._progress import FitLimits
 from maxmargin.reconciliation import reconcile, worst
@@ -62,13 +61,13 @@ def fit_blocks(model: Any, blocks: Any, passes: int) -> Any:
         )
         fitted.n_iter_, fitted._rows_of_stream = len(record), sum(counts.values())
         n_counted = sum(number for label, number in counts.items() if weights.get(label, 1.0) > 0.0)
-        limits.begin_certificate()
-        try:
-            with ending_when(limits.must_end_certificate):
-                proofs = _bounds_in_blocks(fitted, blocks, len(record), n_counted)
+
+        def certify() -> None:
+            proofs = _bounds_in_blocks(fitted, blocks, len(record), n_counted)
             fitted.certificate_ = proof_or_per_class(classes, proofs)
             fitted.status_ = worst([reconcile(status, proof, fitted._goal(k)) for k, proof in enumerate(proofs)])
-        except InterruptedPassError:
+
+        if not fitted._in_time(limits, certify):
             fitted.status_ = limits.status
         model._take_over(fitted)
         if model.status_ is not Status.ITERATION_LIMIT:
