@@ -7,8 +7,8 @@ from maxmargin._lazy import lazy_names
 _HOME_OF = {
     "written_atomically": "atomic",
     "write_onnx": "onnx_model",
-    "store_text": "store",
-    "write_store": "store",
+    "store_text": "store_writing",
+    "write_store": "store_writing",
     "open_store": "store",
     "Store": "store",
     "FileBlocks": "file_blocks",
@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from maxmargin.files.model import load, save
     from maxmargin.files.onnx_model import write_onnx
     from maxmargin.files.preparation import Preparation
-    from maxmargin.files.store import Store, StoreError, open_store, store_text, write_store
+    from maxmargin.files.store import Store, StoreError, open_store
+    from maxmargin.files.store_writing import store_text, write_store
     from maxmargin.files.svmlight import SvmlightError, read_svmlight, read_svmlight_blocks, write_svmlight
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME_OF)

@@ -25,7 +25,8 @@ from maxmargin.files.remote import (
     size_of_file,
     state_of_file,
 )
-from maxmargin.files.store import MANIFEST, Store, is_store, open_store, read_manifest, store_blocks
+from maxmargin.files.store import MANIFEST, Store, is_store, open_store, read_manifest
+from maxmargin.files.store_writing import store_blocks
 from maxmargin.files.svmlight import read_svmlight_blocks
 from maxmargin.files.svmlight_chunks import LARGEST_INDEX
 
@@ -334,7 +335,8 @@ class FileBlocks:
         """What the columns are, of as many at a time as fit in memory, and the type of the target."""
         import pyarrow as pa
 
-        from maxmargin.files.tables import Source, arrow_errors, refuse_options
+        from maxmargin.files.arrow_source import Source, arrow_errors
+        from maxmargin.files.tables import refuse_options
 
         with arrow_errors(self.paths[0], self.options):
             sources = [Source(path, self.options) for path in self.paths]
