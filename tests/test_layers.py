@@ -218,3 +218,24 @@ def test_constants_that_modules_share_have_a_name_of_their_own():
     shared = {name for module, name in imported if module in values.get(name, {})}
     assert len(shared) > 100
     assert not {name: values[name] for name in shared if len(set(values[name].values())) > 1}
+
+
+# The only modules of the strictly typed layers that may name Any, and what it stands for there.
+ANY = {
+    "data.array_types": "UserArray: what a user gives as X, y or weights",
+    "data.scikit_learn": "the functions of scikit-learn, which has no types",
+    "engine.executors": "DaskObject: clients, futures and collections of Dask, whose types say nothing of their values",
+}
+
+
+def names_any(path):
+    """Whether a file names typing's Any; a string that names it needs the import, too."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    imported = {name.name for node in nodes if isinstance(node, ast.ImportFrom) for name in node.names}
+    return "Any" in imported or any(isinstance(node, ast.Attribute) and node.attr == "Any" for node in nodes)
+
+
+def test_bare_any_stands_only_where_values_are_not_ours():
+    strict = {"data", "problems", "certificates", "solvers", "engine", "reconciliation"}
+    found = {module for module, path in PATHS.items() if layer_of(module) in strict and names_any(path)}
+    assert found == set(ANY)

@@ -8,7 +8,8 @@ T. Ogita, S. Oishi, S. Rump, "Error-free transformations of matrix multiplicatio
 multiplication", 2012).
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +18,7 @@ from maxmargin.certificates.bounds import OF_BOUNDS
 from maxmargin.certificates.rounding import SMALLEST, UNIT, gamma, sum_at_most
 from maxmargin.data import Points
 from maxmargin.data.blocks import row_blocks
+from maxmargin.data.rows import Matrix, is_sparse
 
 # Bits of an integer that float64 holds.
 MANTISSA = 53
@@ -61,7 +63,7 @@ def accurate_combination(points: Points, coefficients: np.ndarray) -> Product:
     return _sum_of_parts(np.ldexp(high, units + parts.exponent), low, errors, 8 * used.size + 8)
 
 
-def _sum_of_parts(high: np.ndarray, low: np.ndarray, errors: Any, n_underflows: int) -> Product:
+def _sum_of_parts(high: np.ndarray, low: np.ndarray, errors: np.ndarray | float, n_underflows: int) -> Product:
     values = high + low
     rounded = 2.0 * UNIT * (np.abs(values) + np.abs(low)) + n_underflows * SMALLEST
     return Product(values, (errors + rounded) * (1.0 + OF_BOUNDS))
@@ -97,18 +99,18 @@ class _Columns:
         matrix = points.matrix
         if points.n_rows == 0:
             largest = np.zeros(points.n_columns)
-        elif sp.issparse(matrix):
+        elif is_sparse(matrix):
             largest = abs(matrix).max(axis=0).toarray().ravel()
         else:
             largest = np.maximum(matrix.max(axis=0), -matrix.min(axis=0))
         self.exponents = np.frexp(largest.astype(np.float64))[1]
 
-    def blocks(self) -> Any:
+    def blocks(self) -> Iterator[tuple[slice, Matrix, Matrix]]:
         """Yield the rows of a block, the integers and the rest, as matrices."""
         shifts = self.bits - self.exponents
         for rows in row_blocks(self.points.n_rows, self.points.entries_per_row):
             block = self.points.matrix[rows].astype(np.float64, copy=False)
-            if sp.issparse(block):
+            if is_sparse(block):
                 shift = shifts[block.indices]
                 integers = np.rint(np.ldexp(block.data, shift))
                 rest = block.data - np.ldexp(integers, -shift)

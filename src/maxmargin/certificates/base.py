@@ -2,9 +2,9 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TypeVar
 
 # Relative difference allowed between two correct float64 computations of one quantity: dense and sparse rows are summed
 # in different orders, which changes about the last three digits at the sizes of data that are certified.
@@ -34,6 +34,9 @@ class CertificateError(ValueError):
     """
 
 
+LabelT = TypeVar("LabelT", bound=Hashable)
+
+
 @dataclass(frozen=True)
 class Certificate(ABC):
     """A frozen record of numbers that hold for a model and its data in exact arithmetic.
@@ -61,7 +64,7 @@ class Certificate(ABC):
     def check(self, proven: "Certificate") -> None:
         """Raise CertificateError where this certificate claims more than ``proven``, computed anew, does."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the numbers as plain Python values, with the name of the class under ``"certificate"``."""
         return {"certificate": type(self).__name__, **asdict(self)}
 
@@ -72,11 +75,9 @@ class Certificate(ABC):
     def _same_kind(self, proven: "Certificate") -> None:
         self._refuse_unless(type(proven) is type(self), f"cannot be checked against a {type(proven).__name__}")
 
-    def _check_assumption(self, proven: Any) -> None:
-        self._refuse_unless(
-            self.assumption == proven.assumption or not proven.assumption,  # type: ignore[attr-defined]
-            f"holds only {proven.assumption}",
-        )
+    def _check_assumption(self, proven: "Certificate") -> None:
+        known: str = proven.assumption  # type: ignore[attr-defined]
+        self._refuse_unless(self.assumption == known or not known, f"holds only {known}")  # type: ignore[attr-defined]
 
     def _check_lower_bounds(self, proven: "Certificate", *names: str, scale: float) -> None:
         """Refuse a claimed lower bound above the proven one, up to AGREEMENT times ``scale``."""
@@ -108,7 +109,7 @@ def not_above(claimed: float, proven: float, scale: float) -> bool:
     return claimed <= proven + AGREEMENT * scale if math.isfinite(scale) else claimed < proven
 
 
-class PerClass(Mapping[Any, Certificate]):
+class PerClass(Mapping[Hashable, Certificate]):
     """One certificate for each class, one against the rest.
 
     Parameters
@@ -133,17 +134,18 @@ class PerClass(Mapping[Any, Certificate]):
     class 2: optimum 15.760
     """
 
-    def __init__(self, certificates: Mapping[Any, Certificate]) -> None:
+    def __init__(self, certificates: Mapping[LabelT, Certificate]) -> None:
         # Not a dictionary: files of other programs (skops) cannot have pairs as keys.
-        self._labels, self._proofs = list(certificates), list(certificates.values())
+        self._labels: list[Hashable] = list(certificates)
+        self._proofs = list(certificates.values())
 
-    def __getitem__(self, label: Any) -> Certificate:
+    def __getitem__(self, label: Hashable) -> Certificate:
         try:
             return self._proofs[self._labels.index(label)]
         except ValueError:
             raise KeyError(label) from None
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Hashable]:
         return iter(self._labels)
 
     def __len__(self) -> int:
@@ -155,7 +157,7 @@ class PerClass(Mapping[Any, Certificate]):
         return list(self._proofs)
 
     @property
-    def worst(self) -> Any:
+    def worst(self) -> Certificate:
         """The certificate with the largest relative gap (where the certificates are gaps)."""
         return max(self.values(), key=lambda proof: proof.relative)  # type: ignore[attr-defined]
 
@@ -172,7 +174,7 @@ class PerClass(Mapping[Any, Certificate]):
         for label, certificate in self.items():
             certificate.check(proven[label])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return one entry per class, keyed by the label's text."""
         return {str(label): proof.to_dict() for label, proof in self.items()}
 
@@ -223,7 +225,7 @@ class PerPair(PerClass):
     """
 
     def __str__(self) -> str:
-        return "\n".join(f"{label[0]} against {label[1]}: {proof}" for label, proof in self.items())
+        return "\n".join(f"{pair[0]} against {pair[1]}: {proof}" for pair, proof in self.items())  # type: ignore[index]
 
 
 class InfeasibleError(ValueError):

@@ -13,12 +13,13 @@ import numpy as np
 from maxmargin.certificates.rounding import SMALLEST, UNIT, gamma, length_at_most, sum_at_most, up, upper_bound
 from maxmargin.certificates.task_sums import OneTask, sums_at_most
 from maxmargin.data import Points
+from maxmargin.data.points import KnownRows
 
 # Relative slack for the handful of roundings in an error bound itself: far more than they take, far less than matters.
 OF_BOUNDS = 2.0**-40
 
 
-def longest_row_at_most(points: Points) -> float:
+def longest_row_at_most(points: KnownRows) -> float:
     """An upper bound on the largest norm of a row."""
     # Squares that underflow lose this much at most, and a root of a sum is at most the sum of the roots.
     underflow = math.sqrt(2.0 * points.longest_row * SMALLEST)
@@ -39,7 +40,7 @@ def frobenius_norm_at_most(points: Points) -> float:
     return up(math.sqrt(up(squares)))
 
 
-def score_error_at_most(points: Points, w: np.ndarray, b: float) -> float:
+def score_error_at_most(points: KnownRows, w: np.ndarray, b: float) -> float:
     """An upper bound on the rounding error of every computed score w·x_i + b, from norms alone."""
     terms = points.longest_row + 4
     return up(gamma(terms) * (longest_row_at_most(points) * length_at_most(w) + abs(b)) + terms * SMALLEST)

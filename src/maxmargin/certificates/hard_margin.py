@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from maxmargin.certificates.rounding import (
 )
 from maxmargin.data import Points, centred_and_scaled
 from maxmargin.data.interruption import check_interruption
+from maxmargin.data.points import KnownRows
 from maxmargin.problems.exact_arithmetic import exact_margins, hulls_meet
 from maxmargin.problems.hard_margin import HardMarginProblem
 
@@ -87,7 +87,7 @@ def margin_at_least(problem: HardMarginProblem, w: np.ndarray, b: float) -> floa
     return float(distances_at_least(smallest, shortest, longest))
 
 
-def margin_of_all_at_least(points: Any, w: np.ndarray, b: float, smallest: float) -> float:
+def margin_of_all_at_least(points: KnownRows, w: np.ndarray, b: float, smallest: float) -> float:
     """A lower bound on the smallest distance of rows in partitions, given the smallest y f(x) as computed."""
     longest, shortest = length_at_most(w), length_at_least(w)
     if shortest == 0.0 or not math.isfinite(longest):

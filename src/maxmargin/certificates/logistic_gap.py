@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.bounds import (
@@ -33,6 +32,7 @@ from maxmargin.certificates.rounding import (
     upper_bound,
 )
 from maxmargin.certificates.svm_dual_bounds import Sides, balancing_share, merged_sides, sides_of, sides_of_block
+from maxmargin.data.rows import as_dense
 from maxmargin.engine import Block, Engine, MemoryEngine, Threads
 from maxmargin.engine.dask import DaskEngine, Handle
 from maxmargin.problems.logistic import LogisticProblem, certified_radius, entropy, falling_root, sigmoid
@@ -199,7 +199,8 @@ def measure_partitioned_logistic_gap(
     problem: PartitionedProblem, w: np.ndarray, b: float
 ) -> tuple[LogisticGap, Handle]:
     """Measure the same for a finite C where the rows lie in partitions; also return where the p_i are."""
-    logistic: LogisticProblem = problem.problem
+    logistic = problem.problem
+    assert isinstance(logistic, LogisticProblem)
     engine = DaskEngine(logistic, problem.task.local)
     b = problem.points.centring.intercept_here(w, b)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -389,8 +390,7 @@ def _points_freed(problem: LogisticProblem, w: np.ndarray, b: float) -> int:
 
 def _exact_score(problem: LogisticProblem, row: int, w: np.ndarray, b: float) -> int:
     """The sign of a score in rational arithmetic."""
-    values = problem.points.matrix[[row]]
-    values = values.toarray().ravel() if sp.issparse(values) else values.ravel()
+    values = as_dense(problem.points.matrix[[row]]).ravel()
     used = np.flatnonzero((values != 0.0) & (w != 0.0))
     total = Fraction(b) + sum(Fraction(float(values[j])) * Fraction(float(w[j])) for j in used)
     return (total > 0) - (total < 0)

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from maxmargin.certificates.geometry import Geometry, linear_geometry
 from maxmargin.certificates.margin_bracket import MarginBracket, bracket_margin
 from maxmargin.certificates.rounding import sum_at_most, up, upper_bound
 from maxmargin.data import validate_two_classes
+from maxmargin.data.array_types import UserArray
 from maxmargin.problems import PerceptronProblem
 from maxmargin.problems.margins import validate_coefficients
 
@@ -360,9 +361,9 @@ class PerceptronRun:
 
 
 def mistake_bound(
-    X: Any,
-    y: Any,
-    coef: Any,
+    X: UserArray,
+    y: UserArray,
+    coef: UserArray,
     intercept: float = 0.0,
     *,
     augmented: bool = True,

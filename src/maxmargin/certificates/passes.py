@@ -6,21 +6,21 @@ with bounds, so that what is stated holds for any blocks and any number of threa
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from maxmargin.certificates.rounding import up
+from maxmargin.data.points import HasPoints
 from maxmargin.engine import Block, Engine, MemoryEngine
 
 
-def scores(engine: MemoryEngine[Any], name: str, w: np.ndarray, b: float = 0.0) -> np.ndarray:
+def scores(engine: MemoryEngine[HasPoints], name: str, w: np.ndarray, b: float = 0.0) -> np.ndarray:
     """f(x_i) = w·x_i + b of all rows, which the engine keeps under ``name``."""
     ask_scores(engine, name, w, b)
     return engine[name]
 
 
-def ask_scores(engine: Engine[Any], name: str, w: np.ndarray, b: float = 0.0) -> None:
+def ask_scores(engine: Engine[HasPoints], name: str, w: np.ndarray, b: float = 0.0) -> None:
     """Have an engine compute these scores."""
     if isinstance(engine, MemoryEngine):
         # In one product: to cut a sparse matrix takes longer than to multiply a small block of it.
@@ -31,20 +31,19 @@ def ask_scores(engine: Engine[Any], name: str, w: np.ndarray, b: float = 0.0) ->
     engine.do(_scores, name, w, b, writes=(name,))
 
 
-def _scores(block: Block[Any], name: str, w: np.ndarray, b: float) -> None:
+def _scores(block: Block[HasPoints], name: str, w: np.ndarray, b: float) -> None:
     np.add(block.points.scores(w), b, out=block[name])
 
 
-def combination(engine: Engine[Any], name: str) -> np.ndarray:
+def combination(engine: Engine[HasPoints], name: str) -> np.ndarray:
     """X^T c of the vector ``name``; each entry is off by at most gamma_n times the sum of its terms' sizes."""
     if isinstance(engine, MemoryEngine):
         return engine.problem.points.combination(engine[name])
-    total: np.ndarray = engine.sum(_combination, name)
-    return total
+    return engine.sum(_combination, name)
 
 
 def scores_and_combination(
-    engine: MemoryEngine[Any], w: np.ndarray, b: float, scores_name: str, name: str
+    engine: MemoryEngine[HasPoints], w: np.ndarray, b: float, scores_name: str, name: str
 ) -> np.ndarray:
     """Compute f(x_i), which the engine keeps under ``scores_name``; return X^T c of the vector ``name``.
 
@@ -58,11 +57,11 @@ def scores_and_combination(
     return combined
 
 
-def _combination(block: Block[Any], name: str) -> np.ndarray:
+def _combination(block: Block[HasPoints], name: str) -> np.ndarray:
     return block.points.combination(block[name])
 
 
-def set_zero(block: Block[Any], name: str) -> None:
+def set_zero(block: Block[HasPoints], name: str) -> None:
     """Set a vector to zero."""
     block[name][:] = 0.0
 

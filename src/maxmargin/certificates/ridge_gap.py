@@ -25,6 +25,7 @@ from maxmargin.certificates.squared_errors import (
     squares_at_most,
     squares_by_lengths,
 )
+from maxmargin.data.rows import is_sparse
 from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.engine.dask import DaskEngine, Handle
 from maxmargin.problems.partitioned import ErrorSums, PartitionedProblem, column_sums
@@ -111,7 +112,9 @@ def measure_ridge_gap(
 
 def measure_partitioned_ridge_gap(problem: PartitionedProblem, w: np.ndarray, b: float) -> tuple[RidgeGap, Handle]:
     """Measure the same where the rows lie in partitions; also return where the dual point is."""
-    errors, lam = problem.problem.errors, problem.problem.lam
+    ridge = problem.problem
+    assert isinstance(ridge, RidgeProblem)
+    errors, lam = ridge.errors, ridge.lam
     engine = DaskEngine(errors, problem.task.local)
     b = problem.points.centring.intercept_here(w, b)
     length, radius = length_at_most(w), math.inf
@@ -185,7 +188,9 @@ def _dual_within_radius(
 def _too_small(errors: SquaredErrors, spreads: np.ndarray) -> np.ndarray:
     """Columns that are not zero although their spread may be: nothing is proven of their coefficients."""
     suspects = np.flatnonzero(~(spreads >= NO_SPREAD))
-    return suspects[np.asarray(abs(errors.points.matrix[:, suspects]).sum(axis=0)).ravel() > 0.0]
+    columns = errors.points.matrix[:, suspects]
+    sizes = abs(columns) if is_sparse(columns) else np.abs(columns)
+    return suspects[np.asarray(sizes.sum(axis=0)).ravel() > 0.0]
 
 
 def _radius(standardised: np.ndarray, around: float) -> float:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from maxmargin.certificates.rounding import (
     up,
 )
 from maxmargin.certificates.task_sums import ONE_TASK, OneTask, exact_sums, sum_of, sums_at_most
+from maxmargin.data.points import HasPoints, KnownRows
 from maxmargin.engine import Block, Engine, row_task
 from maxmargin.problems.linear_svm import LinearSVMProblem
 
@@ -55,7 +56,7 @@ def sum_dual_terms(engine: Engine[LinearSVMProblem], combined: np.ndarray | None
     return DualSums(terms, sides, engine.n_rows, combined, error)
 
 
-def combination_error(points: Any, terms: _DualTerms, sides: "Sides") -> float:
+def combination_error(points: KnownRows, terms: _DualTerms, sides: "Sides") -> float:
     """An upper bound on the error of X^T beta."""
     error = up(up(gamma(sides.n_used + 4) * longest_row_at_most(points)) * terms.total)
     return up(error + sides.n_used * points.n_columns * SMALLEST)
@@ -203,7 +204,7 @@ def sides_of_tasks(beta: np.ndarray, tasks: OneTask) -> list[Sides]:
 
 
 @row_task
-def sides_of_block(block: Block[Any]) -> Sides:
+def sides_of_block(block: Block[HasPoints]) -> Sides:
     """The sums over the duals ``beta`` of a block."""
     return sides_of(block["beta"])
 

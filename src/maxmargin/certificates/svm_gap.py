@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 import numpy as np
 
@@ -40,6 +39,7 @@ from maxmargin.certificates.svm_dual_bounds import (
 )
 from maxmargin.certificates.task_sums import ONE_TASK, ManyTasks, OneTask, sums_at_most
 from maxmargin.data import Points
+from maxmargin.data.partitions import Held
 from maxmargin.engine import Block, Engine, MemoryEngine, Threads, row_task
 from maxmargin.engine.dask import DaskEngine
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK
@@ -289,13 +289,17 @@ def feasible_duals(joint: LinearSVMProblem, beta: np.ndarray, tasks: OneTask) ->
     return feasible
 
 
-def measure_partitioned_gap(problem: PartitionedProblem, w: np.ndarray, b: float, beta: Sequence[Any]) -> SVMGap:
+def measure_partitioned_gap(
+    problem: PartitionedProblem, w: np.ndarray, b: float, beta: Sequence[Held[np.ndarray]]
+) -> SVMGap:
     """Measure the same where rows and duals lie in partitions; ``beta`` has one part a partition."""
-    engine = DaskEngine(problem.problem, problem.task.local)
+    svm = problem.problem
+    assert isinstance(svm, LinearSVMProblem)
+    engine = DaskEngine(svm, problem.task.local)
     b = problem.points.centring.intercept_here(w, b)
     engine.set_chunks("beta", beta)
     engine.do(_clip, writes=("beta",))
-    if problem.problem.has_free_intercept:
+    if svm.has_free_intercept:
         above, below = balancing_factors(*map(float, engine.sum(_sums_of_sides)))
         engine.do(_balance, above, below, writes=("beta",))
     with np.errstate(over="ignore", invalid="ignore"):

@@ -6,7 +6,6 @@ where one pass a task would be nothing but the interpreter's time.
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -46,7 +45,7 @@ class OneTask:
         others = values[:k].max(initial=-math.inf), values[k + 1 :].max(initial=-math.inf)
         return [[float(max(others)), float(values[k])]]
 
-    def spread(self, numbers: Sequence[float]) -> Any:
+    def spread(self, numbers: Sequence[float]) -> float | np.ndarray:
         """The number of every row's task; the number itself where it is the same for all rows."""
         return numbers[0]
 

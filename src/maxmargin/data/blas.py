@@ -8,9 +8,18 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Protocol
 
 from threadpoolctl import OpenBLASController, ThreadpoolController
+
+
+class Library(Protocol):
+    """What is used of threadpoolctl's controller of a BLAS library."""
+
+    def get_num_threads(self) -> int | None: ...
+
+    def set_num_threads(self, number: int) -> None: ...
+
 
 _lock = threading.Lock()
 _holders = 0
@@ -18,7 +27,7 @@ _before: list[int | None] = []
 
 
 @cache
-def _libraries() -> list[Any]:
+def _libraries() -> list[Library]:
     """The BLAS libraries of the process, found once: that takes longer than a small fit."""
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 

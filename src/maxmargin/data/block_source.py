@@ -3,9 +3,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+
+from maxmargin.data.rows import Matrix
 
 
 class BlockSource(ABC):
@@ -31,7 +32,7 @@ class BlockSource(ABC):
 
     @property
     @abstractmethod
-    def arrays(self) -> Any:
+    def arrays(self) -> Matrix:
         """All rows as one matrix that is mapped into memory, for methods that do not work on blocks."""
 
     @property
@@ -50,7 +51,7 @@ class BlockSource(ABC):
         """The names of the columns, if they have names."""
 
     @abstractmethod
-    def read_rows(self, number: int, *, cached: bool = True) -> Any:
+    def read_rows(self, number: int, *, cached: bool = True) -> Matrix:
         """The rows of a block, an array or sparse rows in memory.
 
         Unless ``cached``, the system is not to keep what it has read of the files: it would push out other pages.
@@ -65,6 +66,6 @@ class BlockSource(ABC):
         """Where a row of a block is, for messages."""
 
 
-def is_block_source(X: Any) -> bool:
+def is_block_source(X: object) -> bool:
     """Whether X is read block by block."""
     return isinstance(X, BlockSource)

@@ -5,11 +5,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin.data.blocks import row_blocks
 from maxmargin.data.points import Points
-from maxmargin.data.rows import Matrix
+from maxmargin.data.rows import Matrix, is_sparse
 
 # Rows are centred where ||mean x||² exceeds this share of mean ||x||²: the spread around the mean is then less than a
 # tenth of the squares, and inner products lose at least one digit.
@@ -91,7 +90,7 @@ def centred(points: Points, *, may_move: bool, weights: np.ndarray | None) -> Ce
     The centre need not be the mean: any point among the rows will do, so that a sample suffices.
     """
     centre = estimate_offsets(points, VERY_FAR, weights) if may_move and points.n_rows else None
-    if centre is not None and sp.issparse(points.matrix):
+    if centre is not None and is_sparse(points.matrix):
         centre[~_is_full(points)] = 0.0
     if centre is None or not centre.any():
         return Centring(points, np.zeros(points.n_columns), 1.0)
@@ -120,7 +119,7 @@ def estimate_offsets(points: Points, times: float = FAR, weights: np.ndarray | N
     sample = matrix[:: max(1, matrix.shape[0] // SAMPLE_ROWS)].astype(np.float64, copy=False)
     shares = np.full(sample.shape[0], 1.0 / sample.shape[0])
     with np.errstate(over="ignore", invalid="ignore"):
-        squares = sample.power(2) if sp.issparse(sample) else np.square(sample)
+        squares = sample.power(2) if is_sparse(sample) else np.square(sample)
         offsets = column_offsets(sample.T @ shares, squares.T @ shares, times)
     if not np.count_nonzero(offsets):
         return None
@@ -196,7 +195,7 @@ def column_moments(points: Points, weights: np.ndarray | None) -> ColumnMoments:
     n_rows, columns = sample.shape[0], np.arange(n_columns)
     if not n_rows:
         return ColumnMoments(0, columns[:0], np.empty(0), np.empty(0))
-    if sp.issparse(sample):
+    if is_sparse(sample):
         columns = np.flatnonzero(_is_full(Points(sample)))
         sample = sample[:, columns].toarray()
     sample = sample.astype(np.float64, copy=False)
@@ -210,7 +209,7 @@ def shifted(points: Points, offsets: np.ndarray) -> tuple[Points, np.ndarray]:
     """The points x - offsets, and the columns in which not every difference is exact; sparse ones have to be full."""
     used = np.flatnonzero(offsets)
     matrix = points.matrix.astype(np.float64)
-    if sp.issparse(matrix):
+    if is_sparse(matrix):
         entries, subtracted = matrix.data, offsets[matrix.indices]
         refused = np.zeros(points.n_columns, dtype=bool)
         refused[matrix.indices[_difference_errors(entries, subtracted) != 0.0]] = True
@@ -239,14 +238,16 @@ def _mean(points: Points) -> np.ndarray:
     """The mean of the points, in the columns that can be centred; zero where it overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean = points.combination(np.ones(points.n_rows)) / points.n_rows
-        if sp.issparse(points.matrix):
+        if is_sparse(points.matrix):
             mean[~_is_full(points)] = 0.0
     return mean if np.isfinite(mean @ mean) else np.zeros(points.n_columns)
 
 
 def _is_full(points: Points) -> np.ndarray:
     """Which columns of sparse points have an entry in every row."""
-    return np.asarray(np.bincount(points.matrix.indices, minlength=points.n_columns) == points.n_rows)
+    matrix = points.matrix
+    assert is_sparse(matrix)
+    return np.asarray(np.bincount(matrix.indices, minlength=points.n_columns) == points.n_rows)
 
 
 def _exact_sum(b: float, w: np.ndarray, centre: np.ndarray) -> float:
@@ -264,8 +265,8 @@ def _exact_sum(b: float, w: np.ndarray, centre: np.ndarray) -> float:
 
 
 def _subtracted(matrix: Matrix, centre: np.ndarray) -> Matrix:
-    if not sp.issparse(matrix):
-        return matrix.astype(np.float64) - centre
+    if not is_sparse(matrix):
+        return np.asarray(matrix.astype(np.float64) - centre)
     moved = matrix.astype(np.float64)
     moved.data -= centre[moved.indices]
     return moved

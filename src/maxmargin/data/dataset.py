@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class Tasks(Protocol):
 
     def names(self) -> list[str]: ...
 
-    def tasks(self) -> Iterator[Any]: ...
+    def tasks(self) -> Iterator["Task"]: ...
 
 
 @dataclass(frozen=True)
@@ -278,3 +278,7 @@ class ClassPairs(_SplitOtherwise):
             of_pair = signs[self.points.n_rows - positive.size : self.points.n_rows + negative.size]
             found.append(ClassPair(np.concatenate([positive, negative]), of_pair))
         return found
+
+
+# One optimisation problem's data.
+Task: TypeAlias = Dataset | LabelledPoints | TargetPoints | ClassPair

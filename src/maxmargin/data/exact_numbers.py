@@ -1,11 +1,11 @@
 """The user's own numbers as fractions, where float64 rounds them."""
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.data.array_types import UserArray
 from maxmargin.data.points import Points
 from maxmargin.data.rows import as_dense
 
@@ -22,7 +22,7 @@ LARGEST_EXACT_INTEGER = 1 << 53
 LARGEST_LIST = 20_000
 
 
-def exact_numbers(X: Any, points: Points) -> np.ndarray | None:
+def exact_numbers(X: UserArray, points: Points) -> np.ndarray | None:
     """The entries of X as fractions, in an array of objects; None where float64 rounds none of them.
 
     Parameters
@@ -41,7 +41,7 @@ def exact_numbers(X: Any, points: Points) -> np.ndarray | None:
     return numbers if np.any(numbers != stored) else None
 
 
-def _values(X: Any, points: Points) -> np.ndarray | None:
+def _values(X: UserArray, points: Points) -> np.ndarray | None:
     if sp.issparse(X):
         return None if X.dtype.kind in "fb" and X.dtype.itemsize <= 8 else np.asarray(X.toarray())
     if isinstance(X, np.ndarray):
@@ -62,7 +62,7 @@ def _may_be_rounded(values: np.ndarray) -> bool:
     return values.dtype.kind == "O" or (values.dtype.kind == "f" and values.dtype.itemsize > 8)
 
 
-def _fraction(value: Any) -> Fraction:
+def _fraction(value: UserArray) -> Fraction:
     if isinstance(value, np.generic) and not isinstance(value, np.longdouble):
         value = value.item()
     if isinstance(value, np.longdouble):

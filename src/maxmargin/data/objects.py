@@ -1,13 +1,14 @@
 """Sequences of objects, such as texts or graphs, which only a user's kernel can compare."""
 
 from numbers import Number
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.data.array_types import UserArray
 
-def are_objects(X: Any) -> bool:
+
+def are_objects(X: UserArray) -> bool:
     """Whether X is a sequence of objects, and not a matrix of numbers.
 
     Rows of numbers of equal length are a matrix, whatever holds them; an empty sequence is left to validation.
@@ -24,7 +25,7 @@ def are_objects(X: Any) -> bool:
     return not _are_numbers(X)
 
 
-def _are_numbers(X: Any) -> bool:
+def _are_numbers(X: UserArray) -> bool:
     """Whether X converts to a matrix of numbers; text is none, also where it can be read as a number."""
     try:
         values = np.asarray(X)

@@ -1,12 +1,13 @@
 """Rows that lie in partitions elsewhere: what is known of all of them, and the checks of one partition."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 
+from maxmargin.data.array_types import UserArray
 from maxmargin.data.centring import Centring, ColumnMoments, column_moments, shifted
 from maxmargin.data.points import Points
 from maxmargin.data.validation import (
@@ -34,6 +35,46 @@ __all__ = [
     "merge_summaries",
     "without_inexact",
 ]
+
+
+ResultT = TypeVar("ResultT")
+ResultT_co = TypeVar("ResultT_co", covariant=True)
+
+
+class Future(Protocol[ResultT_co]):
+    """A result that lies on a worker of a cluster, or will."""
+
+    def result(self) -> ResultT_co: ...
+
+    def add_done_callback(self, function: Callable[[object], None]) -> object: ...
+
+
+# A result where it lies: in this process itself, on a cluster its future.
+Held: TypeAlias = ResultT | Future[ResultT]
+
+
+class PartitionExecutor(Protocol):
+    """What is known of where partitions lie, and what reaching them has cost."""
+
+    rounds: int
+
+    @property
+    def vectors_are_near(self) -> bool: ...
+
+    def describe(self) -> str: ...
+
+
+class PartitionRows(Protocol):
+    """The rows of a partition, in memory or to be read when they are used."""
+
+    @property
+    def points(self) -> Points: ...
+
+    @property
+    def labels(self) -> np.ndarray: ...
+
+    @property
+    def weights(self) -> np.ndarray | None: ...
 
 
 class Partition(NamedTuple):
@@ -74,7 +115,7 @@ class PartitionSummary(NamedTuple):
 
 
 def check_partition(
-    X: Any, y: Any, sample_weight: Any, of_classes: bool, may_centre: bool = False
+    X: UserArray, y: UserArray, sample_weight: UserArray, of_classes: bool, may_centre: bool = False
 ) -> tuple[Partition | None, PartitionSummary]:
     """Check the rows of a partition; an error is returned, so that the first partition with one can be named."""
     try:
@@ -100,7 +141,22 @@ def check_partition(
     return Partition(points, y if of_classes else targets, weights), summary
 
 
-def _summary_of_rows(points: Points) -> dict[str, Any]:
+# What a task gets of a partition; its summary stays beside it where it was computed there.
+CheckedPartition: TypeAlias = tuple[PartitionRows] | tuple[PartitionRows, PartitionSummary]
+
+
+class _SummaryOfRows(TypedDict):
+    n_rows: int
+    n_columns: int
+    n_stored: float
+    largest_norm: float
+    sum_of_squares: float
+    longest_row: int
+    all_zero: bool
+    is_sparse: bool
+
+
+def _summary_of_rows(points: Points) -> _SummaryOfRows:
     return {
         "n_rows": points.n_rows,
         "n_columns": points.n_columns,
@@ -145,6 +201,18 @@ def without_inexact(centre: np.ndarray, summaries: Sequence[PartitionSummary]) -
     return centre
 
 
+class KnownOfRows(TypedDict):
+    """What the summaries tell of the rows of all partitions."""
+
+    row_counts: tuple[int, ...]
+    n_columns: int
+    entries_per_row: float
+    largest_norm: float
+    typical_norm: float
+    longest_row: int
+    is_sparse: bool
+
+
 @dataclass(frozen=True)
 class PartitionedPoints:
     """What is known of rows in partitions, in place of ``Points``.
@@ -161,9 +229,9 @@ class PartitionedPoints:
         What was subtracted from the rows, exactly: columns far from zero cost digits.
     """
 
-    matrix: Any
-    partitions: Sequence[Any]
-    executor: Any
+    matrix: UserArray
+    partitions: Sequence[Held[CheckedPartition]]
+    executor: PartitionExecutor
     row_counts: tuple[int, ...]
     n_columns: int
     entries_per_row: float
@@ -181,8 +249,8 @@ class PartitionedPoints:
     @property
     def centring(self) -> Centring:
         """Turns intercepts for the rows of the partitions into those of the data, and back."""
-        points: Any = self
-        return Centring(points, np.zeros(self.n_columns) if self.centre is None else self.centre, 1.0)
+        # The intercepts need no rows.
+        return Centring(self, np.zeros(self.n_columns) if self.centre is None else self.centre, 1.0)  # type: ignore[arg-type]
 
 
 class LocalTargets(NamedTuple):
@@ -202,7 +270,7 @@ class LocalTargets(NamedTuple):
     positive: int
     factors: np.ndarray | None
 
-    def __call__(self, partition: Partition) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, partition: PartitionRows) -> tuple[np.ndarray, np.ndarray]:
         """The targets and weights."""
         # A byte for a sign, and nothing for equal weights: there may be more rows than fit in memory otherwise.
         weights = np.broadcast_to(1.0, partition.points.n_rows) if partition.weights is None else partition.weights
@@ -269,9 +337,9 @@ class PartitionedData:
         """One task for two classes or a regression, else one for each class."""
         return max(1, len(self.classes) if len(self.classes) != 2 else 1)
 
-    def labels(self) -> Any:
+    def labels(self) -> None:
         """Labels are not gathered."""
-        return None
+        return
 
     def names(self) -> list[str]:
         """What each task is about."""
@@ -280,7 +348,7 @@ class PartitionedData:
         positive = self.classes[1:] if self.n_tasks == 1 else self.classes
         return [f"class {label} against the rest" for label in positive]
 
-    def tasks(self) -> Any:
+    def tasks(self) -> Iterator[PartitionedTask]:
         """Yield the tasks."""
         if not len(self.classes):
             yield PartitionedTask(
@@ -304,7 +372,7 @@ def merge_summaries(
     summaries: Sequence[PartitionSummary],
     *,
     of_classes: bool,
-    class_weight: Any = None,
+    class_weight: object = None,
     classes: np.ndarray | None = None,
 ) -> PartitionedData:
     """Check what is known of all partitions together.
@@ -366,7 +434,7 @@ def merge_summaries(
 
 
 def _with_classes(
-    data: PartitionedData, summaries: Sequence[PartitionSummary], class_weight: Any, classes: np.ndarray | None
+    data: PartitionedData, summaries: Sequence[PartitionSummary], class_weight: object, classes: np.ndarray | None
 ) -> PartitionedData:
     # An empty partition may have labels of another type.
     found = np.unique(np.concatenate([summary.labels for summary in summaries if summary.n_rows]))

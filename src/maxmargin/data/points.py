@@ -3,13 +3,14 @@
 import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.blocks import BLOCK_ENTRIES, row_blocks
 from maxmargin.data.interruption import check_interruption
-from maxmargin.data.rows import DenseRows, Matrix, Rows, aligned, as_dense, read_only, rows_of
+from maxmargin.data.rows import DenseRows, Matrix, Rows, SparseMatrix, aligned, as_dense, is_sparse, read_only, rows_of
 
 # Share of non-zero coefficients below which gathering their rows is cheaper than reading all rows.
 GATHER_SHARE = 0.02
@@ -24,6 +25,27 @@ ENTRIES_PER_PRODUCT = 1 << 27
 WIDE = 1 << 18
 # Entries, rows and columns of data on which a run is one compiled call; beyond, BLAS, threads and working sets pay.
 SMALL_ENTRIES, SMALL_ROWS, SMALL_COLUMNS = 3 << 17, 1 << 14, 100
+
+
+class HasPoints(Protocol):
+    """A problem of rows, as engines and their tasks need it."""
+
+    @property
+    def points(self) -> "Points":
+        """The rows; of rows that lie elsewhere, what is known of them."""
+
+
+class KnownRows(Protocol):
+    """What error bounds need to know of rows, wherever these lie."""
+
+    @property
+    def n_columns(self) -> int: ...
+
+    @property
+    def largest_norm(self) -> float: ...
+
+    @property
+    def longest_row(self) -> int: ...
 
 
 class Points:
@@ -55,7 +77,7 @@ class Points:
     @cached_property
     def columns(self) -> Rows:
         """The columns, as the loops read rows: a copy of the matrix."""
-        return rows_of(self.matrix.tocsc() if sp.issparse(self.matrix) else np.ascontiguousarray(self.matrix.T))
+        return rows_of(self.matrix.tocsc() if is_sparse(self.matrix) else np.ascontiguousarray(self.matrix.T))
 
     @cached_property
     def small_rows(self) -> DenseRows | None:
@@ -69,7 +91,7 @@ class Points:
     def factor(self) -> Matrix:
         """The rows for products with many others: well-filled sparse rows are made dense, for BLAS."""
         many_entries = self.entries_per_row > DENSE_SHARE * self.n_columns
-        return self.matrix.toarray() if sp.issparse(self.matrix) and many_entries else self.matrix
+        return self.matrix.toarray() if is_sparse(self.matrix) and many_entries else self.matrix
 
     @cached_property
     def narrow(self) -> "Points":
@@ -81,7 +103,7 @@ class Points:
         """Some rows that follow each other, without a copy."""
         if part.stop - part.start == self.n_rows:
             return self
-        if not sp.issparse(self.matrix):
+        if not is_sparse(self.matrix):
             return Points(self.matrix[part])
         offsets = self.matrix.indptr[part.start : part.stop + 1]
         stored = slice(int(offsets[0]), int(offsets[-1]))
@@ -93,7 +115,7 @@ class Points:
     def with_column(self, value: float) -> "Points":
         """The rows with one more column, of constants."""
         column = np.full((self.n_rows, 1), value, dtype=self.matrix.dtype)
-        if sp.issparse(self.matrix):
+        if is_sparse(self.matrix):
             return Points(sp.csr_array(sp.hstack([self.matrix, sp.csr_array(column)], format="csr")))
         return Points(np.hstack([self.matrix, column]))
 
@@ -109,7 +131,7 @@ class Points:
         return norms
 
     def _fill_squared_norms(self, norms: np.ndarray) -> None:
-        if not sp.issparse(self.matrix):
+        if not is_sparse(self.matrix):
             for part in self._blocks():
                 norms[part] = squared_norms(self._wide(part))
             return
@@ -131,22 +153,22 @@ class Points:
     @property
     def is_sparse(self) -> bool:
         """Whether the rows are compressed."""
-        return bool(sp.issparse(self.matrix))
+        return bool(is_sparse(self.matrix))
 
     @cached_property
     def entries_per_row(self) -> float:
         """The mean number of stored entries of a row."""
-        stored = self.matrix.nnz if sp.issparse(self.matrix) else self.matrix.size
+        stored = self.matrix.nnz if is_sparse(self.matrix) else self.matrix.size
         return float(stored / max(1, self.n_rows))
 
     @property
     def _entries(self) -> np.ndarray:
-        return np.asarray(self.matrix.data if sp.issparse(self.matrix) else self.matrix)
+        return np.asarray(self.matrix.data if is_sparse(self.matrix) else self.matrix)
 
     @cached_property
     def longest_row(self) -> int:
         """The largest number of stored entries in a row; it bounds the rounding error of a score."""
-        if sp.issparse(self.matrix):
+        if is_sparse(self.matrix):
             return int(np.diff(self.matrix.indptr).max(initial=0))
         return int(self.n_columns)
 
@@ -199,8 +221,8 @@ class Points:
         """sum_i c_i x_ij², one for each column; without coefficients every c_i is one."""
         total = np.zeros(self.n_columns)
         for part in self._blocks():
-            if coefficients is None and not sp.issparse(self.matrix):
-                rows = self._wide(part)
+            if coefficients is None and not is_sparse(self.matrix):
+                rows = as_dense(self._wide(part))
                 total += np.einsum("ij,ij->j", rows, rows)
             else:
                 counts = np.ones(part.stop - part.start) if coefficients is None else coefficients[part]
@@ -241,13 +263,14 @@ class Points:
 
     def _entrywise(self, part: slice, function: Callable[[np.ndarray], np.ndarray]) -> Matrix:
         """A function of the entries of a block of rows; it must be zero at zero."""
-        if not sp.issparse(self.matrix):
-            return function(self._wide(part))
+        if not is_sparse(self.matrix):
+            return function(as_dense(self._wide(part)))
         offsets = self.matrix.indptr[part.start : part.stop + 1]
         stored = slice(offsets[0], offsets[-1])
         entries = function(self.matrix.data[stored].astype(np.float64, copy=False))
         shape = part.stop - part.start, self.n_columns
-        return sp.csr_array((entries, self.matrix.indices[stored], offsets - offsets[0]), shape=shape)
+        block: SparseMatrix = sp.csr_array((entries, self.matrix.indices[stored], offsets - offsets[0]), shape=shape)
+        return block
 
     def _blocks(self) -> Iterator[slice]:
         return row_blocks(self.n_rows, self.entries_per_row)
@@ -255,7 +278,7 @@ class Points:
 
 def few_columns(matrix: Matrix) -> np.ndarray | None:
     """The non-empty columns in ascending order, where they are fewer than half of very many; else None."""
-    if not sp.issparse(matrix) or matrix.shape[1] <= WIDE:
+    if not is_sparse(matrix) or matrix.shape[1] <= WIDE:
         return None
     columns = np.unique(matrix.indices)
     if 2 * columns.size > matrix.shape[1]:
@@ -265,18 +288,19 @@ def few_columns(matrix: Matrix) -> np.ndarray | None:
 
 def only_columns(rows: Matrix, columns: np.ndarray) -> Matrix:
     """The rows restricted to these columns, which ascend; the cost is proportional to the stored entries."""
-    if not sp.issparse(rows):
+    if not is_sparse(rows):
         return rows[:, columns]
     places = np.searchsorted(columns, rows.indices)
     kept = columns[np.minimum(places, columns.size - 1)] == rows.indices
     offsets = np.concatenate([[0], np.cumsum(kept)])[rows.indptr].astype(rows.indptr.dtype)
     indices = places[kept].astype(rows.indices.dtype)
-    return sp.csr_array((rows.data[kept], indices, offsets), shape=(rows.shape[0], columns.size))
+    found: SparseMatrix = sp.csr_array((rows.data[kept], indices, offsets), shape=(rows.shape[0], columns.size))
+    return found
 
 
 def squared_norms(rows: Matrix) -> np.ndarray:
     """||x||² of every row of a float64 matrix."""
-    if sp.issparse(rows):
+    if is_sparse(rows):
         return _sums_of_squares(rows.data, rows.indptr)
     return np.asarray(np.vecdot(rows, rows))
 

@@ -77,7 +77,7 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_HOME_OF[name]), name)
 
 
-def check_random_state(seed: Any) -> np.random.RandomState:
+def check_random_state(seed: object) -> np.random.RandomState:
     """Return the generator that a user gave, or one with the seed that a user gave."""
     if isinstance(seed, Integral) and not isinstance(seed, bool):
         return np.random.RandomState(int(seed))
@@ -87,7 +87,7 @@ def check_random_state(seed: Any) -> np.random.RandomState:
     return generator
 
 
-def check_is_fitted(model: Any) -> None:
+def check_is_fitted(model: object) -> None:
     """Raise scikit-learn's NotFittedError where a model has no fitted attribute."""
     if any(name.endswith("_") and not name.startswith("__") for name in vars(model)):
         return
@@ -96,7 +96,7 @@ def check_is_fitted(model: Any) -> None:
     check(model)
 
 
-def has_callbacks(estimator: Any) -> bool:
+def has_callbacks(estimator: object) -> bool:
     """Whether somebody listens to the tasks of a fit: callbacks of the estimator, or of a search that it is part of."""
     if getattr(estimator, "_skl_callbacks", None):
         return True
@@ -105,22 +105,22 @@ def has_callbacks(estimator: Any) -> bool:
     return parent is not None and bool(getattr(parent, "_callbacks", True))
 
 
-def is_classifier(model: Any) -> bool:
+def is_classifier(model: object) -> bool:
     """Whether a model is a classifier, of this package or another."""
     return isinstance(model, ClassifierMixin) or _has_type(model, "classifier")
 
 
-def is_regressor(model: Any) -> bool:
+def is_regressor(model: object) -> bool:
     """Whether a model is a regression, of this package or another."""
     return isinstance(model, RegressorMixin) or _has_type(model, "regressor")
 
 
-def is_outlier_detector(model: Any) -> bool:
+def is_outlier_detector(model: object) -> bool:
     """Whether a model finds outliers among rows without labels."""
     return isinstance(model, OutlierMixin) or _has_type(model, "outlier_detector")
 
 
-def _has_type(model: Any, name: str) -> bool:
+def _has_type(model: object, name: str) -> bool:
     """Whether scikit-learn calls an estimator by this name, where it is one of another package."""
     if isinstance(model, (ClassifierMixin, RegressorMixin, OutlierMixin)):
         return False

@@ -9,7 +9,9 @@ import math
 from collections.abc import Callable
 from functools import wraps
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
+
+FitT = TypeVar("FitT", bound=Callable[..., object])
 
 
 class ConvergenceWarning(UserWarning):
@@ -19,17 +21,17 @@ class ConvergenceWarning(UserWarning):
 class BaseEstimator:
     """Parameters by name, as the signature of the constructor lists them."""
 
-    _parameter_constraints: dict[str, list[Any]]
+    _parameter_constraints: dict[str, list[object]]
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
         return sorted(inspect.signature(cls).parameters)
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+    def get_params(self, deep: bool = True) -> dict[str, object]:  # noqa: ARG002
         """Return the parameters by name; none of them is an estimator."""
         return {name: getattr(self, name) for name in self._get_param_names()}
 
-    def set_params(self, **parameters: Any) -> Self:
+    def set_params(self, **parameters: object) -> Self:
         """Set parameters by name."""
         known = self._get_param_names()
         for name, value in parameters.items():
@@ -41,7 +43,7 @@ class BaseEstimator:
     def _validate_params(self) -> None:
         validate_parameter_constraints(self._parameter_constraints, self.get_params(deep=False), type(self).__name__)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> object:
         from sklearn.base import BaseEstimator as Original
 
         return Original.__sklearn_tags__(self)
@@ -54,7 +56,7 @@ class CallbackSupportMixin:
 class ClassifierMixin:
     """Marks classifiers."""
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> object:
         from sklearn.utils import ClassifierTags
 
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -65,7 +67,7 @@ class ClassifierMixin:
 class RegressorMixin:
     """Marks regressions."""
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> object:
         from sklearn.utils import RegressorTags
 
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -76,22 +78,22 @@ class RegressorMixin:
 class OutlierMixin:
     """Marks models that find outliers."""
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> object:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.estimator_type = "outlier_detector"
         return tags
 
 
-def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[..., Any]:  # noqa: ARG001
+def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[FitT], FitT]:  # noqa: ARG001
     """Decorate a fit, so that the parameters are checked before it."""
 
-    def decorate(fit: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(fit: FitT) -> FitT:
         @wraps(fit)
-        def checked(model: Any, *arguments: Any, **options: Any) -> Any:
+        def checked(model: BaseEstimator, *arguments: object, **options: object) -> object:
             model._validate_params()
             return fit(model, *arguments, **options)
 
-        return checked
+        return checked  # type: ignore[return-value]
 
     return decorate
 
@@ -99,10 +101,10 @@ def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[..., Any]: 
 class available_if:  # noqa: N801
     """Decorate a method that some objects do not have: ``check`` raises AttributeError, or is false, for those."""
 
-    def __init__(self, check: Callable[[Any], Any]) -> None:
-        self._check, self._method = check, None
+    def __init__(self, check: Callable[..., object]) -> None:
+        self._check = check
 
-    def __call__(self, method: Any) -> Self:
+    def __call__(self, method: Callable[..., object]) -> Self:
         """Take the method."""
         self._method = method
         return self
@@ -110,29 +112,29 @@ class available_if:  # noqa: N801
     def __set_name__(self, _owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, model: Any, kind: type) -> Any:
+    def __get__(self, model: object, kind: type) -> object:
         if model is None:
             return self._method
         if not self._check(model):
             raise AttributeError(f"This {kind.__name__!r} has no attribute {self._name!r}")
-        return self._method.__get__(model, kind)  # type: ignore[attr-defined]
+        return self._method.__get__(model, kind)
 
 
 class Interval(NamedTuple):
     """Numbers of a type between two bounds, as scikit-learn's constraint of this name."""
 
-    type: Any
-    left: Any
-    right: Any
+    type: type
+    left: float | None
+    right: float | None
     closed: str
 
-    def accepts(self, value: Any) -> bool:
+    def accepts(self, value: object) -> bool:
         """Whether a number is plainly inside."""
         if not isinstance(value, self.type) or isinstance(value, bool):
             return False
         left, right = -math.inf if self.left is None else self.left, math.inf if self.right is None else self.right
-        above = value > left or (value == left and self.closed in ("left", "both"))
-        return bool(above and (value < right or (value == right and self.closed in ("right", "both"))))
+        above = value > left or (value == left and self.closed in ("left", "both"))  # type: ignore[operator]
+        return bool(above and (value < right or (value == right and self.closed in ("right", "both"))))  # type: ignore[operator]
 
 
 class StrOptions(NamedTuple):
@@ -140,13 +142,13 @@ class StrOptions(NamedTuple):
 
     options: set[str]
 
-    def accepts(self, value: Any) -> bool:
+    def accepts(self, value: object) -> bool:
         """Whether a text is one of them."""
         return isinstance(value, str) and value in self.options
 
 
 def validate_parameter_constraints(
-    constraints: dict[str, list[Any]], parameters: dict[str, Any], caller_name: str
+    constraints: dict[str, list[object]], parameters: dict[str, object], caller_name: str
 ) -> None:
     """Accept parameters that are plainly right; scikit-learn judges the others."""
     for name, value in parameters.items():
@@ -157,7 +159,7 @@ def validate_parameter_constraints(
             validate(originals, {name: value}, caller_name=caller_name)
 
 
-def _accepts(constraint: Any, value: Any) -> bool:
+def _accepts(constraint: object, value: object) -> bool:
     if isinstance(constraint, (Interval, StrOptions)):
         return constraint.accepts(value)
     if constraint is None:
@@ -169,7 +171,7 @@ def _accepts(constraint: Any, value: Any) -> bool:
     return isinstance(constraint, type) and isinstance(value, constraint)
 
 
-def _original(constraint: Any) -> Any:
+def _original(constraint: object) -> object:
     """scikit-learn's constraint."""
     from sklearn.utils import _param_validation
 

@@ -2,7 +2,8 @@
 
 import math
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,11 +11,11 @@ from joblib import cpu_count, effective_n_jobs
 
 from maxmargin._process import uses_scikit_learn
 from maxmargin.data import scikit_learn
-from maxmargin.data.array_types import to_numpy
+from maxmargin.data.array_types import UserArray, to_numpy
 from maxmargin.data.dataset import Dataset, LabelledPoints, TargetColumns, TargetPoints
 from maxmargin.data.memory import available_memory
 from maxmargin.data.points import Points
-from maxmargin.data.rows import Matrix, aligned
+from maxmargin.data.rows import Matrix, SparseMatrix, aligned, is_sparse
 
 # Prefixes of the names of data-frame types that are not numeric.
 NOT_NUMBERS = (
@@ -30,19 +31,29 @@ SMALLEST_FACTOR, LARGEST_FACTOR = 1e-100, 1e100
 # (coefficients, gradient, direction, column sums ...; measured: 6 for perceptrons, 7 for LinearSVR, 15 for Lasso).
 WIDE, VECTORS_PER_FIT = 1 << 24, 6
 
-MATRIX_CHECKS: dict[str, Any] = {
+MATRIX_TYPES: list[type] = [np.float64, np.float32]
+MATRIX_CHECKS: dict[str, object] = {
     "accept_sparse": "csr",
-    "dtype": [np.float64, np.float32],
+    "dtype": MATRIX_TYPES,
     "order": "C",
 }
 
+Rest = ParamSpec("Rest")
+ReturnT = TypeVar("ReturnT")
 
-def is_collection(X: Any) -> bool:
+
+class CheckedEstimator(Protocol):
+    """What validation sets; all else is asked of scikit-learn."""
+
+    n_features_in_: int
+
+
+def is_collection(X: object) -> bool:
     """Whether X is a Dask collection; without importing Dask."""
     return hasattr(type(X), "__dask_graph__")
 
 
-def _refuse_collections(*values: Any) -> None:
+def _refuse_collections(*values: object) -> None:
     """Converting a collection would gather all of its rows."""
     if any(map(is_collection, values)):
         raise TypeError(
@@ -51,7 +62,7 @@ def _refuse_collections(*values: Any) -> None:
         )
 
 
-def validate_points(estimator: Any, X: Any) -> Points:
+def validate_points(estimator: CheckedEstimator, X: UserArray) -> Points:
     """Check X for a fitted estimator."""
     _refuse_collections(X)
     X = _matrix_of(estimator, X, reset=False)
@@ -63,12 +74,12 @@ def validate_points(estimator: Any, X: Any) -> Points:
 
 
 def validate_training_data(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: CheckedEstimator,
+    X: UserArray,
+    y: UserArray,
     *,
-    sample_weight: Any = None,
-    class_weight: Any = None,
+    sample_weight: UserArray = None,
+    class_weight: object = None,
     classes: np.ndarray | None = None,
     reset: bool = True,
     balances_rows: bool = False,
@@ -89,9 +100,33 @@ def validate_training_data(
     return LabelledPoints(_measurable(points, estimator), classes, codes, weights)
 
 
+@overload
 def validate_targets(
-    estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, reset: bool = True, several: bool = False
-) -> Any:
+    estimator: CheckedEstimator, X: UserArray, y: UserArray, *, sample_weight: UserArray = ..., reset: bool = ...
+) -> TargetPoints: ...
+
+
+@overload
+def validate_targets(
+    estimator: CheckedEstimator,
+    X: UserArray,
+    y: UserArray,
+    *,
+    sample_weight: UserArray = ...,
+    reset: bool = ...,
+    several: bool,
+) -> TargetPoints | TargetColumns: ...
+
+
+def validate_targets(
+    estimator: CheckedEstimator,
+    X: UserArray,
+    y: UserArray,
+    *,
+    sample_weight: UserArray = None,
+    reset: bool = True,
+    several: bool = False,
+) -> TargetPoints | TargetColumns:
     """Check X, the real targets y and the weights of a regression's fit; with ``several``, y may have columns."""
     if getattr(getattr(y, "dtype", None), "kind", None) == "c":
         raise ValueError("y must be real numbers for a regression. Complex data not supported.")
@@ -108,7 +143,9 @@ def validate_targets(
     return (TargetPoints if y.ndim == 1 else TargetColumns)(_measurable(points, estimator), y, weights)
 
 
-def validate_one_class(estimator: Any, X: Any, *, sample_weight: Any = None, reset: bool = True) -> TargetPoints:
+def validate_one_class(
+    estimator: CheckedEstimator, X: UserArray, *, sample_weight: UserArray = None, reset: bool = True
+) -> TargetPoints:
     """Check X and the weights of a fit without labels: all rows have the target 1."""
     _refuse_collections(X)
     X = _matrix_of(estimator, X, reset=reset)
@@ -121,7 +158,9 @@ def validate_one_class(estimator: Any, X: Any, *, sample_weight: Any = None, res
     return TargetPoints(_measurable(Points(_canonical(X)), estimator), targets, weights)
 
 
-def _points_and_targets(estimator: Any, X: Any, y: Any, reset: bool, **checks: Any) -> tuple[Points, Any]:
+def _points_and_targets(
+    estimator: CheckedEstimator, X: UserArray, y: UserArray, reset: bool, **checks: object
+) -> tuple[Points, np.ndarray]:
     """Check X and y by scikit-learn; ``reset`` sets the estimator's number and names of columns."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None.")
@@ -143,14 +182,14 @@ def _points_and_targets(estimator: Any, X: Any, y: Any, reset: bool, **checks: A
     return Points(_canonical(X)), y
 
 
-def _matrix_of(estimator: Any, X: Any, *, reset: bool) -> Any:
+def _matrix_of(estimator: CheckedEstimator, X: UserArray, *, reset: bool) -> UserArray:
     """X, or where it is a sequence of objects their kernel matrix with the objects of the fit."""
     convert = getattr(estimator, "_matrix_of_objects", None)
     return X if convert is None else convert(X, reset=reset)
 
 
 def validate_partition(
-    X: Any, y: Any, sample_weight: Any, *, of_classes: bool
+    X: UserArray, y: UserArray, sample_weight: UserArray, *, of_classes: bool
 ) -> tuple[Matrix, np.ndarray, np.ndarray | None]:
     """Check X, y and the weights of a partition, which may be empty."""
     _refuse_text_columns(X)
@@ -166,7 +205,7 @@ def validate_partition(
     return _canonical(X), y, _weights(X, y, np.empty(0), y, sample_weight, None, allow_all_zero_weights=True)
 
 
-def _has_its_columns(estimator: Any, X: Any, reset: bool) -> bool:
+def _has_its_columns(estimator: CheckedEstimator, X: UserArray, reset: bool) -> bool:
     """Whether X needs no look at its columns: their number is that of the fit, and scikit-learn tells nothing of names.
 
     The command has compared the names in its files already.
@@ -176,7 +215,7 @@ def _has_its_columns(estimator: Any, X: Any, reset: bool) -> bool:
     return reset or getattr(X, "shape", ())[1:] == (getattr(estimator, "n_features_in_", None),)
 
 
-def _is_plain(X: Any, estimator: Any) -> bool:
+def _is_plain(X: UserArray, estimator: object) -> bool:
     """Whether X is a matrix as it is needed: where it is finite, too, scikit-learn's checks, half of a small fit's
     time, would find and change nothing.
     """
@@ -186,15 +225,15 @@ def _is_plain(X: Any, estimator: Any) -> bool:
         fits = X.ndim == 2 and getattr(estimator, "_takes_sparse", False)
     else:
         return False
-    return bool(fits and X.dtype in MATRIX_CHECKS["dtype"] and min(X.shape) > 0)
+    return bool(fits and X.dtype in MATRIX_TYPES and min(X.shape) > 0)
 
 
 def values_of(X: Matrix) -> np.ndarray:
     """The numbers that a matrix stores."""
-    return np.asarray(X.data if sp.issparse(X) else X)
+    return np.asarray(X.data if is_sparse(X) else X)
 
 
-def _are_plain_targets(X: Any, y: Any) -> bool:
+def _are_plain_targets(X: UserArray, y: UserArray) -> bool:
     """Whether y is a vector of finite numbers, or of texts, as long as X."""
     if type(y) is not np.ndarray or y.ndim != 1 or not hasattr(X, "shape") or X.shape[0] != y.size:
         return False
@@ -207,7 +246,7 @@ def _is_finite(values: np.ndarray) -> bool:
         return bool(np.isfinite(values.sum()))
 
 
-def as_numbers(y: Any) -> np.ndarray:
+def as_numbers(y: UserArray) -> np.ndarray:
     """Convert the targets of a regression to floats; the error shows a target that is no number."""
     try:
         return np.asarray(y, dtype=np.float64)
@@ -215,7 +254,7 @@ def as_numbers(y: Any) -> np.ndarray:
         raise ValueError(f"y must be numbers for a regression; it has {_no_number_of(y)!r}.") from error
 
 
-def _no_number_of(y: Any) -> Any:
+def _no_number_of(y: UserArray) -> object:
     for value in np.ravel(np.asarray(y, dtype=object)):
         try:
             float(value)
@@ -241,7 +280,7 @@ def validate_labels(labelled: LabelledPoints, *, may_lack_weight: bool = False) 
     return labelled
 
 
-def validate_classes(classes: Any, known: np.ndarray | None) -> np.ndarray:
+def validate_classes(classes: UserArray, known: np.ndarray | None) -> np.ndarray:
     """Check the ``classes`` of ``partial_fit`` against those of the first call."""
     if classes is None:
         if known is None:
@@ -255,7 +294,7 @@ def validate_classes(classes: Any, known: np.ndarray | None) -> np.ndarray:
     return labels
 
 
-def validate_two_classes(X: Any, y: Any, *, caller: str) -> Dataset:
+def validate_two_classes(X: UserArray, y: UserArray, *, caller: str) -> Dataset:
     """Check X and y for a function of exactly two classes."""
     _refuse_collections(X, y)
     _refuse_text_columns(X)
@@ -271,13 +310,13 @@ def validate_two_classes(X: Any, y: Any, *, caller: str) -> Dataset:
     return Dataset(_measurable(Points(_canonical(X)), None), np.where(codes == 1, 1.0, -1.0))
 
 
-def validate_rows(X: Any) -> Matrix:
+def validate_rows(X: UserArray) -> Matrix:
     """Check X on its own."""
     _refuse_text_columns(X)
     return _canonical(_naming("X", scikit_learn.check_array, X, input_name="X", **MATRIX_CHECKS))
 
 
-def _checks(estimator: Any) -> dict[str, Any]:
+def _checks(estimator: object) -> dict[str, object]:
     takes_sparse = scikit_learn.get_tags(estimator).input_tags.sparse
     return MATRIX_CHECKS if takes_sparse else {**MATRIX_CHECKS, "accept_sparse": False}
 
@@ -312,7 +351,7 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError("y has labels of types that cannot be sorted together: use one type, and no None.") from error
 
 
-def _encode_by_counts(y: np.ndarray, low: Any) -> tuple[np.ndarray, np.ndarray] | None:
+def _encode_by_counts(y: np.ndarray, low: np.integer) -> tuple[np.ndarray, np.ndarray] | None:
     """The same of integers in a short range: no sort. None where that is left to scikit-learn's checks."""
     # Differences of short integers may leave their range.
     codes = (y - low).astype(np.intp) if y.dtype.itemsize == 8 else y.astype(np.intp) - int(low)
@@ -341,9 +380,9 @@ def _weights(
     y: np.ndarray,
     classes: np.ndarray,
     codes: np.ndarray,
-    sample_weight: Any,
-    class_weight: Any,
-    **checks: Any,
+    sample_weight: UserArray,
+    class_weight: object,
+    **checks: bool,
 ) -> np.ndarray | None:
     if sample_weight is None and class_weight is None:
         return None
@@ -373,7 +412,7 @@ def _refuse_bad_factors(weights: np.ndarray) -> None:
         raise ValueError("class_weight must give finite weights that are not negative.")
 
 
-def class_factors(class_weight: Any, classes: np.ndarray, totals: np.ndarray) -> np.ndarray | None:
+def class_factors(class_weight: object, classes: np.ndarray, totals: np.ndarray) -> np.ndarray | None:
     """The factor of each class, given the weight of its rows; None without ``class_weight``."""
     if class_weight is None:
         return None
@@ -382,7 +421,7 @@ def class_factors(class_weight: Any, classes: np.ndarray, totals: np.ndarray) ->
     return np.asarray(factors, dtype=np.float64)
 
 
-def n_threads_of(n_jobs: Any) -> int:
+def n_threads_of(n_jobs: object) -> int:
     """The threads that ``n_jobs`` asks for, one a core for None; ValueError where it is no such number."""
     if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0):
         raise ValueError(f"n_jobs must be None or an integer other than 0; it is {n_jobs!r}.")
@@ -404,19 +443,19 @@ def validate_factors(name: str, value: float, weights: np.ndarray | None) -> Non
 def _canonical(X: Matrix) -> Matrix:
     """Add up duplicate entries of a sparse matrix, in a copy: norms would be wrong with them."""
     X = aligned(X)
-    if not sp.issparse(X):
+    if not is_sparse(X):
         return X
-    X = sp.csr_array(X)
+    matrix: SparseMatrix = sp.csr_array(X)
     # As unsigned numbers, negative ones are the largest: one pass finds both.
-    if X.indices.size and X.indices.view(f"u{X.indices.itemsize}").max() >= X.shape[1]:
+    if matrix.indices.size and matrix.indices.view(f"u{matrix.indices.itemsize}").max() >= matrix.shape[1]:
         raise ValueError("X has column indices outside of its columns: build the sparse matrix again.")
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
 
 
-def _measurable(points: Points, estimator: Any) -> Points:
+def _measurable(points: Points, estimator: object) -> Points:
     """Refuse rows whose squared norms overflow or underflow: no certificate would hold."""
     largest = points.largest_norm
     refuse_unmeasurable(largest, largest == 0.0 and points.all_zero, getattr(estimator, "_if_not_measurable", ""))
@@ -433,7 +472,7 @@ def refuse_unmeasurable(largest: float, all_zero: bool, consequence: str = "") -
 
 def _refuse_too_wide(X: Matrix) -> None:
     """Refuse sparse rows so wide that the coefficients do not fit in memory, as one index of 2^31 - 1 makes them."""
-    if not sp.issparse(X) or X.shape[1] < WIDE:
+    if not is_sparse(X) or X.shape[1] < WIDE:
         return
     needed, available = 8 * VECTORS_PER_FIT * X.shape[1], available_memory()
     if needed > available:
@@ -444,7 +483,7 @@ def _refuse_too_wide(X: Matrix) -> None:
         )
 
 
-def _refuse_text_columns(X: Any) -> None:
+def _refuse_text_columns(X: UserArray) -> None:
     """Name the text columns of a data frame in the error, not the first value that is no number."""
     if not (hasattr(X, "dtypes") and hasattr(X, "columns")):
         return
@@ -457,7 +496,7 @@ def _refuse_text_columns(X: Any) -> None:
         )
 
 
-def _naming(argument: str, check: Any, *arguments: Any, **options: Any) -> Any:
+def _naming(argument: str, check: Callable[Rest, ReturnT], *arguments: Rest.args, **options: Rest.kwargs) -> ReturnT:
     """Call a check of scikit-learn; an error that names no argument gets the name of this one."""
     try:
         return check(*arguments, **options)

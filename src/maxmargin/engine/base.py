@@ -2,24 +2,28 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, Self, TypeVar, TypeVarTuple
 
 import numpy as np
 
 from maxmargin.data import Points
+from maxmargin.data.points import HasPoints
 
 
-class HasPoints(Protocol):
-    """What an engine needs of a problem: its rows."""
+class Addable(Protocol):
+    """What a sum over blocks needs of a task's results: floats, arrays, tuples, objects that add up."""
 
-    @property
-    def points(self) -> Any:
-        """The rows, or what is known of them where they lie elsewhere."""
-        ...
+    def __add__(self, other: Self, /) -> Self: ...
 
 
-ProblemT = TypeVar("ProblemT", bound=HasPoints)
-TaskT = TypeVar("TaskT", bound=Callable[..., Any])
+# Covariant: what works with any problem takes a Block[HasPoints] or an Engine[HasPoints].
+ProblemT = TypeVar("ProblemT", bound=HasPoints, covariant=True)
+TaskT = TypeVar("TaskT", bound=Callable[..., object])
+SumT = TypeVar("SumT", bound=Addable)
+ResultT = TypeVar("ResultT")
+ResultT_co = TypeVar("ResultT_co", covariant=True)
+# The arguments of a task after its block.
+Rest = TypeVarTuple("Rest")
 
 
 def row_task(task: TaskT) -> TaskT:
@@ -65,22 +69,22 @@ class Block(Generic[ProblemT]):
         return self._points
 
 
-class Answer:
+class Answer(Generic[ResultT_co]):
     """The sum of a task's results, which may be computed later, with the next answer that is needed."""
 
     __slots__ = ("_compute", "_value")
 
-    def __init__(self, value: Any = None, compute: Callable[[], None] | None = None) -> None:
+    def __init__(self, value: object = None, compute: Callable[[], None] | None = None) -> None:
         self._value, self._compute = value, compute
 
     @property
-    def value(self) -> Any:
+    def value(self) -> ResultT_co:
         """The sum."""
         if self._compute is not None:
             self._compute()
-        return self._value
+        return self._value  # type: ignore[return-value]
 
-    def fill(self, value: Any) -> None:
+    def fill(self, value: object) -> None:
         """Set the value."""
         self._value, self._compute = value, None
 
@@ -116,7 +120,7 @@ class Engine(ABC, Generic[ProblemT]):
         """The number of rows; of a subset elsewhere, an upper bound."""
 
     @abstractmethod
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> object:
         """The vector over all rows; elsewhere a handle of it."""
 
     @abstractmethod
@@ -128,7 +132,7 @@ class Engine(ABC, Generic[ProblemT]):
         """Replace the values of a vector over all rows."""
 
     @abstractmethod
-    def allocate(self, *names: str, dtype: Any = np.float64) -> None:
+    def allocate(self, *names: str, dtype: type = np.float64) -> None:
         """Add vectors over the rows, whose values are undefined."""
 
     @abstractmethod
@@ -139,30 +143,42 @@ class Engine(ABC, Generic[ProblemT]):
         """
 
     @abstractmethod
-    def write_back(self, part: Any, mask: str, name: str) -> None:
+    def write_back(self, part: "Engine[HasPoints]", mask: str, name: str) -> None:
         """Copy a vector of the subset ``part``, which ``mask`` has chosen, back to its rows here."""
 
     @abstractmethod
-    def map(self, task: Callable[..., Any], *arguments: Any, writes: tuple[str, ...] = ()) -> list[Any]:
+    def map(
+        self, task: Callable[[Block[ProblemT], *Rest], ResultT], *arguments: *Rest, writes: tuple[str, ...] = ()
+    ) -> list[ResultT]:
         """Call ``task(block, *arguments)`` for every block; return the results in the blocks' order."""
 
     @abstractmethod
     def sum(
-        self, task: Callable[..., Any], *arguments: Any, most: int | None = None, writes: tuple[str, ...] = ()
-    ) -> Any:
+        self,
+        task: Callable[[Block[ProblemT], *Rest], SumT],
+        *arguments: *Rest,
+        most: int | None = None,
+        writes: tuple[str, ...] = (),
+    ) -> SumT:
         """Add the results of all blocks, floats or arrays that may be overwritten, over a fixed binary tree.
 
         ``most`` bounds the number of blocks in memory, where results are large.
         """
 
     @abstractmethod
-    def do(self, task: Callable[..., None], *arguments: Any, writes: tuple[str, ...] = ()) -> None:
+    def do(
+        self, task: Callable[[Block[ProblemT], *Rest], None], *arguments: *Rest, writes: tuple[str, ...] = ()
+    ) -> None:
         """Call a task without a result, at the latest before the next answer."""
 
     @abstractmethod
-    def ask(self, task: Callable[..., Any], *arguments: Any, writes: tuple[str, ...] = ()) -> Answer:
+    def ask(
+        self, task: Callable[[Block[ProblemT], *Rest], SumT], *arguments: *Rest, writes: tuple[str, ...] = ()
+    ) -> Answer[SumT]:
         """Add the results as ``sum`` does, at the latest when the answer's value is needed."""
 
     @abstractmethod
-    def ask_all(self, task: Callable[..., Any], *arguments: Any, writes: tuple[str, ...] = ()) -> Answer:
+    def ask_all(
+        self, task: Callable[[Block[ProblemT], *Rest], ResultT], *arguments: *Rest, writes: tuple[str, ...] = ()
+    ) -> Answer[list[ResultT]]:
         """The list of the results of all blocks, as ``map``, at the latest when it is needed."""

@@ -13,11 +13,15 @@ two a Newton step) on the partitions that were lost, and gives the same bits.
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar, Unpack
 
 import numpy as np
 
+from maxmargin.data.array_types import UserArray
 from maxmargin.data.partitions import (
+    CheckedPartition,
+    Held,
+    KnownOfRows,
     LocalTargets,
     PartitionedData,
     PartitionedPoints,
@@ -28,15 +32,18 @@ from maxmargin.data.partitions import (
     merge_summaries,
     without_inexact,
 )
-from maxmargin.engine.base import Answer, Engine, ProblemT
-from maxmargin.engine.executors import Executor, array_of_chunks, executor_for
+from maxmargin.data.points import HasPoints
+from maxmargin.engine.base import Answer, Block, Engine, Rest, ResultT, SumT
+from maxmargin.engine.executors import DaskObject, Executor, array_of_chunks, executor_for, executor_of
 from maxmargin.engine.rounds import (
     Allocate,
+    BlockProblem,
     Call,
     Choose,
     Keep,
     Message,
     Operation,
+    State,
     WriteBack,
     add_vector,
     begin,
@@ -47,14 +54,16 @@ from maxmargin.engine.rounds import (
     vector_of,
 )
 
+ProblemT = TypeVar("ProblemT", bound=BlockProblem, covariant=True)
+
 
 def load_partitions(
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
+    X: UserArray,
+    y: UserArray,
+    sample_weight: UserArray = None,
     *,
     of_classes: bool,
-    class_weight: Any = None,
+    class_weight: object = None,
     classes: np.ndarray | None = None,
     n_threads: int = 1,
     may_centre: bool = False,
@@ -94,13 +103,13 @@ def load_partitions(
         if centre is tried:
             break
 
-    def points(**known: Any) -> PartitionedPoints:
+    def points(**known: Unpack[KnownOfRows]) -> PartitionedPoints:
         return PartitionedPoints(X, partitions, executor, **known, centre=centre)
 
     return merge_summaries(points, summaries, of_classes=of_classes, class_weight=class_weight, classes=classes)
 
 
-def partitions_of(name: str, collection: Any, *, optimized: bool = True) -> list[Any]:
+def partitions_of(name: str, collection: UserArray, *, optimized: bool = True) -> list[DaskObject]:
     """The partitions as delayed objects; the columns of X have to lie in one of them.
 
     Where they become part of another Dask array, which is optimised as a whole, they are not to be optimised before:
@@ -116,36 +125,44 @@ def partitions_of(name: str, collection: Any, *, optimized: bool = True) -> list
 class Handle(NamedTuple):
     """A vector over the rows of all partitions, which stays there."""
 
-    engine: Any
+    engine: "DaskEngine[BlockProblem]"
     name: str
 
-    def chunks(self) -> list[Any]:
+    def chunks(self) -> list[Held[np.ndarray]]:
         """The parts of the vector, where they are."""
-        chunks: list[Any] = self.engine.chunks(self.name)
-        return chunks
+        return self.engine.chunks(self.name)
 
 
 class _Rows:
     """The vectors of all partitions, and what is to be done with them in the next round."""
 
-    def __init__(self, problem: Any, local: LocalTargets) -> None:
-        self.points: PartitionedPoints = problem.points
+    def __init__(self, problem: BlockProblem, local: LocalTargets) -> None:
+        points: object = problem.points
+        assert isinstance(points, PartitionedPoints)
+        self.points = points
         # Sent in every round: without the rows.
         self.problem = problem.without_rows()
-        self.executor = self.points.executor
+        self.executor = executor_of(self.points)
         partitions = self.points.partitions
-        self.states = list(
+        self.states: Sequence[Held[State]] = list(
             self.executor.each(
                 begin, partitions, *([value] * len(partitions) for value in (local, self.executor.compact))
             )
         )
         self.queue: list[Operation] = []
-        self.answers: list[Answer] = []
+        self.answers: list[Answer[object]] = []
         self.storage = self.executor.new_storage()
 
-    def call(self, part: str, task: Callable[..., Any], arguments: Any, writes: tuple[str, ...], kind: str) -> Answer:
+    def call(
+        self,
+        part: str,
+        task: Callable[..., object],
+        arguments: tuple[object, ...],
+        writes: tuple[str, ...],
+        kind: str,
+    ) -> Answer[ResultT]:
         self.queue.append(Call(part, task, arguments, writes, kind))
-        answer = Answer(compute=self.run)
+        answer: Answer[ResultT] = Answer(compute=self.run)
         if kind:
             self.answers.append(answer)
         return answer
@@ -208,13 +225,13 @@ class DaskEngine(Engine[ProblemT]):
     def __getitem__(self, name: str) -> Handle:
         return Handle(self, name)
 
-    def set_chunks(self, name: str, chunks: Sequence[Any]) -> None:
+    def set_chunks(self, name: str, chunks: Sequence[Held[np.ndarray]]) -> None:
         """Add a vector that is given in parts, one a partition."""
         self._rows.run()
         rows = self._rows
         rows.states = rows.executor.each(add_vector, rows.states, [name] * len(chunks), chunks)
 
-    def chunks(self, name: str) -> list[Any]:
+    def chunks(self, name: str) -> list[Held[np.ndarray]]:
         """The parts of a vector over all rows, where they are."""
         self._rows.run()
         states = self._rows.states
@@ -226,11 +243,11 @@ class DaskEngine(Engine[ProblemT]):
 
     def set_vector(self, name: str, values: np.ndarray) -> None:
         """Replace the values of a vector, where the vectors lie in this process and may be overwritten."""
-        chunks = self.chunks(name)
+        chunks = self._rows.executor.fetch(self.chunks(name))
         for chunk, part in zip(chunks, np.split(values, np.cumsum([len(one) for one in chunks])[:-1]), strict=True):
             chunk[:] = part
 
-    def allocate(self, *names: str, dtype: Any = np.float64) -> None:
+    def allocate(self, *names: str, dtype: type = np.float64) -> None:
         """Add vectors of zeros."""
         self._rows.queue.append(Allocate(self._part, names, np.dtype(dtype).str))
 
@@ -250,58 +267,65 @@ class DaskEngine(Engine[ProblemT]):
         engine.problem, engine._rows, engine._part = self.problem, self._rows, subset_path(self._part, mask)
         return engine
 
-    def write_back(self, part: Any, mask: str, name: str) -> None:  # noqa: ARG002
+    def write_back(self, part: Engine[HasPoints], mask: str, name: str) -> None:  # noqa: ARG002
         """Copy a vector of the subset by ``mask`` back to its rows here."""
         self._rows.queue.append(WriteBack(self._part, mask, name))
 
-    def map(self, task: Callable[..., Any], *arguments: Any, writes: tuple[str, ...] = ()) -> list[Any]:
+    def map(
+        self, task: Callable[[Block[ProblemT], *Rest], ResultT], *arguments: *Rest, writes: tuple[str, ...] = ()
+    ) -> list[ResultT]:
         """Call a task on every partition, in a round; return the results in the partitions' order."""
-        results: list[Any] = self.ask_all(task, *arguments, writes=writes).value
-        return results
+        return self.ask_all(task, *arguments, writes=writes).value
 
     def sum(
         self,
-        task: Callable[..., Any],
-        *arguments: Any,
+        task: Callable[[Block[ProblemT], *Rest], SumT],
+        *arguments: *Rest,
         most: int | None = None,  # noqa: ARG002
         writes: tuple[str, ...] = (),
-    ) -> Any:
+    ) -> SumT:
         """Add the results of all partitions, in a round."""
         return self.ask(task, *arguments, writes=writes).value
 
-    def do(self, task: Callable[..., None], *arguments: Any, writes: tuple[str, ...] = ()) -> None:
+    def do(
+        self, task: Callable[[Block[ProblemT], *Rest], None], *arguments: *Rest, writes: tuple[str, ...] = ()
+    ) -> None:
         """Call a task in the next round."""
         self._rows.call(self._part, task, arguments, writes, "")
 
-    def ask(self, task: Callable[..., Any], *arguments: Any, writes: tuple[str, ...] = ()) -> Answer:
+    def ask(
+        self, task: Callable[[Block[ProblemT], *Rest], SumT], *arguments: *Rest, writes: tuple[str, ...] = ()
+    ) -> Answer[SumT]:
         """Add the results of all partitions in the next round."""
         return self._rows.call(self._part, task, arguments, writes, "sum")
 
-    def ask_all(self, task: Callable[..., Any], *arguments: Any, writes: tuple[str, ...] = ()) -> Answer:
+    def ask_all(
+        self, task: Callable[[Block[ProblemT], *Rest], ResultT], *arguments: *Rest, writes: tuple[str, ...] = ()
+    ) -> Answer[list[ResultT]]:
         """Ask for the results of all partitions in the next round."""
         return self._rows.call(self._part, task, arguments, writes, "list")
 
 
 def seconds_per_pass(points: PartitionedPoints) -> float:
     """Measure the time in which all partitions compute scores and a combination of their rows."""
-    executor, began = points.executor, time.perf_counter()
+    executor, began = executor_of(points), time.perf_counter()
     executor.fetch(executor.each(_read_rows, points.partitions))
     executor.rounds += 1
     return time.perf_counter() - began
 
 
-def _read_rows(checked: Any) -> None:
+def _read_rows(checked: CheckedPartition) -> None:
     points = checked[0].points
     points.combination(points.scores(np.ones(points.n_columns)))
 
 
-def dask_array(executor: Executor, rows: Sequence[Sequence[Any]], counts: Sequence[int]) -> Any:
+def dask_array(executor: Executor, rows: Sequence[Sequence[Held[np.ndarray]]], counts: Sequence[int]) -> DaskObject:
     """A Dask array whose rows are vectors over the partitions, which stay where they are."""
     chunks = [executor.as_chunk(chunk) for chunk in executor.each(stack_vectors, *rows)]
     return array_of_chunks(chunks, ((len(rows),), tuple(counts)), 1, np.float64)
 
 
-def chunks_of(vector: Any, executor: Executor, counts: Sequence[int]) -> list[Any]:
+def chunks_of(vector: UserArray, executor: Executor, counts: Sequence[int]) -> Sequence[Held[np.ndarray]]:
     """The parts of a vector, one a partition, that lies in a Dask array or in memory."""
     if not is_collection(vector):
         return list(np.split(np.asarray(vector), np.cumsum(counts)[:-1]))

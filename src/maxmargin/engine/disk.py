@@ -13,14 +13,17 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar, Unpack
 
 import numpy as np
 
+from maxmargin.data.array_types import UserArray
 from maxmargin.data.block_source import BlockSource
 from maxmargin.data.centring import shifted
 from maxmargin.data.memory import available_memory
 from maxmargin.data.partitions import (
+    CheckedPartition,
+    KnownOfRows,
     Partition,
     PartitionedData,
     PartitionedPoints,
@@ -32,6 +35,8 @@ from maxmargin.data.partitions import (
     without_inexact,
 )
 from maxmargin.data.points import Points
+from maxmargin.data.rows import Matrix, is_sparse
+from maxmargin.engine.base import Addable
 from maxmargin.engine.executors import Executor
 from maxmargin.engine.rounds import Keep, Message, State, changes_vectors, has_answers, run_round
 from maxmargin.engine.threads import Threads
@@ -46,15 +51,18 @@ READ_AHEAD = 3
 SHARE_OF_MEMORY, SHARE_FOR_BLOCKS = 0.6, 0.5
 
 
+ResultT = TypeVar("ResultT")
+
+
 class LazyPoints(Points):
     """Rows that are read when they are first used."""
 
-    def __init__(self, read: Callable[[], Any], n_rows: int, n_columns: int) -> None:
+    def __init__(self, read: Callable[[], Matrix], n_rows: int, n_columns: int) -> None:
         self._read = read
         self.n_rows, self.n_columns = n_rows, n_columns
 
     @cached_property
-    def matrix(self) -> Any:
+    def matrix(self) -> Matrix:  # type: ignore[override]
         """The rows."""
         return self._read()
 
@@ -114,14 +122,14 @@ class DiskExecutor(Executor):
         fits = source.n_bytes <= memory
         for_blocks = memory if fits else int(SHARE_FOR_BLOCKS * memory)
         self._n_kept = n_blocks if fits else int(n_blocks * for_blocks / max(1, source.n_bytes))
-        self._kept: dict[int, Any] = {}
+        self._kept: dict[int, Matrix] = {}
         self._room_for_rows = memory - (source.n_bytes if fits else for_blocks)
         self._used_by_rows: dict[int, int] = {}
         self._centre: np.ndarray | None = None
         self._lock = threading.Lock()
         self.blocks_read = 0
         # Blocks that are being read, and the last one of them in this pass.
-        self._ahead: dict[int, Future[Any]] = {}
+        self._ahead: dict[int, Future[Matrix]] = {}
         self._readers: ThreadPoolExecutor | None = None
         self._last_ahead = -1
 
@@ -130,7 +138,7 @@ class DiskExecutor(Executor):
         """Whether all blocks are kept in memory."""
         return self._n_kept >= len(self.source.block_rows)
 
-    def read(self, number: int) -> Any:
+    def read(self, number: int) -> Matrix:
         """The rows of a block, from memory or from the disk; the next blocks are then read ahead."""
         rows = self._kept.get(number)
         if rows is not None:
@@ -150,7 +158,7 @@ class DiskExecutor(Executor):
             self._kept[number] = rows
         return rows
 
-    def _read_from_disk(self, number: int) -> Any:
+    def _read_from_disk(self, number: int) -> Matrix:
         rows = self.source.read_rows(number, cached=self._fits_in_cache)
         return rows if self._centre is None else shifted(Points(rows), self._centre)[0].matrix
 
@@ -159,7 +167,7 @@ class DiskExecutor(Executor):
         self._kept.clear()
         self._centre = centre
 
-    def _pass(self, jobs: Sequence[Callable[[], Any]]) -> list[Any]:
+    def _pass(self, jobs: Sequence[Callable[[], ResultT]]) -> list[ResultT]:
         """Run a job a block in threads, the blocks in their order."""
         self._last_ahead = -1
         with Threads(self.n_threads) as threads, ThreadPoolExecutor(READ_AHEAD) as self._readers:
@@ -186,20 +194,21 @@ class DiskExecutor(Executor):
         """A place for the vectors over all rows."""
         return VectorStorage(int(self._cuts[-1]), self.source.scratch_folder if self._maps_vectors else None)
 
-    def each(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
+    def each(self, function: Callable[..., ResultT], *columns: Sequence[object]) -> list[ResultT]:
         """Call a function with the entries of every block, the blocks in their order."""
         return self._pass([partial(function, *entries) for entries in zip(*columns, strict=True)])
 
-    def run_round(
-        self, partitions: Sequence[Any], states: list[Any], message: Message
-    ) -> tuple[list[Any], Sequence[Any]]:
+    def run_round(  # type: ignore[override]
+        self, partitions: Sequence[CheckedPartition], states: list[State], message: Message
+    ) -> tuple[list[State], Sequence[Addable]]:
         """Run the operations on all blocks; vectors are written in place, and answers are added as they come."""
-        totals, changes = _OrderedSum(len(partitions)), changes_vectors(message)
+        totals, changes, storage = _OrderedSum(len(partitions)), changes_vectors(message), message.storage
+        assert storage is not None
 
         def run(number: int) -> None:
-            zeros = partial(message.storage.zeros, int(self._cuts[number]))
+            zeros = partial(storage.zeros, int(self._cuts[number]))
             own = message._replace(in_place=True, gather=partial(self._gather, number), zeros=zeros)
-            state: State = run_round(partitions[number], states[number], own)
+            state = run_round(partitions[number], states[number], own)
             totals.add(number, state.answers)
             if changes:
                 states[number] = State(state.parts, [])
@@ -207,7 +216,7 @@ class DiskExecutor(Executor):
         self._pass([partial(run, number) for number in range(len(partitions))])
         for operation in message.operations:
             if isinstance(operation, Keep):
-                message.storage.keep(operation.names)
+                storage.keep(operation.names)
         return states, totals.total if has_answers(message) else []
 
     def describe(self) -> str:
@@ -265,12 +274,12 @@ class _OrderedSum:
 
     def __init__(self, n_terms: int) -> None:
         self._n_terms = n_terms
-        self._waiting: dict[int, list[Any]] = {}
-        self._stack: list[tuple[int, list[Any]]] = []
+        self._waiting: dict[int, list[Addable]] = {}
+        self._stack: list[tuple[int, list[Addable]]] = []
         self._n_added = 0
         self._lock = threading.Lock()
 
-    def add(self, number: int, answers: list[Any]) -> None:
+    def add(self, number: int, answers: list[Addable]) -> None:
         """Add the term of a number."""
         with self._lock:
             self._waiting[number] = answers
@@ -282,7 +291,7 @@ class _OrderedSum:
                 self._n_added += 1
 
     @property
-    def total(self) -> list[Any]:
+    def total(self) -> list[Addable]:
         """The sum of all terms."""
         _, total = self._stack.pop()
         while self._stack:
@@ -290,16 +299,16 @@ class _OrderedSum:
         return total
 
 
-def _added(left: list[Any], right: list[Any]) -> list[Any]:
+def _added(left: list[Addable], right: list[Addable]) -> list[Addable]:
     return [one + other for one, other in zip(left, right, strict=True)]
 
 
 def load_blocks(
     source: BlockSource,
-    sample_weight: Any = None,
+    sample_weight: UserArray = None,
     *,
     of_classes: bool,
-    class_weight: Any = None,
+    class_weight: object = None,
     classes: np.ndarray | None = None,
     n_threads: int = 1,
     may_centre: bool = False,
@@ -311,7 +320,7 @@ def load_blocks(
     executor = DiskExecutor(source, n_threads)
     ends = np.cumsum(source.block_rows)
     n_rows = int(ends[-1]) if len(ends) else 0
-    weights: list[Any] = [None] * len(ends)
+    weights: Sequence[np.ndarray | None] = [None] * len(ends)
     if sample_weight is not None:
         sample_weight = np.asarray(sample_weight)
         if sample_weight.shape != (n_rows,):
@@ -332,7 +341,7 @@ def load_blocks(
             executor.centre(centre)
             break
 
-    def points(**known: Any) -> PartitionedPoints:
+    def points(**known: Unpack[KnownOfRows]) -> PartitionedPoints:
         return PartitionedPoints(source.arrays, [(one,) for one in stored], executor, **known, centre=centre)
 
     return merge_summaries(points, summaries, of_classes=of_classes, class_weight=class_weight, classes=classes)
@@ -347,12 +356,12 @@ def _check(of_classes: bool, may_centre: bool, stored: StoredPartition) -> Parti
     matrix, labels = stored.points.matrix, stored.labels
     _, summary = check_partition(matrix, labels, stored.weights, of_classes, may_centre)
     if summary.error:
-        values = matrix.data if hasattr(matrix, "indptr") else matrix
+        values = matrix.data if is_sparse(matrix) else matrix
         for name, array in (("X", values), ("y", labels)):
             bad = np.argwhere(~np.isfinite(array)) if array.dtype.kind == "f" else np.empty(0)
             if bad.size:
                 row = int(bad[0, 0])
-                if name == "X" and hasattr(matrix, "indptr"):
+                if name == "X" and is_sparse(matrix):
                     row = int(np.searchsorted(matrix.indptr, row, side="right")) - 1
                 where = stored.executor.source.name_of_row(stored.number, row)
                 raise ValueError(f"{where}: {name} has a value that is NaN or infinite: fill it in, or leave it out.")

@@ -5,14 +5,20 @@ import itertools
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from maxmargin.engine.base import Engine
+import numpy as np
+
+from maxmargin.data.array_types import UserArray
+from maxmargin.data.partitions import CheckedPartition, Future, Held, PartitionedPoints
+from maxmargin.engine.base import Addable, Engine
 from maxmargin.engine.memory import middle_of
 from maxmargin.engine.rounds import (
     Message,
+    State,
+    Storage,
     add_answers,
     answers_of,
     ask_round,
@@ -32,6 +38,14 @@ ADDED_AT_ONCE = 8
 COLLECT_ROWS = "maxmargin.collect-rows"
 # Seconds between checks of the cluster while a round runs, and those after which one without workers counts as lost.
 PATIENCE, PATIENCE_WITHOUT_WORKERS = 1.0, 30.0
+
+
+if TYPE_CHECKING:
+    from dask.typing import Key
+
+# Objects of Dask, which has no types: its client, its delayed objects and its arrays.
+DaskObject = Any
+ResultT = TypeVar("ResultT")
 
 
 class ClusterError(RuntimeError):
@@ -64,46 +78,46 @@ class Executor:
         self.may_collect_rows: bool | None = None
         self.rounds = self.bytes_sent = self.bytes_received = 0
 
-    def load(self, delayed: Sequence[Any]) -> list[Any]:
+    def load(self, delayed: Sequence[DaskObject]) -> Sequence[Held[DaskObject]]:
         """Compute one object a partition."""
         import dask
 
         return list(dask.compute(*delayed))
 
-    def each(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
+    def each(self, function: Callable[..., ResultT], *columns: Sequence[object]) -> Sequence[Held[ResultT]]:
         """Call a function with the entries of every partition; return the results, or where they will be."""
         with Threads(self.n_threads) as threads:
             return threads.run([partial(function, *entries) for entries in zip(*columns, strict=True)])
 
     def run_round(
-        self, partitions: Sequence[Any], states: list[Any], message: Message
-    ) -> tuple[list[Any], Sequence[Any]]:
+        self, partitions: Sequence[Held[CheckedPartition]], states: Sequence[Held[State]], message: Message
+    ) -> tuple[Sequence[Held[State]], Sequence[Addable]]:
         """Run the operations of a message on all partitions; return the new states, and the sums of the answers."""
         messages = [self.share(message)] * len(partitions)
         if changes_vectors(message):
             states = self.each(run_round, partitions, states, messages)
-            found = self.each(answers_of, states) if has_answers(message) else []
+            found: Sequence[Held[list[Addable]]] = self.each(answers_of, states) if has_answers(message) else []
         else:
             found = self.each(ask_round, partitions, states, messages)
         return states, self.added(found) if has_answers(message) else []
 
-    def new_storage(self) -> Any:
+    def new_storage(self) -> Storage | None:
         """A place for the vectors over all rows, None for arrays of their own."""
         return None
 
-    def share(self, message: Message) -> Any:
+    def share(self, message: Message) -> Held[Message]:
         """Make a message known to all partitions."""
         return message
 
-    def added(self, answers: Sequence[Any]) -> list[Any]:
+    def added(self, answers: Sequence[Held[list[Addable]]]) -> list[Addable]:
         """Add the answers of all partitions."""
-        return add_answers(*answers)
+        return add_answers(*answers)  # type: ignore[arg-type]
 
-    def fetch(self, values: Sequence[Any]) -> list[Any]:
+    def fetch(self, values: Sequence[Held[ResultT]]) -> list[ResultT]:
         """The results themselves."""
-        return list(values)
+        return list(values)  # type: ignore[arg-type]
 
-    def as_chunk(self, value: Any) -> Any:
+    def as_chunk(self, value: object) -> DaskObject:
         """A result as part of the graph of a Dask collection."""
         import dask
 
@@ -118,52 +132,55 @@ class Executor:
 class ClusterExecutor(Executor):
     """Runs functions on the workers of a cluster; results are futures."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: DaskObject) -> None:
         super().__init__()
         self._client = client
         self._name, self._numbers = uuid.uuid4().hex[:12], itertools.count()
 
-    def _keys(self, function: Callable[..., Any], n_keys: int) -> list[str]:
+    def _keys(self, function: Callable[..., object], n_keys: int) -> list[str]:
         number = next(self._numbers)
         return [f"maxmargin-{function.__name__}-{self._name}-{number}-{k}" for k in range(n_keys)]
 
-    def load(self, delayed: Sequence[Any]) -> list[Any]:
+    def load(self, delayed: Sequence[DaskObject]) -> Sequence[Held[DaskObject]]:
         """Compute one object a partition, which stays on its worker."""
         with self._translated():
             return list(self._client.compute(list(delayed)))
 
-    def each(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
+    def each(self, function: Callable[..., ResultT], *columns: Sequence[object]) -> Sequence[Held[ResultT]]:
         """Call a function with the entries of every partition, where the partition is."""
         with self._translated():
             columns = tuple(list(column) for column in columns)
             return list(self._client.map(function, *columns, key=self._keys(function, len(columns[0])), pure=False))
 
-    def share(self, message: Message) -> Any:
+    def share(self, message: Message) -> Held[Message]:
         """Send a long message once: tasks get it from each other, and the scheduler can send it again."""
         if size_of(message.operations) <= SHORT_MESSAGE:
             return message
         with self._translated():
-            return self._client.submit(identity, message, key=self._keys(identity, 1)[0], pure=False)
+            sent: Future[Message] = self._client.submit(identity, message, key=self._keys(identity, 1)[0], pure=False)
+            return sent
 
-    def added(self, answers: Sequence[Any]) -> list[Any]:
+    def added(self, answers: Sequence[Held[list[Addable]]]) -> list[Addable]:
         """Add on the workers, over the same tree as in this process."""
         with self._translated():
             future = self._tree(answers, self._keys(add_answers, 1)[0])
-        total: list[Any] = self.fetch([future])[0]
-        return total
+        return self.fetch([future])[0]
 
-    def _tree(self, answers: Sequence[Any], key: str) -> Any:
+    def _tree(self, answers: Sequence[Held[list[Addable]]], key: str) -> Held[list[Addable]]:
         if len(answers) > ADDED_AT_ONCE:
             middle = middle_of(0, len(answers))
             answers = [self._tree(answers[:middle], key + "l"), self._tree(answers[middle:], key + "r")]
-        return answers[0] if len(answers) == 1 else self._client.submit(add_answers, *answers, key=key, pure=False)
+        if len(answers) == 1:
+            return answers[0]
+        total: Future[list[Addable]] = self._client.submit(add_answers, *answers, key=key, pure=False)
+        return total
 
-    def fetch(self, values: Sequence[Any]) -> list[Any]:
+    def fetch(self, values: Sequence[Held[ResultT]]) -> list[ResultT]:
         """Wait for results; a cluster that is gone, or has no workers, is an error."""
         with self._translated():
-            return [self._wait(value) for value in values]
+            return [self._wait(value) for value in values]  # type: ignore[arg-type]
 
-    def _wait(self, future: Any) -> Any:
+    def _wait(self, future: Future[ResultT]) -> ResultT:
         seen, done = time.monotonic(), threading.Event()
         # Not future.result(timeout=...): under load it may fail in the moment in which the time is over.
         future.add_done_callback(lambda _: done.set())
@@ -180,7 +197,7 @@ class ClusterExecutor(Executor):
         return future.result()
 
     @contextlib.contextmanager
-    def _translated(self) -> Any:
+    def _translated(self) -> Iterator[None]:
         """Errors of the cluster in one form; errors of the tasks as they are."""
         from concurrent.futures import CancelledError
 
@@ -199,14 +216,14 @@ class ClusterExecutor(Executor):
         except (CommClosedError, OSError, getattr(client, "ClosedClientError", CommClosedError)) as error:
             raise ClusterError(f"The scheduler does not answer: {error}") from error
 
-    def as_chunk(self, value: Any) -> Any:
+    def as_chunk(self, value: object) -> DaskObject:
         """A future as part of the graph of a Dask collection."""
         import dask
 
         return dask.delayed(value)
 
 
-def executor_for(X: Any, n_threads: int) -> Executor:
+def executor_for(X: UserArray, n_threads: int) -> Executor:
     """The cluster that Dask would use for a collection, or this process."""
     import dask.base
 
@@ -217,7 +234,16 @@ def executor_for(X: Any, n_threads: int) -> Executor:
     return executor
 
 
-def array_of_chunks(delayed: Sequence[Any], chunks: tuple[tuple[float, ...], ...], axis: int, dtype: Any) -> Any:
+def executor_of(points: PartitionedPoints) -> Executor:
+    """Where the partitions are."""
+    executor = points.executor
+    assert isinstance(executor, Executor)
+    return executor
+
+
+def array_of_chunks(
+    delayed: Sequence[DaskObject], chunks: tuple[tuple[float, ...], ...], axis: int, dtype: type | np.dtype
+) -> DaskObject:
     """A Dask array whose chunks along an axis are delayed objects; unlike ``concatenate`` it keeps empty ones."""
     import dask.array as da
     from dask.base import tokenize
@@ -225,7 +251,7 @@ def array_of_chunks(delayed: Sequence[Any], chunks: tuple[tuple[float, ...], ...
 
     name = "maxmargin-" + tokenize([chunk.key for chunk in delayed])
     place = [0] * len(chunks)
-    layer: dict[Any, Any] = {}
+    layer: dict[Key, tuple[object, ...]] = {}
     for k, chunk in enumerate(delayed):
         place[axis] = k
         layer[name, *place] = (identity, chunk.key)

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, TypeVar
 
 import numpy as np
 
-from maxmargin.engine.base import Answer, Block, Engine, ProblemT
+from maxmargin.data.points import HasPoints
+from maxmargin.engine.base import Answer, Block, Engine, ProblemT, Rest, ResultT, SumT
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK, MOST_BLOCKS, Threads
 
 # Tasks return vectors over the columns: with at least so many entries a column in a block, adding them costs little.
@@ -15,9 +15,6 @@ ENTRIES_PER_COLUMN = 8
 # Vectors on which a few operations take less time than waking a thread.
 ROWS_WITHOUT_THREADS = 1 << 18
 CALLING_THREAD = Threads(1)
-
-
-T = TypeVar("T")
 
 
 class MemoryEngine(Engine[ProblemT]):
@@ -63,7 +60,7 @@ class MemoryEngine(Engine[ProblemT]):
         """Replace a vector over the rows."""
         self[name] = values
 
-    def allocate(self, *names: str, dtype: Any = np.float64) -> None:
+    def allocate(self, *names: str, dtype: type = np.float64) -> None:
         """Add vectors over the rows, whose values are undefined."""
         for name in names:
             self[name] = np.empty(self.n_rows, dtype=dtype)
@@ -76,11 +73,16 @@ class MemoryEngine(Engine[ProblemT]):
             engine[name] = self[name][chosen]
         return engine
 
-    def write_back(self, part: "MemoryEngine[ProblemT]", mask: str, name: str) -> None:
+    def write_back(self, part: "MemoryEngine[HasPoints]", mask: str, name: str) -> None:  # type: ignore[override]
         """Copy a vector of the subset ``part``, which ``mask`` has chosen, back to its rows here."""
         self[name][self[mask]] = part[name]
 
-    def map(self, task: Callable[..., T], *arguments: Any, writes: tuple[str, ...] = ()) -> list[T]:  # noqa: ARG002
+    def map(
+        self,
+        task: Callable[[Block[ProblemT], *Rest], ResultT],
+        *arguments: *Rest,
+        writes: tuple[str, ...] = (),  # noqa: ARG002
+    ) -> list[ResultT]:
         """Call ``task(block, *arguments)`` for every block; return the results in the blocks' order."""
         blocks = self._cut(MOST_BLOCKS)
         if len(blocks) == 1:
@@ -89,11 +91,11 @@ class MemoryEngine(Engine[ProblemT]):
 
     def sum(
         self,
-        task: Callable[..., Any],
-        *arguments: Any,
+        task: Callable[[Block[ProblemT], *Rest], SumT],
+        *arguments: *Rest,
         most: int | None = None,
         writes: tuple[str, ...] = (),  # noqa: ARG002
-    ) -> Any:
+    ) -> SumT:
         """Add the results of all blocks, floats or arrays that may be overwritten, over a fixed binary tree.
 
         ``most`` bounds the number of blocks, and with it the memory, where results are large.
@@ -103,19 +105,34 @@ class MemoryEngine(Engine[ProblemT]):
             return task(blocks[0], *arguments)
         return tree_sum([partial(task, block, *arguments) for block in blocks], self._threads_for(task))
 
-    def do(self, task: Callable[..., None], *arguments: Any, writes: tuple[str, ...] = ()) -> None:  # noqa: ARG002
+    def do(
+        self,
+        task: Callable[[Block[ProblemT], *Rest], None],
+        *arguments: *Rest,
+        writes: tuple[str, ...] = (),  # noqa: ARG002
+    ) -> None:
         """Call a task without a result, now."""
         self.map(task, *arguments)
 
-    def ask(self, task: Callable[..., Any], *arguments: Any, writes: tuple[str, ...] = ()) -> Answer:  # noqa: ARG002
+    def ask(
+        self,
+        task: Callable[[Block[ProblemT], *Rest], SumT],
+        *arguments: *Rest,
+        writes: tuple[str, ...] = (),  # noqa: ARG002
+    ) -> Answer[SumT]:
         """Add the results of all blocks, now."""
         return Answer(self.sum(task, *arguments))
 
-    def ask_all(self, task: Callable[..., Any], *arguments: Any, writes: tuple[str, ...] = ()) -> Answer:  # noqa: ARG002
+    def ask_all(
+        self,
+        task: Callable[[Block[ProblemT], *Rest], ResultT],
+        *arguments: *Rest,
+        writes: tuple[str, ...] = (),  # noqa: ARG002
+    ) -> Answer[list[ResultT]]:
         """The results of all blocks, now."""
         return Answer(self.map(task, *arguments))
 
-    def _threads_for(self, task: Callable[..., Any]) -> Threads:
+    def _threads_for(self, task: Callable[..., object]) -> Threads:
         """The calling thread alone for a task on short vectors; the blocks, and so the bits, are the same."""
         is_short = self.n_rows <= ROWS_WITHOUT_THREADS and getattr(task, "is_row_task", False)
         return CALLING_THREAD if is_short else self.threads
@@ -139,7 +156,7 @@ class MemoryEngine(Engine[ProblemT]):
         return blocks
 
 
-def tree_sum(jobs: Sequence[Callable[[], Any]], threads: Threads) -> Any:
+def tree_sum(jobs: Sequence[Callable[[], SumT]], threads: Threads) -> SumT:
     """Run jobs and add their results over a binary tree that depends on their number alone.
 
     Every thread adds up whole subtrees as it goes, so that few results are in memory at a time. The left subtree of n
@@ -159,7 +176,7 @@ def _subtrees(first: int, last: int, depth: int) -> list[tuple[int, int]]:
     return _subtrees(first, middle, depth - 1) + _subtrees(middle, last, depth - 1)
 
 
-def _add_up(jobs: Sequence[Callable[[], Any]], first: int, last: int, known: dict[tuple[int, int], Any]) -> Any:
+def _add_up(jobs: Sequence[Callable[[], SumT]], first: int, last: int, known: dict[tuple[int, int], SumT]) -> SumT:
     """The sum of a subtree, given those of some subtrees; arrays are added in place."""
     if (first, last) in known:
         return known[first, last]
@@ -167,7 +184,7 @@ def _add_up(jobs: Sequence[Callable[[], Any]], first: int, last: int, known: dic
         return jobs[first]()
     middle = middle_of(first, last)
     left, right = _add_up(jobs, first, middle, known), _add_up(jobs, middle, last, known)
-    return np.add(left, right, out=left) if isinstance(left, np.ndarray) else left + right
+    return np.add(left, right, out=left) if isinstance(left, np.ndarray) else left + right  # type: ignore[call-overload]
 
 
 def middle_of(first: int, last: int) -> int:

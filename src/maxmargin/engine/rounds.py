@@ -4,20 +4,23 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.data.partitions import LocalTargets
-from maxmargin.data.rows import aligned
-from maxmargin.engine.base import Block
+from maxmargin.data.partitions import CheckedPartition, LocalTargets, Partition, PartitionSummary
+from maxmargin.data.points import HasPoints, Points
+from maxmargin.data.rows import aligned, is_sparse
+from maxmargin.engine.base import Addable, Block, ProblemT
 from maxmargin.engine.memory import CALLING_THREAD, middle_of, tree_sum
 
 # Rows of a partition on which tasks without entries of rows work at a time: their vectors stay in the cache, and are
 # short enough (128 kB) that the memory is not given back to the system and asked for again, which costs workers of
 # Dask more than the work.
 ROWS_AT_A_TIME = 1 << 14
+
+ValueT = TypeVar("ValueT")
 
 # What a round does, in the order of the queue. ``part`` is the path of masks that leads to a subset, "" for all rows.
 
@@ -26,8 +29,8 @@ class Call(NamedTuple):
     """Call a task on a subset of the rows; ``answers`` is "", "sum" or "list"."""
 
     part: str
-    task: Callable[..., Any]
-    arguments: tuple[Any, ...]
+    task: Callable[..., object]
+    arguments: tuple[object, ...]
     writes: tuple[str, ...]
     answers: str
 
@@ -67,6 +70,22 @@ class Keep(NamedTuple):
 Operation = Call | Allocate | Choose | WriteBack | Keep
 
 
+class BlockProblem(HasPoints, Protocol):
+    """A problem that is made anew of the rows of each partition."""
+
+    def of_block(self, points: Points, targets: np.ndarray, weights: np.ndarray) -> Self: ...
+
+    def without_rows(self) -> Self: ...
+
+
+class Storage(Protocol):
+    """Where the vectors over all rows lie."""
+
+    def zeros(self, first: int, n_rows: int, dtype: str, name: str) -> np.ndarray: ...
+
+    def keep(self, names: tuple[str, ...]) -> None: ...
+
+
 class Message(NamedTuple):
     """What all partitions get in a round.
 
@@ -84,11 +103,11 @@ class Message(NamedTuple):
         ``zeros(n_rows, dtype, name)`` makes a vector over all rows of the partition.
     """
 
-    problem: Any
+    problem: BlockProblem
     operations: tuple[Operation, ...]
     in_place: bool = False
-    gather: Callable[[Any, np.ndarray], Any] | None = None
-    storage: Any = None
+    gather: Callable[[Points, np.ndarray], Points | None] | None = None
+    storage: Storage | None = None
     zeros: Callable[[int, str, str], np.ndarray] | None = None
 
 
@@ -98,17 +117,17 @@ class Part:
 
     index: np.ndarray
     vectors: dict[str, np.ndarray]
-    problem: Any = None
+    problem: HasPoints | None = None
 
 
 class State(NamedTuple):
     """The vectors of a partition after a round, by subset, and the round's answers."""
 
     parts: dict[str, Part]
-    answers: list[Any]
+    answers: list[Addable]
 
 
-def begin(checked: Any, local: LocalTargets, compact: bool) -> State:
+def begin(checked: CheckedPartition, local: LocalTargets, compact: bool) -> State:
     """The first vectors: targets and weights, the targets in the smallest type or as they are used."""
     partition = checked[0]
     targets, weights = local(partition)
@@ -142,7 +161,7 @@ def as_weights(weights: np.ndarray) -> np.ndarray:
 _ones = np.empty(0)
 
 
-def add_vector(state: State, name: str, values: Any) -> State:
+def add_vector(state: State, name: str, values: np.ndarray) -> State:
     """Add a vector over all rows."""
     rows = state.parts[""]
     # A copy: vectors may be written to.
@@ -152,7 +171,7 @@ def add_vector(state: State, name: str, values: Any) -> State:
     return State({"": Part(rows.index, {**rows.vectors, name: values})}, [])
 
 
-def run_round(checked: Any, state: State, message: Message) -> State:
+def run_round(checked: CheckedPartition, state: State, message: Message) -> State:
     """Run the operations on a partition; the vectors of the state before stay as they are, unless ``in_place``."""
     parts = {
         key: replace(
@@ -167,7 +186,7 @@ def run_round(checked: Any, state: State, message: Message) -> State:
     problem = message.problem.of_block(points, targets, weights)
     # Vectors of this round, which may be written to.
     new = {(key, name) for key, part in parts.items() for name in part.vectors} if message.in_place else set()
-    answers: list[Any] = []
+    answers: list[Addable] = []
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         for operation in message.operations:
             index, vectors = parts[operation.part].index, parts[operation.part].vectors
@@ -191,7 +210,9 @@ def run_round(checked: Any, state: State, message: Message) -> State:
                 if operation.gathered and message.gather is not None and parts[child].problem is None:
                     rows = message.gather(points, index[chosen])
                     if rows is not None:
-                        own = message.problem.of_block(rows, targets[index[chosen]], weights[index[chosen]])
+                        own: HasPoints | None = message.problem.of_block(
+                            rows, targets[index[chosen]], weights[index[chosen]]
+                        )
                         parts[child] = Part(np.arange(chosen.size, dtype=np.uint32), copies, own)
             elif isinstance(operation, Keep):
                 parts = {"": parts[""]}
@@ -218,17 +239,21 @@ def run_round(checked: Any, state: State, message: Message) -> State:
     return State(parts, answers)
 
 
-def call_on_block(block: Block[Any], call: Call) -> Any:
+def call_on_block(block: Block[HasPoints], call: Call) -> Addable:
     """Call a task on a partition, or on its stretches of rows; return the sum or the list of the results."""
     arguments = tuple(map(aligned, call.arguments))
     blocks = [block]
     if getattr(call.task, "is_row_task", False) and block.index.size > ROWS_AT_A_TIME:
         blocks = stretches_of(block)
     jobs = [partial(call.task, one, *arguments) for one in blocks]
-    return tree_sum(jobs, CALLING_THREAD) if call.answers == "sum" else [job() for job in jobs]
+    if call.answers == "sum":
+        # A task whose results are summed returns what can be added.
+        return tree_sum(jobs, CALLING_THREAD)  # type: ignore[type-var, return-value]
+    results: list[object] = [job() for job in jobs]
+    return results
 
 
-def stretches_of(block: Block[Any]) -> list[Block[Any]]:
+def stretches_of(block: Block[ProblemT]) -> list[Block[ProblemT]]:
     """The rows of a block in stretches of equal length."""
     n_rows = block.index.size
     n_blocks = -(-n_rows // ROWS_AT_A_TIME)
@@ -249,12 +274,12 @@ def has_answers(message: Message) -> bool:
     return any(isinstance(operation, Call) and operation.answers for operation in message.operations)
 
 
-def ask_round(checked: Any, state: State, message: Message) -> list[Any]:
+def ask_round(checked: CheckedPartition, state: State, message: Message) -> list[Addable]:
     """The answers of a round that changes no vector."""
     return run_round(checked, state, message).answers
 
 
-def answers_of(state: State) -> list[Any]:
+def answers_of(state: State) -> list[Addable]:
     """The answers of a round."""
     return state.answers
 
@@ -269,12 +294,12 @@ def stack_vectors(*vectors: np.ndarray) -> np.ndarray:
     return np.stack(vectors)
 
 
-def summary_of(checked: Any) -> Any:
+def summary_of(checked: tuple[Partition, PartitionSummary]) -> PartitionSummary:
     """The summary of a partition."""
     return checked[1]
 
 
-def add_answers(*answers: list[Any]) -> list[Any]:
+def add_answers(*answers: list[Addable]) -> list[Addable]:
     """Add over the binary tree that ``tree_sum`` uses, without writing to the terms."""
     if len(answers) == 1:
         return answers[0]
@@ -287,15 +312,15 @@ def subset_path(part: str, mask: str) -> str:
     return f"{part}/{mask}"
 
 
-def identity(value: Any) -> Any:
+def identity(value: ValueT) -> ValueT:
     return value
 
 
-def size_of(value: Any) -> int:
+def size_of(value: object) -> int:
     """About the bytes of numbers in a message."""
     if hasattr(value, "nbytes"):
         return int(value.nbytes)
-    if hasattr(value, "indptr"):
+    if is_sparse(value):
         return size_of([value.data, value.indices, value.indptr])
     if isinstance(value, (list, tuple)):
         return sum(map(size_of, value))

@@ -6,7 +6,7 @@ from contextvars import copy_context
 from functools import partial
 from itertools import pairwise
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from maxmargin.data.interruption import check_interruption
 
@@ -44,7 +44,7 @@ class Threads:
         n_workers = min(self._n_threads, len(jobs))
         if n_workers <= 1:
             return [_call(job) for job in jobs]
-        results: list[Any] = [None] * len(jobs)
+        results: list[T] = [None] * len(jobs)  # type: ignore[list-item]
 
         def work(numbers: Iterable[int]) -> None:
             for number in numbers:

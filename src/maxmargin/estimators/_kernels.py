@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.data import Points
+from maxmargin.data import Points, as_dense
 from maxmargin.data.objects import are_objects
 from maxmargin.data.scikit_learn import Interval, StrOptions
 from maxmargin.estimators._base import CertifiedModel
@@ -89,7 +89,7 @@ def refuse_bad_gram(model: Any, points: Points) -> None:
     The rest of its asymmetry is counted as an error of its entries.
     """
     if hasattr(model, "_objects"):
-        if not is_symmetric(points.matrix):
+        if not is_symmetric(as_dense(points.matrix)):
             raise ValueError("kernel is not symmetric on X: k(x, z) and k(z, x) differ by more than rounding.")
         return
     if model.kernel != "precomputed":
@@ -99,7 +99,7 @@ def refuse_bad_gram(model: Any, points: Points) -> None:
             f"X has shape {(points.n_rows, points.n_columns)}; with kernel='precomputed' it must be the square "
             "gram matrix of the training rows."
         )
-    if not is_symmetric(points.matrix):
+    if not is_symmetric(as_dense(points.matrix)):
         raise ValueError(
             "X is not symmetric up to rounding (1e-12 of its largest entry, 4e-6 in single precision); with "
             "kernel='precomputed' it must be the gram matrix. If it is only computed roughly, pass (X + X.T) / 2."

@@ -198,9 +198,11 @@ class LinearSVM(RegularizedModel):
     def _certify_on_blocks(self, k: int, problem: PartitionedProblem, w: np.ndarray, b: float) -> SVMGap:
         """The certificate of a task whose rows are in partitions."""
         from maxmargin.engine.dask import chunks_of
+        from maxmargin.engine.executors import executor_of
 
         points = problem.points
-        return measure_partitioned_gap(problem, w, b, chunks_of(self.dual_coef_[k], points.executor, points.row_counts))
+        chunks = chunks_of(self.dual_coef_[k], executor_of(points), points.row_counts)
+        return measure_partitioned_gap(problem, w, b, chunks)
 
     def _problem_of_losses(self, data: Any, loss: Callable[..., SVMLoss]) -> LinearSVMProblem | PartitionedProblem:
         """The problem, given its losses as a function of targets and weights."""

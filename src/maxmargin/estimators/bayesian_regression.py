@@ -304,7 +304,9 @@ class BayesianRegression(LinearRegression):
         return PartitionedProblem(errors, data) if isinstance(data, PartitionedTask) else errors
 
     def _penalised(self, problem: PartitionedProblem) -> PartitionedProblem:
-        return replace(problem, problem=RidgeProblem(problem.problem, 0.0))
+        errors = problem.problem
+        assert isinstance(errors, SquaredErrors)
+        return replace(problem, problem=RidgeProblem(errors, 0.0))
 
     def _certify_target(self, k: int, problem: SquaredErrors, dual_point: np.ndarray) -> RidgeGap:
         return measure_ridge_gap(RidgeProblem(problem, 0.0), *self._coefficients(k), dual_point=dual_point)

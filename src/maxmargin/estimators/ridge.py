@@ -173,7 +173,10 @@ class Ridge(LinearRegression):
 
     def _problem(self, data: TargetPoints | PartitionedTask) -> Any:
         problem = self._problem_of_errors(self._errors(data), 0)
-        return PartitionedProblem(problem, data) if isinstance(data, PartitionedTask) else problem
+        if not isinstance(data, PartitionedTask):
+            return problem
+        assert isinstance(problem, RidgeProblem)
+        return PartitionedProblem(problem, data)
 
     def _problem_of_errors(self, errors: SquaredErrors, k: int) -> RidgeProblem | LassoProblem:
         penalty = self._penalty()

@@ -277,7 +277,7 @@ def _codes_of(data: Any, model: Any) -> np.ndarray:
 
 def _targets_of(data: PartitionedData) -> tuple[np.ndarray, np.ndarray | None]:
     """The same of a store's blocks, and the weights of the rows."""
-    blocks = [checked[0] for checked in data.points.partitions]
+    blocks = [checked[0] for checked in data.points.partitions]  # type: ignore[index]
     labels = np.concatenate([block.labels for block in blocks])
     targets = np.searchsorted(data.classes, labels).astype("<u8") if len(data.classes) else labels.astype("<f8")
     weighted = any(block.weights is not None for block in blocks)

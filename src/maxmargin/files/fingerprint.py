@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from maxmargin.certificates.ridge_gap import NO_SPREAD
 from maxmargin.certificates.squared_errors import spreads_between
-from maxmargin.data import Points, centred_and_scaled, scikit_learn
+from maxmargin.data import Points, as_dense, centred_and_scaled, scikit_learn
 from maxmargin.data.blocks import BLOCK_ENTRIES, row_blocks
 from maxmargin.data.scikit_learn import is_classifier
 from maxmargin.files.problem import problem_of
@@ -193,7 +193,7 @@ def largest_kernel_value(model: Any, points: Points) -> float:
     """A size to which the rounding errors of kernel values are relative."""
     kernel, square = model._kernel, points.largest_norm**2
     if kernel is None:
-        return float(np.abs(points.matrix).max(initial=0.0))
+        return float(np.abs(as_dense(points.matrix)).max(initial=0.0))
     gamma, coef0 = getattr(kernel, "gamma", 1.0), abs(getattr(kernel, "coef0", 0.0))
     if hasattr(kernel, "degree"):
         return power(gamma * square + coef0, kernel.degree)

@@ -13,8 +13,9 @@ import scipy.sparse as sp
 from sklearn.utils.class_weight import compute_class_weight
 
 from maxmargin.certificates import Certificate, CertificateError, PerClass
-from maxmargin.data import Points
+from maxmargin.data import Points, as_dense
 from maxmargin.data.exact_numbers import SMALLEST, UNIT
+from maxmargin.data.rows import is_sparse
 from maxmargin.estimators.certification import certify, check_claims
 from maxmargin.files.fingerprint import UNDERFLOW, ScoreSums, fingerprint_of, proof_tensors, sum_tolerances
 from maxmargin.files.model import StoredModel
@@ -255,7 +256,7 @@ def _check_posterior(model: Any, errors: SquaredErrors) -> None:
             raise CertificateError(f"{name} {getattr(model, name)!r} is not {found!r}")
     rows, ones = errors.points.matrix, np.ones(errors.points.n_rows)
     weights = ones if errors.weights is None else errors.weights
-    sizes = Points(abs(rows)).combination(weights)
+    sizes = Points(abs(rows) if is_sparse(rows) else np.abs(rows)).combination(weights)
     if not _within((model.column_means_ - errors.column_means) * total, MEAN_AGREEMENT * sizes):
         raise CertificateError("column_means_ are not those of the data")
     residuals = errors.centred.residuals(
@@ -272,7 +273,7 @@ def _check_posterior(model: Any, errors: SquaredErrors) -> None:
     allowed += freedom * SMALLEST
     if not nothing and not _within(claimed - squares, allowed):
         raise CertificateError(f"s2_ {model.s2_!r} is not {squares / freedom!r}")
-    dense = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64)
+    dense = as_dense(rows).astype(np.float64)
     centred = (dense - errors.column_means) @ model.coef_factor_
     gram = centred.T @ (weights[:, None] * centred)
     # Not the squares of the factor, which may overflow.

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 
-from maxmargin.data import Points, column_offsets
+from maxmargin.data import Points, as_dense, column_offsets
+from maxmargin.data.rows import is_sparse
 
 # A variance below this share of the mean square is the rounding error of a constant column.
 CONSTANT_VARIANCE = 1e-24
@@ -60,11 +60,11 @@ class ColumnStatistics:
         suspects = constant[self.shifted]
         equal = self.shifted_points.matrix[:, suspects][self.counted] == self.offset[self.shifted][suspects]
         matrix = self.points.matrix
-        if not sp.issparse(matrix) and not self.shifted.size:
+        if not is_sparse(matrix) and not self.shifted.size:
             # Without an intercept the offset is zero.
             places = np.flatnonzero(constant)
-            constant[places] = ~matrix[:, places][self.counted].any(axis=0)
-        if sp.issparse(matrix):
+            constant[places] = ~as_dense(matrix)[:, places][self.counted].any(axis=0)
+        if is_sparse(matrix):
             nonzero = (matrix.data != 0.0) & np.repeat(self.counted, np.diff(matrix.indptr))
             constant &= np.bincount(matrix.indices[nonzero], minlength=constant.size) == 0
         constant[self.shifted[suspects]] = equal.all(axis=0)
@@ -75,7 +75,7 @@ def column_statistics(points: Points, weights: np.ndarray, has_intercept: bool) 
     """Compute the statistics of weighted rows; with an intercept, columns have an offset."""
     shares, counted = weights / (float(weights.sum()) or 1.0), weights > 0.0
     means = points.combination(shares)
-    if sp.issparse(points.matrix):
+    if is_sparse(points.matrix):
         squares = points.squares_of_columns(shares)
         offset = column_offsets(means, squares)
         shifted = np.flatnonzero(offset)

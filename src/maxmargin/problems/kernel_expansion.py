@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +19,7 @@ from maxmargin.data import Points, as_dense
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.interruption import check_interruption
 from maxmargin.data.points import few_columns, only_columns, squared_norms
+from maxmargin.data.rows import Matrix, SparseMatrix, is_sparse
 from maxmargin.problems.kernels import Kernel, Linear, RadialBasis, built_in, pays_dense, refuse_unless_finite
 from maxmargin.problems.sparse_products import ColumnSplit, SplitRows
 
@@ -70,7 +70,7 @@ class RowBlock:
         Of these columns, where products of sparse rows are computed.
     """
 
-    def __init__(self, rows: Any, columns: np.ndarray | None = None, split: ColumnSplit | None = None) -> None:
+    def __init__(self, rows: Matrix, columns: np.ndarray | None = None, split: ColumnSplit | None = None) -> None:
         self._whole = rows.astype(np.float64, copy=False)
         self.rows = self._whole if columns is None else only_columns(self._whole, columns)
         self._columns = split
@@ -78,11 +78,13 @@ class RowBlock:
     @cached_property
     def split(self) -> SplitRows:
         """The rows, split into frequent columns and the others."""
+        rows = self.rows
         assert self._columns is not None
-        return self._columns.of(self.rows)
+        assert is_sparse(rows)
+        return self._columns.of(rows)
 
     @cached_property
-    def by_columns(self) -> Any:
+    def by_columns(self) -> SparseMatrix:
         """The entries of the columns that are not frequent, column by column."""
         return self.split.rest.T.tocsr()
 
@@ -112,9 +114,9 @@ class Scratch(threading.local):
     """Arrays of each thread that are used again for block after block: fresh memory costs as much as kernel values."""
 
     def __init__(self) -> None:
-        self._arrays: dict[Any, np.ndarray] = {}
+        self._arrays: dict[type, np.ndarray] = {}
 
-    def array(self, shape: tuple[int, int], dtype: Any) -> np.ndarray:
+    def array(self, shape: tuple[int, int], dtype: type) -> np.ndarray:
         """An uninitialised array; it is overwritten by the next one of the same type."""
         size, array = shape[0] * shape[1], self._arrays.get(dtype)
         if array is None or array.size < size:
@@ -143,7 +145,7 @@ class KernelExpansion:
     def __init__(
         self,
         kernel: Kernel | None,
-        matrix: Any,
+        matrix: Matrix,
         places: np.ndarray,
         coefficients: np.ndarray,
         exponentiate: Exponentiate = exponentiate,
@@ -160,11 +162,11 @@ class KernelExpansion:
         starts = range(0, places.size, size)
         self.parts = [slice(start, min(places.size, start + size)) for start in starts]
         self._kept: list[RowBlock] | None = None
-        entries_per_row = matrix.shape[1] if self._dense else matrix.nnz / matrix.shape[0]
+        entries_per_row = matrix.shape[1] if self._dense or not is_sparse(matrix) else matrix.nnz / matrix.shape[0]
         if self.in_threads and places.size * entries_per_row <= KEPT_ENTRIES:
             self._kept = [self.row_block(places[part]) for part in self.parts]
 
-    def row_block(self, places: Any) -> RowBlock:
+    def row_block(self, places: np.ndarray | slice) -> RowBlock:
         """Some rows of the matrix."""
         return RowBlock(self._matrix[places], split=self.split)
 
@@ -245,8 +247,8 @@ class KernelExpansion:
 
 def expansion_scores(
     kernel: Kernel | None,
-    matrix: Any,
-    support: Any,
+    matrix: Matrix,
+    support: Matrix,
     coefficients: np.ndarray,
     places: np.ndarray | None = None,
     *,
@@ -279,7 +281,7 @@ def expansion_scores(
     if isinstance(kernel, Linear) and coefficients.shape[1] == 1:
         if columns is not None:
             matrix, support = only_columns(matrix, columns), only_columns(support, columns)
-        if sp.issparse(support) and not sp.issparse(matrix):
+        if is_sparse(support) and not is_sparse(matrix):
             # The same bits for the same numbers, sparse or dense: those of sums over the entries that are not zero.
             matrix = sp.csr_array(matrix)
         scores[:, 0] = Points(matrix).scores(linear_coefficients(support, coefficients[:, 0], places))
@@ -299,7 +301,7 @@ def expansion_scores(
     return scores
 
 
-def linear_coefficients(matrix: Any, coefficients: np.ndarray, places: np.ndarray | None = None) -> np.ndarray:
+def linear_coefficients(matrix: Matrix, coefficients: np.ndarray, places: np.ndarray | None = None) -> np.ndarray:
     """w = sum_j beta_j x_j of the linear kernel, whose scores are w·x without a kernel value.
 
     The error of such a score is at most what :func:`maxmargin.certificates.bounds.feature_vector` counts for a sum of
@@ -320,7 +322,7 @@ def linear_coefficients(matrix: Any, coefficients: np.ndarray, places: np.ndarra
 
 def scores_of_own_rows(
     kernel: Kernel,
-    matrix: Any,
+    matrix: Matrix,
     rows: np.ndarray,
     support: np.ndarray,
     coefficients: np.ndarray,
@@ -373,12 +375,12 @@ def scores_of_own_rows(
     return scores
 
 
-def split_of(kernel: Kernel | None, matrix: Any) -> ColumnSplit | None:
+def split_of(kernel: Kernel | None, matrix: Matrix) -> ColumnSplit | None:
     """The split of the columns, where products of sparse rows are computed."""
-    return ColumnSplit(matrix) if built_in(kernel) and not pays_dense(matrix) else None
+    return ColumnSplit(matrix) if built_in(kernel) and is_sparse(matrix) and not pays_dense(matrix) else None
 
 
-def rows_at_once(matrix: Any) -> int:
+def rows_at_once(matrix: Matrix) -> int:
     """How many rows make a block: sparse rows that are not made dense, or ``MOST_BLOCK_ENTRIES``."""
     return dense_rows_at_once(matrix.shape[1]) if pays_dense(matrix) else SPARSE_ROWS_PER_BLOCK
 

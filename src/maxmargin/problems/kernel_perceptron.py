@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from maxmargin.data import Dataset
+from maxmargin.data import Dataset, as_dense
 from maxmargin.problems.kernels import Kernel
 from maxmargin.problems.semidefinite import KernelFacts
 
@@ -52,7 +52,7 @@ class KernelPerceptronProblem:
         """k(x_i, x_i), plus 1 with an intercept."""
         matrix = self.dataset.points.matrix
         diagonal = (
-            np.diagonal(matrix)
+            np.diagonal(as_dense(matrix))
             if self.kernel is None
             else self.kernel.diagonal(matrix, self.dataset.points.squared_norms)
         )

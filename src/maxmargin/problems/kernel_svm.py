@@ -6,12 +6,12 @@
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-import scipy.sparse as sp
 
-from maxmargin.data import Points
+from maxmargin.data import Points, as_dense
+from maxmargin.data.rows import Matrix, is_sparse
 from maxmargin.problems.best_intercept import best_intercept
 from maxmargin.problems.kernel_expansion import Exponentiate, expansion_scores, exponentiate, scores_of_own_rows
 from maxmargin.problems.kernels import Kernel, Linear, UserFunction, built_in
@@ -61,7 +61,7 @@ class KernelProblem:
         """The losses and the box of the duals, which do not depend on the kernel, with an unpenalised intercept."""
         return LinearSVMProblem(self.points, self.loss, 0.0)
 
-    def matrix_of(self, places: Any) -> Any:
+    def matrix_of(self, places: np.ndarray | slice) -> Matrix:
         """Some rows of this problem, with all columns."""
         return self.points.matrix[places if self.rows is None else self.rows[places]]
 
@@ -83,7 +83,7 @@ class KernelProblem:
     def longest_row(self) -> int:
         """The largest number of stored entries in a row."""
         matrix = self.points.matrix
-        if self.rows is None or not sp.issparse(matrix):
+        if self.rows is None or not is_sparse(matrix):
             return self.points.longest_row
         return int(np.diff(matrix.indptr)[self.rows].max(initial=0))
 
@@ -93,7 +93,7 @@ class KernelProblem:
         if self.whole is not None:
             return self._of_rows(self.whole.diagonal)
         if self.kernel is None:
-            return self._of_rows(np.asarray(np.diagonal(self.points.matrix), dtype=np.float64))
+            return self._of_rows(np.asarray(np.diagonal(as_dense(self.points.matrix)), dtype=np.float64))
         with np.errstate(over="ignore", invalid="ignore"):
             # Only a user's function needs the rows themselves.
             rows = self.matrix_of(slice(None)) if isinstance(self.kernel, UserFunction) else self.points.matrix
@@ -137,7 +137,11 @@ class KernelProblem:
         return replace(self, loss=loss, rows=self.columns_of(places), whole=whole)
 
     def scores_of(
-        self, places: Any, support: np.ndarray, coefficients: np.ndarray, exponentiate: Exponentiate = exponentiate
+        self,
+        places: np.ndarray | slice,
+        support: np.ndarray,
+        coefficients: np.ndarray,
+        exponentiate: Exponentiate = exponentiate,
     ) -> np.ndarray:
         """The kernel expansion over the support at some rows, in float64.
 

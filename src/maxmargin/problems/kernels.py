@@ -8,14 +8,15 @@ a dense block where rows have many entries.)
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin.data import as_dense
+from maxmargin.data.array_types import UserArray
 from maxmargin.data.exact_numbers import SMALLEST, UNIT
 from maxmargin.data.points import squared_norms
+from maxmargin.data.rows import Matrix, is_sparse
 
 # The relative error of NumPy's exp, tanh and power: at most 4 units in the last place on all processors, each of at
 # most two roundoffs.
@@ -29,6 +30,8 @@ ROWS_ON_DIAGONAL = 64
 
 
 Squares = tuple[np.ndarray, np.ndarray]
+# A user's kernel, of arrays or of sequences of objects.
+UserKernel: TypeAlias = Callable[[UserArray, UserArray], UserArray]
 
 
 class Kernel(Protocol):
@@ -38,10 +41,10 @@ class Kernel(Protocol):
     def semidefinite(self) -> bool | None:
         """Whether it is positive semidefinite on all points; None where only its values are known."""
 
-    def gram(self, rows: Any, others: Any, squares: Squares | None = None) -> np.ndarray:
+    def gram(self, rows: Matrix, others: Matrix, squares: Squares | None = None) -> np.ndarray:
         """k(x, z) for every row x and every other row z, in float64; ``squares`` are ||x||² and ||z||², if known."""
 
-    def diagonal(self, rows: Any, squares: np.ndarray) -> np.ndarray:
+    def diagonal(self, rows: Matrix, squares: np.ndarray) -> np.ndarray:
         """k(x, x) for every row, whose ||x||² are given."""
 
     def error(self, largest_norm: float, longest_row: int) -> float:
@@ -63,7 +66,7 @@ class _OfInnerProducts:
     needs_squares: ClassVar[bool] = False
     semidefinite: ClassVar[bool | None] = None
 
-    def gram(self, rows: Any, others: Any, squares: Squares | None = None) -> np.ndarray:
+    def gram(self, rows: Matrix, others: Matrix, squares: Squares | None = None) -> np.ndarray:
         rows, others = _widened(rows), _widened(others)
         if squares is None and self.needs_squares:
             squares = squared_norms(rows), squared_norms(others)
@@ -76,7 +79,7 @@ class _OfInnerProducts:
         refuse_unless_finite(math.isfinite(values.sum()))
         return values
 
-    def diagonal(self, rows: Any, squares: np.ndarray) -> np.ndarray:
+    def diagonal(self, rows: Matrix, squares: np.ndarray) -> np.ndarray:
         return self.of_inner(squares.copy(), None)
 
     def of_inner(self, inner: np.ndarray, squares: Squares | None) -> np.ndarray:
@@ -169,10 +172,10 @@ class UserFunction:
     Its values are taken as exact.
     """
 
-    function: Callable[[Any, Any], Any]
+    function: UserKernel
     semidefinite: ClassVar[bool | None] = None
 
-    def gram(self, rows: Any, others: Any, squares: Squares | None = None) -> np.ndarray:
+    def gram(self, rows: UserArray, others: UserArray, squares: Squares | None = None) -> np.ndarray:
         values = np.asarray(as_dense(self.function(rows, others)), dtype=np.float64)
         expected = tuple(given.shape[0] if hasattr(given, "shape") else len(given) for given in (rows, others))
         if values.shape != expected:
@@ -181,7 +184,7 @@ class UserFunction:
             raise ValueError("kernel returned values that are not finite.")
         return values
 
-    def diagonal(self, rows: Any, squares: np.ndarray) -> np.ndarray:
+    def diagonal(self, rows: UserArray, squares: np.ndarray) -> np.ndarray:
         # Blocks on the diagonal: fewer calls than rows, and fewer values than the whole matrix.
         starts = range(0, rows.shape[0], ROWS_ON_DIAGONAL)
         parts = [rows[start : start + ROWS_ON_DIAGONAL] for start in starts]
@@ -191,9 +194,7 @@ class UserFunction:
         return 0.0
 
 
-def kernel_by_name(
-    name: str | Callable[[Any, Any], Any], *, gamma: float, degree: int = 3, coef0: float = 0.0
-) -> Kernel:
+def kernel_by_name(name: str | UserKernel, *, gamma: float, degree: int = 3, coef0: float = 0.0) -> Kernel:
     """The kernel of that name, or of a user's function."""
     if callable(name):
         return UserFunction(name)
@@ -206,24 +207,24 @@ def kernel_by_name(
     return makers[name]()
 
 
-def inner_products(rows: Any, others: Any) -> np.ndarray:
+def inner_products(rows: Matrix, others: Matrix) -> np.ndarray:
     """x·z for every row x and every other row z, as a new dense array."""
-    if not sp.issparse(rows):
+    if not is_sparse(rows):
         return np.asarray(rows @ as_dense(others).T)
-    if not pays_dense(others):
+    if is_sparse(others) and not pays_dense(others):
         return (rows @ others.T.tocsr()).toarray()
     result = np.empty((rows.shape[0], others.shape[0]))
     size = max(1, DENSE_ENTRIES // max(1, rows.shape[1]))
     for begin in range(0, others.shape[0], size):
         part = slice(begin, begin + size)
-        block = others[part].toarray() if sp.issparse(others) else others[part]
+        block = others[part].toarray() if is_sparse(others) else others[part]
         result[:, part] = rows @ np.ascontiguousarray(block.T)
     return result
 
 
-def pays_dense(matrix: Any) -> bool:
+def pays_dense(matrix: Matrix) -> bool:
     """Whether the rows are multiplied faster as a dense array."""
-    return not sp.issparse(matrix) or matrix.shape[0] * matrix.shape[1] <= ENTRIES_PER_STORED * max(1, matrix.nnz)
+    return not is_sparse(matrix) or matrix.shape[0] * matrix.shape[1] <= ENTRIES_PER_STORED * max(1, matrix.nnz)
 
 
 def built_in(kernel: Kernel | None) -> bool:
@@ -244,5 +245,5 @@ def _inner_error(largest_norm: float, longest_row: int) -> float:
     return 2.0 * (longest_row + 4) * (UNIT * largest_norm**2 + 2.0 * SMALLEST)
 
 
-def _widened(rows: Any) -> Any:
+def _widened(rows: Matrix) -> Matrix:
     return rows if rows.dtype == np.float64 else rows.astype(np.float64)

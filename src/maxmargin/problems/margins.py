@@ -1,10 +1,11 @@
 """Functional and geometric margins of hyperplanes."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from maxmargin.data import validate_two_classes
+from maxmargin.data.array_types import UserArray
 
 
 class Margins(NamedTuple):
@@ -40,7 +41,7 @@ class Margins(NamedTuple):
         return float(self.geometric.min())
 
 
-def margins(X: Any, y: Any, coef: Any, intercept: float = 0.0) -> Margins:
+def margins(X: UserArray, y: UserArray, coef: UserArray, intercept: float = 0.0) -> Margins:
     r"""Functional and geometric margins of a hyperplane on two-class data.
 
     .. math:: y_i (w \cdot x_i + b) \quad\text{and}\quad y_i (w \cdot x_i + b) / \lVert w \rVert
@@ -84,7 +85,7 @@ def margins(X: Any, y: Any, coef: Any, intercept: float = 0.0) -> Margins:
     return Margins(functional, functional / length)
 
 
-def validate_coefficients(coef: Any, intercept: Any, n_columns: int) -> tuple[np.ndarray, float]:
+def validate_coefficients(coef: UserArray, intercept: UserArray, n_columns: int) -> tuple[np.ndarray, float]:
     """Return the coefficients as a vector and a number; raise ValueError where one of the two does not fit X."""
     try:
         w = np.asarray(coef, dtype=np.float64)

@@ -31,11 +31,11 @@ C.-C. Chang, C.-J. Lin, "Training nu-support vector classifiers: theory and algo
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.data import ClassPair, ClassPairs
+from maxmargin.data import ClassPair, ClassPairs, Points
 from maxmargin.problems.best_intercept import FLAT, best_intercept
 from maxmargin.problems.kernel_svm import KernelProblem
 from maxmargin.problems.kernels import Kernel, Linear
@@ -221,7 +221,9 @@ def total_weight(weights: np.ndarray) -> float:
     return math.fsum(weights.tolist())
 
 
-def one_class(points: Any, kernel: Kernel | None, weights: np.ndarray, nu: float, n_threads: int | None) -> Any:
+def one_class(
+    points: Points, kernel: Kernel | None, weights: np.ndarray, nu: float, n_threads: int | None
+) -> NuSVMProblem:
     """The problem of the one-class SVM."""
     loss = hinge(np.ones(points.n_rows), weights, 1.0)
     total = total_weight(weights)
@@ -229,14 +231,14 @@ def one_class(points: Any, kernel: Kernel | None, weights: np.ndarray, nu: float
 
 
 def nu_regression(
-    points: Any,
+    points: Points,
     kernel: Kernel | None,
     targets: np.ndarray,
     weights: np.ndarray,
     C: float,
     nu: float,
     n_threads: int | None,
-) -> Any:
+) -> NuSVMProblem:
     """The problem of nu-SVR."""
     half = C * nu * total_weight(weights) / 2.0
     loss = epsilon_insensitive(targets, weights, C, 0.0)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
-from typing import Any
 
 import numpy as np
 
@@ -45,7 +44,7 @@ class PairProblems(Sequence[KernelSVMProblem]):
     def __len__(self) -> int:
         return self.pairs.n_tasks
 
-    def __getitem__(self, pair: Any) -> Any:
+    def __getitem__(self, pair: int) -> KernelSVMProblem:  # type: ignore[override]
         return self._problems[pair]
 
     @cached_property

@@ -1,11 +1,26 @@
 """Problems whose rows lie in partitions elsewhere."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from maxmargin.data.partitions import PartitionedPoints, PartitionedTask
+from maxmargin.data.points import HasPoints, Points
+
+if TYPE_CHECKING:
+    from maxmargin.problems.linear_svm import LinearSVMProblem
+    from maxmargin.problems.logistic import LogisticProblem
+    from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors
+
+
+class RowsOfBlock(Protocol):
+    """What is used of a block of an engine, which stands above the problems."""
+
+    @property
+    def problem(self) -> HasPoints: ...
+
+    def __getitem__(self, name: str) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -19,7 +34,7 @@ class PartitionedProblem:
     task : PartitionedTask
     """
 
-    problem: Any
+    problem: "LinearSVMProblem | LogisticProblem | RidgeProblem | SquaredErrors"
     task: PartitionedTask
 
     @property
@@ -28,7 +43,7 @@ class PartitionedProblem:
         return self.task.points
 
 
-def column_sums(block: Any) -> np.ndarray:
+def column_sums(block: RowsOfBlock) -> np.ndarray:
     """sum m_i, sum m_i y_i and sum m_i y_i² of a partition; then of every column sum m_i x_ij and sum m_i x_ij².
 
     A task of the engine of partitions.
@@ -55,7 +70,7 @@ class ErrorSums:
         The total of ``column_sums``.
     """
 
-    def __init__(self, points: Any, has_intercept: bool, sums: np.ndarray) -> None:
+    def __init__(self, points: Points, has_intercept: bool, sums: np.ndarray) -> None:
         self.points, self.has_intercept = points, has_intercept
         self.total_weight, total, self.squares_of_targets = map(float, sums[:3])
         self.target_mean = total / self.total_weight if has_intercept else 0.0

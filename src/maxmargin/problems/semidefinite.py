@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
-from maxmargin.data import Points
+from maxmargin.data import Points, as_dense
 from maxmargin.data.interruption import check_interruption
 from maxmargin.problems.kernels import Kernel
 
@@ -54,7 +54,7 @@ class KernelFacts:
 
         The kernel is then taken to be the mean of the two, which is symmetric.
         """
-        return 0.0 if self.kernel is not None else 0.5 * largest_asymmetry(self.points.matrix)
+        return 0.0 if self.kernel is not None else 0.5 * largest_asymmetry(as_dense(self.points.matrix))
 
     @cached_property
     def may_be_indefinite(self) -> bool:
@@ -62,7 +62,7 @@ class KernelFacts:
         known = semidefinite_by_kind(self.kernel)
         if known is not None:
             return not known
-        if self.kernel is None and not is_symmetric(self.points.matrix):
+        if self.kernel is None and not is_symmetric(as_dense(self.points.matrix)):
             return True
         return not self._passes_tests()
 
@@ -81,7 +81,7 @@ class KernelFacts:
         # A user's function is not evaluated at all pairs of so many rows.
         if self.kernel is not None or sample.size == n:
             return True
-        largest = float(np.abs(self.points.matrix).max())
+        largest = float(np.abs(as_dense(self.points.matrix)).max())
         return smallest_ritz_value(self.points.scores, n) >= -n * ENTRY_ERROR * largest
 
 

@@ -5,10 +5,12 @@ entry adds p² products to the mean inner product of two rows, while as a dense 
 many times faster.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+
+from maxmargin.data.rows import SparseMatrix
 
 # The share of the rows with an entry from which on a column goes through BLAS (measured, in both precisions).
 FREQUENT_SHARE = 0.2
@@ -26,9 +28,9 @@ class SplitRows(NamedTuple):
     """
 
     dense: np.ndarray
-    rest: Any
+    rest: SparseMatrix
 
-    def part(self, rows: Any) -> "SplitRows":
+    def part(self, rows: np.ndarray | slice) -> "SplitRows":
         """Some of the rows."""
         return SplitRows(self.dense[rows], self.rest[rows])
 
@@ -41,7 +43,7 @@ class ColumnSplit:
     matrix : csr_array
     """
 
-    def __init__(self, matrix: Any) -> None:
+    def __init__(self, matrix: SparseMatrix) -> None:
         self._shares = np.bincount(matrix.indices, minlength=matrix.shape[1]) / max(1, matrix.shape[0])
         self._place = np.full(matrix.shape[1], -1, dtype=np.intp)
         frequent = np.flatnonzero(self._shares >= FREQUENT_SHARE)
@@ -54,7 +56,7 @@ class ColumnSplit:
         others = self._shares[self._place < 0]
         return float(others @ others)
 
-    def of(self, rows: Any) -> SplitRows:
+    def of(self, rows: SparseMatrix) -> SplitRows:
         """Split rows of the matrix, or others with the same columns; no row has two entries in a column."""
         dense: np.ndarray = np.zeros((rows.shape[0], self.n_frequent), dtype=rows.dtype)
         if not self.n_frequent:

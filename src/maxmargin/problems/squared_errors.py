@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from maxmargin.data import Centring, Points, TargetPoints, centred
+from maxmargin.data.rows import SparseMatrix, is_sparse
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,11 @@ class SquaredErrors:
         return self.points.combination(ones) / self.total_weight
 
     @cached_property
-    def sparse_columns(self) -> Any:
+    def sparse_columns(self) -> SparseMatrix:
         """The sparse matrix by columns."""
-        return self.points.matrix.tocsc()
+        matrix = self.points.matrix
+        assert is_sparse(matrix)
+        return matrix.tocsc()
 
     @cached_property
     def squares_of_columns(self) -> np.ndarray:

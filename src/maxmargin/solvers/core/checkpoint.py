@@ -11,12 +11,12 @@ shapes are those of a run that was just made; positions are checked against what
 do not check them. Whatever a forged state may hold otherwise, the certificate is computed from the data.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -75,7 +75,25 @@ class Stage:
 
     name: str
     status: Status | None = None
-    state: dict[str, Any] | None = None
+    state: dict[str, object] | None = None
+
+
+# The attributes that a class declares.
+Declared: TypeAlias = tuple[str | Positions, ...]
+
+
+class Checkpointed(Protocol):
+    """A run with a state."""
+
+    @property
+    def checkpointed(self) -> Declared: ...
+
+
+class StageRun(Checkpointed, Protocol):
+    """A run of a solver's loop, as a stage of its task."""
+
+    @property
+    def outcome(self) -> Declared: ...
 
 
 class TaskRecord:
@@ -100,7 +118,7 @@ class TaskRecord:
         self._path, self._is_due, self._on_change = path, is_due, on_change
         self._current = -1
 
-    def begin(self, run: Any) -> Status | None:
+    def begin(self, run: StageRun) -> Status | None:
         """Begin the next stage, where the checkpoint says; return the status of one that has ended already."""
         self._current += 1
         name = type(run).__name__
@@ -116,23 +134,26 @@ class TaskRecord:
             raise CheckpointError(self._path, f"its state of {name} does not fit: {error}") from error
         return stage.status
 
-    def offer(self, run: Any) -> None:
+    def offer(self, run: Checkpointed) -> None:
         """Take the state of the stage that runs, if one is due."""
         if self._is_due():
             self.stages[self._current].state = state_of(run, run.checkpointed)
             self._on_change()
 
-    def end(self, run: Any, status: Status) -> None:
+    def end(self, run: StageRun, status: Status) -> None:
         """Keep what the rest of the solver needs of a stage; one that was broken off stays open."""
         if status not in BROKEN_OFF:
             # In one assignment: another task's thread may be writing.
             self.stages[self._current] = Stage(type(run).__name__, status, state_of(run, run.outcome))
 
 
+OptionsT = TypeVar("OptionsT")
+
+
 class FitRecord(Protocol):
     """The checkpoint of a fit, as the fit template uses it."""
 
-    def begin(self, model: Any, data: Any, starts: Any, options: Any) -> Any:
+    def begin(self, model: object, data: object, starts: Sequence[object], options: OptionsT) -> OptionsT:
         """Begin or continue a fit; return the options of its solver."""
 
     def task(self, attempt: int, k: int) -> TaskRecord:
@@ -141,7 +162,7 @@ class FitRecord(Protocol):
     def resuming(self) -> AbstractContextManager[None]:
         """Within the block, errors of a fit that continues from a checkpoint are errors of that."""
 
-    def check(self, model: Any, data: Any) -> None:
+    def check(self, model: object, data: object) -> None:
         """Refuse a model whose vectors do not belong together, where the fit was continued from a checkpoint."""
 
     def end(self, status: Status) -> None:
@@ -161,8 +182,8 @@ def stage(loop: LoopT) -> LoopT:
     """
 
     @wraps(loop)
-    def run(self: Any, *arguments: Any) -> Status:
-        record: TaskRecord | None = self.monitor.record_of_task
+    def run(self: StageRun, *arguments: object) -> Status:
+        record: TaskRecord | None = self.monitor.record_of_task  # type: ignore[attr-defined]
         if record is None:
             return loop(self, *arguments)
         status = record.begin(self)
@@ -177,12 +198,12 @@ def stage(loop: LoopT) -> LoopT:
 # States as trees of plain values and arrays.
 
 
-def state_of(value: Any, names: tuple[str | Positions, ...]) -> dict[str, Any]:
+def state_of(value: object, names: Declared) -> dict[str, object]:
     """Copies of declared attributes, which may be those of an attribute: ``"coefficients.w"``."""
     return {_name(entry): _plain(_get(value, _name(entry))) for entry in names}
 
 
-def set_state(value: Any, names: tuple[str | Positions, ...], state: dict[str, Any]) -> None:
+def set_state(value: object, names: Declared, state: dict[str, object]) -> None:
     """Set declared attributes; ValueError where their types, shapes or positions are not those of the object."""
     if set(state) != {_name(entry) for entry in names}:
         raise ValueError(f"it has the entries {', '.join(sorted(state))}")
@@ -201,16 +222,17 @@ def _name(entry: str | Positions) -> str:
     return entry.name if isinstance(entry, Positions) else entry
 
 
-def _get(value: Any, path: str) -> Any:
+def _get(value: object, path: str) -> object:
     for name in path.split("."):
         value = value.vector(name) if isinstance(value, Engine) else getattr(value, name)
     return value
 
 
-def _set(value: Any, path: str, new: Any) -> None:
+def _set(value: object, path: str, new: object) -> None:
     parent, _, name = path.rpartition(".")
     owner = _get(value, parent) if parent else value
     if isinstance(owner, Engine):
+        assert isinstance(new, np.ndarray)
         owner.set_vector(name, new)
     elif isinstance(owner, tuple):
         # Compiled loops have the arrays of a named tuple.
@@ -219,7 +241,7 @@ def _set(value: Any, path: str, new: Any) -> None:
         setattr(owner, name, new)
 
 
-def _declared(value: Any) -> tuple[str | Positions, ...] | None:
+def _declared(value: object) -> Declared | None:
     """The declared attributes of an object; None where it is a plain value."""
     names = getattr(value, "checkpointed", None)
     if names is None and is_dataclass(value):
@@ -227,7 +249,7 @@ def _declared(value: Any) -> tuple[str | Positions, ...] | None:
     return names
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, np.ndarray):
         return value.copy(order="K")
     if isinstance(value, np.random.Generator):
@@ -245,7 +267,7 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Status) else value
 
 
-def _like(name: str, current: Any, stored: Any) -> Any:
+def _like(name: str, current: object, stored: object) -> object:
     """The stored value as one of the current one's type and shape."""
     if isinstance(current, np.random.Generator):
         return _set_words(name, current, stored)
@@ -262,7 +284,7 @@ def _like(name: str, current: Any, stored: Any) -> Any:
             raise ValueError(f"{name} is no table of numbers")
         return [tuple(row) for row in stored.tolist()]
     if isinstance(current, Status):
-        return Status(stored)
+        return Status(stored)  # type: ignore[arg-type]
     if isinstance(current, tuple) and isinstance(stored, list) and len(stored) == len(current):
         return tuple(_like(name, *pair) for pair in zip(current, stored, strict=True))
     if current is None or isinstance(current, tuple):
@@ -273,7 +295,7 @@ def _like(name: str, current: Any, stored: Any) -> Any:
     return type(current)(stored) if isinstance(current, np.generic) else stored
 
 
-def _optional(name: str, stored: Any) -> Any:
+def _optional(name: str, stored: object) -> object:
     """A value that a run may not have at first: a number, a vector, or several of them."""
     if isinstance(stored, list):
         return tuple(_optional(name, entry) for entry in stored)
@@ -284,7 +306,7 @@ def _optional(name: str, stored: Any) -> Any:
     return stored
 
 
-def _array(name: str, current: np.ndarray, stored: Any) -> np.ndarray:
+def _array(name: str, current: np.ndarray, stored: object) -> np.ndarray:
     if not isinstance(stored, np.ndarray) or stored.dtype != current.dtype:
         raise ValueError(f"{name} is no array of {current.dtype}")
     if stored.ndim != current.ndim or (current.size and stored.shape != current.shape):
@@ -292,14 +314,15 @@ def _array(name: str, current: np.ndarray, stored: Any) -> np.ndarray:
     return stored.copy(order="K")
 
 
-def _positions(entry: Positions, current: Any, stored: Any, of: Any) -> Any:
-    name, size = entry.name, of if isinstance(of, int) else len(of)
+def _positions(entry: Positions, current: object, stored: object, of: object) -> object:
+    name, size = entry.name, of if isinstance(of, int) else len(of)  # type: ignore[arg-type]
     if not isinstance(current, np.ndarray):
         if type(stored) is not int or not 0 <= stored <= size:
             raise ValueError(f"{name} is no count up to {size}")
         return stored
-    fits = isinstance(stored, np.ndarray) and stored.dtype == current.dtype and stored.ndim == 1
-    if not fits or (stored.size > size and not entry.may_repeat):
+    if not isinstance(stored, np.ndarray) or stored.dtype != current.dtype or stored.ndim != 1:
+        raise ValueError(f"{name} is no list of up to {size} positions")
+    if stored.size > size and not entry.may_repeat:
         raise ValueError(f"{name} is no list of up to {size} positions")
     if stored.size and not 0 <= int(stored.min()) <= int(stored.max()) < size:
         raise ValueError(f"{name} has positions that are not from 0 to {size - 1}")
@@ -311,17 +334,17 @@ WORD = 1 << 64
 
 def _words_of(generator: np.random.Generator) -> np.ndarray:
     """The state of a generator as words of 64 bits."""
-    state: Any = generator.bit_generator.state
+    state = generator.bit_generator.state
     numbers = state["state"]["state"], state["state"]["inc"]
     words = [word for number in numbers for word in divmod(number, WORD)]
     return np.array([*words, state["has_uint32"], state["uinteger"]], dtype=np.uint64)
 
 
-def _set_words(name: str, generator: np.random.Generator, stored: Any) -> np.random.Generator:
+def _set_words(name: str, generator: np.random.Generator, stored: object) -> np.random.Generator:
     if not isinstance(stored, np.ndarray) or stored.dtype != np.uint64 or stored.shape != (6,):
         raise ValueError(f"{name} is no state of a generator")
     high, low, high_inc, low_inc, has_half, half = map(int, stored)
-    state: Any = generator.bit_generator.state
+    state = dict(generator.bit_generator.state)
     if has_half > 1 or half >= 1 << 32 or low_inc % 2 == 0:
         raise ValueError(f"{name} is no state of a generator")
     state["state"] = {"state": high * WORD + low, "inc": high_inc * WORD + low_inc}

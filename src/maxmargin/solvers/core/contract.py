@@ -6,12 +6,12 @@ start; what else it needs stands in the decorator.
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, TypeVar, get_type_hints
+from typing import TypeVar, get_type_hints
 
-SolverT = TypeVar("SolverT", bound=Callable[..., Any])
+SolverT = TypeVar("SolverT", bound=Callable[..., object])
 
 
-def solver(needs: Mapping[str, Callable[[Any, Any], bool]] | None = None) -> Callable[[SolverT], SolverT]:
+def solver(needs: Mapping[str, Callable[..., bool]] | None = None) -> Callable[[SolverT], SolverT]:
     """Declare a solver.
 
     Parameters
@@ -25,7 +25,7 @@ def solver(needs: Mapping[str, Callable[[Any, Any], bool]] | None = None) -> Cal
         needed, takes_start = dict(needs or {}), hints["start"] is not type(None)
 
         @wraps(solve)
-        def checked(problem: Any, options: Any, monitor: Any, start: Any = None) -> Any:
+        def checked(problem: object, options: object, monitor: object, start: object = None) -> object:
             for value, kind in ((problem, hints["problem"]), (options, hints["options"])):
                 if not isinstance(value, kind):
                     raise TypeError(f"{name} takes {kind.__name__}, not {type(value).__name__}.")

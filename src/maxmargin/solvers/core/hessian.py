@@ -9,13 +9,13 @@ the intercept is eliminated, or by conjugate gradients on either of them.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from maxmargin.data import Points
+from maxmargin.data import Points, as_dense
 from maxmargin.data.exact_numbers import SMALLEST_NORMAL
+from maxmargin.data.points import HasPoints
 from maxmargin.engine import Block, Engine, MemoryEngine
 from maxmargin.loops.products import add_rows, compute_scores, hessian_diagonal, hessian_product, update_gram
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
@@ -62,7 +62,7 @@ class HessianOperator:
         Whether the run is to end: conjugate gradients end where they are, and a step by a Gram matrix is undefined.
     """
 
-    engine: Engine[Any]
+    engine: Engine[HasPoints]
     weights: str
     factor: float
     is_penalised: bool
@@ -194,25 +194,25 @@ class HessianOperator:
         return -gradient_b / (self.factor * total) - float(mean @ step)
 
 
-def fill_scores(block: Block[Any], w: np.ndarray, b: float, name: str) -> None:
+def fill_scores(block: Block[HasPoints], w: np.ndarray, b: float, name: str) -> None:
     """Compute the scores w·x_i + b of a block as the vector ``name``."""
     compute_scores(block.problem.points.rows, block.index, w, b, block[name])
 
 
-def combination(block: Block[Any], name: str) -> np.ndarray:
+def combination(block: Block[HasPoints], name: str) -> np.ndarray:
     """Compute X^T c of a block, with the vector ``name`` as c."""
     total = np.zeros(block.problem.points.n_columns)
     add_rows(block.problem.points.rows, block.index, block[name], total)
     return total
 
 
-def _product_of_block(block: Block[Any], weights: str, direction: np.ndarray, direction_b: float) -> np.ndarray:
+def _product_of_block(block: Block[HasPoints], weights: str, direction: np.ndarray, direction_b: float) -> np.ndarray:
     image = np.zeros(direction.size + 1)
     hessian_product(block.problem.points.rows, block.index, block[weights], direction, direction_b, image)
     return image
 
 
-def _diagonal_of_block(block: Block[Any], weights: str) -> np.ndarray:
+def _diagonal_of_block(block: Block[HasPoints], weights: str) -> np.ndarray:
     diagonal = np.zeros(block.problem.points.n_columns + 1)
     hessian_diagonal(block.problem.points.rows, block.index, block[weights], diagonal)
     return diagonal
@@ -228,7 +228,7 @@ def matrix_pays(points: Points, n_products: int) -> bool:
 
 
 def gram_matrix(
-    engine: Engine[Any],
+    engine: Engine[HasPoints],
     weights: str,
     offset: np.ndarray | None = None,
     added: str | None = None,
@@ -258,7 +258,7 @@ def gram_matrix(
 
 
 def _gram_of_block(
-    block: Block[Any], weights: str, offset: np.ndarray | None, added: str | None, stopped: Callable[[], bool]
+    block: Block[HasPoints], weights: str, offset: np.ndarray | None, added: str | None, stopped: Callable[[], bool]
 ) -> np.ndarray:
     chosen = None if added is None else block[added]
     return signed_gram(block.problem.points, block.index, block[weights], chosen, offset, stopped)
@@ -284,10 +284,10 @@ def signed_gram(
                 break
             update_gram(points.rows, index[start : start + size], signed[start : start + size], gram)
     elif added is None:
-        _update_dense_gram(points.matrix, index, weights, 1.0, gram, offset, stopped)
+        _update_dense_gram(as_dense(points.matrix), index, weights, 1.0, gram, offset, stopped)
     else:
         for chosen, sign in ((added, 1.0), (~added, -1.0)):
-            _update_dense_gram(points.matrix, index[chosen], weights[chosen], sign, gram, offset, stopped)
+            _update_dense_gram(as_dense(points.matrix), index[chosen], weights[chosen], sign, gram, offset, stopped)
     return gram
 
 

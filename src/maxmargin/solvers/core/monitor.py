@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from maxmargin.solvers.core.checkpoint import TaskRecord
-from maxmargin.solvers.core.result import Options, Result
+from maxmargin.solvers.core.checkpoint import Checkpointed, TaskRecord
+from maxmargin.solvers.core.result import InterceptT, Options, Result
 from maxmargin.solvers.core.status import Status
 
 # The most matrix entries that one call of a compiled loop reads: Ctrl-C is then answered within a second.
@@ -140,7 +140,7 @@ class Monitor:
         """ITERATION_LIMIT after ``max_iter`` iterations, else as ``check_limits``: in the middle of a larger step."""
         return Status.ITERATION_LIMIT if n_iter >= options.max_iter else self.check_limits()
 
-    def record(self, result: Result[Any]) -> None:
+    def record(self, result: Result[InterceptT]) -> None:
         """Append the incumbents' values to the history."""
         # Rounding can put the dual value above the primal one by a digit.
         result.history.append((self.seconds, float(result.primal), float(min(result.dual, result.primal))))
@@ -169,7 +169,7 @@ class Monitor:
         return Status.INTERRUPTED if stopped else self.check_limits()
 
     def check_termination(
-        self, result: Result[Any], options: Options, step: str, *, stalled: bool = False
+        self, result: Result[InterceptT], options: Options, step: str, *, stalled: bool = False
     ) -> Status | None:
         """The termination test of all solvers that measure a gap; ``stalled`` is the verdict of their stall test."""
         self.record(result)
@@ -187,14 +187,14 @@ class Monitor:
             stalled=stalled,
         )
 
-    def status_at_end(self, result: Result[Any], options: Options) -> Status:
+    def status_at_end(self, result: Result[InterceptT], options: Options) -> Status:
         """The status of a run that can go no further: its goal is reached, or a limit cut it short, or it has stalled.
 
         That is where a step fails, a factorisation or a value overflows: the termination test has not ended the run.
         """
         return result.check_goal(options) or self.check_limits() or Status.STALLED
 
-    def checkpoint(self, run: Any) -> None:
+    def checkpoint(self, run: Checkpointed) -> None:
         """A safe point of a run, from which a later process could continue.
 
         A run that has to stop may have cut its last step short: another process would not reach this state.

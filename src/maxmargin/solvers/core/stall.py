@@ -1,9 +1,8 @@
 """The stall rule of all solvers."""
 
 import math
-from typing import Any
 
-from maxmargin.solvers.core.result import Result
+from maxmargin.solvers.core.result import InterceptT, Result
 
 
 class StallTest:
@@ -55,7 +54,7 @@ class StallTest:
         self._halved_gap, self._halved_work = math.inf, 0.0
         self.idle = 0
 
-    def update(self, result: Result[Any], work: float) -> bool:
+    def update(self, result: Result[InterceptT], work: float) -> bool:
         """Take the run's incumbents, or its iterates, after so much work in all; return whether the run has stalled.
 
         ``idle`` counts the updates without progress since the last one with it.

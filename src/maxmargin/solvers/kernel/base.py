@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from maxmargin.problems.best_intercept import best_intercept
 from maxmargin.problems.kernel_svm import KernelProblem, KernelSVMProblem
 from maxmargin.problems.kernels import RadialBasis
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status
+from maxmargin.solvers.core.result import InterceptT
 
 # The smallest relative gap that kernel values of single precision can prove: about 64 units in their last place.
 SMALLEST_SINGLE_GAP = 8e-6
@@ -87,7 +88,10 @@ def initial_result(problem: KernelSVMProblem, start: Result[float] | None = None
     return result
 
 
-class SMOBase:
+ProblemT = TypeVar("ProblemT", bound=KernelProblem)
+
+
+class SMOBase(Generic[ProblemT, InterceptT]):
     """Feasible signed duals, the scores of all points without intercept, and the incumbent.
 
     Parameters
@@ -99,8 +103,9 @@ class SMOBase:
         The incumbent, updated in place.
     """
 
-    def __init__(self, problem: Any, options: SMOOptions, monitor: Monitor, best: Result[Any]) -> None:
-        self.problem, self.options, self.monitor, self.best = problem, options, monitor, best
+    def __init__(self, problem: ProblemT, options: SMOOptions, monitor: Monitor, best: Result[InterceptT]) -> None:
+        self.best: Result[InterceptT] = best
+        self.problem, self.options, self.monitor = problem, options, monitor
         self.lower, self.upper = problem.losses.lowers(), problem.losses.uppers()
         self.beta, self.scores = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
         self.violation = math.inf
@@ -180,16 +185,17 @@ class SMOBase:
             return self.beta.copy()
         return self.problem.losses.feasible(self.beta)
 
-    def _current(self) -> Result[Any]:
+    def _current(self) -> Result[InterceptT]:
         """The values at the present duals, which every step has kept feasible."""
-        problem = self.problem
+        problem: object = self.problem
+        assert isinstance(problem, KernelSVMProblem)
         if problem.hard:
             primal, dual, b = problem.hard_values(self.beta, self.scores)
         else:
             b = best_intercept(problem.losses, self.scores)
             primal = problem.primal_value(self.beta, self.scores, b)
             dual = problem.dual_value(self.beta, self.scores)
-        return Result(self.best.w, b, self.beta, primal, dual)
+        return Result(self.best.w, b, self.beta, primal, dual)  # type: ignore[arg-type]
 
 
 def stall_test(problem: KernelProblem, patience: float, halving_patience: float = math.inf) -> StallTest:

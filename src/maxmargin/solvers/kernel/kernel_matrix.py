@@ -10,13 +10,13 @@ from its ``QMatrix``.
 
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
-from maxmargin.data.rows import Rows, rows_of
+from maxmargin.data.rows import Matrix, Rows, SparseMatrix, is_sparse, rows_of
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK, MOST_BLOCKS, RangeThreads, ranges
 from maxmargin.loops.exponential import store_exponentials
 from maxmargin.loops.products import add_sparse_products
@@ -64,7 +64,7 @@ def products_of_split(columns: ColumnSplit) -> float:
     return columns.n_frequent + PRODUCTS_PER_SPARSE * columns.meeting_entries
 
 
-def has_many_zeros(matrix: np.ndarray, rows: np.ndarray) -> bool:
+def has_many_zeros(matrix: Matrix, rows: np.ndarray) -> bool:
     """Whether the products of some rows of a dense array take less than half the time where zeros are left out.
 
     As in data of zeros and ones; a sample of the rows decides.
@@ -75,11 +75,16 @@ def has_many_zeros(matrix: np.ndarray, rows: np.ndarray) -> bool:
     return 2.0 * (products_of_split(ColumnSplit(sample)) + PRODUCTS_PER_EXPONENTIAL) < matrix.shape[1]
 
 
-def csr_rows(matrix: np.ndarray, rows: np.ndarray, dtype: type) -> Any:
+def csr_rows(matrix: Matrix, rows: np.ndarray, dtype: type) -> SparseMatrix:
     """Some rows of a dense array as a sparse matrix, converted block by block."""
     size = dense_rows_at_once(matrix.shape[1])
     parts = (sp.csr_array(matrix[rows[k : k + size]].astype(dtype)) for k in range(0, rows.size, size))
-    return sp.csr_array(sp.vstack(list(parts), format="csr"))
+    found: SparseMatrix = sp.csr_array(sp.vstack(list(parts), format="csr"))
+    return found
+
+
+# The left operand of products: the rows' numbers, or the rows themselves with what they add to the exponent.
+Prepared: TypeAlias = np.ndarray | tuple[np.ndarray, np.ndarray]
 
 
 class KernelMatrix:
@@ -111,7 +116,7 @@ class KernelMatrix:
         self._kernel, self._matrix, self._rows = kernel, points.matrix, rows
         n_columns = products = self._matrix.shape[1]
         self._split: SplitRows | None = None
-        if self.in_threads and sp.issparse(self._matrix):
+        if self.in_threads and is_sparse(self._matrix):
             columns = ColumnSplit(self._matrix)
             products = products_of_split(columns)
             if products < n_columns:
@@ -130,7 +135,7 @@ class KernelMatrix:
         squares = points.squared_norms if rows is None else points.squared_norms[rows]
         self._squares: np.ndarray = squares.astype(dtype)
         small = self._split is None and self.n_rows * n_columns * np.dtype(dtype).itemsize <= COPY_BYTES
-        as_it_is = rows is None and not sp.issparse(self._matrix) and self._matrix.dtype == dtype
+        as_it_is = rows is None and not is_sparse(self._matrix) and self._matrix.dtype == dtype
         if self.in_threads and small and not as_it_is:
             self._matrix, self._rows = self._converted(slice(None)), None
         # -gamma ||x - z||² = 2 gamma x·z - gamma ||x||² - gamma ||z||²
@@ -182,7 +187,7 @@ class KernelMatrix:
             few = slots[begin : begin + self._rows_at_once]
             prepared = self._prepared(rows[begin : begin + self._rows_at_once])
 
-            def store(first: int, last: int, prepared: Any = prepared, few: np.ndarray = few) -> None:
+            def store(first: int, last: int, prepared: Prepared = prepared, few: np.ndarray = few) -> None:
                 for start in range(first, last, size):
                     self._store(prepared, slice(start, min(last, start + size)), few, start, out)
 
@@ -218,13 +223,13 @@ class KernelMatrix:
         self.engine.run(jobs, alike=False)
         return True
 
-    def _store_symmetric(self, prepared: Any, rows: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
+    def _store_symmetric(self, prepared: Prepared, rows: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
         """Store a block on or below the diagonal, and its transpose."""
         self._store(prepared, slice(first, last), rows, first, out)
         if first != rows[0]:
             mirror_block(out, int(rows[0]), int(rows[-1]) + 1, first, last)
 
-    def _prepared(self, rows: np.ndarray) -> Any:
+    def _prepared(self, rows: np.ndarray) -> Prepared:
         """The left operand of the products of some rows, no more than ``rows_at_once``, with all others."""
         if not self.in_threads:
             return rows
@@ -237,8 +242,10 @@ class KernelMatrix:
         """What a row adds to the exponent of the RBF kernel; ||x||² for other kernels."""
         return self._squares[rows] if self._terms is None else self._terms[rows]
 
-    def _store(self, prepared: Any, columns: slice | np.ndarray, slots: np.ndarray, first: int, out: Any) -> None:
-        if not self.in_threads:
+    def _store(
+        self, prepared: Prepared, columns: slice | np.ndarray, slots: np.ndarray, first: int, out: np.ndarray
+    ) -> None:
+        if isinstance(prepared, np.ndarray):
             values = self._known_values(prepared, columns)
             out[slots, first : first + values.shape[1]] = values
             return
@@ -287,17 +294,18 @@ class KernelMatrix:
     def _known_values(self, rows: np.ndarray, columns: slice | np.ndarray) -> np.ndarray:
         """Values of a Gram matrix, or of a user's function."""
         if self._kernel is None:
-            return self._matrix[np.ix_(self._places(rows), self._places(columns))]
+            # A Gram matrix is dense.
+            return self._matrix[np.ix_(self._places(rows), self._places(columns))]  # type: ignore[return-value]
         return self._kernel.gram(self._matrix[self._places(rows)], self._matrix[self._places(columns)])
 
     def _places(self, rows: slice | np.ndarray) -> np.ndarray:
         """Positions among all points."""
         return np.arange(self.n_rows)[rows] if self._rows is None else self._rows[rows]
 
-    def _converted(self, rows: slice | np.ndarray) -> Any:
+    def _converted(self, rows: slice | np.ndarray) -> np.ndarray:
         """Some rows in the solver's precision."""
         part = self._matrix[rows if self._rows is None else self._rows[rows]]
-        if sp.issparse(part):
+        if is_sparse(part):
             return part.astype(self.dtype).toarray()
         return part.astype(self.dtype, copy=False)
 

@@ -105,7 +105,7 @@ def solve(problem: NuSVMProblem, options: SMOOptions, monitor: Monitor, start: N
     return best
 
 
-class NuRun(SMOBase):
+class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
     """A run on working sets.
 
     Parameters

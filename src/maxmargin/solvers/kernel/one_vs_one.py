@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from types import ModuleType
+from typing import TypeAlias
 
 import numpy as np
 
@@ -40,6 +41,9 @@ WORK_PER_THREAD = 1 << 21
 ENTRIES_PER_CLASS = 1 << 17
 
 
+PairResult: TypeAlias = Result[float] | Result[np.ndarray]
+
+
 class PairSolver:
     """Solver of the problems of all pairs of classes.
 
@@ -56,11 +60,13 @@ class PairSolver:
         How many pairs may be solved at the same time. Large ones use all threads themselves, one after the other.
     """
 
-    def __init__(self, problems: PairProblems, options: SMOOptions, method: Any) -> None:
+    at_once: int
+
+    def __init__(self, problems: PairProblems, options: SMOOptions, method: ModuleType) -> None:
         pairs, whole = problems.pairs, problems.of_all_points
         self._method = method
         self.at_once = pairs_at_once(pairs, whole, options) if pairs.n_tasks > 1 else 0
-        self._gram: Callable[[Any], np.ndarray] | None = None
+        self._gram: Callable[[KernelProblem], np.ndarray] | None = None
         self._together: SmallPairs | None = None
         if self.at_once and method is smo and not whole.hard and are_small(pairs):
             self._together, self.at_once = SmallPairs(pairs, whole, options), 1
@@ -70,8 +76,8 @@ class PairSolver:
         self.at_once = max(1, self.at_once)
 
     def solve(
-        self, problem: KernelProblem, options: SMOOptions, monitor: Monitor, start: Result[Any] | None = None
-    ) -> Result[Any]:
+        self, problem: KernelProblem, options: SMOOptions, monitor: Monitor, start: PairResult | None = None
+    ) -> PairResult:
         """Run until the relative gap of a pair's problem is at most ``tol``.
 
         ``start`` is where an earlier attempt ended; it is the result where that attempt solved the problem.
@@ -147,8 +153,9 @@ class SmallPairs:
         self._n_threads = options.n_threads if work > WORK_PER_THREAD else 1
         self._began = False
 
-    def result_of(self, problem: Any, monitor: Monitor) -> Result[float]:
+    def result_of(self, problem: KernelProblem, monitor: Monitor) -> Result[float]:
         """The duals of a pair, and their values; those of a pair that was not reached are zero."""
+        assert isinstance(problem, KernelSVMProblem)
         k, result = self._places[position_of(self._pairs, problem)], initial_result(problem)
         if not self._began:
             self._began = True
@@ -183,7 +190,7 @@ class SmallPairs:
             self._is_reached[first:reached] = True
             first = reached
 
-    def gram_of(self, problem: KernelSVMProblem) -> np.ndarray:
+    def gram_of(self, problem: KernelProblem) -> np.ndarray:
         """The kernel matrix of a pair's problem."""
         rows = np.concatenate([np.arange(*self._cuts[[k, k + 1]]) for k in position_of(self._pairs, problem)])
         return self._gram[np.ix_(rows, rows)]

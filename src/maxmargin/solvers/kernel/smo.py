@@ -75,7 +75,7 @@ def solve(
     return best
 
 
-class SMORun(SMOBase):
+class SMORun(SMOBase[KernelSVMProblem, float]):
     """A run that evaluates the kernel rows it needs.
 
     Parameters

@@ -89,7 +89,7 @@ def working_sets(n_rows: int, max_steps: float, violation: float, options: SMOOp
     )
 
 
-class FullMatrixRun(SMOBase):
+class FullMatrixRun(SMOBase[KernelSVMProblem, float]):
     """A run on a stored kernel matrix, from zero or from the duals of an earlier attempt."""
 
     checkpointed = (

@@ -18,10 +18,10 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import LinAlgError
 
 from maxmargin.data.blocks import row_blocks
+from maxmargin.data.rows import as_dense
 from maxmargin.engine import Threads
 from maxmargin.loops.newton_run import FEW_STEPS, GRADIENT_SHARE, INNER_STEPS
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
@@ -197,7 +197,7 @@ class _NewtonRun:
         matrix = self.problem.points.matrix
         for piece in row_blocks(chosen.size, self._penalties.size):
             part = chosen[piece]
-            rows = matrix[part].toarray() if sp.issparse(matrix) else matrix[part]
+            rows = as_dense(matrix[part])
             last = np.full((part.size, 1), float(self.problem.has_intercept))
             yield part, np.hstack([rows.astype(np.float64) - self._offset, last])
 

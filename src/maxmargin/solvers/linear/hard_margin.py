@@ -101,7 +101,7 @@ def _solve_whole(
         if best.status is Status.STALLED:
             run.polish()
     if np.isinf(best.primal):
-        best.w, best.intercept = run.w, problem.best_margin(run.engine["scores"] - run.b)[1]
+        best.w, best.intercept = run.w, problem.best_margin(run.engine.vector("scores") - run.b)[1]
 
 
 class WorkingSetRun:
@@ -215,7 +215,7 @@ class HardMarginRun(NewtonRun):
 
     def update_primal_incumbent(self, total_loss: float = 0.0) -> None:  # noqa: ARG002
         """Offer (w, b), scaled so that the nearest points have y f = 1."""
-        margin, b = self.hard.best_margin(self.engine["scores"] - self.b)
+        margin, b = self.hard.best_margin(self.engine.vector("scores") - self.b)
         if margin > rounding_of_scores(self.problem.points, self.w, b):
             self.best.update_incumbent(value_of(self.w, margin), self.w / margin, b / margin)
 
@@ -235,7 +235,7 @@ class HardMarginRun(NewtonRun):
             matrix = np.column_stack([matrix, np.ones(rows.size)])
         result = np.linalg.lstsq(matrix, signs[rows], rcond=None)[0]
         self.w, self.b = result[: points.n_columns].copy(), 0.0
-        self.engine["scores"][:] = points.scores(self.w)
+        self.engine.vector("scores")[:] = points.scores(self.w)
         self.update_primal_incumbent()
         self.best.status = self.monitor.status_at_end(self.best, self.options)
 

@@ -16,7 +16,7 @@ vector machines", 2019; Yan, Li, "An efficient augmented Lagrangian method for s
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -162,7 +162,7 @@ class NewtonRun:
         options: Options,
         monitor: Monitor,
         first: StartingPoint,
-        best: Result[Any],
+        best: Result[float],
     ) -> None:
         problem = engine.problem
         self.problem, self.options, self.monitor, self.best, self.engine = problem, options, monitor, best, engine
@@ -308,7 +308,7 @@ class NewtonRun:
             share, value = self._combine(multiple * w, multiple * linear)
         if value > self.best.dual:
             self.best.dual = value
-            self.best.beta = self.engine["kept"]
+            self.best.beta = self.engine["kept"]  # type: ignore[assignment]
             self.engine.do(_keep_duals, share, multiple * up, multiple * down, writes=("kept",))
 
     def _combine(self, w: np.ndarray, linear: float) -> tuple[float, float]:
@@ -338,13 +338,13 @@ class ProximalProblem:
         # The sums at the end of the full step, which come with the line search where rows are read from a disk: if the
         # step is taken as it is, that saves a pass.
         self.looks_ahead = engine.has_rounds and engine.vectors_are_near
-        self.ahead: Answer | None = None
+        self.ahead: Answer[np.ndarray] | None = None
 
     def evaluate(self) -> DualSums:
         """Compute the proximal duals at the current (w, b), and their sums."""
         return self.sums_of(self.ask_evaluation())
 
-    def ask_evaluation(self) -> Answer:
+    def ask_evaluation(self) -> Answer[np.ndarray]:
         """Ask for the proximal duals and their sums, and for what the next step needs to know of them."""
         if self.ahead is not None and self.length == 1.0:
             sums = self.ahead
@@ -365,7 +365,7 @@ class ProximalProblem:
         self.run.system.ask_rows(self.engine)
         self.run.system.ask_gram(self.engine, afresh=afresh)
 
-    def sums_of(self, evaluation: Answer) -> DualSums:
+    def sums_of(self, evaluation: Answer[np.ndarray]) -> DualSums:
         """The sums that were requested."""
         return split_sums(evaluation.value, self.run.w.size)
 

@@ -7,12 +7,13 @@ space of the rows, where few are free; or by conjugate gradients.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
+from maxmargin.data.points import HasPoints
+from maxmargin.data.rows import Matrix, is_sparse
 from maxmargin.engine import Answer, Block, Engine, MemoryEngine, Threads, row_task
 from maxmargin.engine.memory import CALLING_THREAD
 from maxmargin.loops.products import hessian_diagonal, hessian_product
@@ -69,8 +70,8 @@ class NewtonSystem:
         self._by_columns = self._points.n_columns <= LARGEST_DIRECT
         # Where answers cost rounds, the Gram matrix, or its change, comes with the evaluation before.
         self._asks_early = engine.has_rounds and self._by_columns
-        self._asked: tuple[Answer, bool] | None = None
-        self._rows: Answer | None = None
+        self._asked: tuple[Answer[np.ndarray], bool] | None = None
+        self._rows: Answer[list[tuple[Matrix, np.ndarray]]] | None = None
         self._gram: np.ndarray | None = None
         self._engine = engine
         # Whether products with the matrix cost rounds, unless few free rows may be collected here.
@@ -122,7 +123,7 @@ class NewtonSystem:
             self._asked = None
         return self._gram
 
-    def ask_images(self, engine: Engine[LinearSVMProblem]) -> Answer | None:
+    def ask_images(self, engine: Engine[LinearSVMProblem]) -> Answer[np.ndarray] | None:
         """Ask for the images of the subspace that successive systems share, where products cost rounds."""
         if not self.takes_rounds:
             return None
@@ -133,7 +134,12 @@ class NewtonSystem:
         self._rows = engine.ask_all(_free_rows) if self.is_far and self.sends_rows else None
 
     def solve(
-        self, counts: np.ndarray, images: Answer | None, factor: float, gradient: np.ndarray, gradient_b: float
+        self,
+        counts: np.ndarray,
+        images: Answer[np.ndarray] | None,
+        factor: float,
+        gradient: np.ndarray,
+        gradient_b: float,
     ) -> tuple[np.ndarray, float]:
         """Return the steps of w and b, given what ``count_free`` has counted and ``ask_images`` was answered."""
         n_free, n_changed = counts
@@ -154,7 +160,7 @@ class NewtonSystem:
         rows, self._rows = self._rows, None
         if self._in_rounds:
             self.sends_rows = bool(n_free * self._points.entries_per_row < self._most_sent)
-        free: Engine[Any]
+        free: Engine[HasPoints]
         if not self._in_rounds:
             free = self._engine.subset("free", "weights")
         elif self.sends_rows:
@@ -171,8 +177,8 @@ class NewtonSystem:
 
     def _solve_in_rounds(
         self,
-        free: Engine[LinearSVMProblem],
-        images: Answer | None,
+        free: Engine[HasPoints],
+        images: Answer[np.ndarray] | None,
         factor: float,
         gradient: np.ndarray,
         gradient_b: float,
@@ -222,7 +228,7 @@ class NewtonSystem:
     def _split(self, step: np.ndarray) -> tuple[np.ndarray, float]:
         return step[:-1].copy(), float(step[-1]) if self._problem.has_intercept else 0.0
 
-    def _hessian(self, engine: Engine[LinearSVMProblem], factor: float) -> HessianOperator:
+    def _hessian(self, engine: Engine[HasPoints], factor: float) -> HessianOperator:
         problem = self._problem
         return HessianOperator(engine, "weights", factor, True, problem.has_intercept, problem.intercept_penalty)
 
@@ -240,15 +246,15 @@ class NewtonSystem:
         return self._gram
 
     def _through_rows(
-        self, free: MemoryEngine[Any], factor: float, gradient: np.ndarray, gradient_b: float
+        self, free: MemoryEngine[HasPoints], factor: float, gradient: np.ndarray, gradient_b: float
     ) -> tuple[np.ndarray, float]:
         """Solve by Woodbury's identity for w, with the intercept eliminated."""
         chosen = free.index
         root = np.sqrt(factor * free["weights"])
         rows = free.problem.points.matrix[chosen]
-        if sp.issparse(rows) and rows.nnz > DENSE_GRAM_SHARE * chosen.size * rows.shape[1]:
+        if is_sparse(rows) and rows.nnz > DENSE_GRAM_SHARE * chosen.size * rows.shape[1]:
             rows = rows.toarray()
-        rows = sp.diags_array(root) @ rows if sp.issparse(rows) else rows * root[:, None]
+        rows = sp.diags_array(root) @ rows if is_sparse(rows) else rows * root[:, None]
         solve = self._inverse_of_gram(rows, free.threads)
 
         def inverse_times(right: np.ndarray) -> np.ndarray:
@@ -264,11 +270,10 @@ class NewtonSystem:
         step_b = -(gradient_b + float(border @ step)) / curvature
         return step - step_b * column, step_b
 
-    def _inverse_of_gram(self, rows: Any, threads: Threads) -> Callable[[np.ndarray], np.ndarray]:
+    def _inverse_of_gram(self, rows: Matrix, threads: Threads) -> Callable[[np.ndarray], np.ndarray]:
         """Return the product with the inverse of 1 + rows rows^T: by Cholesky, or conjugate gradients for many rows."""
         if rows.shape[0] <= LARGEST_DIRECT // 2:
-            product = rows @ rows.T
-            product = product.toarray() if sp.issparse(product) else product
+            product = (rows @ rows.T).toarray() if is_sparse(rows) else rows @ rows.T
             product[np.diag_indices_from(product)] += 1.0
             return lambda right: solve_positive(product, right)
         own, transposed = (MemoryEngine(_RowsAlone(Points(sp.csr_array(side))), threads) for side in (rows, rows.T))
@@ -288,16 +293,16 @@ class _RowsAlone:
     points: Points
 
 
-def _collected(parts: list[tuple[Any, np.ndarray]]) -> Engine[Any]:
+def _collected(parts: list[tuple[Matrix, np.ndarray]]) -> Engine[HasPoints]:
     """An engine in memory of rows that lie elsewhere, with their weights."""
     rows, weights = zip(*parts, strict=True)
-    matrix = sp.csr_array(sp.vstack(rows)) if sp.issparse(rows[0]) else np.concatenate(rows)
+    matrix = sp.csr_array(sp.vstack(rows)) if is_sparse(rows[0]) else np.concatenate(rows)
     engine = MemoryEngine(_RowsAlone(Points(matrix)), CALLING_THREAD)
     engine["weights"] = np.concatenate(weights)
     return engine
 
 
-def _free_rows(block: Block[LinearSVMProblem]) -> tuple[Any, np.ndarray]:
+def _free_rows(block: Block[LinearSVMProblem]) -> tuple[Matrix, np.ndarray]:
     """The free rows of a block, and their weights."""
     free = block.index[block["free"]]
     return block.problem.points.matrix[free], block.problem.loss.weights[free]

@@ -76,7 +76,7 @@ def initial_point(problem: NuSVMProblem, beta: np.ndarray | None = None) -> Init
 class OneClassRun(NewtonRun):
     """A run in which the duals add up to S. Targets are 1, so that its intercept is b + 1."""
 
-    best: NuResult
+    best: NuResult  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class OneClassRun(NewtonRun):
         threads: Threads,
     ) -> None:
         self.one_class, self.bounds = problem, problem.bounds[0]
-        super().__init__(engine_at(problem.losses, first, threads), options, monitor, first, best)
+        super().__init__(engine_at(problem.losses, first, threads), options, monitor, first, best)  # type: ignore[arg-type]
         self.engine.allocate("scores_of_duals")
 
     @property
@@ -107,12 +107,12 @@ class OneClassRun(NewtonRun):
         problem, total, wanted = self.one_class, float(sums.totals[POSITIVE]), self.one_class.sum_above
         if not abs(total - wanted) <= SHARE_OF_SUM * wanted:
             return
-        duals = self.engine["duals"]
+        duals = self.engine.vector("duals")
         # A copy also where nothing is projected: the engine's own duals change.
         beta = with_sum(duals.copy(), self.bounds, wanted)
         w = sums.positive + problem.points.combination(beta - duals)
         self.engine.map(fill_scores, w, 0.0, "scores_of_duals")
-        scores, best = self.engine["scores_of_duals"], self.best
+        scores, best = self.engine.vector("scores_of_duals"), self.best
         b, dual = self.b - 1.0, -0.5 * float(w @ w)
         primal = wanted * b + float(self.bounds @ np.maximum(-b - scores, 0.0)) - dual
         if primal - dual < best.primal - best.dual or not math.isfinite(best.primal):

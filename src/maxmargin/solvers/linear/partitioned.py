@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -67,6 +67,7 @@ def solve(
     ``start`` is the result of a run that this one continues.
     """
     svm, task = problem.problem, problem.task
+    assert isinstance(svm, LinearSVMProblem)
     engine = DaskEngine(svm, task.local)
     engine.allocate("scores", "centers")
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
@@ -87,7 +88,8 @@ def solve(
 def _continue(engine: DaskEngine[LinearSVMProblem], start: Result[float]) -> Start:
     """Begin where another run has ended; its duals lie in partitions like the rows."""
     engine.set_chunks("centers", start.beta.chunks())  # type: ignore[attr-defined]
-    points: Any = engine.problem.points
+    points: object = engine.problem.points
+    assert isinstance(points, PartitionedPoints)
     b = start.intercept = points.centring.intercept_here(start.w, start.intercept)
     return Start(start.w, b, NEAR * engine.problem.C / _typical_residual(engine, start.w, b))
 

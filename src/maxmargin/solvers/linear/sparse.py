@@ -119,7 +119,7 @@ def preparations(problem: SparseLinearProblem) -> Iterator[tuple[SparseLinearPro
             yield problem.with_factor(CONTINUATION_FACTOR**-k), CONTINUATION_TOL
 
 
-class SparseRun(SparseRounds):
+class SparseRun(SparseRounds[float]):
     """The state of a run: coefficients, their scores, products and gap, and the columns not yet screened out."""
 
     checkpointed = ("w", "b", "best", "size", "stall", Positions("alive", "w"), Positions("last_chosen", "w"))

@@ -8,13 +8,15 @@ over its nonzero coefficients.
 
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import ClassVar, Generic
 
 import numpy as np
 
 from maxmargin.data import Points
 from maxmargin.loops.sparse_linear import Model, descend_on_model, measure_columns
 from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Options, Result, StallTest, Status
+from maxmargin.solvers.core.checkpoint import Declared
+from maxmargin.solvers.core.result import InterceptT
 
 # Epochs over the working set in a step, and epochs over its nonzero coefficients after each; an epoch that lowers the
 # model by less than this share of the first one is the last.
@@ -31,9 +33,11 @@ GAP_FACTOR, GAP_SHARE = 0.999, 1e-3
 SCREENING_SHARE = 1e-9
 
 
-class SparseRounds:
+class SparseRounds(Generic[InterceptT]):
     """A run that makes rounds; the coefficients, their scores and the gap are those of the derived class."""
 
+    # What checkpoints keep of a run.
+    checkpointed: ClassVar[Declared]
     # The least curvature of a row, as a share of its weight: without any, a column could not be moved to zero.
     least_curvature: ClassVar[float]
     # Of the problem: the penalties, and the strong convexity of the losses' conjugates.
@@ -49,8 +53,9 @@ class SparseRounds:
     # The factor on the duals that makes them feasible.
     multiple: float
 
-    def __init__(self, points: Points, options: Options, monitor: Monitor, best: Result[Any]) -> None:
-        self.points, self.options, self.monitor, self.best = points, options, monitor, best
+    def __init__(self, points: Points, options: Options, monitor: Monitor, best: Result[InterceptT]) -> None:
+        self.points, self.options, self.monitor = points, options, monitor
+        self.best: Result[InterceptT] = best
         self.stall = StallTest(
             self.patience,
             gap_factor=GAP_FACTOR,

@@ -1,10 +1,9 @@
 """Warm start from a subsample: with many rows and few columns, its solution is near that of all rows."""
 
-from typing import Any
-
 import numpy as np
 
 from maxmargin.data import Points
+from maxmargin.data.rows import Matrix
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core.subsample import subsample_rows
 from maxmargin.solvers.linear.initial_point import InitialPoint
@@ -33,7 +32,7 @@ def subsample(problem: LinearSVMProblem) -> LinearSVMProblem | None:
 
 
 def problem_of_rows(
-    problem: LinearSVMProblem, matrix: Any, targets: np.ndarray, weights: np.ndarray, total_weight: float
+    problem: LinearSVMProblem, matrix: Matrix, targets: np.ndarray, weights: np.ndarray, total_weight: float
 ) -> LinearSVMProblem:
     """The problem of some rows, with C raised so that they count as all rows do, which weigh ``total_weight``."""
     loss, scale = problem.loss, total_weight / float(weights.sum())

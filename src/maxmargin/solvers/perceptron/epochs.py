@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -84,7 +84,7 @@ class EpochRun:
 class LinearRun(EpochRun):
     """A run that changes coefficients in the space of the rows."""
 
-    checkpointed: ClassVar[Any] = (
+    checkpointed: ClassVar[tuple[str | Positions, ...]] = (
         *("coefficients.w", "coefficients.intercept", "coefficients.alpha", "_shuffler"),
         Positions("order", "coefficients.alpha"),
     )
@@ -265,7 +265,17 @@ def result_of(
     )
 
 
-def counts_of(epochs: list[Epoch]) -> dict[str, Any]:
+class Counts(TypedDict):
+    """The record of all epochs, as the fields of a result."""
+
+    n_iter: int
+    n_updates: int
+    mistakes_per_pass: np.ndarray
+    online_loss_per_pass: np.ndarray
+    rows_evaluated_per_pass: np.ndarray
+
+
+def counts_of(epochs: list[Epoch]) -> Counts:
     """The record of all epochs, as a result holds it."""
     return {
         "n_iter": len(epochs),

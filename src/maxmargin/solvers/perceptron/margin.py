@@ -110,7 +110,7 @@ class MarginRun(OnlineRun):
         self.rule = self.margin_rule
 
     @property
-    def checkpointed(self) -> tuple[str | Positions, ...]:
+    def checkpointed(self) -> tuple[str | Positions, ...]:  # type: ignore[override]
         """What the next epochs depend on."""
         return (*super().checkpointed, "margin_rule.squared_length", "margin_rule.updates_left", "history")
 

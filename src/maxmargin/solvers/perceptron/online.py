@@ -69,7 +69,7 @@ class OnlineRun(LinearRun):
         self._mean_excess = 0.0
 
     @property
-    def checkpointed(self) -> tuple[str | Positions, ...]:
+    def checkpointed(self) -> tuple[str | Positions, ...]:  # type: ignore[override]
         """What the next epochs depend on."""
         averages = isinstance(self.average, RunningAverage)
         sums = ("average.w", "average.intercept", "average.alpha", "average.seen") if averages else ()

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.data.rows import is_sparse
 from maxmargin.problems.squared_errors import SquaredErrors
 
 # Products of two columns with random numbers that are nearer to each other than this, relatively, suggest duplicates.
@@ -30,7 +31,7 @@ def duplicates_among(errors: SquaredErrors, columns: np.ndarray) -> Duplicates:
     """Find duplicates among these columns, where the search costs little in comparison with what it saves."""
     nothing = Duplicates(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp), np.empty(0))
     points = errors.points
-    if sp.issparse(points.matrix) and (points.n_columns <= points.n_rows or points.matrix.nnz > MAX_STORED):
+    if is_sparse(points.matrix) and (points.n_columns <= points.n_rows or points.matrix.nnz > MAX_STORED):
         return nothing
     products = _random_products(errors)[columns]
     sizes = np.abs(products)
@@ -67,7 +68,7 @@ def _same(errors: SquaredErrors, left: np.ndarray, right: np.ndarray, signs: np.
     """Which columns on the left are those on the right times a sign, rows without a weight left out."""
     matrix, means = errors.points.matrix, errors.column_means
     counted = slice(None) if errors.weights is None else errors.weights > 0.0
-    if sp.issparse(matrix):
+    if is_sparse(matrix):
         columns = errors.sparse_columns
         difference = columns[:, left] - columns[:, right] @ sp.diags_array(signs)
         return np.asarray(abs(difference)[counted].max(axis=0).toarray()).ravel() == 0.0

@@ -1,12 +1,12 @@
 """The Gram matrix of the columns of X, x_j·x_k = sum_i m_i (x_ij - mean_j)(x_ik - mean_k), of some columns or all."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.blocks import BLOCK_ENTRIES, row_blocks
+from maxmargin.data.rows import Matrix, SparseMatrix, as_dense, is_sparse
 from maxmargin.engine import Block, MemoryEngine
 from maxmargin.problems.squared_errors import SquaredErrors
 from maxmargin.solvers.core import Positions
@@ -35,7 +35,7 @@ def normal_equations(engine: MemoryEngine[SquaredErrors], stopped: Callable[[], 
     """
     errors = engine.problem
     n_columns, means = errors.points.n_columns, errors.column_means
-    if not sp.issparse(errors.points.factor):
+    if not is_sparse(errors.points.factor):
         if n_columns > MANY_COLUMNS and engine.n_rows <= FEW_ROWS_PER_COLUMN * n_columns:
             return _equations_by_columns(engine, stopped)
         # The blocks' matrices have no more entries together than half of the data.
@@ -65,7 +65,7 @@ def centred_rows(errors: SquaredErrors, stopped: Callable[[], bool]) -> np.ndarr
 
     Where ``stopped()`` becomes true on the way, the rest is undefined.
     """
-    rows = np.empty(errors.points.factor.shape)
+    rows: np.ndarray = np.empty(errors.points.factor.shape)
     for part in row_blocks(*rows.shape):
         if stopped():
             break
@@ -108,7 +108,7 @@ class GramMatrix:
     def __init__(self, errors: SquaredErrors, stopped: Callable[[], bool]) -> None:
         self.errors, self.stopped = errors, stopped
         self._matrix = errors.points.factor
-        self._is_sparse = sp.issparse(self._matrix)
+        self._is_sparse = is_sparse(self._matrix)
         self._position = np.full(errors.points.n_columns, -1)
         self._members = np.empty(0, dtype=np.intp)
         self._values = np.empty((0, 0))
@@ -181,20 +181,23 @@ class GramMatrix:
         return total
 
 
-def _centred_blocks(errors: SquaredErrors, matrix: np.ndarray, chosen: Any) -> Iterator[tuple[slice, np.ndarray]]:
+def _centred_blocks(
+    errors: SquaredErrors, matrix: Matrix, chosen: np.ndarray | slice
+) -> Iterator[tuple[slice, np.ndarray]]:
     # Blocks are shorter than elsewhere: they stay in the cache between the two passes over them.
     for part in row_blocks(matrix.shape[0], 4 * matrix.shape[1]):
         yield part, _centred(errors, matrix, part, chosen)
 
 
-def _centred(errors: SquaredErrors, matrix: np.ndarray, part: slice, chosen: Any) -> np.ndarray:
+def _centred(errors: SquaredErrors, matrix: Matrix, part: slice, chosen: np.ndarray | slice) -> np.ndarray:
     """Return some columns of some rows, less the means, times the roots of the weights."""
-    rows = matrix[part][:, chosen]
+    rows = as_dense(matrix[part])[:, chosen]
     if errors.has_intercept:
         rows = rows - errors.column_means[chosen]
     rows = rows.astype(np.float64, copy=False)
     return rows if errors.weights is None else rows * np.sqrt(errors.weights[part])[:, None]
 
 
-def _times_weights(errors: SquaredErrors, matrix: Any) -> Any:
-    return matrix if errors.weights is None else sp.diags_array(errors.weights) @ matrix
+def _times_weights(errors: SquaredErrors, matrix: SparseMatrix) -> SparseMatrix:
+    weighted: SparseMatrix = matrix if errors.weights is None else sp.diags_array(errors.weights) @ matrix
+    return weighted

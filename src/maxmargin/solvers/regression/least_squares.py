@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg as sl
-import scipy.sparse as sp
 
+from maxmargin.data.rows import as_dense, is_sparse
 from maxmargin.problems.squared_errors import SquaredErrors
 
 # Entries, zeros counted: sparse data of up to so many, 80 MB, are made dense and decomposed.
@@ -52,9 +52,7 @@ class ScaledSVD(NamedTuple):
 
 def weighted_rows(errors: SquaredErrors) -> tuple[np.ndarray, np.ndarray]:
     """Return rows and targets, less their means where there is an intercept, times the roots of the weights."""
-    matrix = errors.points.factor
-    if sp.issparse(matrix):
-        matrix = matrix.toarray()
+    matrix = as_dense(errors.points.factor)
     rows = matrix - errors.column_means if errors.has_intercept else matrix.astype(np.float64)
     targets = errors.targets - errors.target_mean
     if errors.weights is None:
@@ -75,7 +73,7 @@ def least_squares(errors: SquaredErrors, stopped: Callable[[], bool]) -> np.ndar
     None where ``stopped()`` becomes true on the way; it is not checked within LAPACK.
     """
     matrix = errors.points.factor
-    if sp.issparse(matrix) and matrix.shape[0] * matrix.shape[1] > SMALL:
+    if is_sparse(matrix) and matrix.shape[0] * matrix.shape[1] > SMALL:
         return _least_squares_by_lsqr(errors, stopped)
     rows, targets = weighted_rows(errors)
     # Centred rows have a singular value of zero where there are more columns than rows; rounded, it is not quite zero.

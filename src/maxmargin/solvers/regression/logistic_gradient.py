@@ -12,12 +12,12 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin.data import Points
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.blocks import row_blocks
 from maxmargin.data.points import squared_norms
+from maxmargin.data.rows import is_sparse
 from maxmargin.engine import Threads
 from maxmargin.loops.logistic_run import LOGISTIC_STALL_RULE
 from maxmargin.problems.logistic import LogisticProblem
@@ -156,10 +156,10 @@ def largest_eigenvalue(points: Points, weights: np.ndarray, offset: np.ndarray |
     trace, columns = 0.0, np.zeros(points.n_columns)
     for part in row_blocks(points.n_rows, points.entries_per_row):
         rows = points.matrix[part].astype(np.float64)
-        if offset is not None and not sp.issparse(rows):
+        if offset is not None and not is_sparse(rows):
             rows -= offset
         trace += float((weights[part] * squared_norms(rows)).sum())
-        rows = abs(rows)
+        rows = abs(rows) if is_sparse(rows) else np.abs(rows)
         sums = weights[part] * np.asarray(rows.sum(axis=1)).ravel()
         columns += np.asarray(rows.T @ sums).ravel()
     return min(trace, float(columns.max(initial=0.0)))

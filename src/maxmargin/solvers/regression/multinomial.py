@@ -10,15 +10,15 @@ region Newton method for large-scale logistic regression", 2008).
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg.lapack import dposv
 
-from maxmargin.data import centred
+from maxmargin.data import as_dense, centred
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.interruption import InterruptedPassError, ending_when
+from maxmargin.data.rows import Matrix, is_sparse
 from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.loops.logistic_run import COARSE_FORCING, FINE_FORCING
 from maxmargin.loops.multinomial import evaluate_classes, loss_along
@@ -266,7 +266,7 @@ class MultinomialRun:
 # Tasks on a block of rows.
 
 
-def _rows(block: Block[MultinomialProblem]) -> Any:
+def _rows(block: Block[MultinomialProblem]) -> Matrix:
     """The rows of a block in double precision."""
     rows = block.problem.points.matrix[block.rows]
     return rows if rows.dtype == np.float64 else rows.astype(np.float64)
@@ -305,7 +305,7 @@ def _hessian_product(block: Block[MultinomialProblem], direction: np.ndarray, d:
 def _diagonal(block: Block[MultinomialProblem], size: int) -> np.ndarray:
     rows, P = _rows(block), block["probabilities"]
     curvatures = block["weights"][:, None] * P * (1.0 - P)
-    squares = rows.multiply(rows) if sp.issparse(rows) else rows * rows
+    squares = rows.multiply(rows) if is_sparse(rows) else rows * rows
     diagonal = (squares.T @ curvatures).T
     return diagonal if size == diagonal.shape[1] else np.hstack([diagonal, curvatures.sum(axis=0)[:, None]])
 
@@ -330,8 +330,7 @@ def _hessian(block: Block[MultinomialProblem], size: int) -> np.ndarray:
     for start in range(0, len(P), step):
         part = slice(start, min(start + step, len(P)))
         rows = matrix[first + part.start : first + part.stop]
-        dense = rows.toarray() if sp.issparse(rows) else rows
-        dense = dense.astype(np.float64, copy=False)
+        dense = as_dense(rows).astype(np.float64, copy=False)
         if size > dense.shape[1]:
             dense = np.hstack([dense, np.ones((len(dense), 1))])
         roots = np.sqrt(weights[part])[:, None] * P[part]

@@ -11,13 +11,14 @@ Demmel, Grigori, Hoemmen, Langou, "Communication-optimal parallel and sequential
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.linalg as sl
 
 from maxmargin.data import Points, as_dense, column_offsets
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.points import HasPoints
 from maxmargin.engine import Block, Engine
 from maxmargin.engine.dask import DaskEngine
 from maxmargin.loops.logistic import derivatives_along, evaluate_losses
@@ -38,6 +39,9 @@ FINEST_FORCING = 1e-8
 ROWS_PER_COLUMN = 8
 
 
+ResultT = TypeVar("ResultT", bound=Result[float])
+
+
 class SmoothLoss(NamedTuple):
     """The losses of a run, as tasks on a partition.
 
@@ -52,8 +56,8 @@ class SmoothLoss(NamedTuple):
         Whether one exact Newton step is the solution.
     """
 
-    evaluate: Callable[[Block[Any]], np.ndarray]
-    along: Callable[[Block[Any], Sequence[float]], np.ndarray]
+    evaluate: Callable[[Block[HasPoints]], np.ndarray]
+    along: Callable[[Block[HasPoints], Sequence[float]], np.ndarray]
     is_quadratic: bool
 
 
@@ -65,7 +69,8 @@ def solve_logistic(
     start: None = None,  # noqa: ARG001
 ) -> LogisticResult:
     """Run until the relative gap is at most ``tol``."""
-    logistic: LogisticProblem = problem.problem
+    logistic = problem.problem
+    assert isinstance(logistic, LogisticProblem)
     engine = DaskEngine(logistic, problem.task.local)
     best = LogisticResult(np.zeros(logistic.points.n_columns), 0.0, np.empty(0))
     run = SmoothRun(engine, LOGISTIC, logistic.loss_factor, logistic.fit_intercept, best, 1.0, options, monitor)
@@ -80,7 +85,9 @@ def solve_ridge(
     start: None = None,  # noqa: ARG001
 ) -> Result[float]:
     """Run until the relative gap is at most ``tol``; least squares without a penalty is solved directly."""
-    errors, lam = problem.problem.errors, problem.problem.lam
+    ridge = problem.problem
+    assert isinstance(ridge, RidgeProblem)
+    errors, lam = ridge.errors, ridge.lam
     engine = DaskEngine(errors, problem.task.local)
     if lam == 0.0:
         with one_blas_thread():
@@ -91,7 +98,7 @@ def solve_ridge(
     return _of_data(problem, run.result())
 
 
-def _of_data(problem: PartitionedProblem, result: Any) -> Any:
+def _of_data(problem: PartitionedProblem, result: ResultT) -> ResultT:
     """The result with the intercept for the data, where the rows of the partitions are centred."""
     result.intercept = problem.points.centring.intercept_there(result.w, result.intercept)
     return result
@@ -105,13 +112,15 @@ def solve_posterior(
     start: None = None,  # noqa: ARG001
 ) -> PosteriorResult:
     """The posterior of least squares, from the QR decomposition of all partitions."""
-    engine = DaskEngine(problem.problem, problem.task.local)
+    errors = problem.problem
+    assert isinstance(errors, SquaredErrors)
+    engine = DaskEngine(errors, problem.task.local)
     with one_blas_thread():
         known, rows, targets = _reduced_rows(engine)
         return posterior_of(known, rows, targets, known.points.n_rows, known.squares_of_targets)
 
 
-class SmoothRun:
+class SmoothRun(Generic[ResultT]):
     """An iterate (w, b) of Newton's method; the engine has its scores, derivatives and curvatures.
 
     With the intercept that is best for w the negative derivatives are a dual point, and the gap is half the squared
@@ -138,11 +147,11 @@ class SmoothRun:
 
     def __init__(
         self,
-        engine: Engine[Any],
+        engine: Engine[HasPoints],
         loss: SmoothLoss,
         factor: float,
         has_intercept: bool,
-        best: Result[float],
+        best: ResultT,
         scale: float,
         options: Options,
         monitor: Monitor,
@@ -165,7 +174,7 @@ class SmoothRun:
         self.engine.do(fill_scores, self.w, self.b, "scores", writes=("scores",))
         self.length = 0.0
 
-    def result(self) -> Any:
+    def result(self) -> ResultT:
         """Run, and return the incumbent."""
         with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
             self.best.status = self.run()
@@ -246,23 +255,23 @@ class SmoothRun:
 # Tasks on a partition.
 
 
-def _move_scores(block: Block[Any], length: float) -> None:
+def _move_scores(block: Block[HasPoints], length: float) -> None:
     block["scores"][:] += length * block["changes"]
 
 
-def _evaluate_logistic(block: Block[LogisticProblem]) -> np.ndarray:
+def _evaluate_logistic(block: Block[HasPoints]) -> np.ndarray:
     derivatives, curvatures = block["derivatives"], block["curvatures"]
     signs, weights = block["targets"], block["row_weights"]
     loss, _ = evaluate_losses(signs, weights, block["scores"], 0.0, derivatives, curvatures)
     return np.array([loss, derivatives.sum(), curvatures.sum()])
 
 
-def _logistic_along(block: Block[LogisticProblem], lengths: Sequence[float]) -> np.ndarray:
+def _logistic_along(block: Block[HasPoints], lengths: Sequence[float]) -> np.ndarray:
     rows = block["targets"], block["row_weights"], block["scores"], 0.0, block["changes"]
     return np.array([derivatives_along(*rows, t)[0] for t in lengths])
 
 
-def _evaluate_squares(block: Block[SquaredErrors]) -> np.ndarray:
+def _evaluate_squares(block: Block[HasPoints]) -> np.ndarray:
     derivatives, weights = block["derivatives"], block["row_weights"]
     residuals = block["targets"] - block["scores"]
     np.multiply(weights, residuals, out=derivatives)
@@ -270,7 +279,7 @@ def _evaluate_squares(block: Block[SquaredErrors]) -> np.ndarray:
     return np.array([0.5 * float(derivatives @ residuals), derivatives.sum(), weights.sum()])
 
 
-def _squares_along(block: Block[SquaredErrors], lengths: Sequence[float]) -> np.ndarray:
+def _squares_along(block: Block[HasPoints], lengths: Sequence[float]) -> np.ndarray:
     weighted = block["row_weights"] * block["changes"]
     at_zero, change = weighted @ (block["targets"] - block["scores"]), weighted @ block["changes"]
     return at_zero - np.array(lengths) * change

@@ -47,7 +47,7 @@ def solve(
         return run.best
 
 
-class SparseMultinomialRun(SparseRounds):
+class SparseMultinomialRun(SparseRounds[np.ndarray]):
     """The state of a run: coefficients, intercepts, scores, the products of the duals with the columns, and the gap."""
 
     checkpointed: ClassVar[tuple[str, ...]] = ("W", "b", "alive", "best", "size", "stall")

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
+from maxmargin.data.rows import is_sparse
 from maxmargin.problems.exact_arithmetic import hulls_meet, separating_intercept
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
@@ -83,7 +84,7 @@ def _solve_rescaled(problem: HardMarginProblem, options: Options, monitor: Monit
     points = problem.dataset.points
     matrix = points.matrix.astype(np.float64)
     place = np.zeros(points.n_columns)
-    if sp.issparse(matrix):
+    if is_sparse(matrix):
         sizes = abs(matrix).max(axis=0).toarray().ravel()
     else:
         if problem.fit_intercept:
@@ -91,14 +92,14 @@ def _solve_rescaled(problem: HardMarginProblem, options: Options, monitor: Monit
             matrix = matrix - place
         sizes = np.abs(matrix).max(axis=0, initial=0.0)
     of_columns = np.ldexp(1.0, -np.clip(np.frexp(sizes)[1], -1000, 1000))
-    matrix = matrix @ sp.diags_array(of_columns) if sp.issparse(matrix) else matrix * of_columns
+    matrix = matrix @ sp.diags_array(of_columns) if is_sparse(matrix) else matrix * of_columns
     if problem.fit_intercept:
         ones = np.ones((points.n_rows, 1))
-        matrix = sp.hstack([matrix, ones], format="csr") if sp.issparse(matrix) else np.hstack([matrix, ones])
-    largest = abs(matrix).max(axis=1)
-    largest = largest.toarray().ravel() if sp.issparse(largest) else largest
+        matrix = sp.hstack([matrix, ones], format="csr") if is_sparse(matrix) else np.hstack([matrix, ones])
+    largest = abs(matrix).max(axis=1) if is_sparse(matrix) else np.abs(matrix).max(axis=1)
+    largest = largest.toarray().ravel() if is_sparse(largest) else largest
     of_rows = np.ldexp(1.0, -np.clip(np.frexp(largest)[1], -1000, 1000))
-    if sp.issparse(matrix):
+    if is_sparse(matrix):
         matrix = sp.csr_array(sp.diags_array(of_rows) @ matrix)
     else:
         matrix = np.ascontiguousarray(matrix * of_rows[:, None])

@@ -6,11 +6,10 @@ has a positive value exactly where a hyperplane separates the classes. Its dual 
 add up to one, and where the value is zero the weighted y_i x_i, and y_i, add up to zero.
 """
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.data.rows import is_sparse
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
 
@@ -34,17 +33,17 @@ def solve(
     matrix = points.matrix[rows].astype(np.float64, copy=False)
     scale = points.largest_norm or 1.0
     signed = (
-        sp.diags_array(signs[rows] / scale) @ matrix if sp.issparse(matrix) else matrix * (signs[rows] / scale)[:, None]
+        sp.diags_array(signs[rows] / scale) @ matrix if is_sparse(matrix) else matrix * (signs[rows] / scale)[:, None]
     )
     columns = [-signed, np.ones((rows.size, 1))]
     bounds = [(-1.0, 1.0)] * points.n_columns + [(None, None)]
     if problem.fit_intercept:
         columns.insert(1, -signs[rows][:, None])
         bounds.insert(-1, (None, None))
-    constraints = sp.hstack(columns, format="csr") if sp.issparse(signed) else np.hstack(columns)
+    constraints = sp.hstack(columns, format="csr") if is_sparse(signed) else np.hstack(columns)
     cost = np.zeros(constraints.shape[1])
     cost[-1] = -1.0
-    limits: dict[str, Any] = {}
+    limits: dict[str, float] = {}
     if monitor.seconds_left is not None:
         limits["time_limit"] = max(1e-3, monitor.seconds_left)
     if np.isfinite(options.max_iter):
