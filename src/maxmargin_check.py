@@ -23,10 +23,18 @@ INF, DECIMAL = math.inf, Context(prec=38)  # exp and ln are rounded correctly to
 BITS = 112  # fraction bits of square roots, exp and log; a claim has 53
 UNPREPARED = "columns are not prepared here (categories, missing values, scaling): run maxmargin verify, or give the prepared table"
 ERROR = Fraction(1 << 6, 1 << BITS)  # of exp and log, whose size is below 800: rounded thrice
-GAPS = "hinge squared_hinge epsilon_insensitive squared_epsilon_insensitive elastic_net_squared_hinge logistic squared_error"
-GAPS += " logistic_penalized_intercept absolute_penalty positive_absolute_penalty elastic_net positive_elastic_net"
-CHECKS = dict.fromkeys(GAPS.split(), "gap") | {"crammer_singer": "multiclass"}  # the losses, and what decides them
-CHECKS |= dict.fromkeys(("hard_margin", "margin", "perceptron", "elastic_net_perceptron"), "margins")
+PROBLEMS = """gap: hinge squared_hinge epsilon_insensitive squared_epsilon_insensitive: C intercept_penalty epsilon kernel equal_weights
+gap: elastic_net_squared_hinge: C lam squared_penalty intercept intercept_scaling
+gap: logistic logistic_penalized_intercept: C intercept intercept_penalty intercept_scaling
+gap: squared_error absolute_penalty positive_absolute_penalty elastic_net positive_elastic_net: lam squared_penalty intercept
+multiclass: crammer_singer: C intercept_penalty
+margins: hard_margin: C intercept_penalty kernel
+margins: margin perceptron elastic_net_perceptron: normalize intercept rule step kernel alpha l1_ratio"""
+KERNELS = {"linear": {"name"}, "poly": {"name", "gamma", "coef0", "degree"}, "rbf": {"name", "gamma"}}
+# What claims are about, and information: no claims themselves.
+PARTS = """kind space kkt_violation bracket reach radius n_features_in_ feature_names_in_ classes_ certificate_ coef_ intercept_
+dual_coef_ support_vectors_ C_ epsilon_ separating_coef_ separating_intercept_ hull_weights_ mistakes_per_pass_ n_updates_
+coef_init_ intercept_init_ n_iter_ gamma_guess_ n_rounds_ shape_fit_ proof"""
 
 
 def need(true, message):
@@ -54,7 +62,9 @@ def read_model(file):  # section 1: the content and the tensors of a model file,
         (begin, stop), shape = entry["data_offsets"], entry["shape"]
         values = array(dict(F64="d", F32="f", I64="q", I32="i")[entry["dtype"]], file[start + begin : start + stop])
         fits = begin == end and len(values) == math.prod(shape) and len(entry) == 3 and len(shape) in (1, 2)
-        need(fits and max(shape) <= len(file), f"tensor {name}: an overlap, a gap or a wrong length")
+        need(
+            fits and 0 <= min(shape) <= max(shape) <= len(file), f"tensor {name!r}: an overlap, a gap or a wrong length"
+        )
         values = values.tolist() if entry["dtype"][0] == "I" else list(map(Fraction, values))  # nan is an error
         end, width = stop, shape[-1]
         tensors[name] = [values[k * width : (k + 1) * width] for k in range(shape[0] if len(shape) > 1 else 1)]
@@ -67,12 +77,13 @@ def read_rows(path, names, target, first):  # section 2: label, columns and valu
     with opened(path, "rt", encoding="utf-8", newline="\n") as file:
         if ".csv" in Path(path).suffixes:
             table = csv.DictReader(file, strict=True)
-            need({*names} <= {*(table.fieldnames or ())}, f"columns of the model are missing; {UNPREPARED}")
+            need(names and {*names} <= {*(table.fieldnames or ())}, f"columns of the model are missing; {UNPREPARED}")
             others = [target] if target else [name for name in table.fieldnames if name not in names]
             need(len(others) == 1 and {*others} <= {*table.fieldnames}, "name the target by --target")
             need(len({*table.fieldnames}) == len(table.fieldnames), "two columns have the same name")
             for row in table:
-                need(all(row[name] for name in names), f"line {table.line_num}: a field is empty; {UNPREPARED}")
+                fits = all(map(row.get, names)) and None not in row
+                need(fits, f"line {table.line_num}: not one value a column; {UNPREPARED}")
                 yield row[others[0]], range(len(names)), [float(row[name]) for name in names]
         for words in filter(None, (line.partition("#")[0].split() for line in file)):
             pairs = [word.split(":") for word in words[1:] if not word.startswith("qid:")]
@@ -151,8 +162,11 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         self.model, self.tensors = read_model(Path(model).read_bytes())
         self.problem, self.attributes = self.model["problem"], self.model["attributes"]
         self.d, self.y, self.columns, self.values, self.prefix = self.attributes["n_features_in_"], [], [], [], ""
-        codes = {label: code for code, label in enumerate(self.attributes.get("classes_", ()))}
-        rows = read_rows(data, self.attributes.get("feature_names_in_", ()), target, 1 - zero_based)
+        self.classes, names = self.attributes.get("classes_", []), self.attributes.get("feature_names_in_", [])
+        codes = {label: code for code, label in enumerate(self.classes)}
+        fits = len(codes) == len(self.classes) != 1 and len({*names}) in (0, self.d)
+        need(fits, "labels or names of columns: too few, or one twice")
+        rows = read_rows(data, names, target, 1 - zero_based)
         for label, j, v in rows:
             fits = not j or (j[0] >= 0 and j[-1] < self.d and all(map(int.__lt__, j, j[1:])))
             need(fits and all(map(math.isfinite, v)), f"row {len(self.y) + 1}: nan, or columns out of order or range")
@@ -160,7 +174,7 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
                 label = int(label) if label.lstrip("+-").isdigit() else float(label) + 0.0
                 label = label if label in codes else str(label)
             need(not codes or label in codes, f"row {len(self.y) + 1}: the label {label!r} is none of the model")
-            self.y.append(codes[label] if codes else float(label))
+            self.y.append(codes[label] if codes else float(label) + 0.0)
             self.columns.append(array("Q", [a for a, b in zip(j, v) if b] if 0.0 in v else j))
             self.values.append(array("d", [b for b in v if b] if 0.0 in v else v))
         weights = Path(weights).read_text().split() if weights else ()
@@ -226,7 +240,7 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         if not (lam or mu):  # the bound is that for all w with sum_j (s_j w_j)² <= radius²
             pairs = [(x, z) for x, z in zip(v, tensors["proof.scales"][0]) if x]
             norm = root(*total((x / z) ** 2 for x, z in pairs)) if all(z for _, z in pairs) else (INF, 0)
-            norm, error = (Fraction(claim.get("reach", claim.get("radius"))) * x if x < INF else INF for x in norm)
+            norm, error = (abs(Fraction(claim.get("reach", claim.get("radius")))) * x if x < INF else INF for x in norm)
             g = g - norm if norm < INF else Fraction(0)
         if errors or lam:  # the best multiple h of the dual point; with mu by Newton's method
             h = max(0, g / cost) if cost else 0
@@ -245,8 +259,10 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         self.further(claim, f, k, [lam - h * x for x in v[:-1]], c, q)
 
     def further(self, claim, f, k, slacks, c, q):  # columns without influence, scales, separable rows
-        sums = zip(*(self.combination(dict(zip(self.rows, c)), power)[:-1] for power in (1, 2)))
-        spreads = [y - (x * x / sum(c) if self.rho == 0 else 0) for x, y in sums]
+        spreads, weight = [], sum(c) if self.rho == 0 else INF
+        if claim.keys() & {"unused", "radius"}:
+            sums = (self.combination(dict(zip(self.rows, c)), power)[:-1] for power in (1, 2))
+            spreads = [y - (x * x / weight if weight < INF else 0) for x, y in zip(*sums)]
         if "unused" in claim and "intercept_scaling" not in self.problem:
             room = 4 * (Fraction(claim["primal"]) - Fraction(claim["dual"]))
             self.holds("unused", claim["unused"], sum(x > 0 and x * x > room * y for x, y in zip(slacks, spreads)))
@@ -288,7 +304,7 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         error, inner, lengths = f.error, claim.get("bracket", claim), [Fraction(1)] * len(self.rows)
         free = hard and not self.problem.get("intercept_penalty")
         points, q = [f.squares[i] + ones for i in self.rows], list(map(mul, self.t, self.F))
-        if "proof.centre" in self.tensors:
+        if "proof.centre" in self.tensors and free and "kernel" not in self.problem:  # else planes do not move with it
             c = Linear(self, self.tensors["proof.centre"][0], 0)
             points = [p - 2 * c.F[i] + c.norm for i, p in zip(self.rows, points)]
         (R, R_error), (length, e) = root(max(points)), root(f.norm + ones * f.b**2, f.norm_error)
@@ -342,6 +358,8 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         if self.k > 2 and self.model["class"] == "SVC":
             signs = [[(c == a) - (c == b) for c in self.y] for a, b in pairs]
         intercepts = tensors["intercept_"][0] if "intercept_" in tensors else self.attributes["intercept_"]
+        widths = {len(row) for name in ("coef_", "proof.centre", "proof.scales") for row in tensors.get(name, ())}
+        need(widths <= {self.d}, "coefficients: not one a column")
         for task, t in enumerate(signs or [list(map(Fraction, self.y))]):
             duals = tensors.get("_duals") or tensors.get("dual_coef_", [()] * (task + 1))[task:]
             if "kernel" not in self.problem:
@@ -357,10 +375,12 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
 
     def support(self, kernel):  # what predictions use besides the duals: the kernel, and rows of the data, by class
         tensors, support, n = self.tensors, self.tensors["support_"][0], (kernel or {}).get("degree", 1)
-        if kernel is None or kernel["name"] == "sigmoid" or len(support) * self.n * max(9, n * n) > 36_000_000:
-            raise ArithmeticError("a precomputed or sigmoid kernel, or more than 4,000,000 kernel values")  # a minute
+        known = kernel is not None and kernel.keys() == KERNELS.get(kernel["name"]) and n in range(6000)
+        if not known or (len(support) + 1) * self.n * max(9, n * n) > 36_000_000:  # a minute
+            raise ArithmeticError("a precomputed or sigmoid kernel, or more than 4,000,000 kernel values")
         data, columns, ends = (tensors.get(f"support_vectors_.{x}", [()])[0] for x in ("data", "indices", "indptr"))
         sparse, dense = [zip(columns[a:b], data[a:b]) for a, b in pairwise(ends)], tensors.get("support_vectors_", ())
+        need(len({*range(self.n)}.intersection(support)) == len(support), "support_: not rows of the data, each once")
         stored = [[(j, v) for j, v in row if v] for row in sparse or map(enumerate, dense)]
         self.say("support vectors", stored == [[*zip(self.columns[i], self.values[i])] for i in support], "rows of X")
         order, counts = (tensors.get(name, [()])[0] for name in ("_vote_order", "_n_support"))
@@ -369,10 +389,17 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         self.say("kernel, order", same and self.attributes["_kernel"] == kernel, "of the problem; by class")
 
     def decide(self, claims):  # section 5
+        losses = {x: row.split(": ") for row in PROBLEMS.splitlines() for x in row.split(": ")[1].split()}
+        method, _, numbers = losses[self.problem["loss"]]
+        numbers = {x: self.problem[x] for x in numbers.split() if x in self.problem}
+        need(len(numbers) == len(self.problem) - 1, "the problem has numbers that are not of its loss")
+        sizes = [x for name, x in numbers.items() if name not in ("kernel", "rule")]
+        need(all(x >= 0 for x in sizes), "the problem has numbers below zero")
         problem, (g, C) = self.problem, ((self.model["data"] or {}).get("class_factors"), self.problem.get("C", INF))
         column = "intercept_scaling" in problem  # b is the coefficient of a column of constants; rho = inf: no b
         self.rho = INF if column or not problem.get("intercept", True) else problem.get("intercept_penalty", 0.0)
-        weights = [Fraction(max(0.0, a) * (g[c] if g else 1.0)) for a, c in zip(self.s or [1.0] * self.n, self.y)]
+        factors = [max(0.0, g[c]) for c in self.y] if g else [1.0] * self.n
+        weights = [Fraction(max(0.0, a) * b) for a, b in zip(self.s or factors, factors if self.s else [1.0] * self.n)]
         weights = [Fraction(w > 0) for w in weights] if problem.get("equal_weights") else weights
         self.D = max((x.as_integer_ratio()[1] for x in chain(*self.values)), default=1)
         ratios = ((j, map(float.as_integer_ratio, v)) for j, v in zip(self.columns, self.values))
@@ -380,7 +407,11 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         self.squares = [Fraction(sum(map(mul, v[:-1], v)), self.D**2) for _, v in self.X]
         if "kernel" in problem:
             self.support(problem["kernel"])
-        method, self.tasks = getattr(self, CHECKS[problem["loss"]]), list(self.all_tasks())
+        self.tasks = list(self.all_tasks())
+        need(len(claims) in (len(self.tasks), method == "multiclass"), "not one certificate a task")
+        if "support_" in self.tensors and "kernel" not in problem:
+            used = {i for _, _, beta in self.tasks for i, b in beta.items() if b}
+            self.say("support_", sorted(used) == self.tensors["support_"][0], "rows with a dual that is not zero")
         for k, (claim, (t, f, beta)) in enumerate(zip(claims, self.tasks)):
             self.prefix = f"task {k}: " if len(claims) > 1 else ""
             self.reason = "the bound on the error is too large" if f.definite else "the kernel is not definite"
@@ -388,7 +419,7 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
             self.t, self.F, self.m = ([x[i] for i in self.rows] for x in (t, f.F, weights))
             self.C = [Fraction(C * float(x)) if C < INF else x for x in self.m]
             self.beta = [beta.get(i, 0) for i in self.rows]
-            method(claim, f, k)
+            getattr(self, method)(claim, f, k)
 
     def run(self):
         y = self.y if self.model["class"] != "OneClassSVM" else [1.0] * self.n  # it learns without labels
@@ -401,17 +432,23 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         need(not prepared or same, UNPREPARED)
         self.say("data", same, "hashes of X, y and weights" if data else "the file has no hashes")
         certificate = self.attributes.get("certificate_", {"of": ()})
-        claims = [c for _, c in certificate.get("of", [(0, certificate)])]
+        of = certificate.get("of", [(None, certificate)])
+        labels = [[*pair] for pair in combinations(self.classes, 2)] if "_duals" in self.tensors else self.classes
+        need(
+            [label for label, _ in of] in ([], [None], labels),
+            "the certificates are not those of the classes, in order",
+        )
+        claims = [c for _, c in of]
         fields = [*claims, *(c["bracket"] for c in claims if "bracket" in c)]
         need(all(x == x for c in fields for x in c.values()), "nan in the certificate")
-        if same is False or not claims:
+        if same is False:
             return
-        known, pairs = True, [(c["primal"], c["dual"]) for c in claims if "primal" in c]
+        known, why = True, "this program does not decide them"
         try:
             self.decide(claims)
         except (ArithmeticError, KeyError) as error:
-            known = self.say(", ".join(claims[0]), None, f"this program does not decide them: {error}")
-        self.prefix = ""
+            known, why = None, f"{why}: {error}"
+        self.prefix, pairs = "", [(c["primal"], c["dual"]) for c in claims if "primal" in c]
         if pairs and "objective_" in self.attributes:  # section 6
             same = self.attributes["objective_"] == [primal for primal, _ in pairs]
             self.say("objective_", same and known, "the primal values")
@@ -419,7 +456,12 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
             tol, least = self.model["parameters"].get("tol", 1e-6) + 1e-9, 1e-9 * self.problem.get("C", 1.0)
             done = all(p - d <= tol * max(p, -d) or (d <= 0 and p - d <= least) for p, d in pairs)
             self.say("status_", known if done else None if self.problem.keys() & {"lam", "nu"} else False, "gap <= tol")
-        self.say("counts and what else is derived", None, "this program does not decide them")
+        said = {*PARTS.split(), *(name.rpartition(": ")[2] for name, *_ in self if known)}
+        fields = [{name for name, value in c.items() if value is not False and value != ""} for c in fields]
+        names = {*self.attributes, *self.tensors}.union(*fields)
+        left = sorted(x for x in names if x[:1] != "_" and x.partition(".")[0] not in said)
+        if left:
+            self.say(", ".join(left), None, why)
 
 
 def main():
@@ -432,7 +474,9 @@ def main():
     except Unreadable as error:
         known = isinstance(error, (OSError, ValueError))
         parser.exit(2, f"error: {error if known else f'not as docs/proof-format.md says: {error!r}'}\n")
-    print(*(f"{verdict:12}{claim}: {detail}" for claim, verdict, detail in answers), sep="\n")
+    lines = [f"{'PROBLEM':12}{answers.model['class']}: {answers.problem}"]
+    lines += [f"{verdict:12}{claim}: {detail}" for claim, verdict, detail in answers]
+    print(*(repr(line)[1:-1] for line in lines), sep="\n")  # control characters of a file are not printed as they are
     return int("FALSE" in (verdict for _, verdict, _ in answers))
 
 

@@ -86,7 +86,9 @@ class PrecisionOfRows:
 
 
 def linear_scores(model: Any, points: Points) -> np.ndarray:
-    """X w + b, computed in float64; rounded to float32 where both the coefficients and X are."""
+    """X w + b, computed in float64; rounded to float32 where both the coefficients and X are, and all scores fit."""
     coef = as_dense(model.coef_)
     scores = points.scores(coef.T.astype(np.float64, copy=False)) + model.intercept_
-    return scores.astype(np.result_type(coef, points.matrix), copy=False)
+    with np.errstate(over="ignore"):
+        rounded = scores.astype(np.result_type(coef, points.matrix), copy=False)
+    return rounded if np.isfinite(rounded).all() else scores
