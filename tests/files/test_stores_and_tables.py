@@ -20,6 +20,7 @@ from maxmargin.files import (
     read_data,
     read_svmlight_blocks,
     store,
+    store_writing,
     svmlight,
     tables,
     write_store,
@@ -79,7 +80,7 @@ def test_a_store_that_does_not_say_what_it_was_made_of_opens(rows, tmp_path):
     del manifest["source"]
     (path / "manifest.json").write_text(json.dumps(manifest))
     assert open_store(path, check=True).X.shape == (60, 12)
-    assert not store.is_store_of(path, path / "manifest.json")
+    assert not store_writing.is_store_of(path, path / "manifest.json")
 
 
 @pytest.mark.parametrize("can_exchange", [True, False])
@@ -131,7 +132,7 @@ def test_blocks_of_wide_rows_are_short(tmp_path, monkeypatch, entries_per_block,
     X = sp.csr_matrix(np.where(rng.random((80, 30)) < rng.random((80, 1)) ** 2, 1.5, 0.0))
     y = np.arange(80.0)
     write_svmlight(tmp_path / "rows.svm", X, y)
-    monkeypatch.setattr(svmlight, "ENTRIES_PER_BLOCK", entries_per_block)
+    monkeypatch.setattr(svmlight, "MOST_ENTRIES_PER_BLOCK", entries_per_block)
     monkeypatch.setattr(line_blocks, "BLOCK_BYTES", block_bytes)
     blocks = list(read_svmlight_blocks(tmp_path / "rows.svm", n_features=30, rows_per_block=rows_per_block))
     assert (sp.vstack([rows for rows, _ in blocks]) != X).nnz == 0
