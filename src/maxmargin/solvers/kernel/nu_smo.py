@@ -43,6 +43,8 @@ from maxmargin.solvers.kernel.smo import (
 WORKING_SET = 512
 KEPT = 1024
 WHOLE = 768
+# Rows that the cache holds whatever the memory: one new dual of each kind in each direction, and as many kept ones.
+FEWEST_CACHED = 8
 # Steps on pairs between two termination tests, some tenths of a second.
 STEPS_PER_CHECK = 100_000
 # Share of the first KKT violation to which a subsample is solved.
@@ -191,7 +193,7 @@ class NuRun(SMOBase):
         else:
             dtype = options.dtype_for(problem)
             matrix = KernelMatrix(problem.points, problem.kernel, dtype, problem.rows, self.engine)
-            self.rows = _CachedRows(KernelCache(matrix, options.cache_size), self.monitor)
+            self.rows = _CachedRows(KernelCache(matrix, options.cache_size, FEWEST_CACHED), self.monitor)
         return self.rows is not None
 
     def _begin(self) -> bool:
@@ -203,8 +205,9 @@ class NuRun(SMOBase):
         self.beta[:] = self.duals[0] - self.duals[1]
         support = np.flatnonzero(self.beta)
         assert self.rows is not None
-        for first in range(0, support.size, WORKING_SET):
-            few = support[first : first + WORKING_SET]
+        size = min(WORKING_SET, self.rows.capacity)
+        for first in range(0, support.size, size):
+            few = support[first : first + size]
             if not self.rows.add(few, self.beta[few], self.scores) or self.monitor.check_limits() is not None:
                 return False
         return True
@@ -268,9 +271,9 @@ class NuRun(SMOBase):
 
     def _select(self, rise: np.ndarray, fall: np.ndarray) -> np.ndarray:
         """All rows, or those of the largest violation of both kinds in both directions, and free ones of the last."""
-        if self.beta.size <= WHOLE:
-            return np.arange(self.beta.size)
         assert self.rows is not None
+        if self.beta.size <= min(WHOLE, self.rows.capacity):
+            return np.arange(self.beta.size)
         last = self.working_set
         free = ((self.duals[:, last] > 0.0) & (self.duals[:, last] < self.bounds[:, last])).any(axis=0)
         size = min(WORKING_SET, self.rows.capacity // 2)
