@@ -11,6 +11,7 @@ C.-J. Lin, "Working set selection using second order information for training su
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -229,9 +230,13 @@ class NuRun(SMOBase):
             return None
         part.run_to_violation(0.0, SAMPLE_SHARE)
         support = np.flatnonzero(part.beta)
+        return self._scores_in_time(slice(None), sample[support], part.beta[support])
+
+    def _scores_in_time(self, rows: Any, support: np.ndarray, beta: np.ndarray) -> np.ndarray | None:
+        """Scores of some rows, given duals of others; None where there is no time for them."""
         try:
             with ending_when(lambda: self.monitor.check_limits() is not None):
-                return problem.scores_of(slice(None), sample[support], part.beta[support], exponentiate)
+                return self.problem.scores_of(rows, support, beta, exponentiate)
         except InterruptedPassError:
             return None
 
@@ -252,7 +257,9 @@ class NuRun(SMOBase):
         return rise, fall
 
     def _optimise(self, rise: np.ndarray, fall: np.ndarray) -> None:
-        """Optimise pairs of the next working set, then update all scores."""
+        """Optimise pairs of the next working set, then update all scores, if there is time for their kernel values."""
+        if self.rows is None and not self._load_rows():
+            return
         assert self.rows is not None
         chosen = self._select(rise, fall)
         gram, chosen = self.rows.block(chosen)
@@ -290,7 +297,10 @@ class NuRun(SMOBase):
         return np.concatenate(parts)
 
     def _shrink(self, rise: np.ndarray, fall: np.ndarray) -> bool:
-        """Optimise the rows that can be part of a pair with a gain alone, if these are few; return whether done."""
+        """Optimise the rows that can be part of a pair with a gain alone, if these are few; return whether they are.
+
+        Where there is no time for it, the duals stay as they were: the next termination test ends the run.
+        """
         least, most = fall.min(axis=1, keepdims=True), rise.max(axis=1, keepdims=True)
         moves = ((rise >= least) & (rise > -math.inf)) | ((fall <= most) & (fall < math.inf))
         is_active = moves.any(axis=0)
@@ -302,18 +312,19 @@ class NuRun(SMOBase):
         # Two caches would take more memory than is allowed.
         self.rows = None
         if not part._load_rows():
-            self._load_rows()
-            return False
+            return True
         part.duals, part.beta, part.scores = self.duals[:, active], self.beta[active], self.scores[active]
         part.run_to_violation(VIOLATION_SHARE * self.violation)
         part.rows = None
         changes = part.beta - self.beta[active]
         moved = np.flatnonzero(changes)
-        scores = self.scores[fixed] + self.problem.scores_of(fixed, active[moved], changes[moved], exponentiate)
+        scores = self._scores_in_time(fixed, active[moved], changes[moved])
+        if scores is None:
+            return True
         self.duals[:, active], self.beta[active] = part.duals, part.beta
-        self.scores[active], self.scores[fixed] = part.scores, scores
+        self.scores[active], self.scores[fixed] = part.scores, self.scores[fixed] + scores
         self.working_set = np.empty(0, dtype=np.int64)
-        return self._load_rows()
+        return True
 
     def _balanced(self) -> np.ndarray:
         """The signed duals, projected: where alpha and alpha* nearly cancel, rounding unbalances their differences."""
