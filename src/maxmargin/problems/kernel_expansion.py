@@ -166,6 +166,7 @@ class KernelExpansion:
 
     def row_block(self, places: Any) -> RowBlock:
         """Some rows of the matrix."""
+        check_interruption()
         return RowBlock(self._matrix[places], split=self.split)
 
     def support(self, k: int) -> RowBlock:

@@ -19,7 +19,7 @@ from maxmargin.data import Points
 from maxmargin.data.rows import Rows, rows_of
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK, MOST_BLOCKS, RangeThreads, ranges
 from maxmargin.loops.exponential import store_exponentials
-from maxmargin.loops.products import add_sparse_products
+from maxmargin.loops.products import add_sparse_products, count_entries, store_entries
 from maxmargin.loops.smo import add_kernel_rows, gather_block, mirror_block, store_block
 from maxmargin.problems.kernel_expansion import Scratch, dense_rows_at_once
 from maxmargin.problems.kernels import Kernel, RadialBasis, built_in
@@ -41,9 +41,9 @@ COPY_BYTES = 96 << 20
 # Entries that one column counts for when columns are distributed to threads: a block of some dozen rows is read or
 # written for each.
 WORK_PER_COLUMN = 64.0
-# Multiplications in the kernel values that are evaluated between two checks of the limits: some tenths of a second. An
+# Multiplications in the kernel values that are evaluated between two checks of the limits: about a tenth of a second. An
 # exponential, and a product of two sparse entries that meet in a column, take as long as this many (measured).
-PRODUCTS_PER_CALL = 1 << 32
+PRODUCTS_PER_CALL = 1 << 30
 PRODUCTS_PER_EXPONENTIAL = 32
 PRODUCTS_PER_SPARSE = 32
 # The fewest rows of a dense array that are searched for zeros, and how many of them are looked at.
@@ -76,10 +76,14 @@ def has_many_zeros(matrix: np.ndarray, rows: np.ndarray) -> bool:
 
 
 def csr_rows(matrix: np.ndarray, rows: np.ndarray, dtype: type) -> Any:
-    """Some rows of a dense array as a sparse matrix, converted block by block."""
-    size = dense_rows_at_once(matrix.shape[1])
-    parts = (sp.csr_array(matrix[rows[k : k + size]].astype(dtype)) for k in range(0, rows.size, size))
-    return sp.csr_array(sp.vstack(list(parts), format="csr"))
+    """Some rows of a dense array as a sparse matrix."""
+    offsets = np.zeros(rows.size + 1, dtype=np.int64)
+    count_entries(matrix, rows, offsets[1:])
+    np.cumsum(offsets, out=offsets)
+    kind = np.int32 if max(int(offsets[-1]), matrix.shape[1]) <= np.iinfo(np.int32).max else np.int64
+    columns, values = np.empty(offsets[-1], dtype=kind), np.empty(offsets[-1], dtype=dtype)
+    store_entries(matrix, rows, offsets, columns, values)
+    return sp.csr_array((values, columns, offsets.astype(kind)), shape=(rows.size, matrix.shape[1]))
 
 
 class KernelMatrix:

@@ -18,6 +18,7 @@ import numpy as np
 
 from maxmargin.data import centred
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.loops.sparse_linear import Model, add_columns, descend_on_model, measure_columns
 from maxmargin.problems.multinomial import multinomial_losses, softmax
 from maxmargin.problems.sparse_multinomial import MODULUS, SparseMultinomialProblem
@@ -91,7 +92,14 @@ class SparseMultinomialRun:
 
     @stage
     def run(self) -> Status:
-        """Make rounds until there is a reason to stop."""
+        """Make rounds until there is a reason to stop; a limit also ends an evaluation between two passes."""
+        try:
+            with ending_when(self.stopped):
+                return self._make_rounds()
+        except InterruptedPassError:
+            return self.monitor.check_limits() or Status.INTERRUPTED
+
+    def _make_rounds(self) -> Status:
         while True:
             self.monitor.checkpoint(self)
             self.evaluate()
