@@ -3,10 +3,11 @@
     python benchmarks/limits.py [--sets mnist,covtype] [--models Ridge,SVC] [--seconds 2]
 
 Every fit runs three times, with one thread: once to compile, once until ``max_time``, once until a SIGINT; and again
-where it has compiled a loop that was not reached before. Printed are the seconds between two checks of the limits of a solver (the last: the end of the fit, with its certificate), beyond
-``max_time``, and from the signal to the end. All are seconds of processor time, and so are those of ``max_time``: the
-clock of the fits is replaced, so that other programs change nothing, and a fit of one thread takes as long by the clock
-of an idle machine. A status with a star is that of a model without a certificate: there was no time.
+where it has compiled a loop that was not reached before. Printed are the seconds between two checks of the limits of a
+solver (the last: the end of the fit, with its certificate), beyond ``max_time``, and from the signal to the end. All
+are seconds of processor time, and so are those of ``max_time``: the clock of the fits is replaced, so that other
+programs change little, and a fit of one thread takes as long by the clock of an idle machine. A status with a star is
+that of a model without a certificate: there was no time.
 """
 
 import argparse

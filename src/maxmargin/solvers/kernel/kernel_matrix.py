@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
+from maxmargin.data.interruption import check_interruption
 from maxmargin.data.rows import Rows, rows_of
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK, MOST_BLOCKS, RangeThreads, ranges
 from maxmargin.loops.exponential import store_exponentials
@@ -41,9 +42,11 @@ COPY_BYTES = 96 << 20
 # Entries that one column counts for when columns are distributed to threads: a block of some dozen rows is read or
 # written for each.
 WORK_PER_COLUMN = 64.0
-# Multiplications in the kernel values that are evaluated between two checks of the limits: about a tenth of a second. An
+# Multiplications in the kernel values that are evaluated between two checks of the limits: some tenths of a second. An
 # exponential, and a product of two sparse entries that meet in a column, take as long as this many (measured).
-PRODUCTS_PER_CALL = 1 << 30
+PRODUCTS_PER_CALL = 1 << 32
+# The same for sparse rows, which are computed one after the other, while BLAS is fast for many together only.
+PRODUCTS_PER_SPARSE_CALL = 1 << 29
 PRODUCTS_PER_EXPONENTIAL = 32
 PRODUCTS_PER_SPARSE = 32
 # The fewest rows of a dense array that are searched for zeros, and how many of them are looked at.
@@ -124,13 +127,15 @@ class KernelMatrix:
             places = np.arange(self.n_rows) if rows is None else rows
             if has_many_zeros(self._matrix, places):
                 stored = csr_rows(self._matrix, places, dtype)
+                check_interruption()
                 columns = ColumnSplit(stored)
                 products, self._split = products_of_split(columns), columns.of(stored)
         self._rows_at_once = dense_rows_at_once(n_columns)
         # Multiplications of one kernel value, or what takes as long.
         self.products_per_value: float = min(products, n_columns) + PRODUCTS_PER_EXPONENTIAL
         # Rows of the matrix that are evaluated between two checks of the limits.
-        self.rows_per_call = max(1, int(PRODUCTS_PER_CALL / (self.products_per_value * max(1, self.n_rows))))
+        most = PRODUCTS_PER_CALL if self._split is None else PRODUCTS_PER_SPARSE_CALL
+        self.rows_per_call = max(1, int(most / (self.products_per_value * max(1, self.n_rows))))
         squares = points.squared_norms if rows is None else points.squared_norms[rows]
         self._squares: np.ndarray = squares.astype(dtype)
         small = self._split is None and self.n_rows * n_columns * np.dtype(dtype).itemsize <= COPY_BYTES

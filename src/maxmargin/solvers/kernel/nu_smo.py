@@ -88,10 +88,13 @@ class NuResult(Result[np.ndarray]):
 
 
 def initial_result(problem: NuSVMProblem, start: NuResult | None = None) -> NuResult:
-    """The result before the first step; steps and history of an earlier attempt count."""
-    beta = problem.feasible(np.zeros(problem.n_rows))
+    """The result before the first step; duals, steps and history of an earlier attempt count."""
+    # Few rows have duals: a run that ends before its first step has a small model, and a quick certificate.
+    above, below = problem.initial_duals()
+    beta = above - below
     result = NuResult(np.empty(0), np.zeros(2), beta, largest_value=problem.largest_value)
     if start is not None:
+        result.beta, result.intercept = start.beta.copy(), start.intercept
         result.n_iter, result.history = start.n_iter, list(start.history)
     return result
 
@@ -185,6 +188,13 @@ class NuRun(SMOBase):
 
     def _load_rows(self) -> bool:
         """Evaluate the kernel matrix, or make an empty cache; return whether there was time for it."""
+        try:
+            with ending_when(lambda: self.monitor.check_limits() is not None):
+                return self._made_rows()
+        except InterruptedPassError:
+            return False
+
+    def _made_rows(self) -> bool:
         problem, options = self.problem, self.options
         if options.gram is not None:
             self.rows = _StoredRows(options.gram(problem))
