@@ -526,3 +526,16 @@ def test_bagging_on_a_rare_class(regression):
     ensemble = BaggingClassifier(maxmargin.LinearSVC(), n_estimators=30, random_state=0).fit(X, rare)
     assert any(not (drawn[rare[drawn] == 1]).size for drawn in ensemble.estimators_samples_)
     assert ensemble.predict(X).shape == rare.shape
+
+
+@pytest.mark.parametrize("name", ["NuSVC", "NuSVR", "OneClassSVM"])
+@pytest.mark.parametrize("capacity", [8, 90])
+def test_a_cache_of_few_rows_changes_nothing_but_time(name, capacity, monkeypatch):
+    """As with half a million rows: the cache then holds fewer rows than a working set."""
+    X, y = make_classification(900, 5, random_state=0)
+    model = getattr(maxmargin, name)(nu=0.3, tol=1e-3)
+    whole = model.fit(X, y).certificate_
+    monkeypatch.setattr("maxmargin.solvers.kernel.kernel_matrix.SMALLEST_CACHE", 0.0)
+    few = model.set_params(cache_size=capacity * 900 * 4 / 2**20).fit(X, y)
+    assert few.status_ == "solved"
+    assert few.certificate_.primal == pytest.approx(whole.primal, rel=2e-3)

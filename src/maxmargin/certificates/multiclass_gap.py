@@ -24,6 +24,7 @@ from maxmargin.certificates.rounding import (
 )
 from maxmargin.certificates.svm_gap import ClassificationGap
 from maxmargin.certificates.task_sums import exact_sum
+from maxmargin.data.interruption import check_interruption
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 
 
@@ -70,11 +71,15 @@ def measure_multiclass_gap(problem: CrammerSingerProblem, W: np.ndarray, b: np.n
     MulticlassGap
     """
     B = problem.feasible(B)
+    check_interruption()
     with np.errstate(over="ignore", invalid="ignore"):
         scores = problem.scores(W, b)
         primal = _primal_at_most(problem, W, b, scores)
+        check_interruption()
         dual = _dual_at_least(problem, B, upper_bound(primal))
+        check_interruption()
         violation = _kkt_violation(problem, scores, B)
+    check_interruption()
     counted = problem.weights > 0.0
     slacks = problem.slack(scores)
     limits, alpha = problem.box_bounds()[counted], _unscaled_alpha(problem, B, slacks)[counted]
@@ -154,6 +159,7 @@ def _dual_at_least(problem: CrammerSingerProblem, B: np.ndarray, primal: float) 
     terms = down(sum_at_least(own) * (1.0 - 2.0 * rounded))
     of_class = np.array([sum_at_most(np.abs(duals)) for duals in B.T])
     errors = of_class * [gamma(int(np.count_nonzero(duals)) + 4) + 2.0 * rounded for duals in B.T]
+    check_interruption()
     lengths = np.array([length_at_most(w) for w in problem.coefficients(B)])
     underflow = (B.shape[0] * problem.points.n_columns + 2) * SMALLEST
     lengths = lengths + longest_row_at_most(problem.points) * errors + underflow

@@ -27,6 +27,7 @@ from maxmargin.certificates.rounding import (
     upper_bound,
 )
 from maxmargin.certificates.task_sums import exact_sum
+from maxmargin.data.interruption import check_interruption
 from maxmargin.problems.logistic import certified_radius
 from maxmargin.problems.multinomial import MultinomialProblem, multinomial_losses, softmax
 
@@ -111,6 +112,7 @@ def _primal_at_most(
 
 def losses_at_most(problem: MultinomialProblem, scores: np.ndarray, errors: np.ndarray | float) -> tuple[float, float]:
     """C times the losses, at most, and the part of it that allows for errors of the scores."""
+    check_interruption()
     losses = multinomial_losses(scores, problem.own) * (1.0 + OF_FUNCTIONS) + 4.0 * problem.n_classes * SMALLEST_NORMAL
     lost = sum_at_most(problem.weights * losses * (1.0 + (problem.n_classes + 8) * UNIT) + SMALLEST)
     # The derivative of a loss has a 1-norm of at most 2; scores are subtracted from each other, which rounds once more.
@@ -147,10 +149,12 @@ def dual_point(problem: MultinomialProblem, linear: np.ndarray, b: np.ndarray) -
         scores[:, ~present] = -math.inf
     else:
         scores = linear
+    check_interruption()
     # The own class has what the others leave, exactly: they are scaled down so that they never exceed one.
     others = softmax(scores) * (1.0 - 8.0 * rounded)
     others[problem.own] = 0.0
     others[~(others >= SMALLEST_PROBABILITY)] = 0.0
+    check_interruption()
     off_own = others.sum(axis=1)
     counts = problem.loss_factor * problem.weights
     terms = counts * (_plogp(others).sum(axis=1) + _own_entropy(off_own))
@@ -182,6 +186,7 @@ def _balancing_share(problem: MultinomialProblem, beta: np.ndarray, rounded: flo
     """
     largest = 0.0
     for duals, weight in zip(beta.T, problem.loss_factor * problem.class_weights, strict=True):
+        check_interruption()
         imbalance = up(up(abs(exact_sum(duals)) * (1.0 + 4.0 * UNIT)) + up(2.0 * rounded * sum_at_most(np.abs(duals))))
         imbalance = up(imbalance + duals.size * SMALLEST)
         if weight > 0.0:

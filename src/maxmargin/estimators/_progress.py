@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Seconds that certificates may take: from Ctrl-C on, beyond ``max_time`` (and a share of it), and in any case.
 SECONDS_AFTER_INTERRUPT, SECONDS_BEYOND_MAX_TIME, SHARE_BEYOND_MAX_TIME = 0.6, 0.3, 0.05
-SECONDS_IN_ANY_CASE = 0.3
+SECONDS_IN_ANY_CASE = 0.2
 
 
 class FitProgress:

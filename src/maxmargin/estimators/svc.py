@@ -263,21 +263,42 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
     def _pair_coefficients(self) -> np.ndarray:
         """The coefficients of all support vectors in every pair, (n_support, n_pairs)."""
         n_classes = len(self.classes_)
-        if self._n_support.sum() != self.support_.size:
-            raise ValueError(f"The internal representation of {type(self).__name__} was altered")
+        self._refuse_altered()
         if n_classes == 2:
             return self._duals.T
         ends = np.cumsum(self._n_support)
         columns = np.zeros((self.support_.size, n_classes * (n_classes - 1) // 2))
         place = 0
         for first in range(n_classes):
-            check_interruption()
             for second in range(first + 1, n_classes):
                 for own, other in ((first, second), (second, first)):
                     part = slice(ends[own] - self._n_support[own], ends[own])
                     columns[part, place] = self._duals[other if other < own else other - 1, part]
                 place += 1
         return columns
+
+    def _pair_duals(self, pairs: ClassPairs) -> list[np.ndarray]:
+        """The duals of every pair's rows; of a row that was of another class in the fit they are zero.
+
+        One pair at a time: the duals of all support vectors in all pairs would fill much memory.
+        """
+        self._refuse_altered()
+        duals = np.zeros((self._duals.shape[0], pairs.points.n_rows))
+        duals[:, self.support_] = self._duals
+        if len(self.classes_) == 2:
+            return [duals[0]]
+        codes = np.full(pairs.points.n_rows, -1)
+        codes[self.support_] = np.repeat(np.arange(len(self.classes_)), self._n_support)
+        betas = []
+        for pair, (first, second) in zip(pairs.tasks(), pairs.pairs, strict=True):
+            check_interruption()
+            own, of_first, of_second = codes[pair.rows], duals[second - 1, pair.rows], duals[first, pair.rows]
+            betas.append(np.where(own == first, of_first, np.where(own == second, of_second, 0.0)))
+        return betas
+
+    def _refuse_altered(self) -> None:
+        if self._n_support.sum() != self.support_.size:
+            raise ValueError(f"The internal representation of {type(self).__name__} was altered")
 
     def _tasks(self, data: LabelledPoints) -> ClassPairs:
         return ClassPairs(data)
@@ -350,18 +371,7 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
     def _certify(self, tasks: ClassPairs, problems: Any) -> Certificate | PerClass:
         pairs = tasks
         refuse_other_rows(pairs.points.n_rows, self._n_rows)
-        coefficients = self._pair_coefficients()
-        # The place of every row among the support vectors; -1 for other rows, whose dual is zero.
-        places = np.full(pairs.points.n_rows, -1)
-        places[self.support_] = np.arange(self.support_.size)
-        betas = []
-        for k, pair in enumerate(pairs.tasks()):
-            check_interruption()
-            at = places if pair.rows is None else places[pair.rows]
-            beta = np.zeros(at.size)
-            beta[at >= 0] = coefficients[at[at >= 0], k]
-            betas.append(beta)
-        proofs = self._pair_proofs(problems, betas)
+        proofs = self._pair_proofs(problems, self._pair_duals(pairs))
         if len(proofs) == 1:
             return proofs[0]
         classes = pairs.labelled.classes

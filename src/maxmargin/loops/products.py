@@ -22,6 +22,27 @@ def add_rows(rows, index, coefficients, total):
 
 
 @jit
+def count_entries(matrix, index, counts):
+    """Store how many entries of the rows in ``index`` are not zero."""
+    for k in range(index.size):
+        row, count = matrix[index[k]], 0
+        for j in range(row.size):
+            count += row[j] != 0.0
+        counts[k] = count
+
+
+@jit
+def store_entries(matrix, index, offsets, columns, values):
+    """Store the entries of the rows in ``index`` that are not zero as those of a sparse matrix."""
+    for k in range(index.size):
+        row, place = matrix[index[k]], offsets[k]
+        for j in range(row.size):
+            if row[j] != 0.0:
+                columns[place], values[place] = j, row[j]
+                place += 1
+
+
+@jit
 def update_gram(rows, index, weights, gram):
     """Add sum weights_i (x_i, 1)(x_i, 1)^T to the lower triangle; the last row and column are the intercept's."""
     for k in range(index.size):

@@ -168,6 +168,7 @@ class KernelExpansion:
 
     def row_block(self, places: np.ndarray | slice) -> RowBlock:
         """Some rows of the matrix."""
+        check_interruption()
         return RowBlock(self._matrix[places], split=self.split)
 
     def support(self, k: int) -> RowBlock:

@@ -71,7 +71,8 @@ class Monitor:
         What the certificate takes for an entry of the matrix of rows and support vectors; zero where it takes the same
         time whatever the result.
     reserve : float
-        Seconds of ``max_time`` that are kept for the certificate.
+        Seconds of ``max_time`` that are kept for what follows the last step: the certificate of an expansion, or the
+        values of the last coefficients.
     on_step : callable or None
         Called after every iteration; returns True to stop.
     stop_requested : threading.Event

@@ -81,9 +81,11 @@ def dtype_computed(n_rows: int, stored: type) -> type:
 
 
 def initial_result(problem: KernelSVMProblem, start: Result[float] | None = None) -> Result[float]:
-    """The result before the first step; steps and history of an earlier attempt count."""
+    """The result before the first step; duals, steps and history of an earlier attempt count."""
     result = Result(np.empty(0), 0.0, np.zeros(problem.n_rows), infeasibility_bound=problem.infeasibility_bound)
     if start is not None:
+        # Without the values, which are to be measured anew.
+        result.beta, result.intercept = start.beta.copy(), start.intercept
         result.n_iter, result.history = start.n_iter, list(start.history)
     return result
 

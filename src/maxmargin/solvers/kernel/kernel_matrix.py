@@ -16,10 +16,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
-from maxmargin.data.rows import Matrix, Rows, SparseMatrix, is_sparse, rows_of
+from maxmargin.data.interruption import check_interruption
+from maxmargin.data.rows import Matrix, Rows, SparseMatrix, as_dense, is_sparse, rows_of
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK, MOST_BLOCKS, RangeThreads, ranges
 from maxmargin.loops.exponential import store_exponentials
-from maxmargin.loops.products import add_sparse_products
+from maxmargin.loops.products import add_sparse_products, count_entries, store_entries
 from maxmargin.loops.smo import add_kernel_rows, gather_block, mirror_block, store_block
 from maxmargin.problems.kernel_expansion import Scratch, dense_rows_at_once
 from maxmargin.problems.kernels import Kernel, RadialBasis, built_in
@@ -44,6 +45,8 @@ WORK_PER_COLUMN = 64.0
 # Multiplications in the kernel values that are evaluated between two checks of the limits: some tenths of a second. An
 # exponential, and a product of two sparse entries that meet in a column, take as long as this many (measured).
 PRODUCTS_PER_CALL = 1 << 32
+# The same for sparse rows, which are computed one after the other, while BLAS is fast for many together only.
+PRODUCTS_PER_SPARSE_CALL = 1 << 29
 PRODUCTS_PER_EXPONENTIAL = 32
 PRODUCTS_PER_SPARSE = 32
 # The fewest rows of a dense array that are searched for zeros, and how many of them are looked at.
@@ -75,11 +78,15 @@ def has_many_zeros(matrix: Matrix, rows: np.ndarray) -> bool:
     return 2.0 * (products_of_split(ColumnSplit(sample)) + PRODUCTS_PER_EXPONENTIAL) < matrix.shape[1]
 
 
-def csr_rows(matrix: Matrix, rows: np.ndarray, dtype: type) -> SparseMatrix:
-    """Some rows of a dense array as a sparse matrix, converted block by block."""
-    size = dense_rows_at_once(matrix.shape[1])
-    parts = (sp.csr_array(matrix[rows[k : k + size]].astype(dtype)) for k in range(0, rows.size, size))
-    found: SparseMatrix = sp.csr_array(sp.vstack(list(parts), format="csr"))
+def csr_rows(matrix: np.ndarray, rows: np.ndarray, dtype: type) -> SparseMatrix:
+    """Some rows of a dense array as a sparse matrix."""
+    offsets = np.zeros(rows.size + 1, dtype=np.int64)
+    count_entries(matrix, rows, offsets[1:])
+    np.cumsum(offsets, out=offsets)
+    kind = np.int32 if max(int(offsets[-1]), matrix.shape[1]) <= np.iinfo(np.int32).max else np.int64
+    columns, values = np.empty(offsets[-1], dtype=kind), np.empty(offsets[-1], dtype=dtype)
+    store_entries(matrix, rows, offsets, columns, values)
+    found: SparseMatrix = sp.csr_array((values, columns, offsets.astype(kind)), shape=(rows.size, matrix.shape[1]))
     return found
 
 
@@ -124,14 +131,16 @@ class KernelMatrix:
         elif self.in_threads:
             places = np.arange(self.n_rows) if rows is None else rows
             if has_many_zeros(self._matrix, places):
-                stored = csr_rows(self._matrix, places, dtype)
+                stored = csr_rows(as_dense(self._matrix), places, dtype)
+                check_interruption()
                 columns = ColumnSplit(stored)
                 products, self._split = products_of_split(columns), columns.of(stored)
         self._rows_at_once = dense_rows_at_once(n_columns)
         # Multiplications of one kernel value, or what takes as long.
         self.products_per_value: float = min(products, n_columns) + PRODUCTS_PER_EXPONENTIAL
         # Rows of the matrix that are evaluated between two checks of the limits.
-        self.rows_per_call = max(1, int(PRODUCTS_PER_CALL / (self.products_per_value * max(1, self.n_rows))))
+        most = PRODUCTS_PER_CALL if self._split is None else PRODUCTS_PER_SPARSE_CALL
+        self.rows_per_call = max(1, int(most / (self.products_per_value * max(1, self.n_rows))))
         squares = points.squared_norms if rows is None else points.squared_norms[rows]
         self._squares: np.ndarray = squares.astype(dtype)
         small = self._split is None and self.n_rows * n_columns * np.dtype(dtype).itemsize <= COPY_BYTES

@@ -41,6 +41,8 @@ from maxmargin.solvers.kernel.smo import (
 WORKING_SET = 512
 KEPT = 1024
 WHOLE = 768
+# Rows that the cache holds whatever the memory: one new dual of each kind in each direction, and as many kept ones.
+FEWEST_CACHED = 8
 # Steps on pairs between two termination tests, some tenths of a second.
 STEPS_PER_CHECK = 100_000
 # Share of the first KKT violation to which a subsample is solved.
@@ -83,10 +85,13 @@ class NuResult(Result[np.ndarray]):
 
 
 def initial_result(problem: NuSVMProblem, start: NuResult | None = None) -> NuResult:
-    """The result before the first step; steps and history of an earlier attempt count."""
-    beta = problem.feasible(np.zeros(problem.n_rows))
+    """The result before the first step; duals, steps and history of an earlier attempt count."""
+    # Few rows have duals: a run that ends before its first step has a small model, and a quick certificate.
+    above, below = problem.initial_duals()
+    beta = above - below
     result = NuResult(np.empty(0), np.zeros(2), beta, largest_value=problem.largest_value)
     if start is not None:
+        result.beta, result.intercept = start.beta.copy(), start.intercept
         result.n_iter, result.history = start.n_iter, list(start.history)
     return result
 
@@ -178,6 +183,13 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
 
     def _load_rows(self) -> bool:
         """Evaluate the kernel matrix, or make an empty cache; return whether there was time for it."""
+        try:
+            with ending_when(lambda: self.monitor.check_limits() is not None):
+                return self._made_rows()
+        except InterruptedPassError:
+            return False
+
+    def _made_rows(self) -> bool:
         problem, options = self.problem, self.options
         if options.gram is not None:
             self.rows = _StoredRows(options.gram(problem))
@@ -187,7 +199,7 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
         else:
             dtype = options.dtype_for(problem)
             matrix = KernelMatrix(problem.points, problem.kernel, dtype, problem.rows, self.engine)
-            self.rows = _CachedRows(KernelCache(matrix, options.cache_size), self.monitor)
+            self.rows = _CachedRows(KernelCache(matrix, options.cache_size, FEWEST_CACHED), self.monitor)
         return self.rows is not None
 
     def _begin(self) -> bool:
@@ -199,8 +211,9 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
         self.beta[:] = self.duals[0] - self.duals[1]
         support = np.flatnonzero(self.beta)
         assert self.rows is not None
-        for first in range(0, support.size, WORKING_SET):
-            few = support[first : first + WORKING_SET]
+        size = min(WORKING_SET, self.rows.capacity)
+        for first in range(0, support.size, size):
+            few = support[first : first + size]
             if not self.rows.add(few, self.beta[few], self.scores) or self.monitor.must_stop():
                 return False
         return True
@@ -222,9 +235,13 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
             return None
         part.run_to_violation(0.0, SAMPLE_SHARE)
         support = np.flatnonzero(part.beta)
+        return self._scores_in_time(slice(None), sample[support], part.beta[support])
+
+    def _scores_in_time(self, rows: np.ndarray | slice, support: np.ndarray, beta: np.ndarray) -> np.ndarray | None:
+        """Scores of some rows, given duals of others; None where there is no time for them."""
         try:
             with ending_when(self.monitor.must_stop):
-                return problem.scores_of(slice(None), sample[support], part.beta[support], exponentiate)
+                return self.problem.scores_of(rows, support, beta, exponentiate)
         except InterruptedPassError:
             return None
 
@@ -245,7 +262,9 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
         return rise, fall
 
     def _optimise(self, rise: np.ndarray, fall: np.ndarray) -> None:
-        """Optimise pairs of the next working set, then update all scores."""
+        """Optimise pairs of the next working set, then update all scores, if there is time for their kernel values."""
+        if self.rows is None and not self._load_rows():
+            return
         assert self.rows is not None
         chosen = self._select(rise, fall)
         gram, chosen = self.rows.block(chosen)
@@ -264,9 +283,9 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
 
     def _select(self, rise: np.ndarray, fall: np.ndarray) -> np.ndarray:
         """All rows, or those of the largest violation of both kinds in both directions, and free ones of the last."""
-        if self.beta.size <= WHOLE:
-            return np.arange(self.beta.size)
         assert self.rows is not None
+        if self.beta.size <= min(WHOLE, self.rows.capacity):
+            return np.arange(self.beta.size)
         last = self.working_set
         free = ((self.duals[:, last] > 0.0) & (self.duals[:, last] < self.bounds[:, last])).any(axis=0)
         size = min(WORKING_SET, self.rows.capacity // 2)
@@ -283,7 +302,10 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
         return np.concatenate(parts)
 
     def _shrink(self, rise: np.ndarray, fall: np.ndarray) -> bool:
-        """Optimise the rows that can be part of a pair with a gain alone, if these are few; return whether done."""
+        """Optimise the rows that can be part of a pair with a gain alone, if these are few; return whether they are.
+
+        Where there is no time for it, the duals stay as they were: the next termination test ends the run.
+        """
         least, most = fall.min(axis=1, keepdims=True), rise.max(axis=1, keepdims=True)
         moves = ((rise >= least) & (rise > -math.inf)) | ((fall <= most) & (fall < math.inf))
         is_active = moves.any(axis=0)
@@ -295,18 +317,19 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
         # Two caches would take more memory than is allowed.
         self.rows = None
         if not part._load_rows():
-            self._load_rows()
-            return False
+            return True
         part.duals, part.beta, part.scores = self.duals[:, active], self.beta[active], self.scores[active]
         part.run_to_violation(VIOLATION_SHARE * self.violation)
         part.rows = None
         changes = part.beta - self.beta[active]
         moved = np.flatnonzero(changes)
-        scores = self.scores[fixed] + self.problem.scores_of(fixed, active[moved], changes[moved], exponentiate)
+        scores = self._scores_in_time(fixed, active[moved], changes[moved])
+        if scores is None:
+            return True
         self.duals[:, active], self.beta[active] = part.duals, part.beta
-        self.scores[active], self.scores[fixed] = part.scores, scores
+        self.scores[active], self.scores[fixed] = part.scores, self.scores[fixed] + scores
         self.working_set = np.empty(0, dtype=np.int64)
-        return self._load_rows()
+        return True
 
     def _balanced(self) -> np.ndarray:
         """The signed duals, projected: where alpha and alpha* nearly cancel, rounding unbalances their differences."""

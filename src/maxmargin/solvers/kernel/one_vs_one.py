@@ -4,6 +4,7 @@ Those of few rows are solved by a few compiled calls in all; larger ones several
 """
 
 import math
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -15,10 +16,11 @@ import numpy as np
 
 from maxmargin.data import ClassPairs
 from maxmargin.data.exact_numbers import UNIT
-from maxmargin.engine.threads import RangeThreads, Threads
+from maxmargin.engine.threads import Threads
 from maxmargin.loops.smo import N_VALUES, ascend_class_pairs
 from maxmargin.problems.kernel_expansion import Scratch
 from maxmargin.problems.kernel_svm import KernelProblem, KernelSVMProblem
+from maxmargin.problems.kernels import built_in
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.solvers.core import Monitor, Result, Status
 from maxmargin.solvers.kernel import smo, smo_full_matrix
@@ -37,8 +39,6 @@ MOST_ROWS_TOGETHER = 2048
 WORK_PER_CALL = float(1 << 25)
 # Entries of the kernel matrices of all pairs from which on they are solved in threads.
 WORK_PER_THREAD = 1 << 21
-# Entries that one class counts for when classes are distributed to threads: enough for a thread of its own.
-ENTRIES_PER_CLASS = 1 << 17
 
 
 PairResult: TypeAlias = Result[float] | Result[np.ndarray]
@@ -205,7 +205,9 @@ def pairs_at_once(pairs: ClassPairs, problem: KernelProblem, options: SMOOptions
     too_large = of_pair > SHARE_OF_PAIR * entries or of_classes > SHARE_OF_CLASSES * entries
     if largest > smo_full_matrix.MOST_ROWS or too_large:
         return 0
-    return min(options.n_threads, int((1.0 - SHARE_OF_CLASSES) * entries // of_pair))
+    # A user's function is called by one thread at a time.
+    n_threads = options.n_threads if problem.kernel is None or built_in(problem.kernel) else 1
+    return min(n_threads, int((1.0 - SHARE_OF_CLASSES) * entries // of_pair))
 
 
 class PairMatrices:
@@ -223,11 +225,9 @@ class PairMatrices:
         self._pairs = pairs
         self._matrix = KernelMatrix(problem.points, problem.kernel, options.dtype_for(problem))
         self._scratch = Scratch()
-        self._within: list[np.ndarray] = []
-        n_threads = options.n_threads if self._matrix.in_threads else 1
-        with RangeThreads(ENTRIES_PER_CLASS, n_threads) as engine:
-            for made in engine.map(self._of_classes, len(pairs.rows_of_class)):
-                self._within.extend(made)
+        # Evaluated when the first pair of a class needs them: all at once would take too long for Ctrl-C.
+        self._within: list[np.ndarray | None] = [None] * len(pairs.rows_of_class)
+        self._locks = [threading.Lock() for _ in self._within]
 
     def of(self, problem: KernelProblem) -> np.ndarray:
         """The matrix of a pair's problem; valid until the same thread requests the next."""
@@ -235,14 +235,17 @@ class PairMatrices:
         rows, others = self._pairs.rows_of_class[first], self._pairs.rows_of_class[second]
         size, cut = problem.n_rows, rows.size
         gram = self._scratch.array((size, size), self._matrix.dtype)
-        gram[:cut, :cut], gram[cut:, cut:] = self._within[first], self._within[second]
+        gram[:cut, :cut], gram[cut:, cut:] = self._of_class(first), self._of_class(second)
         self._matrix.block(rows, others, gram, cut)
         gram[cut:, :cut] = gram[:cut, cut:].T
         return gram
 
-    def _of_classes(self, first: int, last: int) -> list[np.ndarray]:
-        dtype = self._matrix.dtype
-        return [
-            self._matrix.block(rows, rows, np.empty((rows.size, rows.size), dtype=dtype))
-            for rows in self._pairs.rows_of_class[first:last]
-        ]
+    def _of_class(self, k: int) -> np.ndarray:
+        """The kernel matrix of a class."""
+        with self._locks[k]:
+            found = self._within[k]
+            if found is None:
+                rows = self._pairs.rows_of_class[k]
+                gram: np.ndarray = np.empty((rows.size, rows.size), dtype=self._matrix.dtype)
+                found = self._within[k] = self._matrix.block(rows, rows, gram)
+        return found

@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.engine.threads import RangeThreads
 from maxmargin.loops.exponential import exponentiate
 from maxmargin.loops.smo import Duals
@@ -70,7 +71,12 @@ def solve(
     best = initial_result(problem, start)
     engine = RangeThreads(WORK_PER_COLUMN, options.n_threads)
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), engine:
-        run = SMORun(problem, options, monitor, best, engine, None if start is None else start.beta)
+        try:
+            with ending_when(lambda: monitor.check_limits() is not None):
+                run = SMORun(problem, options, monitor, best, engine, None if start is None else start.beta)
+        except InterruptedPassError:
+            best.status = monitor.check_limits() or Status.INTERRUPTED
+            return best
         best.status = run.run()
     return best
 
@@ -116,11 +122,8 @@ class SMORun(SMOBase[KernelSVMProblem, float]):
     @stage
     def run(self) -> Status:
         """Optimise working sets until the termination test ends the run."""
-        if self.n_sets == 0:
-            if self.start is None:
-                self.start_from_sample()
-            else:
-                self.start_from(self.start)
+        if self.n_sets == 0 and not self._begin():
+            return self.monitor.check_limits() or Status.INTERRUPTED
         while True:
             up, down = self._measured_gradients()
             status = self.check(self.stall, self.n_sets, can_move=self.violation > self.rounding)
@@ -132,6 +135,18 @@ class SMORun(SMOBase[KernelSVMProblem, float]):
                 self.select_working_set(up, down)
                 self.optimise_working_set()
             self.monitor.checkpoint(self)
+
+    def _begin(self) -> bool:
+        """Set the first duals and their scores; return whether there was time for those of an earlier attempt."""
+        if self.start is None:
+            self.start_from_sample()
+            return True
+        try:
+            with ending_when(lambda: self.monitor.check_limits() is not None):
+                self.start_from(self.start)
+        except InterruptedPassError:
+            return False
+        return True
 
     def run_to_violation(self, goal: float) -> None:
         """Optimise working sets until the KKT violation is at most ``goal`` or a limit is reached; no gap is known."""
@@ -154,6 +169,8 @@ class SMORun(SMOBase[KernelSVMProblem, float]):
         part = SMORun(self.problem.part(sample), self.options, self.monitor, self.best, self.engine)
         part.start_from_sample()
         part.run_to_violation(SAMPLE_VIOLATION)
+        if self.monitor.check_limits() is not None:
+            return
         beta = part.beta
         del part
         support = np.flatnonzero(beta)

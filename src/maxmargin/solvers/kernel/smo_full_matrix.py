@@ -107,7 +107,7 @@ class FullMatrixRun(SMOBase[KernelSVMProblem, float]):
         gram: np.ndarray | None,
     ) -> None:
         super().__init__(problem, options, monitor, initial_result(problem, start))
-        self.gram = gram
+        self.gram, self.continues = gram, start is not None
         if start is not None and gram is not None:
             self.beta[:], self.scores[:] = start.beta, gram @ start.beta
         self.residuals = problem.loss.targets - self.scores
@@ -117,6 +117,8 @@ class FullMatrixRun(SMOBase[KernelSVMProblem, float]):
     @stage
     def run(self) -> Status:
         """Make steps until the termination test ends the run; without a matrix there is no time for any."""
+        if self.gram is None and self.continues:
+            return self.monitor.check_limits() or Status.STALLED
         if self.gram is None:
             return self.check(self.stall, 0, can_move=True) or self.monitor.status_at_end(self.best, self.options)
         return self._make_steps(self.gram)

@@ -235,6 +235,7 @@ class _DualAscent:
 
     def _update_incumbents(self) -> None:
         """Evaluate the mean coefficients and the duals, and keep what is better than the incumbents."""
+        began = self.monitor.seconds
         problem, coefficients = self.problem, self._means.take()
         self._steps_before = self._row_steps
         value = sum(
@@ -252,6 +253,8 @@ class _DualAscent:
         dual = problem.dual_value(duals, W)
         if dual > self.best.dual:
             self.best.dual, self.best.beta = dual, duals.copy()
+        # The epochs since are measured after the last one, too: with many classes that takes as long as a certificate.
+        self.monitor.reserve = self.monitor.seconds - began
 
     def _first_intercepts(self, W: np.ndarray, penalised: np.ndarray) -> np.ndarray:
         if self.problem.has_free_intercept and self.duals.any():

@@ -18,6 +18,7 @@ import numpy as np
 
 from maxmargin.data import centred
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.loops.sparse_linear import add_columns
 from maxmargin.problems.multinomial import multinomial_losses, softmax
 from maxmargin.problems.sparse_multinomial import MODULUS, SparseMultinomialProblem
@@ -83,8 +84,12 @@ class SparseMultinomialRun(SparseRounds[np.ndarray]):
 
     @stage
     def run(self) -> Status:
-        """Make rounds until there is a reason to stop."""
-        return self._make_rounds()
+        """Make rounds until there is a reason to stop; a limit also ends an evaluation between two passes."""
+        try:
+            with ending_when(self.monitor.must_stop):
+                return self._make_rounds()
+        except InterruptedPassError:
+            return self.monitor.check_limits() or Status.INTERRUPTED
 
     def make_steps(self) -> None:
         """Make a step in the working set of every class."""

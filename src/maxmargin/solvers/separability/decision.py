@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
+from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.data.rows import is_sparse
 from maxmargin.problems.exact_arithmetic import hulls_meet, separating_intercept
 from maxmargin.problems.hard_margin import HardMarginProblem
@@ -40,7 +41,16 @@ def solve(
 
 
 def decide(problem: HardMarginProblem, found: Result[float], options: Options, monitor: Monitor) -> Result[float]:
-    """Prove what a run has found, or decide anew."""
+    """Prove what a run has found, or decide anew, until a limit is reached."""
+    try:
+        with ending_when(lambda: monitor.check_limits() is not None):
+            return _decide(problem, found, options, monitor)
+    except InterruptedPassError:
+        found.status = monitor.check_limits() or Status.INTERRUPTED
+        return found
+
+
+def _decide(problem: HardMarginProblem, found: Result[float], options: Options, monitor: Monitor) -> Result[float]:
     if problem.numbers is None and math.isfinite(found.primal):
         return found
     if found.status not in (Status.SOLVED, Status.NOT_SEPARABLE, Status.STALLED):
