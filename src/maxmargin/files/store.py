@@ -27,7 +27,7 @@ from maxmargin.files.direct_reading import read_bytes
 from maxmargin.files.remote import is_address, local_or_address
 
 MANIFEST = "manifest.json"
-FORMAT, VERSION = "maxmargin store", 1
+STORE_FORMAT, STORE_VERSION = "maxmargin store", 1
 # Bytes of a manifest, which holds little more than the names of the columns.
 LARGEST_MANIFEST = 1 << 26
 # Rows and columns that an index counts.
@@ -294,7 +294,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise StoreError(f"{path} is damaged: its values are nested too deeply.") from error
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} is damaged: {error}.") from error
-    if kind != FORMAT or version != VERSION or not sound:
+    if kind != STORE_FORMAT or version != STORE_VERSION or not sound:
         raise StoreError(f"{path} is not the manifest of a store that this version reads.")
     return manifest
 

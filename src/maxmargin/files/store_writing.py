@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.files.atomic import folder_written_atomically
-from maxmargin.files.store import FORMAT, MANIFEST, VERSION, StoreError, is_store
+from maxmargin.files.store import MANIFEST, STORE_FORMAT, STORE_VERSION, StoreError, is_store
 
 
 def write_store(path: str | Path, blocks: Iterable[tuple[Any, np.ndarray]], names: list[str] | None = None) -> None:
@@ -118,8 +118,8 @@ class _Writer:
             for name in self._files
         }
         manifest = {
-            "format": FORMAT,
-            "version": VERSION,
+            "format": STORE_FORMAT,
+            "version": STORE_VERSION,
             "sparse": bool(self._sparse),
             "shape": [self._n_rows, self._n_columns],
             "names": names,

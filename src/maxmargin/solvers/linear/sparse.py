@@ -44,9 +44,9 @@ from maxmargin.solvers.core.hessian import gram_matrix, matrix_pays
 from maxmargin.solvers.core.subsample import ROWS_PER_CLASS, STRIDE, SUBSAMPLE_TOL, subsample_rows
 from maxmargin.solvers.linear.sparse_rounds import (
     MAX_REDUCTIONS,
-    REDUCTION,
-    ROUNDING,
+    NO_CHANGE,
     SHARE_OF_TOL,
+    STEP_REDUCTION,
     SUFFICIENT_DECREASE,
     SparseRounds,
 )
@@ -288,11 +288,11 @@ class SparseRun(SparseRounds[float]):
         others, t = problem.penalty(self.w) - problem.penalty(old), 1.0
         for _ in range(MAX_REDUCTIONS):
             value = loss_along(*rows, t) + others + problem.penalty(old + t * step)
-            if value - self.primal <= SUFFICIENT_DECREASE * t * min(0.0, predicted) + ROUNDING * abs(self.primal):
+            if value - self.primal <= SUFFICIENT_DECREASE * t * min(0.0, predicted) + NO_CHANGE * abs(self.primal):
                 self.w[chosen] = new if t == 1.0 else old + t * step
                 self.b += t * drift
                 return
-            t *= REDUCTION
+            t *= STEP_REDUCTION
 
     def changes_of(self, chosen: np.ndarray, step: np.ndarray) -> np.ndarray:
         """The changes of the scores in a step."""

@@ -23,7 +23,7 @@ from maxmargin.solvers.core.result import InterceptT
 EPOCHS, EPOCHS_OF_NONZEROS, EPOCH_SHARE = 3, 10, 0.05
 # Armijo's rule: the share of the predicted decrease that a step must reach, the factor of the next shorter step, and
 # the most reductions. A change of the objective by the last share is rounding.
-SUFFICIENT_DECREASE, REDUCTION, MAX_REDUCTIONS, ROUNDING = 0.01, 0.5, 40, 1e-14
+SUFFICIENT_DECREASE, STEP_REDUCTION, MAX_REDUCTIONS, NO_CHANGE = 0.01, 0.5, 40, 1e-14
 # The certificate counts all rounding errors: this share of the gap is required.
 SHARE_OF_TOL = 0.9
 # Progress of the stall test: a relative gap below this factor of the last one, or an objective that has fallen by this

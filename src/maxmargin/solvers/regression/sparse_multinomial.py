@@ -25,9 +25,9 @@ from maxmargin.problems.sparse_multinomial import MODULUS, SparseMultinomialProb
 from maxmargin.solvers.core import Monitor, Options, Result, Status, solver, stage
 from maxmargin.solvers.linear.sparse_rounds import (
     MAX_REDUCTIONS,
-    REDUCTION,
-    ROUNDING,
+    NO_CHANGE,
     SHARE_OF_TOL,
+    STEP_REDUCTION,
     SUFFICIENT_DECREASE,
     SparseRounds,
 )
@@ -175,9 +175,9 @@ class SparseMultinomialRun(SparseRounds[np.ndarray]):
         for _ in range(MAX_REDUCTIONS):
             trial[:, k] = self.scores[:, k] + t * changes
             change = self.loss_of(trial) - before + problem.penalty(old + t * step) - penalty
-            if change <= SUFFICIENT_DECREASE * t * min(0.0, predicted) + ROUNDING * abs(self.primal):
+            if change <= SUFFICIENT_DECREASE * t * min(0.0, predicted) + NO_CHANGE * abs(self.primal):
                 self.W[k, chosen] = old + t * step
                 self.b[k] += t * drift
                 self.scores = trial
                 return
-            t *= REDUCTION
+            t *= STEP_REDUCTION
