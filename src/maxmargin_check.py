@@ -33,7 +33,7 @@ margins: margin perceptron elastic_net_perceptron: normalize intercept rule step
 KERNELS = {"linear": {"name"}, "poly": {"name", "gamma", "coef0", "degree"}, "rbf": {"name", "gamma"}}
 # What claims are about, and information: no claims themselves.
 PARTS = """kind space kkt_violation bracket reach radius n_features_in_ feature_names_in_ classes_ certificate_ coef_ intercept_
-dual_coef_ support_vectors_ C_ epsilon_ separating_coef_ separating_intercept_ hull_weights_ mistakes_per_pass_ n_updates_
+dual_coef_ support_ support_vectors_ C_ epsilon_ separating_coef_ separating_intercept_ hull_weights_ mistakes_per_pass_ n_updates_
 coef_init_ intercept_init_ n_iter_ gamma_guess_ n_rounds_ shape_fit_ proof"""
 
 
