@@ -194,7 +194,12 @@ def test_undecided_claims_are_named(made, tmp_path):
     (tmp_path / "m").write_bytes(file)
     forge(tmp_path / "m", lambda content, _: content["attributes"].__setitem__("accuracy_", plain(1.0)))
     forge(tmp_path / "m", lambda content, _: content["attributes"]["certificate_"].__setitem__("pairs", []))
-    named = {claim for name, verdict in verdicts(tmp_path / "m", data).items() if verdict == "NOT CHECKED" for claim in name.split(", ")}
+    named = {
+        claim
+        for name, verdict in verdicts(tmp_path / "m", data).items()
+        if verdict == "NOT CHECKED"
+        for claim in name.split(", ")
+    }
     assert {"accuracy_", "margin_", "objective_", "status_"} <= named
 
 
