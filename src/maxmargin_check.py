@@ -456,7 +456,7 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
             tol, least = self.model["parameters"].get("tol", 1e-6) + 1e-9, 1e-9 * self.problem.get("C", 1.0)
             done = all(p - d <= tol * max(p, -d) or (d <= 0 and p - d <= least) for p, d in pairs)
             self.say("status_", known if done else None if self.problem.keys() & {"lam", "nu"} else False, "gap <= tol")
-        said = {*PARTS.split(), *(name.rpartition(": ")[2] for name, *_ in self if known)}
+        said = {*PARTS.split(), *(x for name, *_ in self if known for x in name.rpartition(": ")[2].split(", "))}
         fields = [{name for name, value in c.items() if value is not False and value != ""} for c in fields]
         names = {*self.attributes, *self.tensors}.union(*fields)
         left = sorted(x for x in names if x[:1] != "_" and x.partition(".")[0] not in said)
