@@ -33,7 +33,7 @@ margins: margin perceptron elastic_net_perceptron: normalize intercept rule step
 KERNELS = {"linear": {"name"}, "poly": {"name", "gamma", "coef0", "degree"}, "rbf": {"name", "gamma"}}
 # What claims are about, and information: no claims themselves.
 PARTS = """kind space kkt_violation bracket reach radius n_features_in_ feature_names_in_ classes_ certificate_ coef_ intercept_
-dual_coef_ support_vectors_ C_ epsilon_ separating_coef_ separating_intercept_ hull_weights_ mistakes_per_pass_ n_updates_
+dual_coef_ support_ support_vectors_ C_ epsilon_ separating_coef_ separating_intercept_ hull_weights_ mistakes_per_pass_ n_updates_
 coef_init_ intercept_init_ n_iter_ gamma_guess_ n_rounds_ shape_fit_ proof"""
 
 
@@ -456,7 +456,7 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
             tol, least = self.model["parameters"].get("tol", 1e-6) + 1e-9, 1e-9 * self.problem.get("C", 1.0)
             done = all(p - d <= tol * max(p, -d) or (d <= 0 and p - d <= least) for p, d in pairs)
             self.say("status_", known if done else None if self.problem.keys() & {"lam", "nu"} else False, "gap <= tol")
-        said = {*PARTS.split(), *(name.rpartition(": ")[2] for name, *_ in self if known)}
+        said = {*PARTS.split(), *(x for name, *_ in self if known for x in name.rpartition(": ")[2].split(", "))}
         fields = [{name for name, value in c.items() if value is not False and value != ""} for c in fields]
         names = {*self.attributes, *self.tensors}.union(*fields)
         left = sorted(x for x in names if x[:1] != "_" and x.partition(".")[0] not in said)

@@ -172,3 +172,18 @@ def test_warm_starts_from_float32(model):
 def test_paths_are_in_float32():
     _, coefs, _ = mm.enet_path(NARROW, TARGETS, alphas=5)
     assert coefs.dtype == np.float32
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # scikit-learn sums float32
+@pytest.mark.parametrize("model", [mm.Perceptron(), mm.LogisticRegression(C=1e9)])
+def test_scores_beyond_the_range_of_float32_are_float64(model):
+    """Scores that float32 would round to infinity, of rows that float32 holds."""
+    X = np.random.default_rng(0).standard_normal((40, 3)).astype(np.float32)
+    model.fit(X, np.digitize(X[:, 0], [-0.3, 0.3]))
+    far = np.clip(X * 1e38, -3e38, 3e38, dtype=np.float64).astype(np.float32)
+    scores = model.decision_function
+    assert (scores(X).dtype, scores(far).dtype) == (np.float32, np.float64)
+    exact = scores(far.astype(np.float64))
+    assert np.isfinite(exact).all()
+    np.testing.assert_array_equal(scores(far), exact)
+    np.testing.assert_array_equal(model.predict(far), model.predict(far.astype(np.float64)))

@@ -221,7 +221,7 @@ def run(
             try:
                 # Compilation comes before the first answer.
                 ready = ours.poll(600) and ours.recv() == "ready"
-                while following < numbers.stop and ours.poll(10 * CPU_LIMIT):
+                while ready and following < numbers.stop and ours.poll(10 * CPU_LIMIT):
                     number, outcome, fault, seconds = ours.recv()
                     count(figures, number, outcome, fault, seconds)
                     following = number + 1
