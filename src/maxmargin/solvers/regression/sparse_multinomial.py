@@ -39,6 +39,8 @@ SHARE_OF_TOL = 0.9
 # Rounds without progress after which the run has stalled: a relative gap below this factor of the last one, or an
 # objective that has fallen by this share of the gap.
 PATIENCE, GAP_FACTOR, GAP_SHARE = 50, 0.999, 1e-3
+# So has a run whose gap is not halved in so many: of nearly equal columns it shrinks a little in each, for ever.
+HALVING_PATIENCE = 2000
 
 
 @solver({"a positive penalty on the 1-norm": lambda problem, _: problem.l1 > 0.0})
@@ -79,7 +81,13 @@ class SparseMultinomialRun:
         self.alive = np.ones(shape, dtype=bool)
         self.size = FEW_COLUMNS
         self.totals, self.squares = np.zeros(shape[1]), np.zeros(shape[1])
-        self.stall = StallTest(PATIENCE, gap_factor=GAP_FACTOR, dual_factor=math.inf, gap_share=GAP_SHARE)
+        self.stall = StallTest(
+            PATIENCE,
+            gap_factor=GAP_FACTOR,
+            dual_factor=math.inf,
+            gap_share=GAP_SHARE,
+            halving_patience=HALVING_PATIENCE,
+        )
         self.best: Result[np.ndarray] = Result(self.W.copy(), self.intercepts_there(), np.empty(0))
 
     def intercepts_there(self) -> np.ndarray:
@@ -222,6 +230,8 @@ class SparseMultinomialRun:
         before, penalty, t = self.loss_of(self.scores), problem.penalty(old), 1.0
         trial = self.scores.copy()
         for _ in range(MAX_REDUCTIONS):
+            if self.stopped():
+                return
             trial[:, k] = self.scores[:, k] + t * changes
             change = self.loss_of(trial) - before + problem.penalty(old + t * step) - penalty
             if change <= SUFFICIENT_DECREASE * t * min(0.0, predicted) + ROUNDING * abs(self.primal):
