@@ -539,3 +539,13 @@ def test_a_cache_of_few_rows_changes_nothing_but_time(name, capacity, monkeypatc
     few = model.set_params(cache_size=capacity * 900 * 4 / 2**20).fit(X, y)
     assert few.status_ == "solved"
     assert few.certificate_.primal == pytest.approx(whole.primal, rel=2e-3)
+
+
+@pytest.mark.parametrize("n_rows", [50, 300, 900])
+def test_rows_around_the_origin_take_few_steps(n_rows):
+    """The optimum is zero; that of a matrix of rounded kernel values is not, and took millions of steps."""
+    X = np.random.default_rng(0).standard_normal((n_rows, 4))
+    model = OneClassSVM(kernel="linear", nu=0.3, tol=1e-3).fit(X)
+    assert model.status_ == "solved"
+    assert model.n_iter_ < 50_000
+    assert model.certificate_.gap < 1e-12 * n_rows**2 * 16.0

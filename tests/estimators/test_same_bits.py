@@ -43,6 +43,18 @@ models = {
     "Perceptron": (mm.Perceptron(max_iter=5), X, classes),
     "MarginPerceptron": (mm.MarginPerceptron(gamma=0.01, max_iter=3), X[:, :40], X[:, 0] > 1.0),
     "KernelPerceptron": (mm.KernelPerceptron(kernel="rbf", gamma=0.001, max_iter=3), X, signs),
+    "NuSVC": (mm.NuSVC(nu=0.3), X[:900], classes[:900]),
+    "NuSVR": (mm.NuSVR(nu=0.3, max_iter=2000), X[:900], scores[:900]),
+    "OneClassSVM": (mm.OneClassSVM(nu=0.3), X[:900], None),
+    "OneClassSVM, linear": (mm.OneClassSVM(nu=0.3, kernel="linear"), X + 9.0, None),
+    "SVR, no errors": (mm.SVR(C=float("inf"), epsilon=20.0), X[:300], scores[:300]),
+    "ElasticNet": (mm.ElasticNet(alpha=0.1), X, scores),
+    "ElasticNet, several targets": (mm.ElasticNet(alpha=0.1), X, np.stack([scores, X[:, 0]], axis=1)),
+    "Ridge, several targets": (mm.Ridge(lam=3.0), X, np.stack([scores, X[:, 0]], axis=1)),
+    "L1": (mm.LogisticRegression(l1_ratio=1.0, max_iter=20), X, classes),
+    "L1, one against the rest": (mm.LogisticRegression(l1_ratio=0.5, multi_class="ovr", max_iter=20), X, classes),
+    "LinearSVC, L1": (mm.LinearSVC(penalty="l1", loss="squared_hinge", max_iter=20), X, classes),
+    "calibrated": (mm.LinearSVC(C=0.1), X[:700], classes[:700]),
 }
 
 def bits(value):
@@ -66,6 +78,8 @@ for name, (model, data, targets) in models.items():
         if key in model.get_params():
             model.set_params(**{key: value})
     model.fit(data, targets)
+    if name == "calibrated":
+        mm.calibrate(model, data, targets)
     attributes = {key: value for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
     if "history_" in attributes:
         attributes["history_"] = without_seconds(attributes["history_"])

@@ -9,12 +9,16 @@ from maxmargin.data import Dataset, Points
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import RadialBasis
-from maxmargin.problems.linear_svm import hinge
+from maxmargin.problems.linear_svm import LinearSVMProblem, hinge
 from maxmargin.problems.nu_svm import one_class
 from maxmargin.solvers.core import Monitor, Options, Result, Status
+from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
 from maxmargin.solvers.kernel import nu_smo, smo, smo_full_matrix
 from maxmargin.solvers.kernel.base import SMOOptions
 from maxmargin.solvers.kernel.kernel_matrix import KernelMatrix, csr_rows
+from maxmargin.solvers.linear import newton
+from maxmargin.solvers.linear.newton_system import NewtonSystem
+from maxmargin.solvers.linear.options import LinearOptions
 from maxmargin.solvers.separability.decision import decide
 
 X, CLASSES = make_classification(300, 6, random_state=0)
@@ -63,6 +67,29 @@ def test_exact_decisions_end_at_a_limit():
     weights = np.full(300, 1.0 / 300.0)
     found = Result(np.zeros(6), 0.0, weights, status=Status.NOT_SEPARABLE)
     assert decide(problem, found, Options(), stopped_monitor()).status is Status.INTERRUPTED
+
+
+def test_conjugate_gradients_of_an_svm_end_at_a_limit(monkeypatch):
+    """Of many columns a product takes as long as a pass over the rows, and a system needs many of them."""
+    monkeypatch.setattr("maxmargin.data.Points.small_rows", None)
+    monkeypatch.setattr("maxmargin.solvers.linear.newton_system.LARGEST_DIRECT", 0)
+    monkeypatch.setattr(NewtonSystem, "_matrix_pays", lambda *_: False)
+    monkeypatch.setattr(NewtonSystem, "_rows_pay", lambda *_: False)
+    step, n_steps = ConjugateGradients.step, [0]
+
+    def counted(run):
+        n_steps[0] += 1
+        if n_steps[0] == 3:
+            monitor.stop_requested.set()
+        return step(run)
+
+    monkeypatch.setattr(ConjugateGradients, "step", counted)
+    wide, codes = make_classification(300, 60, flip_y=0.2, random_state=0)
+    problem = LinearSVMProblem(Points(wide * np.geomspace(1.0, 1e2, 60)), hinge(2.0 * codes - 1.0, np.ones(300), 1.0))
+    monitor = Monitor()
+    result = newton.solve(problem, LinearOptions(tol=1e-9), monitor)
+    assert result.status is Status.INTERRUPTED
+    assert n_steps == [3]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

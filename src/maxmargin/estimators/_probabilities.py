@@ -1,6 +1,6 @@
 """Probabilities from the scores of a classifier: curves, fitted on folds, and their combination over the classes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -128,7 +128,8 @@ def scores_on_folds(
     seed: int,
     n_folds: int = N_FOLDS,
     tasks: Sequence[tuple[int, int]] | None = None,
-) -> np.ndarray:
+    must_end: Callable[[], bool] = bool,
+) -> np.ndarray | None:
     """The scores of every row, one column a decision function, by a model that is fitted to the other folds.
 
     Parameters
@@ -144,10 +145,12 @@ def scores_on_folds(
     tasks : sequence of pairs of int, optional
         The positive and the negative class of every decision function. Folds may then lack a class, where LIBSVM scores
         1 for the other one: without, a class of a single row is refused.
+    must_end : callable
+        Called before every fold; where it returns True there are no scores.
 
     Returns
     -------
-    ndarray of shape (n, k)
+    ndarray of shape (n, k), or None
     """
     classes, codes = np.unique(labels, return_inverse=True)
     smallest = int(np.bincount(codes).min())
@@ -165,6 +168,8 @@ def scores_on_folds(
     X = X.tocsr() if sp.issparse(X) else X
     scores: np.ndarray | None = None
     for part in range(n_folds):
+        if must_end():
+            return None
         held_out, others = np.flatnonzero(fold == part), np.flatnonzero(fold != part)
         fitted, present = clone(model), np.unique(codes[others])
         weights = {} if sample_weight is None else {"sample_weight": sample_weight[others]}

@@ -89,6 +89,7 @@ def calibrate(
     fitted._data_to_certify(X, y, sample_weight)
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     scores = scores_on_folds(fitted, X, labels, weights, seed_of(random_state), cv)
+    assert scores is not None
     codes = np.searchsorted(model.classes_, labels)
     counts = np.ones(labels.size) if weights is None else weights
     tasks = by_task(scores, codes, counts, fitted._classes_of_tasks())

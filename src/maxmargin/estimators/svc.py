@@ -325,7 +325,7 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
     def _fit_sigmoids(self, tasks: Any, limits: FitLimits) -> None:
         """Fit a sigmoid for every pair of classes to the scores of models that were not fitted to the rows.
 
-        After Ctrl-C there are none.
+        After Ctrl-C, or where the time is over before the last fold, there are none.
         """
         labels, matrix, weights = tasks.labels(), tasks.points.matrix, tasks.weights
         fold = clone(self).set_params(probability="deprecated", class_weight=None)
@@ -335,8 +335,16 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
         if self.max_time is not None:
             fold.max_time = limits.seconds_left / N_FOLDS
         pairs: Any = self._classes_of_tasks()
-        scores = scores_on_folds(fold, matrix, labels, weights, seed_of(self.random_state), tasks=pairs)
-        if limits.is_interrupted:
+        scores = scores_on_folds(
+            fold,
+            matrix,
+            labels,
+            weights,
+            seed_of(self.random_state),
+            tasks=pairs,
+            must_end=lambda: limits.seconds_left == 0.0,
+        )
+        if scores is None or limits.is_interrupted:
             return
         counts = np.ones(labels.size) if weights is None else weights
         rows = by_task(scores, tasks.labelled.codes, counts, pairs)

@@ -153,6 +153,18 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
         targets, scores, beta = (float(np.abs(values).max(initial=0.0)) for values in arrays)
         return UNIT * (targets + scores + self._largest * beta)
 
+    @property
+    def _is_noise(self) -> bool:
+        """Whether the values of a one-class machine are what rounding to single precision alone may give.
+
+        Around the origin the optimum is zero. A matrix of rounded kernel values has another, which takes millions of
+        steps and means nothing; in double precision a few thousand are enough.
+        """
+        problem, best = self.problem, self.best
+        if problem.sum_below > 0.0 or self.options.dtype_for(problem) is np.float64:
+            return False
+        return max(abs(best.primal), abs(best.dual)) <= np.finfo(np.float32).eps * problem.largest_value
+
     @stage
     def run(self) -> Status:
         """Optimise working sets until the termination test ends the run."""
@@ -160,7 +172,8 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
             return self.monitor.status_at_end(self.best, self.options)
         while True:
             rise, fall = self._gradients_of_kinds()
-            status = self.check(self.stall, self.n_sets, can_move=self.violation > self.rounding)
+            can_move = self.violation > self.rounding and not self._is_noise
+            status = self.check(self.stall, self.n_sets, can_move=can_move)
             if self.best.first_within is None and self.violation <= self.options.max_violation:
                 offsets = self.problem.best_offsets(self.scores)
                 self.best.first_within = (self.beta.copy(), np.array(offsets)) if offsets.rho > 0.0 else None

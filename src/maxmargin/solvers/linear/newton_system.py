@@ -230,7 +230,15 @@ class NewtonSystem:
 
     def _hessian(self, engine: Engine[HasPoints], factor: float) -> HessianOperator:
         problem = self._problem
-        return HessianOperator(engine, "weights", factor, True, problem.has_intercept, problem.intercept_penalty)
+        return HessianOperator(
+            engine,
+            "weights",
+            factor,
+            True,
+            problem.has_intercept,
+            problem.intercept_penalty,
+            stopped=self._stopped,
+        )
 
     def _updated_gram(self, n_free: int, n_changed: int) -> np.ndarray:
         """The lower triangle of sum weights_i (x_i, 1)(x_i, 1)^T over the free rows."""

@@ -56,6 +56,8 @@ class SparseMultinomialRun(SparseRounds[np.ndarray]):
 
     least_curvature = 1e-9
     patience = 50
+    # On nearly equal columns the gap shrinks a little in every round, for ever.
+    halving_patience = 2000
     modulus = MODULUS
 
     def __init__(
@@ -173,6 +175,8 @@ class SparseMultinomialRun(SparseRounds[np.ndarray]):
         before, penalty, t = self.loss_of(self.scores), problem.penalty(old), 1.0
         trial = self.scores.copy()
         for _ in range(MAX_REDUCTIONS):
+            if self.monitor.must_stop():
+                return
             trial[:, k] = self.scores[:, k] + t * changes
             change = self.loss_of(trial) - before + problem.penalty(old + t * step) - penalty
             if change <= SUFFICIENT_DECREASE * t * min(0.0, predicted) + NO_CHANGE * abs(self.primal):
