@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -70,6 +71,13 @@ class Points:
         """The rows for products with many others: well-filled sparse rows are made dense, for BLAS."""
         many_entries = self.entries_per_row > DENSE_SHARE * self.n_columns
         return self.matrix.toarray() if sp.issparse(self.matrix) and many_entries else self.matrix
+
+    @cached_property
+    def centring(self) -> Any:
+        """The points without columns that are very far from zero, as ``exactly_centred`` finds them: a ``Centring``."""
+        from maxmargin.data.centring import exactly_centred
+
+        return exactly_centred(self)
 
     @cached_property
     def narrow(self) -> "Points":
