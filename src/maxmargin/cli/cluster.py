@@ -83,6 +83,7 @@ def _explained(scheduler: str) -> Iterator[None]:
 
     from distributed.comm import CommClosedError
     from distributed.scheduler import KilledWorker
+
     from maxmargin.engine.executors import ClusterError
 
     try:

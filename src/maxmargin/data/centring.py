@@ -125,7 +125,9 @@ def _some_rows_are_parallel(points: Points) -> bool:
     for one, other in ((0, middle), (middle, last)):
         if sp.issparse(matrix):
             first, second = (slice(matrix.indptr[k], matrix.indptr[k + 1]) for k in (one, other))
-            shared = np.intersect1d(matrix.indices[first], matrix.indices[second], assume_unique=True, return_indices=True)[1:]
+            shared = np.intersect1d(
+                matrix.indices[first], matrix.indices[second], assume_unique=True, return_indices=True
+            )[1:]
             a, b = matrix.data[first], matrix.data[second]
             product = float(np.dot(a[shared[0]], b[shared[1]]))
         else:

@@ -36,8 +36,8 @@ from maxmargin.solvers.core.hessian import (
 FORCING, ROW_SPACE_FORCING = 1e-2, 1e-8
 # The same where every product costs a round: fewer digits of a step, and a few more steps, take fewer rounds.
 FORCING_IN_ROUNDS, MAX_STEPS_IN_ROUNDS = 0.3, 20
-# Entries of the free rows, the factor of the matrix, that are collected to solve a system where every product would cost
-# a round and rows may be collected: at most 100 MB. Over a network they have no more entries than the vectors that
+# Entries of the free rows, the factor of the matrix, that are collected to solve a system where every product would
+# cost a round and rows may be collected: at most 100 MB. Over a network they have no more entries than the vectors that
 # conjugate gradients would send to one partition.
 SENT_ENTRIES, SENT_VECTORS = 1 << 23, LARGEST_SUBSPACE + MAX_STEPS_IN_ROUNDS
 # Above this factor, times the squared length of a row, the system is ill-conditioned in the space of the columns.

@@ -268,8 +268,8 @@ def _every_row(block: Block[LinearSVMProblem], stride: int) -> tuple[object, np.
 def _solution_of_block(
     block: Block[LinearSVMProblem], total_weight: float, options: Options, max_time: float | None
 ) -> np.ndarray:
-    """The weight of a partition, and its products with the width, the coefficients v that some of its rows have, or H v,
-    and the Hessian matrix H.
+    """The weight of a partition, and its products with the width, the coefficients v of some of its rows, or H v, and
+    the Hessian matrix H.
 
     Zeros where the partition has too few rows of a class, or too few for its columns.
     """
