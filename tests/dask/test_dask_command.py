@@ -192,3 +192,9 @@ def test_a_cluster_that_goes_away_is_an_error_of_the_option(address, files, tmp_
     failed = run("train", files[0][0], "-o", tmp_path / "m", "--scheduler", address, code=1)
     assert isinstance(failed.exception, ValueError)
     assert f"--scheduler {address}: The cluster has had no workers." in str(failed.exception)
+
+
+def test_the_address_of_a_worker_is_refused(client, files, tmp_path):
+    worker = next(iter(client.scheduler_info()["workers"]))
+    failed = run("train", files[0][0], "-o", tmp_path / "m", "--scheduler", worker, code=1)
+    assert "no scheduler answers there" in str(failed.exception)

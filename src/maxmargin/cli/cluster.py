@@ -1,5 +1,6 @@
 """``maxmargin train --scheduler``: train on the workers of a Dask cluster."""
 
+import asyncio
 import logging
 import socket
 from collections.abc import Iterator, Sequence
@@ -42,6 +43,9 @@ def connected(scheduler: str) -> Iterator[Any]:
         return
     _refuse_address(scheduler)
     try:
+        if scheduler.startswith("tcp://") or "://" not in scheduler:
+            # A client waits for ever at a port where another program listens and says nothing.
+            asyncio.run(asyncio.wait_for(_greet_scheduler(scheduler), CONNECT_SECONDS))
         client = Client(scheduler, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
         raise ValueError(f"--scheduler {scheduler}: no scheduler answers there.") from error
@@ -74,6 +78,20 @@ def _refuse_address(scheduler: str) -> None:
         socket.getaddrinfo(host, None)
     except OSError as error:
         raise ValueError(f"--scheduler {scheduler}: there is no host {host!r}; {example}.") from error
+
+
+async def _greet_scheduler(address: str) -> None:
+    """Ask a scheduler who it is; ValueError where something else answers."""
+    from distributed.comm import connect
+
+    comm = await connect(address, timeout=CONNECT_SECONDS)
+    try:
+        await comm.write({"op": "identity", "reply": True})
+        kind = (await comm.read()).get("type")
+    finally:
+        comm.abort()
+    if kind != "Scheduler":
+        raise ValueError(f"{address} is a {kind}.")
 
 
 @contextmanager
