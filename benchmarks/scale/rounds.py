@@ -1,6 +1,6 @@
 """Rounds of messages to a relative gap of 1e-3 on wide text, beside CoCoA+'s rule: a table and a picture.
 
-    python benchmarks/scale/rounds.py [--out docs/pictures/rounds.png] [--partitions 2,4,8,16]
+    python benchmarks/scale/rounds.py [--out docs/pictures/rounds.png] [--partitions 2,4,8,16] [--collect-rows]
 
 Ours is `LinearSVC(C, tol=1e-3)` on Dask partitions in this process; loading and certificate are counted. CoCoA+ makes
 one epoch of dual coordinate ascent on every partition in a round, with the quadratic term times the number of
@@ -38,7 +38,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("rounds.png"))
     parser.add_argument("--partitions", default="2,4,8,16")
     parser.add_argument("--rivals", default="imdb.tfidf", help="data on which CoCoA+ runs, too")
+    parser.add_argument("--collect-rows", action="store_true", help="let fits send some rows to the client")
     arguments = parser.parse_args()
+    dask.config.set({"maxmargin.collect-rows": arguments.collect_rows})
     partitions = [int(number) for number in arguments.partitions.split(",")]
     rows, curves = [], {}
     for name, (X, y) in data_sets().items():

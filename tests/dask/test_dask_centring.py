@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import dask
-from maxmargin import LinearSVC, LinearSVR, LogisticRegression, Ridge, certify
+from maxmargin import BayesianRegression, LinearSVC, LinearSVR, LogisticRegression, Ridge, certify
 from maxmargin.data import Points
 from maxmargin.data.centring import column_moments, shifted
 from maxmargin.engine.executors import array_of_chunks
@@ -40,7 +40,7 @@ def fits(model, X, targets, folder):
     """The model in memory, on Dask and on disk, and the collections."""
     third = len(targets) // 3
     chunks = ((third, 0, len(targets) - third),)
-    y = targets if isinstance(model, (LinearSVR, Ridge)) else np.where(targets > 0.0, 1, -1)
+    y = targets if isinstance(model, (LinearSVR, Ridge, BayesianRegression)) else np.where(targets > 0.0, 1, -1)
     cuts = slice(0, third), slice(third, third), slice(third, None)
     dX = array_of_chunks([dask.delayed(X[cut]) for cut in cuts], (*chunks, (X.shape[1],)), 0, X.dtype)
     dy = da.from_array(y, chunks=chunks)
@@ -69,6 +69,21 @@ def test_columns_far_from_zero_cost_partitions_no_digits(name, offset, largest_s
         assert proof.primal - largest_dual <= 2.0 * TOL * proof.primal
     again = certify(found["dask"], dX, dy)
     assert again.gap <= TOL * again.primal
+
+
+@pytest.mark.parametrize("offset", [1e4, 1e8])
+def test_the_posterior_of_columns_far_from_zero_is_that_in_memory(offset, tmp_path):
+    X, targets = rows_and_targets(offset, 1.0, seed=3)
+    found, dX, dy = fits(BayesianRegression(), X, targets, tmp_path)
+    covariance = np.linalg.inv(899 * np.cov((X - X[0]).T))
+    for place in ("dask", "disk"):
+        model = found[place]
+        assert model.certificate_.relative <= 1e-6
+        np.testing.assert_allclose(model.coef_, found["memory"].coef_, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(model.column_means_, X.mean(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(model.coef_factor_ @ model.coef_factor_.T, covariance, rtol=1e-6, atol=1e-12)
+        assert model.predict(X[:5]) == pytest.approx(found["memory"].predict(X[:5]), abs=1e-15 * offset + 1e-9)
+    assert certify(found["dask"], dX, dy).relative <= 1e-6
 
 
 def test_the_full_columns_of_sparse_rows_are_centred(tmp_path):

@@ -1,5 +1,12 @@
 """``maxmargin train --scheduler``: the workers read the files, and the model is that of the rows in memory."""
 
+import json
+import socket
+import subprocess
+import sys
+import time
+from contextlib import closing
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +14,8 @@ import pytest
 from command_runner import run, told
 from maxmargin import Ridge, certify
 from maxmargin import load as load_model
+from maxmargin.cli import cluster as cluster_module
+from maxmargin.engine.executors import ClusterError
 from maxmargin.files import read_svmlight, store_text, write_svmlight
 from maxmargin.files.partitions import lines_between, merged_names, pieces_of, read_partitions
 from real_data import load
@@ -117,3 +126,75 @@ def test_what_a_cluster_does_not_do_is_refused(files, tmp_path, address):
     failed = run("train", text, bad, "-o", output, "--scheduler", address, code=1)
     assert "bad.svm, from byte 0: " in str(failed.exception)
     assert not output.exists()
+
+
+@pytest.mark.slow
+def test_the_command_starts_workers_of_its_own(files, tmp_path):
+    """As from the shell, in a process of its own; the bits are those of one worker."""
+    path, found = files[0][0], {}
+    for scheduler in ("local:2", "local:1"):
+        options = ["-m", "linear-svc", "-C", "0.1", "--scheduler", scheduler, "--json"]
+        arguments = ["train", path, "-o", tmp_path / scheduler.replace(":", "-"), *options]
+        ended = subprocess.run(
+            [sys.executable, "-m", "maxmargin", *map(str, arguments)], capture_output=True, text=True, timeout=300
+        )
+        assert ended.returncode == 0, ended.stderr
+        found[scheduler] = json.loads(ended.stdout)
+        assert found[scheduler]["status"] == "solved"
+    models = [load_model(tmp_path / name) for name in ("local-2", "local-1")]
+    assert models[0].coef_.tobytes() == models[1].coef_.tobytes()
+    assert models[0].dual_coef_.tobytes() == models[1].dual_coef_.tobytes()
+    X, y = read_svmlight(path, zero_based=False)
+    models[0].certificate_.check(certify(models[0], X, y))
+
+
+@pytest.mark.parametrize("text", ["foo", "", "localhost", "tcp://", "tcp://127.0.0.1:abc", "http://127.0.0.1:1"])
+def test_what_is_no_address_is_refused_at_once(text, files, tmp_path):
+    began = time.perf_counter()
+    failed = run("train", files[0][0], "-o", tmp_path / "model", "--scheduler", text, code=1)
+    assert "is no address: an address is tcp://HOST:PORT" in str(failed.exception)
+    assert time.perf_counter() - began < 0.5 * cluster_module.CONNECT_SECONDS
+
+
+@pytest.mark.parametrize("listens", [False, True])
+def test_an_address_where_no_scheduler_answers_is_an_error(listens, files, tmp_path, monkeypatch):
+    """Nobody at the port, or another program that never answers."""
+    monkeypatch.setattr(cluster_module, "CONNECT_SECONDS", 1.0)
+    with closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))
+        if listens:
+            taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        began = time.perf_counter()
+        failed = run("train", files[0][0], "-o", tmp_path / "model", "--scheduler", address, code=1)
+    assert "no scheduler answers there" in str(failed.exception)
+    assert time.perf_counter() - began < 60.0
+
+
+def test_a_host_that_does_not_exist_and_a_cluster_without_workers_are_errors(files, tmp_path, monkeypatch):
+    from distributed import LocalCluster
+
+    failed = run("train", files[0][0], "-o", tmp_path / "m", "--scheduler", "tcp://no.such.host.invalid:1", code=1)
+    assert "there is no host 'no.such.host.invalid'" in str(failed.exception)
+    monkeypatch.setattr(cluster_module, "CONNECT_SECONDS", 2.0)
+    with LocalCluster(n_workers=0, dashboard_address=None) as empty:
+        address = empty.scheduler_address
+        failed = run("train", files[0][0], "-o", tmp_path / "m", "--scheduler", address, code=1)
+    assert "the cluster has no workers" in str(failed.exception)
+
+
+def test_a_cluster_that_goes_away_is_an_error_of_the_option(address, files, tmp_path, monkeypatch):
+    def fail(*_arguments):
+        raise ClusterError("The cluster has had no workers.")
+
+    monkeypatch.setattr(cluster_module, "fit_on_cluster", fail)
+    monkeypatch.setattr("maxmargin.cli.train.fit_on_cluster", fail)
+    failed = run("train", files[0][0], "-o", tmp_path / "m", "--scheduler", address, code=1)
+    assert isinstance(failed.exception, ValueError)
+    assert f"--scheduler {address}: The cluster has had no workers." in str(failed.exception)
+
+
+def test_the_address_of_a_worker_is_refused(client, files, tmp_path):
+    worker = next(iter(client.scheduler_info()["workers"]))
+    failed = run("train", files[0][0], "-o", tmp_path / "m", "--scheduler", worker, code=1)
+    assert "no scheduler answers there" in str(failed.exception)

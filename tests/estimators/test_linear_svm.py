@@ -1,6 +1,7 @@
 """The linear support vector machine: its optimum, its weights, its limits."""
 
 import warnings
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -19,6 +20,7 @@ from maxmargin import (
     SVMGap,
     certify,
 )
+from maxmargin.data import Points
 from real_data import load, random_set, signs_of
 
 
@@ -307,3 +309,42 @@ def test_both_solvers_reach_the_gap_of_squared_losses_at_small_prices(loss, C):
         model = machine(loss, C=C, solver=solver, max_time=20).fit(X, y)
         assert model.status_ is Status.SOLVED, solver
         assert model.certificate_.relative <= 1e-4
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("offset", [1e4, 1e6, 2.0**30])
+@every_loss
+def test_columns_far_from_zero_take_the_steps_of_columns_around_zero(loss, offset, sparse):
+    generator = np.random.default_rng(5)
+    # Multiples of 2^-20: the offset rounds none of them.
+    near = np.round(generator.standard_normal((400, 6)) * 2.0**20) / 2.0**20
+    y = signs_of(near[:, 0] + near[:, 1] + 0.5 * generator.standard_normal(400) > 0.0)
+    far = near + offset * np.array([1.0, -1.0, 1.0, 2.0, -0.5, 1.0])
+    here, there = (machine(loss, tol=1e-6, C=10.0) for _ in range(2))
+    here.fit(near, y)
+    there.fit(sp.csr_array(far) if sparse else far, y)
+    assert there.status_ is Status.SOLVED
+    assert there.n_iter_ <= 1.2 * here.n_iter_ + 3
+    assert there.certificate_.relative <= 1e-6
+    assert there.certificate_.dual <= here.objective_
+    assert here.certificate_.dual <= there.objective_
+    # The certificate is one of the user's own rows: in rational numbers.
+    w, b = [Fraction(float(v)) for v in np.ravel(there.coef_)], Fraction(float(np.ravel(there.intercept_)[0]))
+    value = sum(v * v for v in w) / 2
+    for row, target in zip(far.tolist(), y.tolist(), strict=True):
+        score = sum(v * Fraction(x) for v, x in zip(w, row, strict=True)) + b
+        residual = Fraction(target) - score
+        excess = target * residual if loss in CLASSIFIER_LOSSES else abs(residual) - Fraction(there.epsilon)
+        value += 10 * max(Fraction(0), Fraction(excess)) ** (2 if "squared" in loss else 1)
+    assert value <= Fraction(there.certificate_.primal)
+    again = certify(there, far, y)
+    assert again.relative <= 1e-6
+
+
+def test_ordinary_rows_are_not_copied():
+    """Columns of ones, positive ones and far ones that are the smaller part of the rows stay as they are."""
+    generator = np.random.default_rng(6)
+    X = generator.random((300, 5))
+    for rows in (X, np.column_stack([np.ones(300), X - 0.5]), sp.csr_array(X), X - 0.5):
+        points = Points(rows)
+        assert points.centring.points is points

@@ -207,7 +207,12 @@ def measure_gap(problem: LinearSVMProblem, w: np.ndarray, b: float, beta: np.nda
     """
     if measured_at_once(problem.points, 1):
         return measure_gaps([problem], w[None], np.array([b]), beta[None])[0]
-    return _gap_in_threads(problem, w, b, beta, n_threads)
+    return _gap_in_threads(problem.centred, w, _intercept_of_centred(problem, w, b), beta, n_threads)
+
+
+def _intercept_of_centred(problem: LinearSVMProblem, w: np.ndarray, b: float) -> float:
+    """The intercept for ``problem.centred``: exact but for its last rounding, as the entries of its rows are."""
+    return b if problem.centred is problem else float(problem.points.centring.intercept_here(w, b))
 
 
 def measured_at_once(points: Points, n_tasks: int) -> bool:
@@ -241,6 +246,9 @@ def measure_gaps(
     -------
     list of ClassificationGap or RegressionGap
     """
+    pairs = zip(coef, intercepts, strict=True)
+    intercepts = np.array([_intercept_of_centred(problems[0], w, float(b)) for w, b in pairs])
+    problems = [problem.centred for problem in problems]
     found, points = [], problems[0].points
     with np.errstate(over="ignore", invalid="ignore"):
         joint, tasks = joint_problem(problems)

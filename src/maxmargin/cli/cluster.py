@@ -1,8 +1,10 @@
 """``maxmargin train --scheduler``: train on the workers of a Dask cluster."""
 
+import asyncio
 import logging
+import socket
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from maxmargin.cli.console import Entry, Stopwatch, json_key, working
@@ -24,20 +26,26 @@ def connected(scheduler: str) -> Iterator[Any]:
     if kind == "local":
         if number and not (number.isdecimal() and int(number) > 0):
             raise ValueError(f"--scheduler {scheduler!r}: the number of workers comes after the colon, as in local:4.")
-        n_workers = int(number) if number else None
-        with (
-            LocalCluster(
-                n_workers=n_workers,
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address=None,
-                silence_logs=logging.ERROR,
-            ) as cluster,
-            Client(cluster, timeout=CONNECT_SECONDS) as client,
-        ):
-            yield client
+        with ExitStack() as stack:
+            try:
+                cluster = LocalCluster(
+                    n_workers=int(number) if number else None,
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address=None,
+                    silence_logs=logging.ERROR,
+                )
+                client = Client(stack.enter_context(cluster), timeout=CONNECT_SECONDS)
+            except (OSError, RuntimeError) as error:
+                raise ValueError(f"--scheduler {scheduler}: the workers did not start; ask for fewer.") from error
+            with client, _explained(scheduler):
+                yield client
         return
+    _refuse_address(scheduler)
     try:
+        if scheduler.startswith("tcp://") or "://" not in scheduler:
+            # A client waits for ever at a port where another program listens and says nothing.
+            asyncio.run(asyncio.wait_for(_greet_scheduler(scheduler), CONNECT_SECONDS))
         client = Client(scheduler, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
         raise ValueError(f"--scheduler {scheduler}: no scheduler answers there.") from error
@@ -46,7 +54,60 @@ def connected(scheduler: str) -> Iterator[Any]:
             client.wait_for_workers(1, timeout=CONNECT_SECONDS)
         except TimeoutError as error:
             raise ValueError(f"--scheduler {scheduler}: the cluster has no workers.") from error
-        yield client
+        with _explained(scheduler):
+            yield client
+
+
+def _refuse_address(scheduler: str) -> None:
+    """Refuse what is no address of a scheduler at once, without waiting for an answer."""
+    from distributed.comm import get_address_host_port
+    from distributed.comm.registry import backends
+
+    example = "an address is tcp://HOST:PORT, and local:4 is a cluster of 4 workers on this machine"
+    address = scheduler if "://" in scheduler else f"tcp://{scheduler}"
+    scheme = address.partition("://")[0]
+    if scheme not in ("tcp", "tls"):
+        if scheme not in backends:
+            raise ValueError(f"--scheduler {scheduler!r} is no address: {example}.")
+        return
+    try:
+        host, _ = get_address_host_port(address, strict=True)
+    except ValueError as error:
+        raise ValueError(f"--scheduler {scheduler!r} is no address: {example}.") from error
+    try:
+        socket.getaddrinfo(host, None)
+    except OSError as error:
+        raise ValueError(f"--scheduler {scheduler}: there is no host {host!r}; {example}.") from error
+
+
+async def _greet_scheduler(address: str) -> None:
+    """Ask a scheduler who it is; ValueError where something else answers."""
+    from distributed.comm import connect
+
+    comm = await connect(address, timeout=CONNECT_SECONDS)
+    try:
+        await comm.write({"op": "identity", "reply": True})
+        kind = (await comm.read()).get("type")
+    finally:
+        comm.abort()
+    if kind != "Scheduler":
+        raise ValueError(f"{address} is a {kind}.")
+
+
+@contextmanager
+def _explained(scheduler: str) -> Iterator[None]:
+    """Errors of a cluster that goes away as those of the option."""
+    from concurrent.futures import CancelledError
+
+    from distributed.comm import CommClosedError
+    from distributed.scheduler import KilledWorker
+
+    from maxmargin.engine.executors import ClusterError
+
+    try:
+        yield
+    except (ClusterError, CancelledError, CommClosedError, KilledWorker) as error:
+        raise ValueError(f"--scheduler {scheduler}: {error or 'the computation was cancelled.'}") from error
 
 
 def refuse_with_scheduler(machine: Any, **given: Any) -> None:

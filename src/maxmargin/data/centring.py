@@ -18,6 +18,8 @@ SMALLEST_RADIUS, LARGEST_RADIUS = 1e-6, 1e6
 # A column is far from zero (years, temperatures in kelvin) where |mean| / standard deviation exceeds FAR. Copying all
 # rows pays only above VERY_FAR.
 FAR, VERY_FAR = 4.0, 64.0
+# Two rows of columns very far from zero have an inner product of this share of their squared norms at least.
+PARALLEL_SHARE = 0.7
 # Number of rows from which means and standard deviations are estimated.
 SAMPLE_ROWS = 512
 # Rows whose weight is below this share of the largest weight are left out of the estimate.
@@ -95,6 +97,44 @@ def centred(points: Points, *, may_move: bool, weights: np.ndarray | None) -> Ce
     if centre is None or not centre.any():
         return Centring(points, np.zeros(points.n_columns), 1.0)
     return Centring(Points(_subtracted(points.matrix, centre)), centre, 1.0)
+
+
+def exactly_centred(points: Points) -> Centring:
+    """Centre the columns that are very far from zero, where they are most of the rows' length and no entry is rounded.
+
+    Of sparse points only columns with an entry in every row can be centred.
+    """
+    unmoved = Centring(points, np.zeros(points.n_columns), 1.0)
+    if not _some_rows_are_parallel(points):
+        return unmoved
+    offsets = column_moments(points, None).offsets(points.n_columns)
+    while float(offsets @ offsets) > FAR_SHARE * float(points.squared_norms.mean()):
+        moved, inexact = shifted(points, offsets)
+        if not inexact.size:
+            return Centring(moved, offsets, 1.0)
+        offsets[inexact] = 0.0
+    return unmoved
+
+
+def _some_rows_are_parallel(points: Points) -> bool:
+    """Whether the first, the middle and the last row are about the same vector: a test that costs next to nothing."""
+    matrix, middle, last = points.matrix, points.n_rows // 2, points.n_rows - 1
+    if not 0 < middle < last:
+        return False
+    for one, other in ((0, middle), (middle, last)):
+        if is_sparse(matrix):
+            first, second = (slice(matrix.indptr[k], matrix.indptr[k + 1]) for k in (one, other))
+            shared = np.intersect1d(
+                matrix.indices[first], matrix.indices[second], assume_unique=True, return_indices=True
+            )[1:]
+            a, b = matrix.data[first], matrix.data[second]
+            product = float(np.dot(a[shared[0]], b[shared[1]]))
+        else:
+            a, b = matrix[one], matrix[other]
+            product = float(np.dot(a, b))
+        if not product > PARALLEL_SHARE * max(float(np.dot(a, a)), float(np.dot(b, b))):
+            return False
+    return True
 
 
 def estimate_offsets(points: Points, times: float = FAR, weights: np.ndarray | None = None) -> np.ndarray | None:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +25,9 @@ ENTRIES_PER_PRODUCT = 1 << 27
 WIDE = 1 << 18
 # Entries, rows and columns of data on which a run is one compiled call; beyond, BLAS, threads and working sets pay.
 SMALL_ENTRIES, SMALL_ROWS, SMALL_COLUMNS = 3 << 17, 1 << 14, 100
+
+if TYPE_CHECKING:
+    from maxmargin.data.centring import Centring
 
 
 class HasPoints(Protocol):
@@ -92,6 +95,13 @@ class Points:
         """The rows for products with many others: well-filled sparse rows are made dense, for BLAS."""
         many_entries = self.entries_per_row > DENSE_SHARE * self.n_columns
         return self.matrix.toarray() if is_sparse(self.matrix) and many_entries else self.matrix
+
+    @cached_property
+    def centring(self) -> "Centring":
+        """The points without columns that are very far from zero, as ``exactly_centred`` finds them: a ``Centring``."""
+        from maxmargin.data.centring import exactly_centred
+
+        return exactly_centred(self)
 
     @cached_property
     def narrow(self) -> "Points":

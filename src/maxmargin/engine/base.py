@@ -102,8 +102,8 @@ class Engine(ABC, Generic[ProblemT]):
         Whether every answer costs a round of messages, or of reading: several requests are then better sent at once.
     vectors_are_near : bool
         Whether answers from the vectors alone, without entries of rows, cost little all the same.
-    may_collect_rows : bool or None
-        Whether solvers may collect some rows in their own process; None for fewer than the vectors that they replace.
+    may_collect_rows : bool
+        Whether solvers may collect some rows in their own process.
     largest_subset : float
         The largest share of the rows of which a subset saves more than gathering it costs.
     """
@@ -111,7 +111,7 @@ class Engine(ABC, Generic[ProblemT]):
     problem: ProblemT
     has_rounds: ClassVar[bool] = False
     vectors_are_near: ClassVar[bool] = True
-    may_collect_rows: ClassVar[bool | None] = True
+    may_collect_rows: ClassVar[bool] = True
     largest_subset: ClassVar[float] = 0.8
 
     @property

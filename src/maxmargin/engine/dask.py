@@ -208,10 +208,9 @@ class DaskEngine(Engine[ProblemT]):
         return bool(self._rows.executor.vectors_are_near)
 
     @property
-    def may_collect_rows(self) -> bool | None:  # type: ignore[override]
+    def may_collect_rows(self) -> bool:  # type: ignore[override]
         """Whether some rows may be sent to this process."""
-        allowed = self._rows.executor.may_collect_rows
-        return allowed if allowed is None else bool(allowed)
+        return bool(self._rows.executor.may_collect_rows)
 
     def __init__(self, problem: ProblemT, local: LocalTargets) -> None:
         self.problem = problem

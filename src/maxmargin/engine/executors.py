@@ -34,7 +34,7 @@ from maxmargin.engine.threads import Threads
 SHORT_MESSAGE = 1 << 12
 # Results that a task of a worker adds up: fewer tasks, more memory.
 ADDED_AT_ONCE = 8
-# The setting of Dask that says whether fits may collect free rows in the client: True, or False for none at all.
+# The setting of Dask that says whether fits may collect some rows in the client, where that saves rounds.
 COLLECT_ROWS = "maxmargin.collect-rows"
 # Seconds between checks of the cluster while a round runs, and those after which one without workers counts as lost.
 PATIENCE, PATIENCE_WITHOUT_WORKERS = 1.0, 30.0
@@ -65,8 +65,8 @@ class Executor:
         The largest share of the rows of which a subset saves more than it costs.
     compact : bool
         Whether targets lie in the smallest type, and are converted in every round.
-    may_collect_rows : bool or None
-        Whether free rows may be sent to this process; None for fewer than the vectors that they replace.
+    may_collect_rows : bool
+        Whether some rows may be sent to this process.
     """
 
     vectors_are_near: ClassVar[bool] = False
@@ -75,7 +75,7 @@ class Executor:
 
     def __init__(self, n_threads: int = 1) -> None:
         self.n_threads = n_threads
-        self.may_collect_rows: bool | None = None
+        self.may_collect_rows = False
         self.rounds = self.bytes_sent = self.bytes_received = 0
 
     def load(self, delayed: Sequence[DaskObject]) -> Sequence[Held[DaskObject]]:
@@ -230,7 +230,7 @@ def executor_for(X: UserArray, n_threads: int) -> Executor:
     client = getattr(dask.base.get_scheduler(collections=[X]), "__self__", None)
     on_cluster = client is not None and hasattr(client, "scheduler_info")
     executor = ClusterExecutor(client) if on_cluster else Executor(n_threads)
-    executor.may_collect_rows = dask.config.get(COLLECT_ROWS, None)
+    executor.may_collect_rows = bool(dask.config.get(COLLECT_ROWS, False))
     return executor
 
 

@@ -297,6 +297,10 @@ class BayesianRegression(LinearRegression):
         d = self.coef_.size
         return PosteriorSample(joint[:, :d], joint[:, d] if self._has_intercept else np.zeros(size), np.square(sigma))
 
+    @property
+    def _may_centre(self) -> bool:
+        return self.fit_intercept
+
     def _problem(self, data: TargetPoints | PartitionedTask) -> SquaredErrors | PartitionedProblem:
         errors = self._errors(data)
         known = data if isinstance(data, PartitionedTask) else errors

@@ -138,6 +138,16 @@ class LinearSVMProblem(PenalizedIntercept):
         counted = self.loss.weights > 0.0
         return counted & (self.loss.targets < 0.0) if self.loss.one_sided else counted
 
+    @property
+    def centred(self) -> "LinearSVMProblem":
+        """The problem of points without columns that are very far from zero, where the intercept makes up for them.
+
+        It has the same w, duals and objective; the intercept is that of the points' centring.
+        """
+        if not self.has_free_intercept or self.points.centring.points is self.points:
+            return self
+        return replace(self, points=self.points.centring.points)
+
     def uppers(self) -> np.ndarray:
         """The largest value of each dual."""
         return np.where(self.counts_above, self._bounds, 0.0)

@@ -163,7 +163,7 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
         problem, best = self.problem, self.best
         if problem.sum_below > 0.0 or self.options.dtype_for(problem) is np.float64:
             return False
-        return max(abs(best.primal), abs(best.dual)) <= np.finfo(np.float32).eps * problem.largest_value
+        return bool(max(abs(best.primal), abs(best.dual)) <= np.finfo(np.float32).eps * problem.largest_value)
 
     @stage
     def run(self) -> Status:

@@ -1,6 +1,7 @@
 """The choice between coordinate ascent and Newton steps for a linear support vector machine."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from maxmargin.data.points import DENSE_SHARE
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core import Monitor, Result, Status, solver
 from maxmargin.solvers.core.hessian import LARGEST_DIRECT
+from maxmargin.solvers.core.monitor import StepReport
 from maxmargin.solvers.linear import coordinate_ascent, newton
 from maxmargin.solvers.linear.options import LinearOptions
 
@@ -28,7 +30,33 @@ PARALLEL_SHARE = 0.99
 def solve(
     problem: LinearSVMProblem, options: LinearOptions, monitor: Monitor, start: Result[float] | None = None
 ) -> Result[float]:
-    """Run until the relative gap is at most ``tol``; ``start`` holds signed duals to begin with."""
+    """Run until the relative gap is at most ``tol``; ``start`` holds signed duals to begin with.
+
+    Where the intercept is free, columns very far from zero are centred, which changes nothing but the intercept.
+    """
+    centred = problem.centred
+    if centred is problem:
+        return _solve(problem, options, monitor, start)
+    centring, on_step = problem.points.centring, monitor.on_step
+
+    def tell(report: StepReport) -> bool:
+        def result() -> tuple[np.ndarray, Any, np.ndarray]:
+            w, b, beta = report.result()
+            return w, centring.intercept_there(w, float(b)), beta
+
+        assert on_step is not None
+        return on_step(replace(report, result=result))
+
+    if start is not None and start.history:
+        start.intercept = centring.intercept_here(start.w, start.intercept)
+    found = _solve(centred, options, replace(monitor, on_step=None if on_step is None else tell), start)
+    found.intercept = centring.intercept_there(found.w, found.intercept)
+    return found
+
+
+def _solve(
+    problem: LinearSVMProblem, options: LinearOptions, monitor: Monitor, start: Result[float] | None
+) -> Result[float]:
     solver = suited_solver(problem, options) if options.solver == "auto" else options.solver
     if solver == "newton":
         return newton.solve(problem, options, monitor, start)

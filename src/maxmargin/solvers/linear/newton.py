@@ -252,7 +252,7 @@ class NewtonRun:
             changes = engine.ask_all(_largest_change)
         else:
             changes = engine.ask_all(_rescore, self.w, self.b, writes=("scores",))
-        total_loss = None if status is None else engine.ask(_total_loss)
+        total_loss = None if status is None else engine.ask(sum_of_losses)
         change = max(changes.value)
         surprised = change > SURPRISE * self.radius
         if not surprised:
@@ -514,7 +514,7 @@ def _largest_change(block: Block[LinearSVMProblem]) -> float:
 
 
 @row_task
-def _total_loss(block: Block[LinearSVMProblem]) -> float:
+def sum_of_losses(block: Block[LinearSVMProblem]) -> float:
     """The sum of the losses, divided by C."""
     part = block.problem.part(block.rows)
     return float(part.losses(block["scores"]).sum()) / part.C

@@ -37,8 +37,8 @@ from maxmargin.solvers.core.hessian import (
 FORCING, ROW_SPACE_FORCING = 1e-2, 1e-8
 # The same where every product costs a round: fewer digits of a step, and a few more steps, take fewer rounds.
 FORCING_IN_ROUNDS, MAX_STEPS_IN_ROUNDS = 0.3, 20
-# Entries of the free rows, the factor of the matrix, that are sent to solve a system where every product would cost a
-# round and rows may be sent: at most 100 MB. Else only where they have no more entries than the vectors that
+# Entries of the free rows, the factor of the matrix, that are collected to solve a system where every product would
+# cost a round and rows may be collected: at most 100 MB. Over a network they have no more entries than the vectors that
 # conjugate gradients would send to one partition.
 SENT_ENTRIES, SENT_VECTORS = 1 << 23, LARGEST_SUBSPACE + MAX_STEPS_IN_ROUNDS
 # Above this factor, times the squared length of a row, the system is ill-conditioned in the space of the columns.
@@ -76,11 +76,11 @@ class NewtonSystem:
         self._engine = engine
         # Whether products with the matrix cost rounds, unless few free rows may be collected here.
         self._in_rounds = engine.has_rounds and not self._by_columns
-        may_collect = engine.may_collect_rows
-        few = SENT_VECTORS * (self._points.n_columns + 1)
-        self._most_sent = 0 if may_collect is False else SENT_ENTRIES if may_collect else min(SENT_ENTRIES, few)
+        few = min(SENT_ENTRIES, SENT_VECTORS * (self._points.n_columns + 1))
+        may_collect, is_near = engine.may_collect_rows, engine.vectors_are_near
+        self._most_sent = (SENT_ENTRIES if is_near else few) if may_collect else 0
         # Far from the solution many rows are free.
-        self.sends_rows = bool(may_collect)
+        self.sends_rows = may_collect and is_near
         self.n_conjugate = EXPECTED_CONJUGATE_STEPS
         self.systems = DeflatedSystems(self._points.n_columns + 1)
         # Whether every system of the working set was solved as far as asked for, where products cost rounds.

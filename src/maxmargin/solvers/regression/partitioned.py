@@ -117,7 +117,10 @@ def solve_posterior(
     engine = DaskEngine(errors, problem.task.local)
     with one_blas_thread():
         known, rows, targets = _reduced_rows(engine)
-        return posterior_of(known, rows, targets, known.points.n_rows, known.squares_of_targets)
+        result = posterior_of(known, rows, targets, known.points.n_rows, known.squares_of_targets)
+    result.column_means = result.column_means + problem.points.centring.centre
+    posterior: PosteriorResult = _of_data(problem, result)
+    return posterior
 
 
 class SmoothRun(Generic[ResultT]):
