@@ -25,9 +25,6 @@ from maxmargin.reconciliation import Goal
 from maxmargin.solvers.kernel import nu_smo
 from maxmargin.solvers.linear import one_class as one_class_newton
 
-# With the linear kernel and at least so many rows Newton steps on w are faster than steps on pairs of duals.
-MANY_ROWS = 1000
-
 
 @with_blocks(kernel_parameters=KERNEL_PARAMETERS, expansion_attributes=EXPANSION_ATTRIBUTES)
 @estimator
@@ -41,8 +38,8 @@ class OneClassSVM(OutlierMixin, SingleExpansion):
     weights c, on the side of the origin: the outliers. At least the share nu are support vectors. The certificate
     checks both.
 
-    With ``kernel="linear"`` and many rows, from a thousand on, Newton steps on w take the place of steps on pairs of
-    duals: time and memory grow with the rows, not with their square. It is then the exact form of scikit-learn's
+    With ``kernel="linear"`` and many rows, from a thousand on, or where steps on pairs of duals would take long, Newton
+    steps on w take their place: time and memory grow with the rows, not with their square. It is then the exact form of scikit-learn's
     ``SGDOneClassSVM``, with the same ``offset_`` and ``coef_`` up to a factor, nu times the sum of the weights. Rows
     around the origin have no such hyperplane, and w = 0: move them away from it, or take another kernel.
 
@@ -167,11 +164,11 @@ class OneClassSVM(OutlierMixin, SingleExpansion):
         return one_class(points, self._kernel, weights, float(self.nu), self._n_threads())
 
     def _solver(self, problem: NuSVMProblem) -> Solve:
-        return one_class_newton.solve if _takes_newton_steps(problem) else nu_smo.solve
+        return one_class_newton.solve if problem.is_linear_one_class else nu_smo.solve
 
     def _finer_attempt(self, problems: Any, results: Any, attempt: Any) -> Any:
         # Newton steps are in double precision.
-        return None if _takes_newton_steps(problems[0]) else super()._finer_attempt(problems, results, attempt)
+        return None if problems[0].is_linear_one_class else super()._finer_attempt(problems, results, attempt)
 
     def _scaled(self, beta: np.ndarray, intercept: Any) -> tuple[np.ndarray, float]:
         return beta, Offsets(*intercept).above
@@ -182,7 +179,3 @@ class OneClassSVM(OutlierMixin, SingleExpansion):
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         return nu_goal(self.tol, problem)
-
-
-def _takes_newton_steps(problem: NuSVMProblem) -> bool:
-    return problem.is_linear_one_class and problem.n_rows >= MANY_ROWS
