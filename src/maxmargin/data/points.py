@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -55,7 +56,12 @@ class Points:
     @cached_property
     def columns(self) -> Rows:
         """The columns, as the loops read rows: a copy of the matrix."""
-        return rows_of(self.matrix.tocsc() if sp.issparse(self.matrix) else np.ascontiguousarray(self.matrix.T))
+        return rows_of(self.sparse_columns if sp.issparse(self.matrix) else np.ascontiguousarray(self.matrix.T))
+
+    @cached_property
+    def sparse_columns(self) -> Any:
+        """The sparse matrix by columns."""
+        return self.matrix.tocsc()
 
     @cached_property
     def small_rows(self) -> DenseRows | None:

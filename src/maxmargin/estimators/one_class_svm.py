@@ -39,9 +39,10 @@ class OneClassSVM(OutlierMixin, SingleExpansion):
     checks both.
 
     With ``kernel="linear"`` and many rows, from a thousand on, or where steps on pairs of duals would take long, Newton
-    steps on w take their place: time and memory grow with the rows, not with their square. It is then the exact form of scikit-learn's
-    ``SGDOneClassSVM``, with the same ``offset_`` and ``coef_`` up to a factor, nu times the sum of the weights. Rows
-    around the origin have no such hyperplane, and w = 0: move them away from it, or take another kernel.
+    steps on w take their place: time and memory grow with the rows, not with their square. It is then the exact form
+    of scikit-learn's ``SGDOneClassSVM``, with the same ``offset_`` and ``coef_`` up to a factor, nu times the sum of
+    the weights. Rows around the origin have no such hyperplane, and w = 0: move them away from it, or take another
+    kernel.
 
     Parameters
     ----------

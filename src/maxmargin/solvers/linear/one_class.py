@@ -6,8 +6,8 @@ is a linear SVM with a free intercept, all of whose rows are positive, and one m
 place of zero. The proximal-point method of :mod:`maxmargin.solvers.linear.newton` solves it. The model is an expansion
 in the duals, so that the incumbent is w = sum_i beta_i x_i of duals that are made feasible.
 
-Steps on pairs of duals come first where rows are few: tens of them for a row are enough, or millions are not, as of rows
-around the origin.
+Steps on pairs of duals come first where rows are few: tens of them for a row are enough, or millions are not, as of
+rows around the origin.
 """
 
 import math
