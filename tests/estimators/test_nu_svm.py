@@ -526,3 +526,18 @@ def test_bagging_on_a_rare_class(regression):
     ensemble = BaggingClassifier(maxmargin.LinearSVC(), n_estimators=30, random_state=0).fit(X, rare)
     assert any(not (drawn[rare[drawn] == 1]).size for drawn in ensemble.estimators_samples_)
     assert ensemble.predict(X).shape == rare.shape
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.5])
+@pytest.mark.parametrize("n_rows", [30, 500])
+def test_linear_one_class_of_few_rows_around_the_origin_does_not_stall(n_rows, nu):
+    rows = np.random.default_rng(0).normal(size=(n_rows, 5 if n_rows > 30 else 2))
+    model = OneClassSVM(kernel="linear", nu=nu).fit(rows)
+    assert model.status_ == "solved"
+    # w = 0 is optimal; steps on pairs alone took 200,000 for 30 rows, and had not ended after a million for 500.
+    assert model.n_iter_ < 100 * n_rows
+    assert abs(model.certificate_.primal) < 1e-6 * nu * n_rows
+    limited = OneClassSVM(kernel="linear", nu=nu, max_iter=10)
+    with pytest.warns(LimitWarning):
+        limited.fit(rows)
+    assert limited.n_iter_ <= 10
