@@ -11,7 +11,7 @@ class KernelSVM(Objective):
     """Training and predicting with the RBF and the linear kernel."""
 
     title = "Kernel support vector machines"
-    part_order = ("fit", "regression", "nu", "predict", "memory")
+    part_order = ("fit", "regression", "nu", "one_class", "predict", "memory")
     packages = ("scikit-learn", "scikit-learn-intelex", "thundersvm-cpu")
     picture_text = "How many times faster than each rival, at the same quality"
 

@@ -118,17 +118,59 @@ def test_the_primal_objective_of_ridge_is_that_of_the_float32_coefficients():
     assert float(Fraction(model.certificate_.primal) / exact - 1) < 1e-13
 
 
-def test_float64_stays_where_rounding_would_cost_the_gap():
-    # An intercept of -2^22 times a coefficient, in which half a unit of float32 is a quarter.
-    far = (np.round(64.0 * ROWS) / 64.0 + [0.0, 2.0**18, 0.0, 0.0]).astype(np.float32)
-    model = mm.Ridge(alpha=1.0).fit(far, TARGETS)
+# An intercept of -2^22 times a coefficient, in which half a unit of float32 is a quarter.
+FAR = (np.round(64.0 * ROWS) / 64.0 * [1.0, -1.0, 1.0, 1.0] + [0.0, 2.0**22, 0.0, 0.0]).astype(np.float32)
+# Two columns that differ by a millionth, of which y is a large multiple of the difference.
+ALIKE = np.column_stack([NARROW[:, 0], NARROW[:, 0] + np.round(8.0 * NARROW[:, 1]) * np.float32(2.0**-20)])
+DIFFERENCES = 2.0**20 * (ALIKE[:, 1].astype(np.float64) - ALIKE[:, 0])
+
+
+def predictions(model, rows):
+    names = METHODS if is_classifier(model) else ("predict",)
+    return [getattr(model, name)(rows) for name in names if hasattr(model, name)]
+
+
+@pytest.mark.parametrize("model", [model for model in FLOAT32 if not isinstance(model, mm.Perceptron)], ids=str)
+def test_far_columns_cost_the_intercept_its_float32_and_not_the_gap(model, tmp_path):
+    y = target_of(model)
+    found = clone(model).fit(FAR, y)
+    assert found.status_ == "solved"
+    assert (found.coef_.dtype, found.intercept_.dtype) == (np.float32, np.float64)
+    assert {result.dtype for result in predictions(found, FAR)} == {np.dtype(np.float32)}
+    found.certificate_.check(mm.certify(found, FAR, y))
+    mm.save(found, tmp_path / "model", FAR, y)
+    again = mm.load(tmp_path / "model")
+    assert again.coef_.dtype == np.float32
+    for one, other in zip(predictions(again, FAR), predictions(found, FAR), strict=True):
+        assert one.dtype == np.float32
+        np.testing.assert_array_equal(one, other)
+    wide = clone(model).fit(FAR.astype(np.float64), y)
+    for one, other in zip(predictions(found, FAR), predictions(wide, FAR.astype(np.float64)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_float64_stays_where_rounded_coefficients_would_cost_the_gap(tmp_path):
+    model = mm.Ridge(alpha=1e-9, tol=1e-6).fit(ALIKE, DIFFERENCES)
     assert model.status_ == "solved"
     assert model.certificate_.relative <= model.tol
     assert model.coef_.dtype == np.float64
-    # Also where the gap is not reached; without such columns rounding is no loss then.
+    assert model.predict(ALIKE).dtype == np.float32
+    assert model.predict(ALIKE.astype(np.float64)).dtype == np.float64
+    wide = ALIKE.astype(np.float64)
+    expected = mm.Ridge(alpha=1e-9, tol=1e-6).fit(wide, DIFFERENCES).predict(wide)
+    np.testing.assert_array_equal(model.predict(ALIKE), expected.astype(np.float32))
+    mm.save(model, tmp_path / "model", ALIKE, DIFFERENCES)
+    again = mm.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(ALIKE), model.predict(ALIKE))
+    assert again.predict(ALIKE).dtype == np.float32
+    # The next fit begins anew.
+    assert model.fit(ALIKE.astype(np.float64), DIFFERENCES).predict(ALIKE).dtype == np.float64
+
+
+def test_types_do_not_depend_on_limits():
     with pytest.warns(mm.LimitWarning):
-        limited = mm.Ridge(alpha=1.0, tol=1e-15).fit(far, TARGETS)
-    assert limited.coef_.dtype == np.float64
+        limited = mm.Ridge(alpha=1.0, tol=1e-15).fit(FAR, TARGETS)
+    assert limited.coef_.dtype == np.float32
     with pytest.warns(mm.LimitWarning):
         limited = mm.LogisticRegression(max_iter=1, tol=1e-12).fit(NARROW, LABELS)
     assert limited.coef_.dtype == np.float32

@@ -549,3 +549,18 @@ def test_rows_around_the_origin_take_few_steps(n_rows):
     assert model.status_ == "solved"
     assert model.n_iter_ < 50_000
     assert model.certificate_.gap < 1e-12 * n_rows**2 * 16.0
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.5])
+@pytest.mark.parametrize("n_rows", [30, 500])
+def test_linear_one_class_of_few_rows_around_the_origin_does_not_stall(n_rows, nu):
+    rows = np.random.default_rng(0).normal(size=(n_rows, 5 if n_rows > 30 else 2))
+    model = OneClassSVM(kernel="linear", nu=nu).fit(rows)
+    assert model.status_ == "solved"
+    # w = 0 is optimal; steps on pairs alone took 200,000 for 30 rows, and had not ended after a million for 500.
+    assert model.n_iter_ < 100 * n_rows
+    assert abs(model.certificate_.primal) < 1e-6 * nu * n_rows
+    limited = OneClassSVM(kernel="linear", nu=nu, max_iter=10)
+    with pytest.warns(LimitWarning):
+        limited.fit(rows)
+    assert limited.n_iter_ <= 10

@@ -132,3 +132,20 @@ def test_the_whole_matrix_is_symmetric_and_right_whatever_the_threads(sparse):
     np.testing.assert_array_equal(*found)
     dense = X.toarray() if sparse else X
     np.testing.assert_allclose(found[0], kernel.gram(dense, dense), rtol=1e-11)
+
+
+@pytest.mark.parametrize("gamma", [1.0, 1e6])
+def test_kernel_values_of_a_row_with_itself_and_of_sparse_rows(gamma):
+    rows = 10.0 * np.random.default_rng(0).normal(size=(80, 2))
+    everything, found = np.arange(80), []
+    for matrix in (rows, sp.csr_array(rows)):
+        kernel = KernelMatrix(Points(matrix), RadialBasis(gamma), np.float64)
+        whole, by_rows = np.empty((2, 80, 80))
+        assert kernel.whole(whole, Monitor())
+        kernel.whole_rows(everything, everything, by_rows)
+        block = kernel.block(everything, everything, np.empty((80, 80)))
+        for values in (whole, by_rows, block):
+            assert (values.diagonal() == 1.0).all()
+        found.append(whole)
+    # The same bits: models of dense and of sparse rows are the same.
+    np.testing.assert_array_equal(*found)

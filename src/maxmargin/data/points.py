@@ -80,7 +80,13 @@ class Points:
     @cached_property
     def columns(self) -> Rows:
         """The columns, as the loops read rows: a copy of the matrix."""
-        return rows_of(self.matrix.tocsc() if is_sparse(self.matrix) else np.ascontiguousarray(self.matrix.T))
+        return rows_of(self.sparse_columns if is_sparse(self.matrix) else np.ascontiguousarray(self.matrix.T))
+
+    @cached_property
+    def sparse_columns(self) -> SparseMatrix:
+        """The sparse matrix by columns."""
+        assert is_sparse(self.matrix)
+        return self.matrix.tocsc()
 
     @cached_property
     def small_rows(self) -> DenseRows | None:

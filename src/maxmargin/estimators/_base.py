@@ -187,7 +187,7 @@ class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseE
                 model._set_attributes(tasks, results)
                 unrounded = model._round_to_rows(tasks.points)
                 checked = model._refuse_not_finite()
-                unrounded = model._certify_rounded(tasks, problems, results, limits, unrounded)
+                in_float32 = model._certify_rounded(tasks, problems, results, limits, unrounded)
                 attempt = model._finer_attempt(problems, results, attempt) if limits.seconds_left else None
             model.status_ = worst([result.status for result in results])
             model._finish(tasks, results, limits)
@@ -196,7 +196,7 @@ class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseE
             if isinstance(data, PartitionedData):
                 model._count_rounds(data)
             model._refuse_not_finite(checked)
-            model._set_precision(np.float32 if unrounded else np.float64)
+            model._set_precision(in_float32)
             if record is not None:
                 record.check(model, data)
             self._take_over(model)
@@ -306,7 +306,7 @@ class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseE
         model = copy(self)
         model.__dict__.update(getattr(self, "_fit_params", {}))
         # What is computed from float32 vectors is computed in float64.
-        model._set_precision(np.float64)
+        model._set_precision()
         return model
 
     def _refuse_other_features(self, model: Self) -> None:
@@ -513,7 +513,7 @@ class FittedAttributes(dict[str, bool]):
     """Whether attributes of these names are those of a fit: those with an underscore at the end, and private ones."""
 
     def __init__(self, private: Iterable[str]) -> None:
-        super().__init__(dict.fromkeys((*private, "_fit_params"), True))
+        super().__init__(dict.fromkeys((*private, "_fit_params", "_has_float32_rows"), True))
 
     def __missing__(self, name: str) -> bool:
         self[name] = name.endswith("_") and not name.endswith("__")

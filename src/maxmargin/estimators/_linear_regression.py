@@ -50,6 +50,7 @@ class LinearRegression(LinearRegressor):
     random_state = 0
 
     _in_precision_of_rows: ClassVar[tuple[str, ...]] = ("coef_", "intercept_")
+    _may_move_intercept: ClassVar[bool] = True
 
     # The dual point, of which the certificate states the value.
     _private_attributes: ClassVar[tuple[str, ...]] = ("_dual_point",)

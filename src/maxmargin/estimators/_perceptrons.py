@@ -55,9 +55,9 @@ class OnlineClassifier(CertifiedClassifier):
             model._add_results(labelled, results)
             for name in self._not_of_stream:
                 model.__dict__.pop(name, None)
-            rounded = bool(model._round_to_rows(labelled.points))
+            in_float32 = model._round_to_rows(labelled.points)
             model._refuse_not_finite()
-            model._set_precision(np.float32 if rounded else np.float64)
+            model._set_precision(in_float32)
             self._take_over(model)
         return self
 

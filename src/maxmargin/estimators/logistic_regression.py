@@ -224,6 +224,7 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
     # The dual points of all tasks, of which the certificate states the values.
     _private_attributes = ("_dual_point",)
     _in_precision_of_rows: ClassVar[tuple[str, ...]] = ("coef_", "intercept_")
+    _may_move_intercept: ClassVar[bool] = True
 
     @property
     def _advice_at_max_iter(self) -> str:  # type: ignore[override]

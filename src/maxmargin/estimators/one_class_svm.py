@@ -23,9 +23,6 @@ from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.nu_svm import NuSVMProblem, Offsets, one_class
 from maxmargin.reconciliation import Goal
 
-# With the linear kernel and at least so many rows Newton steps on w are faster than steps on pairs of duals.
-MANY_ROWS = 1000
-
 
 @with_blocks(kernel_parameters=KERNEL_PARAMETERS, expansion_attributes=EXPANSION_ATTRIBUTES)
 @estimator
@@ -39,10 +36,11 @@ class OneClassSVM(OutlierMixin, SingleExpansion):
     weights c, on the side of the origin: the outliers. At least the share nu are support vectors. The certificate
     checks both.
 
-    With ``kernel="linear"`` and many rows, from a thousand on, Newton steps on w take the place of steps on pairs of
-    duals: time and memory grow with the rows, not with their square. It is then the exact form of scikit-learn's
-    ``SGDOneClassSVM``, with the same ``offset_`` and ``coef_`` up to a factor, nu times the sum of the weights. Rows
-    around the origin have no such hyperplane, and w = 0: move them away from it, or take another kernel.
+    With ``kernel="linear"`` and many rows, from a thousand on, or where steps on pairs of duals would take long, Newton
+    steps on w take their place: time and memory grow with the rows, not with their square. It is then the exact form
+    of scikit-learn's ``SGDOneClassSVM``, with the same ``offset_`` and ``coef_`` up to a factor, nu times the sum of
+    the weights. Rows around the origin have no such hyperplane, and w = 0: move them away from it, or take another
+    kernel.
 
     Parameters
     ----------
@@ -168,11 +166,11 @@ class OneClassSVM(OutlierMixin, SingleExpansion):
         return one_class(points, self._kernel, weights, float(self.nu), self._n_threads())
 
     def _name_of_solver(self, problem: NuSVMProblem) -> str:
-        return "newton" if _takes_newton_steps(problem) else "smo"
+        return "newton" if problem.is_linear_one_class else "smo"
 
     def _finer_attempt(self, problems: Any, results: Any, attempt: Any) -> Any:
         # Newton steps are in double precision.
-        return None if _takes_newton_steps(problems[0]) else super()._finer_attempt(problems, results, attempt)
+        return None if problems[0].is_linear_one_class else super()._finer_attempt(problems, results, attempt)
 
     def _scaled(self, beta: np.ndarray, intercept: Any) -> tuple[np.ndarray, float]:
         return beta, Offsets(*intercept).above
@@ -183,7 +181,3 @@ class OneClassSVM(OutlierMixin, SingleExpansion):
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         return nu_goal(self.tol, problem)
-
-
-def _takes_newton_steps(problem: NuSVMProblem) -> bool:
-    return problem.is_linear_one_class and problem.n_rows >= MANY_ROWS

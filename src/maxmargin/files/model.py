@@ -115,7 +115,7 @@ def save(
         raise ValueError("X and y identify the data of the fit only together: give both, or neither.")
     data = None if X is None else fitted._data_to_certify(X, y, sample_weight)
     try:
-        content = _to_bytes(fitted, entry, data, sample_weight, provenance, model._precision)
+        content = _to_bytes(fitted, entry, data, sample_weight, provenance, _precisions(model))
     except (TypeError, ValueError) as error:
         raise ModelFileError(path, f"the {type(model).__name__} cannot be saved: {error}") from error
     with written_atomically(path) as file:
@@ -181,7 +181,7 @@ def check_storable(model: Any, data: Any) -> None:
     if getattr(model, "_takes_target_columns", False) and np.ndim(model.intercept_):
         return
     fitted = model._as_fitted()
-    content = _to_bytes(fitted, SCHEMA[type(model).__name__], data, None, None, model._precision)
+    content = _to_bytes(fitted, SCHEMA[type(model).__name__], data, None, None, _precisions(model))
     _read(content, type(model).__name__)
 
 
@@ -227,9 +227,9 @@ def _to_bytes(
     data: Any,
     sample_weight: Any,
     provenance: dict[str, Any] | None,
-    precision: np.dtype,
+    precisions: dict[str, np.dtype],
 ) -> bytes:
-    """The content of a file; the coefficients, float64 in a model ``_as_fitted``, are written with this precision."""
+    """The content of a file; coefficients, float64 in a model ``_as_fitted``, are written with these precisions."""
     parameters = {name: _parameter(name, value) for name, value in model.get_params(deep=False).items()}
     parts = _Parts()
     for name, attribute in entry.attributes.items():
@@ -237,7 +237,7 @@ def _to_bytes(
             _write(attribute, name, getattr(model, name), parts)
         elif not attribute.optional:
             raise ValueError(f"it has no {name}")
-    for name in model._in_precision_of_rows:
+    for name, precision in precisions.items():
         if name in parts.tensors:
             parts.tensors[name] = parts.tensors[name].astype(precision, copy=False)
     fingerprint = None
@@ -263,6 +263,12 @@ def _to_bytes(
     if provenance:
         content["provenance"] = encode(provenance)
     return pack(parts.tensors, content)
+
+
+def _precisions(model: Any) -> dict[str, np.dtype]:
+    """The types of the attributes that may be float32."""
+    found = {name: getattr(model, name) for name in model._in_precision_of_rows if hasattr(model, name)}
+    return {name: getattr(value, "dtype", np.dtype(np.float64)) for name, value in found.items()}
 
 
 def _object(values: dict[str, Any]) -> dict[str, Any]:

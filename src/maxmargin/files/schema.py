@@ -153,11 +153,13 @@ ROUNDED_CLASSIFIER: Attributes = {
     **LINEAR_CLASSIFIER,
     "coef_": Array(shape=("k", "d"), dtypes=ROUNDED_FLOATS),
     "intercept_": Array(shape=("k",), dtypes=ROUNDED_FLOATS),
+    "_has_float32_rows": Flag(optional=True),
 }
 LINEAR_REGRESSION: Attributes = {
     **COLUMNS,
     "coef_": Array(shape=("d",), dtypes=ROUNDED_FLOATS),
     "intercept_": Numbers(finite=True),
+    "_has_float32_rows": Flag(optional=True),
     # Older files have none.
     "_dual_point": Array(shape=("n",), optional=True),
 }

@@ -232,7 +232,7 @@ def _check_multiclass_duals(problem: CrammerSingerProblem, B: np.ndarray) -> Non
 def _check_updates(model: Any, data: Any) -> None:
     """The coefficients of a perceptron are its start plus the sum of its updates."""
     points, rounding = data.points, 0.0
-    if model._precision == np.float32:
+    if model.coef_.dtype == np.float32:
         # Half a unit in the last place, or of the smallest numbers.
         rounding = float(np.finfo(np.float32).eps)
     for w, b, start, offset, beta in zip(

@@ -98,6 +98,13 @@ def add_columns(columns, chosen, factors, scores):
         add_scaled(columns, chosen[k], factors[k], scores)
 
 
+@jit
+def fill_products(columns, values, products):
+    """Fill in the inner products of all columns with one value a row."""
+    for j in range(products.size):
+        products[j] = dot(columns, j, values)
+
+
 @inlined
 def terms_of(is_logistic, margin):
     """The loss of a margin, minus its derivative, and its curvature."""

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from maxmargin.data import Centring, Points, TargetPoints, centred
-from maxmargin.data.rows import SparseMatrix, is_sparse
+from maxmargin.data.rows import SparseMatrix
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class SquaredErrors:
     def with_targets(self, targets: np.ndarray) -> "SquaredErrors":
         """The errors of other targets of the same rows; what is known of the rows is not computed again."""
         other = replace(self, targets=targets)
-        of_rows = ("total_weight", "column_means", "sparse_columns", "squares_of_columns", "squared_deviations")
+        of_rows = ("total_weight", "column_means", "squares_of_columns", "squared_deviations")
         vars(other).update({name: vars(self)[name] for name in of_rows if name in vars(self)}, centring=self.centring)
         if self.centred is not self:
             vars(other)["centred"] = replace(self.centred, targets=targets)
@@ -48,10 +48,7 @@ class SquaredErrors:
 
     def with_weights(self, weights: np.ndarray) -> "SquaredErrors":
         """The errors with other weights of the same rows."""
-        other = replace(self, weights=weights)
-        if self.points.is_sparse:
-            vars(other)["sparse_columns"] = self.sparse_columns
-        return other
+        return replace(self, weights=weights)
 
     def of_block(self, points: Points, targets: np.ndarray, weights: np.ndarray) -> "SquaredErrors":
         """The errors on other rows."""
@@ -79,12 +76,10 @@ class SquaredErrors:
         ones = np.ones(self.points.n_rows) if self.weights is None else self.weights
         return self.points.combination(ones) / self.total_weight
 
-    @cached_property
+    @property
     def sparse_columns(self) -> SparseMatrix:
         """The sparse matrix by columns."""
-        matrix = self.points.matrix
-        assert is_sparse(matrix)
-        return matrix.tocsc()
+        return self.points.sparse_columns
 
     @cached_property
     def squares_of_columns(self) -> np.ndarray:

@@ -141,12 +141,16 @@ class KernelMatrix:
         # Rows of the matrix that are evaluated between two checks of the limits.
         most = PRODUCTS_PER_CALL if self._split is None else PRODUCTS_PER_SPARSE_CALL
         self.rows_per_call = max(1, int(most / (self.products_per_value * max(1, self.n_rows))))
-        squares = points.squared_norms if rows is None else points.squared_norms[rows]
-        self._squares: np.ndarray = squares.astype(dtype)
         small = self._split is None and self.n_rows * n_columns * np.dtype(dtype).itemsize <= COPY_BYTES
         as_it_is = rows is None and not is_sparse(self._matrix) and self._matrix.dtype == dtype
         if self.in_threads and small and not as_it_is:
             self._matrix, self._rows = self._converted(slice(None)), None
+        if is_sparse(points.matrix) and dtype == np.float64 and not is_sparse(self._matrix):
+            # Those of the dense rows: sums in another order have other bits, and so would the models.
+            squares = Points(self._matrix).squared_norms
+        else:
+            squares = points.squared_norms if rows is None else points.squared_norms[rows]
+        self._squares: np.ndarray = squares.astype(dtype)
         # -gamma ||x - z||² = 2 gamma x·z - gamma ||x||² - gamma ||z||²
         self._gamma = kernel.gamma if isinstance(kernel, RadialBasis) else None
         self._terms: np.ndarray | None = None if self._gamma is None else (-self._gamma * squares).astype(dtype)
@@ -168,7 +172,14 @@ class KernelMatrix:
             by_columns = rows_of(others.rest.T.tocsr())
             slots = np.arange(rows.size)
             self.engine.run(list(self._sparse_jobs(rows, slots, by_columns, others.dense, columns, first, out)))
-            return out
+        else:
+            self._store_block(rows, columns, out, first)
+        if columns is rows:
+            places = np.arange(rows.size)
+            self._set_diagonal(places, first + places, out)
+        return out
+
+    def _store_block(self, rows: np.ndarray, columns: np.ndarray, out: np.ndarray, first: int) -> None:
         size = min(TILE, self._rows_at_once)
 
         def store(start: int) -> None:
@@ -183,13 +194,13 @@ class KernelMatrix:
         else:
             for job in jobs:
                 job()
-        return out
 
     def whole_rows(self, rows: np.ndarray, slots: np.ndarray, out: np.ndarray) -> None:
         """Write k(x_i, x_j), i in ``rows`` and all j, to the rows ``slots`` of ``out``, in threads."""
         if self._split is not None:
             by_columns, dense = self._by_columns, self._split.dense
             self.engine.run(list(self._sparse_jobs(rows, slots, by_columns, dense, slice(None), 0, out)))
+            self._set_diagonal(slots, rows, out)
             return
         size = min(COLUMNS_PER_BLOCK, self._rows_at_once)
         for begin in range(0, rows.size, self._rows_at_once):
@@ -204,6 +215,7 @@ class KernelMatrix:
             most = min(MOST_BLOCKS, self.n_rows // FEWEST_COLUMNS, int(products / PRODUCTS_PER_THREAD))
             n_ranges = max(1, most) if self.in_threads else 1
             self.engine.run([partial(store, *ends) for ends in ranges(self.n_rows, n_ranges)])
+        self._set_diagonal(slots, rows, out)
 
     def whole(self, out: np.ndarray, monitor: Monitor) -> bool:
         """Write all values to ``out``, in threads; return whether the limits left the time for that.
@@ -230,7 +242,15 @@ class KernelMatrix:
             else:
                 self.whole_rows(rows, rows, out)
         self.engine.run(jobs, alike=False)
+        if by_blas:
+            places = np.arange(self.n_rows)
+            self._set_diagonal(places, places, out)
         return True
+
+    def _set_diagonal(self, slots: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+        """Set k(x, x) of the RBF kernel, of which rounding leaves less than one where gamma is large."""
+        if self._gamma is not None:
+            out[slots, rows] = 1.0
 
     def _store_symmetric(self, prepared: Prepared, rows: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
         """Store a block on or below the diagonal, and its transpose."""

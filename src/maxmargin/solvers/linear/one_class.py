@@ -1,13 +1,17 @@
-"""The one-class SVM with the linear kernel, for many rows: Newton steps on w and b, without a kernel matrix.
+"""The one-class SVM with the linear kernel: Newton steps on w and b, without a kernel matrix.
 
     minimise 1/2||w||² + S b + sum_i c_i (-w·x_i - b)_+,   S = nu sum_i c_i,   b = -rho
 
 is a linear SVM with a free intercept, all of whose rows are positive, and one more term in b: its duals add up to S in
 place of zero. The proximal-point method of :mod:`maxmargin.solvers.linear.newton` solves it. The model is an expansion
 in the duals, so that the incumbent is w = sum_i beta_i x_i of duals that are made feasible.
+
+Steps on pairs of duals come first where rows are few: tens of them for a row are enough, or millions are not, as of
+rows around the origin.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,9 +20,11 @@ from maxmargin.data.blas import one_blas_thread
 from maxmargin.engine import Threads
 from maxmargin.loops.newton import POSITIVE, DualSums
 from maxmargin.problems.nu_svm import NuSVMProblem, one_class, with_sum
-from maxmargin.solvers.core import Monitor, Options, solver
+from maxmargin.solvers.core import Monitor, Options, Status, solver
 from maxmargin.solvers.core.hessian import fill_scores
 from maxmargin.solvers.core.subsample import subsample_rows
+from maxmargin.solvers.kernel import nu_smo
+from maxmargin.solvers.kernel.base import SMOOptions
 from maxmargin.solvers.kernel.nu_smo import NuResult, initial_result
 from maxmargin.solvers.linear.initial_point import InitialPoint
 from maxmargin.solvers.linear.newton import NewtonRun, engine_at
@@ -26,13 +32,23 @@ from maxmargin.solvers.linear.subsample import FEWEST_PER_CLASS, GAP_OF_SAMPLE, 
 
 # Duals whose sum differs from S by a larger share of it are not made feasible: their gap would be no smaller.
 SHARE_OF_SUM = 1e-2
+# With fewer rows steps on pairs of duals come first, so many for a row, and are faster where they are enough.
+MANY_ROWS = 1000
+PAIRS_PER_ROW = 30
 
 
 @solver({"the linear kernel": lambda problem, _: problem.is_linear_one_class})
 def solve(problem: NuSVMProblem, options: Options, monitor: Monitor, start: NuResult | None = None) -> NuResult:
     """Run until the relative gap is at most ``tol``; ``start`` holds duals to begin with."""
+    best = initial_result(problem, start)
+    if isinstance(options, SMOOptions) and problem.n_rows < MANY_ROWS:
+        most = PAIRS_PER_ROW * problem.n_rows + best.n_iter
+        best = nu_smo.solve(problem, replace(options, max_iter=min(options.max_iter, most)), monitor, start)
+        if best.status not in (Status.ITERATION_LIMIT, Status.STALLED) or best.n_iter >= options.max_iter:
+            return best
+        # Newton steps take fewer from equal duals than from these, of which many are at a bound that they should leave.
+        start, best = None, initial_result(problem, best)
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), Threads(options.n_threads) as threads:
-        best = initial_result(problem, start)
         sample = None if start is not None else subsample(problem)
         if sample is None:
             first = initial_point(problem, best.beta if start is None else start.beta)
@@ -43,7 +59,7 @@ def solve(problem: NuSVMProblem, options: Options, monitor: Monitor, start: NuRe
             )
             part.run()
             first = initial_point_from_subsample(problem.losses, part.w, part.b, part.width)
-            best.n_iter = part.best.n_iter
+            best.n_iter += part.best.n_iter
         run = OneClassRun(problem, options, monitor, first, best, threads)
         best.status = run.run()
         # Where several offsets are optimal, the middle one, as after steps on pairs.

@@ -11,7 +11,7 @@ eliminated from the model, and minimised after every step.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 
@@ -25,6 +25,7 @@ from maxmargin.loops.sparse_linear import (
     add_columns,
     change_coefficients,
     evaluate_rows,
+    fill_products,
     intercept_terms,
     loss_along,
     slopes_of,
@@ -56,17 +57,22 @@ from maxmargin.solvers.regression.lasso import ZERO_VIOLATION
 
 # The smallest C of a continuation, in units of the least one at which a coefficient is not zero; the factor between two
 # values of C, and the relative gap to which all but the last are solved.
-CONTINUATION_FROM, CONTINUATION_FACTOR, CONTINUATION_TOL = 20.0, 5.0, 0.1
+CONTINUATION_FROM, CONTINUATION_FACTOR, CONTINUATION_TOL = 1e4, 5.0, 0.1
 # Columns of the first working set.
 FEW_COLUMNS = 128
 # Epochs of coordinate descent that take as long as the Hessian of all columns at most, where it is computed.
 EXPECTED_EPOCHS = 25
 # With the Hessian, the violation of a KKT condition that a round leaves, as a share of the one at its start.
 VIOLATION_LEFT = 1e-3
+# Multiplications in a factorisation of their Hessian, times three, that it may cost for every stored entry.
+FACTOR_PRODUCTS_PER_ENTRY = 1500
 # The relative size of the last Newton step for the intercept: the error that it leaves is about the square.
 INTERCEPT_PRECISION = 1e-8
 # A share of the diagonal that is added to a Hessian, which is singular where columns in use are dependent.
 DAMPING = 1e-8
+# A step that reaches this share of the predicted decrease, half of which is the most of a quadratic function, is tried
+# at multiples of its length.
+LARGE_DECREASE, EXTENSION, MAX_EXTENSION = 0.6, 1.5, 8.0
 
 
 @solver({"a positive penalty on the 1-norm": lambda problem, _: problem.l1 > 0.0})
@@ -167,13 +173,13 @@ class SparseRun(SparseRounds[float]):
     def evaluate(self) -> None:
         """Compute scores, the best intercept, duals and both values from the coefficients alone."""
         problem, best = self.problem, self.best
-        self.scores = self.points.scores(self.w)
+        self.scores = self.scores_of_coefficients()
         rows = problem.is_logistic, self.signs, self.weights, self.scores
         if problem.fit_intercept:
             self.b = falling_root(lambda b: intercept_terms(*rows, b), self.b, INTERCEPT_PRECISION)
         loss = evaluate_rows(*rows, self.b, self.duals, self.curvatures)
         np.maximum(self.curvatures, self.least_curvatures, out=self.curvatures)
-        self.products = self.points.combination(self.duals)
+        self.products = self.products_of_duals()
         self.primal = loss + problem.penalty(self.w)
         shares = problem.shares_of(self.duals)
         self.multiple = problem.best_multiple(shares, self.products)
@@ -187,6 +193,27 @@ class SparseRun(SparseRounds[float]):
         if self.primal <= best.primal or self.primal - self.dual < best.primal - best.dual:
             best.w, best.intercept = self.w.copy(), self.centring.intercept_there(self.w, self.b)
             best.beta, best.primal, best.dual = self.multiple * self.duals, self.primal, self.dual
+
+    @property
+    def by_columns(self) -> bool:
+        """Whether scores and products are computed from sparse columns, which descents read anyway."""
+        return self.points.is_sparse and not self.has_hessian
+
+    def scores_of_coefficients(self) -> np.ndarray:
+        """X w"""
+        if not self.by_columns:
+            return self.points.scores(self.w)
+        scores, used = np.zeros(self.points.n_rows), np.flatnonzero(self.w)
+        add_columns(self.points.columns, used, self.w[used], scores)
+        return scores
+
+    def products_of_duals(self) -> np.ndarray:
+        """X^T beta"""
+        if not self.by_columns:
+            return self.points.combination(self.duals)
+        products = np.empty(self.w.size)
+        fill_products(self.points.columns, self.duals, products)
+        return products
 
     def screen(self) -> None:
         """Screen out columns whose coefficients are zero in every solution."""
@@ -263,9 +290,17 @@ class SparseRun(SparseRounds[float]):
         self.minimise_by_epochs(model, chosen)
         return model.w[chosen], float(model.drift[0])
 
+    def factor_pays(self, nonzero: np.ndarray) -> bool:
+        """Whether a factorisation takes no longer than the epochs that it saves."""
+        offsets = self.points.sparse_columns.indptr if self.points.is_sparse else None
+        if offsets is None:
+            return True
+        entries = int((offsets[nonzero + 1] - offsets[nonzero]).sum())
+        return nonzero.size**3 <= FACTOR_PRODUCTS_PER_ENTRY * entries
+
     def after_slow_epochs(self, model: Model, nonzero: np.ndarray) -> None:
         """Minimise the model in these columns by their Gram matrix, where that is no more work."""
-        if not (nonzero.size and self.gram.affordable(nonzero)):
+        if not (nonzero.size and self.factor_pays(nonzero) and self.gram.affordable(nonzero)):
             return
         hessian, slopes, w = self.gram.among(nonzero), np.empty(nonzero.size), model.w[nonzero]
         if self.monitor.must_stop():
@@ -289,10 +324,23 @@ class SparseRun(SparseRounds[float]):
         for _ in range(MAX_REDUCTIONS):
             value = loss_along(*rows, t) + others + problem.penalty(old + t * step)
             if value - self.primal <= SUFFICIENT_DECREASE * t * min(0.0, predicted) + NO_CHANGE * abs(self.primal):
-                self.w[chosen] = new if t == 1.0 else old + t * step
-                self.b += t * drift
-                return
+                break
             t *= STEP_REDUCTION
+        else:
+            return
+        if t == 1.0 and value - self.primal <= LARGE_DECREASE * predicted:
+            t = self.extended(t, value, lambda t: loss_along(*rows, t) + others + problem.penalty(old + t * step))
+        self.w[chosen] = new if t == 1.0 else old + t * step
+        self.b += t * drift
+
+    def extended(self, t: float, value: float, objective: Callable[[float], float]) -> float:
+        """A longer step of a smaller objective: where losses are nearly exponential, Newton steps are far too short."""
+        while t < MAX_EXTENSION:
+            longer = objective(EXTENSION * t)
+            if not longer < value:
+                break
+            t, value = EXTENSION * t, longer
+        return t
 
     def changes_of(self, chosen: np.ndarray, step: np.ndarray) -> np.ndarray:
         """The changes of the scores in a step."""
