@@ -74,8 +74,8 @@ def reconcile(status: Status, certificate: Certificate, goal: Goal) -> Status:
 
 def proven_claims(certificate: Certificate, goal: Goal) -> set[Status]:
     """The claims that a certificate proves."""
-    proven = dict.fromkeys(CLAIMS, False)
     tol = math.inf if goal.tol is None else goal.tol
+    proven: dict[Status, bool] = {}
     if isinstance(certificate, DualityGap):
         negligible = goal.is_negligible
         proven[Status.SOLVED] = certificate.relative <= tol or (negligible is not None and negligible(certificate))

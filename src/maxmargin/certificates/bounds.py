@@ -42,8 +42,13 @@ def frobenius_norm_at_most(points: Points) -> float:
 
 def score_error_at_most(points: KnownRows, w: np.ndarray, b: float) -> float:
     """An upper bound on the rounding error of every computed score w·x_i + b, from norms alone."""
+    return score_error_of_lengths(points, longest_row_at_most(points), length_at_most(w), b)
+
+
+def score_error_of_lengths(points: KnownRows, radius: float, length: float, b: float) -> float:
+    """The same, given upper bounds on the largest norm of a row and on ||w||."""
     terms = points.longest_row + 4
-    return up(gamma(terms) * (longest_row_at_most(points) * length_at_most(w) + abs(b)) + terms * SMALLEST)
+    return up(gamma(terms) * (radius * length + abs(b)) + terms * SMALLEST)
 
 
 def score_errors_at_most(points: Points, w: np.ndarray, b: float) -> np.ndarray:

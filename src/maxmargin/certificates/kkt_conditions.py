@@ -56,6 +56,12 @@ class ClassCounts(NamedTuple):
     n_misclassified: int
 
 
+def merged_counts(blocks: Sequence[ClassCounts]) -> ClassCounts:
+    """The largest violation, and the numbers of duals, of several blocks."""
+    violations, *counts = zip(*blocks, strict=True)
+    return ClassCounts(max(violations), *map(sum, counts))
+
+
 @row_task
 def classes_of_block(block: Block[LinearSVMProblem], scale: "_Scale") -> ClassCounts:
     return count_classes(block.problem.part(block.rows), block["scores"], block["beta"], [scale])[0]
@@ -220,7 +226,8 @@ def _largest_ratios(problem: LinearSVMProblem, beta: np.ndarray, tasks: OneTask 
     if not problem.has_free_intercept or math.isinf(problem.loss.box_bound):
         return [_Ratios(value, [], []) for value in largest]
     bounds = problem.loss.box_bound * problem.loss.weights
-    ratios = np.divide(beta, bounds, out=np.zeros_like(beta), where=bounds > 0.0)
+    has_weights = np.count_nonzero(bounds) == bounds.size
+    ratios = beta / bounds if has_weights else np.divide(beta, bounds, out=np.zeros_like(beta), where=bounds > 0.0)
     return list(map(_Ratios, largest, tasks.two_largest(ratios), tasks.two_largest(-ratios)))
 
 

@@ -18,7 +18,7 @@ from maxmargin.certificates.rounding import (
     up,
 )
 from maxmargin.certificates.task_sums import ONE_TASK, OneTask, exact_sums, sum_of, sums_at_most
-from maxmargin.data.points import HasPoints, KnownRows
+from maxmargin.data.points import HasPoints
 from maxmargin.engine import Block, Engine, row_task
 from maxmargin.problems.linear_svm import LinearSVMProblem
 
@@ -37,13 +37,17 @@ class _DualTerms(NamedTuple):
 
 
 class DualSums(NamedTuple):
-    """The sums over the duals that make up the dual value, and a bound on the error of ``combined``, X^T beta."""
+    """The sums over the duals that make up the dual value.
+
+    ``combined`` is X^T beta, ``error`` a bound on its error, and ``radius`` one on the largest norm of a row.
+    """
 
     terms: _DualTerms
     sides: "Sides"
     n_rows: int
     combined: np.ndarray
     error: float
+    radius: float
 
 
 def sum_dual_terms(engine: Engine[LinearSVMProblem], combined: np.ndarray | None = None) -> DualSums:
@@ -52,19 +56,20 @@ def sum_dual_terms(engine: Engine[LinearSVMProblem], combined: np.ndarray | None
     if combined is None:
         combined = combination(engine, "beta")
     terms, sides = _added(blocks_terms.value), merged_sides(blocks_sides.value)
-    error = combination_error(engine.problem.points, terms, sides)
-    return DualSums(terms, sides, engine.n_rows, combined, error)
+    radius = longest_row_at_most(engine.problem.points)
+    error = combination_error(combined.size, radius, terms, sides)
+    return DualSums(terms, sides, engine.n_rows, combined, error, radius)
 
 
-def combination_error(points: KnownRows, terms: _DualTerms, sides: "Sides") -> float:
+def combination_error(n_columns: int, radius: float, terms: _DualTerms, sides: "Sides") -> float:
     """An upper bound on the error of X^T beta."""
-    error = up(up(gamma(sides.n_used + 4) * longest_row_at_most(points)) * terms.total)
-    return up(error + sides.n_used * points.n_columns * SMALLEST)
+    error = up(up(gamma(sides.n_used + 4) * radius) * terms.total)
+    return up(error + sides.n_used * n_columns * SMALLEST)
 
 
 def dual_at_least(problem: LinearSVMProblem, sums: DualSums, largest_target: float) -> tuple[float, float]:
     """The dual value, at least, and what of it the error of X^T beta takes."""
-    terms, sides, radius = sums.terms, sums.sides, longest_row_at_most(problem.points)
+    terms, sides, radius = sums.terms, sums.sides, sums.radius
     # Bounds C c_i that underflow.
     underflow = up(sums.n_rows * SMALLEST * radius)
     computed = length_at_most(sums.combined)
@@ -99,10 +104,10 @@ class DualBound(NamedTuple):
 
 def dual_bounds_of_tasks(joint: LinearSVMProblem, beta: np.ndarray, tasks: OneTask) -> list[DualBound]:
     """These bounds of every task, given feasible duals."""
-    largest_target = float(np.abs(joint.loss.targets).max(initial=0.0))
+    largest_target, terms = float(np.abs(joint.loss.targets).max(initial=0.0)), dual_terms_of(joint, beta, tasks)
     return [
-        DualBound(_terms_at_least(joint, terms, sides.n_rows, largest_target), terms.sizes, sides)
-        for terms, sides in zip(dual_terms_of(joint, beta, tasks), sides_of_tasks(beta, tasks), strict=True)
+        DualBound(_terms_at_least(joint, one, sides.n_rows, largest_target), one.sizes, sides)
+        for one, sides in zip(terms, sides_of_tasks(beta, tasks, [one.total for one in terms]), strict=True)
     ]
 
 
@@ -187,14 +192,14 @@ def sides_of(beta: np.ndarray) -> Sides:
     return sides_of_tasks(beta, ONE_TASK)[0]
 
 
-def sides_of_tasks(beta: np.ndarray, tasks: OneTask) -> list[Sides]:
-    """The sums over the duals of every task."""
+def sides_of_tasks(beta: np.ndarray, tasks: OneTask, totals: Sequence[float] | None = None) -> list[Sides]:
+    """The sums over the duals of every task, ``total`` among them where it is known."""
     return [
         Sides(size, used, total, (exact,), above, -below)
         for size, used, total, exact, above, below in zip(
             tasks.sizes(beta),
             tasks.counts(beta != 0.0),
-            sums_at_most(np.abs(beta), tasks),
+            sums_at_most(np.abs(beta), tasks) if totals is None else totals,
             exact_sums(beta, tasks),
             tasks.sums(np.maximum(beta, 0.0)),
             tasks.sums(np.minimum(beta, 0.0)),

@@ -8,7 +8,7 @@ import numpy as np
 
 from maxmargin.certificates.accurate_products import accurate_combination, accurate_scores
 from maxmargin.certificates.base import Certificate
-from maxmargin.certificates.bounds import score_error_at_most
+from maxmargin.certificates.bounds import longest_row_at_most, score_error_of_lengths
 from maxmargin.certificates.duality_gap import DualityGap, rounding_matters
 from maxmargin.certificates.kkt_conditions import (
     ClassCounts,
@@ -16,6 +16,7 @@ from maxmargin.certificates.kkt_conditions import (
     classes_of_tasks,
     common_scale,
     count_classes,
+    merged_counts,
     ratios_of_block,
     residuals_of_block,
     scale_of,
@@ -255,22 +256,25 @@ def measure_gaps(
         beta = feasible_duals(joint, betas.ravel(), tasks)
         largest_target = float(np.abs(joint.loss.targets).max(initial=0.0))
         of_targets = UNIT * largest_target + SMALLEST
+        radius, lengths = longest_row_at_most(points), list(map(length_at_most, coef))
         errors = [
-            up(score_error_at_most(points, w, float(b)) + of_targets) for w, b in zip(coef, intercepts, strict=True)
+            up(score_error_of_lengths(points, radius, length, b) + of_targets)
+            for length, b in zip(lengths, intercepts.tolist(), strict=True)
         ]
         scores = (points.scores(coef.T) + intercepts).T.ravel()
         losses = _losses_of(joint, scores, tasks.spread(errors), tasks)
-        terms, sides = dual_terms_of(joint, beta, tasks), sides_of_tasks(beta, tasks)
+        terms = dual_terms_of(joint, beta, tasks)
+        sides = sides_of_tasks(beta, tasks, [one.total for one in terms])
+        combined = points.combination(beta.reshape(len(problems), -1).T)
         weights = tasks.sums(joint.loss.weights)
         classes = classes_of_tasks(joint, scores, beta, tasks)
-        for k, (problem, duals) in enumerate(zip(problems, tasks.parts(beta), strict=True)):
-            w, b = coef[k], float(intercepts[k])
-            combined = points.combination(duals)
-            sums = DualSums(terms[k], sides[k], duals.size, combined, combination_error(points, terms[k], sides[k]))
+        for k, problem in enumerate(problems):
+            b, error = float(intercepts[k]), combination_error(points.n_columns, radius, terms[k], sides[k])
+            sums = DualSums(terms[k], sides[k], points.n_rows, combined[:, k], error, radius)
             dual, of_dual = dual_at_least(problem, sums, largest_target)
-            primal = _primal_at_most(problem, w, b, losses[k])
+            primal = _primal_at_most(problem, lengths[k], b, losses[k])
             if rounding_matters(errors[k] * problem.C * weights[k] + of_dual, primal, dual):
-                found.append(_gap_in_threads(problem, w, b, betas[k]))
+                found.append(_gap_in_threads(problem, coef[k], b, betas[k]))
             else:
                 found.append(gap_of_task(problem, primal, dual, classes[k]))
     return found
@@ -293,7 +297,8 @@ def feasible_duals(joint: LinearSVMProblem, beta: np.ndarray, tasks: OneTask) ->
     if joint.has_free_intercept:
         sums = zip(tasks.sums(np.maximum(feasible, 0.0)), tasks.sums(np.minimum(feasible, 0.0)), strict=True)
         above, below = zip(*(balancing_factors(positive, -negative) for positive, negative in sums), strict=True)
-        feasible *= np.where(feasible > 0.0, tasks.spread(above), tasks.spread(below))
+        if any(factor != 1.0 for factor in (*above, *below)):
+            feasible *= np.where(feasible > 0.0, tasks.spread(above), tasks.spread(below))
     return feasible
 
 
@@ -337,7 +342,8 @@ def _gap_on_blocks(engine: Engine[LinearSVMProblem], w: np.ndarray, b: float, la
     problem = engine.problem
     # The residual is rounded, too; for the signs of a classifier that is within the terms counted in the score's error.
     of_targets = UNIT * largest_target + SMALLEST
-    error = up(score_error_at_most(problem.points, w, b) + of_targets)
+    length = length_at_most(w)
+    error = up(score_error_of_lengths(problem.points, longest_row_at_most(problem.points), length, b) + of_targets)
     combined = None
     if isinstance(engine, MemoryEngine):
         combined = scores_and_combination(engine, w, b, "scores", "beta")
@@ -346,19 +352,19 @@ def _gap_on_blocks(engine: Engine[LinearSVMProblem], w: np.ndarray, b: float, la
     losses, ratios = engine.ask_all(_losses, error), engine.ask_all(ratios_of_block)
     sums = sum_dual_terms(engine, combined)
     dual, of_dual = dual_at_least(problem, sums, largest_target)
-    primal = _primal_at_most(problem, w, b, total_at_most(losses.value))
+    primal = _primal_at_most(problem, length, b, total_at_most(losses.value))
     of_losses = error * problem.C * float(problem.loss.weights.sum()) if isinstance(engine, MemoryEngine) else 0.0
     if isinstance(engine, MemoryEngine) and rounding_matters(of_losses + of_dual, primal, dual):
         # More exact products of the rows with w and with the duals: a few more passes.
         lost = _losses_of_accurate_scores(problem, w, b, of_targets)
         accurate = accurate_combination(problem.points, engine["beta"])
         sums = sums._replace(combined=accurate.values, error=length_at_most(accurate.errors))
-        primal = min(primal, _primal_at_most(problem, w, b, lost))
+        primal = min(primal, _primal_at_most(problem, length, b, lost))
         dual = max(dual, lower_bound(dual_at_least(problem, sums, largest_target)[0]))
     scale = common_scale(ratios.value)
     if scale.is_shared:
         scale = scale.confirmed(engine.map(residuals_of_block, scale), largest_target)
-    return _with_classes(primal, dual, problem, engine.map(classes_of_block, scale))
+    return gap_of_task(problem, primal, dual, merged_counts(engine.map(classes_of_block, scale)))
 
 
 def _losses_of_accurate_scores(problem: LinearSVMProblem, w: np.ndarray, b: float, of_targets: float) -> float:
@@ -369,24 +375,19 @@ def _losses_of_accurate_scores(problem: LinearSVMProblem, w: np.ndarray, b: floa
     return upper_bound(losses_at_most(problem, scores, errors))
 
 
-def gap_of_task(problem: LinearSVMProblem, primal: float, dual: float, classes: "ClassCounts") -> SVMGap:
-    """Combine the two values with the KKT classes of a task."""
-    return _with_classes(primal, dual, problem, [classes])
-
-
 def gap_with_classes(
     problem: LinearSVMProblem, primal: float, dual: float, scores: np.ndarray, beta: np.ndarray
 ) -> SVMGap:
     """Combine the two values with the KKT classes that follow from feasible duals and scores."""
     scale = scale_of(problem, scores, beta)
     classes = [count_classes(part, scores[rows], beta[rows], [scale])[0] for rows, part in problem.parts()]
-    return _with_classes(primal, dual, problem, classes)
+    return gap_of_task(problem, primal, dual, merged_counts(classes))
 
 
-def _with_classes(primal: float, dual: float, problem: LinearSVMProblem, classes: Sequence[ClassCounts]) -> SVMGap:
-    violations, *counts = zip(*classes, strict=True)
-    n_zero, n_between, n_bound, n_misclassified = map(sum, counts)
-    values = upper_bound(primal), lower_bound(dual), max(violations)
+def gap_of_task(problem: LinearSVMProblem, primal: float, dual: float, classes: ClassCounts) -> SVMGap:
+    """Combine the two values with the KKT classes of a task."""
+    violation, n_zero, n_between, n_bound, n_misclassified = classes
+    values = upper_bound(primal), lower_bound(dual), violation
     if not problem.loss.one_sided:
         return RegressionGap(*values, within_epsilon=n_zero, on_boundary=n_between, beyond_epsilon=n_bound)
     return ClassificationGap(
@@ -398,8 +399,8 @@ def _with_classes(primal: float, dual: float, problem: LinearSVMProblem, classes
     )
 
 
-def _primal_at_most(problem: LinearSVMProblem, w: np.ndarray, b: float, lost: float) -> float:
-    length, of_intercept = length_at_most(w), 0.0
+def _primal_at_most(problem: LinearSVMProblem, length: float, b: float, lost: float) -> float:
+    of_intercept = 0.0
     if b != 0.0:
         of_intercept = up(up(0.5 * problem.intercept_penalty * up(b * b)) * (1.0 + 4.0 * UNIT))
     return up(up(up(0.5 * up(length * length)) + of_intercept) + lost)

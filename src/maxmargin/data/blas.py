@@ -5,9 +5,10 @@ last bits of their sums depend on their number.
 """
 
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import cache
+from types import TracebackType
 from typing import Protocol
 
 from threadpoolctl import OpenBLASController, ThreadpoolController
@@ -32,7 +33,7 @@ def _libraries() -> list[Library]:
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
-def _set_threads(numbers: Iterable[int | None]) -> None:
+def _set_threads(numbers: Sequence[int | None]) -> None:
     """Set the number of threads of every library.
 
     Since threadpoolctl 3.8 the settings of all other threads are ignored while the thread that set it first is alive:
@@ -49,19 +50,34 @@ def _set_threads(numbers: Iterable[int | None]) -> None:
         clear(force=True)
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread; where several runs overlap, the last one restores the number of threads."""
-    global _holders, _before
-    with _lock:
-        if _holders == 0:
-            _before = [library.get_num_threads() for library in _libraries()]
-            _set_threads([1] * len(_before))
-        _holders += 1
-    try:
-        yield
-    finally:
+class _OneThread:
+    """A context with BLAS limited to one thread. No generator: a small fit enters it ten times."""
+
+    def __enter__(self) -> None:
+        global _holders, _before
+        with _lock:
+            if _holders == 0:
+                _before = [library.get_num_threads() for library in _libraries()]
+                _change_threads([1] * len(_before))
+            _holders += 1
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        global _holders
         with _lock:
             _holders -= 1
             if _holders == 0:
-                _set_threads(_before)
+                _change_threads(_before)
+
+
+_ONE_THREAD = _OneThread()
+
+
+def one_blas_thread() -> AbstractContextManager[None]:
+    """Limit BLAS to one thread; where several runs overlap, the last one restores the number of threads."""
+    return _ONE_THREAD
+
+
+def _change_threads(numbers: Sequence[int | None]) -> None:
+    """Set the numbers of threads where they are not one, before and after."""
+    if any(number != 1 for number in _before):
+        _set_threads(numbers)

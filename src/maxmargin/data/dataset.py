@@ -16,7 +16,7 @@ All have the interface ``Tasks``.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import accumulate, combinations, pairwise
 from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
@@ -244,8 +244,9 @@ class ClassPairs(_SplitOtherwise):
     def rows_of_class(self) -> list[np.ndarray]:
         """The rows of each class."""
         codes = self.labelled.codes
-        ends = np.cumsum(np.bincount(codes, minlength=len(self.classes)))
-        return np.split(np.argsort(codes, kind="stable"), ends[:-1])
+        order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes, minlength=len(self.classes)).tolist()
+        # np.split takes ten times as long.
+        return [order[first:last] for first, last in pairwise(accumulate(sizes, initial=0))]
 
     @property
     def n_tasks(self) -> int:

@@ -253,16 +253,16 @@ class Points:
         return total
 
     def combination(self, coefficients: np.ndarray) -> np.ndarray:
-        """X^T c = sum_i c_i x_i in float64."""
-        if np.count_nonzero(coefficients) < GATHER_SHARE * self.n_rows:
+        """X^T c = sum_i c_i x_i in float64, for one vector of coefficients (n,) or several (n, k)."""
+        if coefficients.ndim == 1 and np.count_nonzero(coefficients) < GATHER_SHARE * self.n_rows:
             used = np.flatnonzero(coefficients)
             return Points(self.matrix[used])._sum_rows(coefficients[used])
         return self._sum_rows(coefficients)
 
     def _sum_rows(self, coefficients: np.ndarray) -> np.ndarray:
-        if self._in_one_product():
+        if self._in_one_product(coefficients.size // max(1, self.n_rows)):
             return np.asarray(self.matrix.T @ coefficients)
-        total = np.zeros(self.n_columns)
+        total = np.zeros((self.n_columns, *coefficients.shape[1:]))
         for part in self._blocks():
             total += self._wide(part).T @ coefficients[part]
         return total

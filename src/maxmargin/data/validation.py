@@ -237,7 +237,7 @@ def _are_plain_targets(X: UserArray, y: UserArray) -> bool:
     """Whether y is a vector of finite numbers, or of texts, as long as X."""
     if type(y) is not np.ndarray or y.ndim != 1 or not hasattr(X, "shape") or X.shape[0] != y.size:
         return False
-    return y.dtype.kind == "U" or (y.dtype.kind in "iuf" and _is_finite(y))
+    return y.dtype.kind in "Uiu" or (y.dtype.kind == "f" and _is_finite(y))
 
 
 def _is_finite(values: np.ndarray) -> bool:

@@ -554,6 +554,9 @@ def seed_of(random_state: Any) -> int:
     """The seed that a user gave, or one drawn from the generator that was given instead."""
     if isinstance(random_state, Integral):
         return int(random_state)
+    if random_state is None:
+        # The generator that scikit-learn takes: asking it for that costs more than the draw.
+        return int(np.random.randint(2**31 - 1))  # noqa: NPY002
     return int(scikit_learn.check_random_state(random_state).randint(2**31 - 1))
 
 

@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import is_dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from maxmargin.certificates import Certificate, PerClass
+from maxmargin.certificates import PerClass
 
 # Attributes in which an infinite number is the right answer. History: the bounds of a run before it has any. Margin:
 # 1/||w|| of w = 0, and the smallest distance of a point to a hyperplane that does not exist. Objective: the hard margin
@@ -52,29 +51,40 @@ def refuse_bad_starts(starts: Iterable[Any]) -> None:
 
 def is_finite(value: Any, *, may_be_infinite: bool = False) -> bool:
     """Whether all numbers in a value, also in containers and records, are finite; nan never is."""
+    kind = type(value)
+    if kind in EXACT_TYPES:
+        return True
+    if kind is float or isinstance(value, (float, np.floating)):
+        return not math.isnan(value) if may_be_infinite else math.isfinite(value)
     if isinstance(value, np.ndarray):
         if value.dtype.kind != "f":
             return True
         found = np.isnan(value) if may_be_infinite else ~np.isfinite(value)
         return np.count_nonzero(found) == 0
-    if isinstance(value, (float, np.floating)):
-        return not math.isnan(value) if may_be_infinite else math.isfinite(value)
-    if type(value) in EXACT_TYPES or isinstance(value, (int, str)):
-        return True
     if isinstance(value, list) and value and isinstance(value[0], list):
         # The histories of several tasks.
         value = list(chain.from_iterable(value))
     if isinstance(value, list) and value and isinstance(value[0], tuple):
         # A history may be long.
         return is_finite(np.fromiter(chain.from_iterable(value), dtype=np.float64), may_be_infinite=may_be_infinite)
-    if isinstance(value, Certificate):
-        value = [entry for entry in vars(value).values() if type(entry) not in EXACT_TYPES]
-    elif isinstance(value, PerClass):
-        value = value.proofs
-    elif isinstance(value, Mapping):
-        value = list(value.values())
-    elif is_dataclass(value):
-        value = list(vars(value).values())
-    if isinstance(value, (list, tuple)):
-        return all(is_finite(entry, may_be_infinite=may_be_infinite) for entry in value)
+    for entry in _entries_of(value):
+        # Most entries of certificates are numbers: a call for each would take longer than the test.
+        is_bad = math.isnan if may_be_infinite else _is_not_finite
+        if is_bad(entry) if type(entry) is float else not is_finite(entry, may_be_infinite=may_be_infinite):
+            return False
     return True
+
+
+def _is_not_finite(number: float) -> bool:
+    return not math.isfinite(number)
+
+
+def _entries_of(value: Any) -> Iterable[Any]:
+    """The entries of a container or a record; none of other objects."""
+    if isinstance(value, (list, tuple)):
+        return value
+    if hasattr(type(value), "__dataclass_fields__"):
+        return vars(value).values()
+    if isinstance(value, PerClass):
+        return value.proofs
+    return value.values() if isinstance(value, Mapping) else ()

@@ -10,6 +10,7 @@ import numpy as np
 from joblib import cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
 
+from maxmargin.certificates import MarginBracket, has_no_margin
 from maxmargin.data import LabelledPoints, Points, validate_targets
 from maxmargin.data.scikit_learn import _fit_context
 from maxmargin.data.validation import LARGEST_FACTOR, SMALLEST_FACTOR, validate_factors
@@ -100,7 +101,12 @@ class RegularizedModel(CertifiedModel):
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         C = self._inverse_strength
         negligible = NEGLIGIBLE_LOSS * C if math.isfinite(C) else 0.0
-        return Goal(self.tol, lambda proof: proof.dual <= 0.0 and proof.gap <= negligible)
+        return Goal(self.tol, lambda proof: proof.dual <= 0.0 and proof.gap <= negligible, self._proves_inseparable)
+
+    @staticmethod
+    def _proves_inseparable(bracket: MarginBracket) -> bool:
+        """Whether a bracket around the hard margin proves that no hyperplane separates the classes."""
+        return has_no_margin(bracket)
 
     def _untouched_result(self, problem: Any) -> Result[float] | None:
         if not isinstance(problem, (LinearSVMProblem, HardMarginProblem, LogisticProblem, SparseLinearProblem)):

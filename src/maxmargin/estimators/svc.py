@@ -3,8 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from itertools import combinations
+from itertools import accumulate, combinations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,7 +32,6 @@ from maxmargin.estimators._probabilities import (
 from maxmargin.estimators._progress import FitLimits
 from maxmargin.problems.kernel_svm import NO_MARGIN
 from maxmargin.problems.one_vs_one import PairProblems
-from maxmargin.reconciliation import Goal
 from maxmargin.solvers.core import Result
 from maxmargin.solvers.kernel import smo
 from maxmargin.solvers.kernel.base import SMOOptions
@@ -266,7 +264,7 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
         self._refuse_altered()
         if n_classes == 2:
             return self._duals.T
-        ends = np.cumsum(self._n_support)
+        ends = list(accumulate(self._n_support.tolist()))
         columns = np.zeros((self.support_.size, n_classes * (n_classes - 1) // 2))
         place = 0
         for first in range(n_classes):
@@ -528,14 +526,11 @@ class SVC(KernelClassifier):
     def _pair_proofs(self, problems: Any, betas: Sequence[np.ndarray]) -> Sequence[Certificate]:
         return measure_pair_gaps(problems, betas, self.intercept_, self.tol)
 
-    def _goal(self, k: int, problem: Any | None = None) -> Goal:
-        return replace(super()._goal(k, problem), not_separable=_not_separable)
-
-
-def _not_separable(bracket: MarginBracket) -> bool:
-    """Whether margins in feature space are proven to be negligible."""
-    known = not bracket.separates and math.isfinite(bracket.upper)
-    return known and bracket.upper <= max(SMALLEST_MARGIN * bracket.radius, SMALLEST_POSITIVE)
+    @staticmethod
+    def _proves_inseparable(bracket: MarginBracket) -> bool:
+        """Whether margins in feature space are proven to be negligible."""
+        known = not bracket.separates and math.isfinite(bracket.upper)
+        return known and bracket.upper <= max(SMALLEST_MARGIN * bracket.radius, SMALLEST_POSITIVE)
 
 
 def _margin_of(certificate: Any, total: float) -> float:

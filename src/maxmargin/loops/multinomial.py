@@ -6,8 +6,10 @@ exponential overflows, and the loss is a sum of two terms that are not negative,
 
 import math
 
+import numpy as np
+
 from maxmargin.loops.exponential import exponential
-from maxmargin.loops.jit import jit
+from maxmargin.loops.jit import inlined, jit
 
 
 @jit
@@ -32,11 +34,10 @@ def evaluate_classes(scores, b, codes, weights, probabilities, derivatives):
         height = shares[own] - largest
         if weights[i] > 0.0:
             smallest = min(smallest, largest - second if own == top else height)
-        tail = 0.0
+        # A loop of its own, which is vectorised.
         for k in range(b.size):
             shares[k] = exponential(shares[k] - largest)
-            if k != top:
-                tail += shares[k]
+        tail = _sum_but_one(shares, top)
         factor = 1.0 / (1.0 + tail)
         for k in range(b.size):
             shares[k] *= factor
@@ -49,18 +50,28 @@ def evaluate_classes(scores, b, codes, weights, probabilities, derivatives):
 @jit
 def loss_along(scores, changes, t, b, codes, weights):
     """Compute the loss of all rows at ``scores + t changes + b``; NaN where one of them is not finite."""
-    total, check = 0.0, 0.0
+    total, check, shares = 0.0, 0.0, np.empty(b.size)
     for i in range(codes.size):
         top, largest = 0, -math.inf
         for k in range(b.size):
             value = scores[i, k] + t * changes[i, k] + b[k]
             check += value - value
+            shares[k] = value
             if value > largest:
                 top, largest = k, value
-        tail = 0.0
+        height = shares[codes[i]] - largest
         for k in range(b.size):
-            if k != top:
-                tail += exponential(scores[i, k] + t * changes[i, k] + b[k] - largest)
-        own = codes[i]
-        total += weights[i] * (math.log1p(tail) - (scores[i, own] + t * changes[i, own] + b[own] - largest))
+            shares[k] = exponential(shares[k] - largest)
+        total += weights[i] * (math.log1p(_sum_but_one(shares, top)) - height)
     return total + check
+
+
+@inlined
+def _sum_but_one(values, left_out):
+    """The sum of all values but one, in their order."""
+    total = 0.0
+    for k in range(left_out):
+        total += values[k]
+    for k in range(left_out + 1, values.size):
+        total += values[k]
+    return total

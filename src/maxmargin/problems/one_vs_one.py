@@ -109,7 +109,7 @@ class PairProblems(Sequence[KernelSVMProblem]):
         self, sizes: list[int], halves: dict[tuple[int, int], np.ndarray]
     ) -> dict[tuple[int, int], np.ndarray]:
         """The scores of every class in its pairs, for few rows: their kernel values with the whole support, once."""
-        cuts = np.cumsum([0, *sizes])
+        cuts = list(accumulate(sizes, initial=0))
         rows, duals = np.concatenate(self.pairs.rows_of_class), np.zeros((cuts[-1], len(sizes)))
         for (own, other), half in halves.items():
             duals[cuts[own] : cuts[own + 1], other] = half
@@ -132,7 +132,7 @@ class PairProblems(Sequence[KernelSVMProblem]):
         if rows.size * len(support) <= ENTRIES_OF_BLOCK:
             with one_blas_thread():
                 values = expansion.values(expansion.row_block(rows))
-                for own, (first, last) in enumerate(pairwise(cuts.tolist())):
+                for own, (first, last) in enumerate(pairwise(cuts)):
                     check_interruption()
                     fill(own, values[first:last])
             return scores

@@ -1,4 +1,4 @@
-"""The conjugate gradient method with a diagonal preconditioner, for all solvers.
+"""The preconditioned conjugate gradient method, for all solvers.
 
 Hestenes, Stiefel, "Methods of conjugate gradients for solving linear systems", 1952.
 """
@@ -17,8 +17,9 @@ class ConjugateGradients:
     product : callable
         Multiplies a vector by M.
     right : ndarray of shape (k,)
-    preconditioner : ndarray of shape (k,), optional
-        An approximation to the inverse of M's diagonal.
+    preconditioner : ndarray of shape (k,) or callable, optional
+        An approximation to the inverse of M's diagonal; or a function that multiplies a vector by an approximation to
+        the inverse of M, symmetric and positive definite.
 
     Attributes
     ----------
@@ -37,7 +38,7 @@ class ConjugateGradients:
         self,
         product: Callable[[np.ndarray], np.ndarray],
         right: np.ndarray,
-        preconditioner: np.ndarray | None = None,
+        preconditioner: np.ndarray | Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> None:
         self._product, self._preconditioner = product, preconditioner
         self.solution, self.n_steps = np.zeros_like(right), 0
@@ -47,8 +48,14 @@ class ConjugateGradients:
     def replace_residual(self, residual: np.ndarray) -> None:
         """Set the residual, computed anew from the solution: the recurrence accumulates rounding errors."""
         self.residual = residual
-        self._scaled = residual if self._preconditioner is None else self._preconditioner * residual
+        self._scaled = self._preconditioned(residual)
         self.squared_residual = float(residual @ self._scaled)
+
+    def _preconditioned(self, residual: np.ndarray) -> np.ndarray:
+        preconditioner = self._preconditioner
+        if preconditioner is None:
+            return residual
+        return preconditioner(residual) if callable(preconditioner) else preconditioner * residual
 
     def step(self) -> float:
         """Make one step; return its length, or zero where M is not positive definite along the direction."""

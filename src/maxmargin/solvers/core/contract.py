@@ -23,12 +23,13 @@ def solver(needs: Mapping[str, Callable[..., bool]] | None = None) -> Callable[[
     def declare(solve: SolverT) -> SolverT:
         hints, name = get_type_hints(solve), solve.__module__
         needed, takes_start = dict(needs or {}), hints["start"] is not type(None)
+        of_problem, of_options = hints["problem"], hints["options"]
 
         @wraps(solve)
         def checked(problem: object, options: object, monitor: object, start: object = None) -> object:
-            for value, kind in ((problem, hints["problem"]), (options, hints["options"])):
-                if not isinstance(value, kind):
-                    raise TypeError(f"{name} takes {kind.__name__}, not {type(value).__name__}.")
+            if not (isinstance(problem, of_problem) and isinstance(options, of_options)):
+                value, kind = (options, of_options) if isinstance(problem, of_problem) else (problem, of_problem)
+                raise TypeError(f"{name} takes {kind.__name__}, not {type(value).__name__}.")
             if start is not None and not takes_start:
                 raise TypeError(f"{name} takes no start.")
             for need, is_met in needed.items():

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from types import ModuleType
 from typing import TypeAlias
 
@@ -131,7 +131,7 @@ class SmallPairs:
     def __init__(self, pairs: ClassPairs, problem: KernelSVMProblem, options: SMOOptions) -> None:
         self._pairs, rows = pairs, np.concatenate(pairs.rows_of_class)
         sizes = [part.size for part in pairs.rows_of_class]
-        self._cuts = np.cumsum([0, *sizes])
+        self._cuts = np.array(list(accumulate(sizes, initial=0)))
         stored = options.dtype_for(problem)
         matrix = KernelMatrix(problem.points, problem.kernel, dtype_computed(rows.size, stored), rows)
         gram: np.ndarray = np.empty((rows.size, rows.size), dtype=matrix.dtype)
@@ -141,7 +141,7 @@ class SmallPairs:
             self._gram: np.ndarray = gram.astype(stored, copy=False)
         self._bounds = problem.loss.box_bound * problem.loss.weights[rows]
         of_pairs = [sizes[first] + sizes[second] for first, second in pairs.pairs]
-        self._ends = np.cumsum([0, *of_pairs]).tolist()
+        self._ends = list(accumulate(of_pairs, initial=0))
         self._betas, self._values = np.empty(self._ends[-1]), np.zeros((len(of_pairs), N_VALUES))
         # A violation of less is due to rounding; margins are 1.
         self._sets = working_sets(max(of_pairs), math.inf, UNIT, options)

@@ -43,10 +43,10 @@ def initial_point(problem: LinearSVMProblem, beta: np.ndarray | None = None) -> 
         b = (
             best_intercept(problem, scores)
             if problem.has_free_intercept
-            else float(beta.sum()) / problem.intercept_penalty
+            else float(np.add.reduce(beta)) / problem.intercept_penalty
         )
     scores += b
-    distance = float(loss.weights @ np.abs(loss.targets - scores)) / float(loss.weights.sum())
+    distance = float(loss.weights @ np.abs(loss.targets - scores)) / float(np.add.reduce(loss.weights))
     return InitialPoint(beta, w, b, scores, problem.C / max(1e-12, distance))
 
 
@@ -64,9 +64,10 @@ def _first_duals(problem: LinearSVMProblem) -> tuple[np.ndarray, np.ndarray]:
     w = problem.points.combination(beta)
     square = float(w @ w)
     if loss.curvature > 0.0:
-        square += float(np.square(beta) @ problem.curvatures())
+        square += float(beta @ (problem.curvatures() * beta))
     if problem.has_intercept and not problem.has_free_intercept:
-        total = float(beta.sum())
+        total = float(np.add.reduce(beta))
         square += total * total / problem.intercept_penalty
-    multiple = min(1.0, float(np.abs(beta).sum()) / square) if square > 0.0 else 1.0
+    # The targets are the signs of the duals.
+    multiple = min(1.0, float(beta @ loss.targets) / square) if square > 0.0 else 1.0
     return multiple * beta, multiple * w

@@ -4,13 +4,15 @@
 
 The Hessian has the blocks C sum_i c_i p_ik (1[k = l] - p_il) (x_i, 1)(x_i, 1)^T. Small systems are solved directly,
 others by conjugate gradients, whose products with the Hessian take two products with X (Lin, Weng, Keerthi, "Trust
-region Newton method for large-scale logistic regression", 2008).
+region Newton method for large-scale logistic regression", 2008). Their preconditioner is the Hessian with the mean of
+diag p_i - p_i p_i^T in place of that of every row, a Kronecker product, whose factors are decomposed.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dposv
@@ -31,10 +33,20 @@ from maxmargin.solvers.core.hessian import MAX_CONJUGATE_STEPS
 from maxmargin.solvers.regression import small_multinomial
 from maxmargin.solvers.regression.logistic import gap_to_reach
 
-# Unknowns of the largest system that is solved directly: about as many as conjugate gradients take products.
-MOST_DIRECT_UNKNOWNS = 320
+# Unknowns of the largest systems that are solved directly: about as many as conjugate gradients take products. Those of
+# a problem with a penalty are preconditioned better, and take a dozen or two.
+MOST_DIRECT_UNKNOWNS, MOST_DIRECT_WITHOUT_PENALTY = 96, 320
+# The Gram matrix of the columns, and its eigenvalues, may take as long as about so many products with the Hessian.
+PRODUCTS_PER_GRAM = 32
 # Entries of the rows, times the classes, that are multiplied at a time.
 PIECE_ENTRIES = 1 << 18
+# The residual that conjugate gradients leave in the first steps with the mean Hessian, as a share: these solves are so
+# short that more Newton steps take less (measured).
+FIRST_FORCING = 0.5
+# Eigenvalues of the mean of the classes' matrices, as a share of the largest, that the preconditioner takes as they are.
+LEAST_CURVATURE = 1e-3
+# A gradient of this share of the one that is small enough ends a run: directions are no more exact than that takes.
+SHARE_OF_GOAL = 0.5
 # Steps without a smaller gap after which the run has stalled, and steps in which it must be halved.
 PATIENCE, HALVING_PATIENCE = 6, 100
 
@@ -94,6 +106,8 @@ class MultinomialRun:
         self.engine = MemoryEngine(self.problem, threads)
         for name in ("scores", "changes", "probabilities", "derivatives"):
             self.engine[name] = np.zeros((problem.codes.size, K))
+        # The probabilities again, one class after the other, as products with the Hessian read them.
+        self.engine["shares"] = np.empty((K, problem.codes.size)).T
         self.engine["codes"], self.engine["weights"] = problem.codes, problem.weights
         if self.W.any():
             self.engine.map(_fill_scores, self.W, "scores")
@@ -128,6 +142,7 @@ class MultinomialRun:
         problem = self.problem
         parts = self.engine.map(_evaluate, self.b)
         self.loss, smallest = math.fsum(part[0] for part in parts), min(part[1] for part in parts)
+        self.intercept_hessian = self._hessian_of_intercepts()
         combined = self.engine.sum(_combine, "derivatives")
         totals = self.engine["derivatives"].sum(axis=0)
         self.gradient_b = -self.factor * totals if problem.fit_intercept else np.zeros_like(self.b)
@@ -164,18 +179,18 @@ class MultinomialRun:
         """Estimate how much smaller the objective is at the best intercepts for W."""
         if not self.problem.fit_intercept or not self.gradient_b.any():
             return 0.0
-        hessian = self.intercept_hessian()
+        hessian = self.intercept_hessian
         # The same constant in all intercepts changes nothing: it makes the system definite.
         _, step, failed = dposv(hessian + hessian.trace() / hessian.size, self.gradient_b)
         if failed or not np.isfinite(step).all():
             step = np.linalg.lstsq(hessian, self.gradient_b, rcond=1e-12)[0]
         return max(0.0, float(step @ self.gradient_b))
 
-    def intercept_hessian(self) -> np.ndarray:
+    def _hessian_of_intercepts(self) -> np.ndarray:
         """C sum_i c_i (diag p_i - p_i p_i')."""
-        P, weights = self.engine["probabilities"], self.engine["weights"]
-        weighted = weights[:, None] * P
-        return self.factor * (np.diag(weighted.sum(axis=0)) - weighted.T @ P)
+        shares = self.engine["shares"].T
+        weighted = shares * self.engine["weights"]
+        return self.factor * (np.diag(weighted.sum(axis=1)) - weighted @ shares.T)
 
     @cached_property
     def points_of_hessian(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -192,9 +207,9 @@ class MultinomialRun:
     def newton_direction(self) -> tuple[np.ndarray, np.ndarray]:
         """Solve H step = -gradient."""
         K, d = self.W.shape
-        intercepts = self.problem.fit_intercept
+        intercepts, is_penalised = self.problem.fit_intercept, self.problem.is_penalised
         gradient = np.hstack([self.gradient, self.gradient_b[:, None]]) if intercepts else self.gradient
-        is_small = gradient.size <= MOST_DIRECT_UNKNOWNS
+        is_small = gradient.size <= (MOST_DIRECT_UNKNOWNS if is_penalised else MOST_DIRECT_WITHOUT_PENALTY)
         step = self.solve_directly(gradient) if is_small else self.solve_iteratively(gradient)
         return (step[:, :d], step[:, d]) if intercepts else (step, np.zeros(K))
 
@@ -223,12 +238,11 @@ class MultinomialRun:
         return step.reshape(gradient.shape)
 
     def solve_iteratively(self, gradient: np.ndarray) -> np.ndarray:
-        """Conjugate gradients, with the diagonal as preconditioner."""
+        """Preconditioned conjugate gradients."""
         d = self.W.shape[1]
         penalised = np.zeros(gradient.shape)
         if self.problem.is_penalised:
             penalised[:, :d] = 1.0
-        diagonal = self.factor * self.engine.sum(_diagonal, gradient.shape[1]) + penalised
 
         def image(vector: np.ndarray) -> np.ndarray:
             direction = vector.reshape(gradient.shape)
@@ -236,11 +250,33 @@ class MultinomialRun:
             return (self.factor * product + penalised * direction).ravel()
 
         relative = self.best.relative_gap
-        forcing = min(COARSE_FORCING, max(FINE_FORCING, math.sqrt(relative))) if relative < 1.0 else COARSE_FORCING
-        inverse = 1.0 / np.maximum(diagonal, 1e-12 * diagonal.max() + 1e-300).ravel()
-        run = ConjugateGradients(image, -gradient.ravel(), inverse)
+        coarse = COARSE_FORCING if self.moments is None else FIRST_FORCING
+        forcing = min(coarse, max(FINE_FORCING, math.sqrt(relative))) if relative < 1.0 else coarse
+        if self.problem.is_penalised:
+            length = math.sqrt(float(np.vdot(gradient, gradient)))
+            wanted = SHARE_OF_GOAL * math.sqrt(2.0 * self.options.tol * self.primal) / length
+            forcing = min(coarse, max(forcing, wanted))
+        run = ConjugateGradients(image, -gradient.ravel(), self.preconditioner(penalised))
         step = run.run(forcing, MAX_CONJUGATE_STEPS, self.monitor.must_stop)
         return np.asarray(step).reshape(gradient.shape)
+
+    def preconditioner(self, penalised: np.ndarray) -> np.ndarray | Callable[[np.ndarray], np.ndarray]:
+        """The inverse of the mean Hessian, or else of the Hessian's diagonal."""
+        if self.moments is not None:
+            return _MeanHessian(self.intercept_hessian, self.moments, penalised.shape).solve
+        diagonal = self.factor * self.engine.sum(_diagonal, penalised.shape[1]) + penalised
+        return np.asarray(1.0 / np.maximum(diagonal, 1e-12 * diagonal.max() + 1e-300).ravel())
+
+    @cached_property
+    def moments(self) -> "_Moments | None":
+        """The columns' moments, where they are few and the mean Hessian has a penalty."""
+        (K, d), n_rows = self.W.shape, self.problem.points.n_rows
+        if not self.problem.is_penalised or d * (1.0 + 10.0 * d / n_rows) > 2 * K * PRODUCTS_PER_GRAM:
+            return None
+        total = float(self.problem.weights.sum())
+        means = self.engine.sum(_column_sums) / total if self.problem.fit_intercept else np.zeros(d)
+        squares, axes = np.linalg.eigh(self.engine.sum(_gram, means, most=8) / total)
+        return _Moments(means, np.maximum(squares, 0.0), axes)
 
     def search(self, direction: np.ndarray, direction_b: np.ndarray) -> None:
         """Halve the step until the objective falls enough; then take it."""
@@ -263,6 +299,49 @@ class MultinomialRun:
         self.engine["scores"] += t * self.engine["changes"]
 
 
+class _Moments(NamedTuple):
+    """Means of the columns, and the eigenvalues and eigenvectors of their covariance matrix; weighted as the rows."""
+
+    means: np.ndarray
+    squares: np.ndarray
+    axes: np.ndarray
+
+
+class _MeanHessian:
+    """The Hessian with the mean of C c_i (diag p_i - p_i p_i^T), of all rows, in place of that of every row.
+
+    It is a Kronecker product with the second moments of the columns. Around their means the intercepts, which are not
+    penalised, are independent of the coefficients; in both factors' eigenvectors the matrix is diagonal.
+
+    Parameters
+    ----------
+    of_classes : ndarray of shape (n_classes, n_classes)
+        The sum of the rows' matrices.
+    moments : _Moments
+    shape : tuple of int
+        (n_classes, d + 1), or (n_classes, d) without intercepts.
+    """
+
+    def __init__(self, of_classes: np.ndarray, moments: _Moments, shape: tuple[int, ...]) -> None:
+        curvatures, self._classes = np.linalg.eigh(of_classes)
+        # The same constant in all intercepts does not change the losses: that direction has no curvature.
+        curvatures = np.maximum(curvatures, LEAST_CURVATURE * curvatures[-1])[:, None]
+        self._moments, self._shape = moments, shape
+        self._of_intercepts = 1.0 / curvatures
+        self._of_coefficients = 1.0 / (1.0 + curvatures * moments.squares)
+
+    def solve(self, vector: np.ndarray) -> np.ndarray:
+        """Multiply by the inverse."""
+        means, _, axes = self._moments
+        right, solution = self._classes.T @ vector.reshape(self._shape), np.empty(self._shape)
+        d = means.size
+        around = right[:, :d] - right[:, d:] * means if self._shape[1] > d else right
+        solution[:, :d] = ((around @ axes) * self._of_coefficients) @ axes.T
+        if self._shape[1] > d:
+            solution[:, d] = (right[:, d:] * self._of_intercepts)[:, 0] - solution[:, :d] @ means
+        return (self._classes @ solution).ravel()
+
+
 # Tasks on a block of rows.
 
 
@@ -279,7 +358,9 @@ def _fill_scores(block: Block[MultinomialProblem], W: np.ndarray, name: str) -> 
 def _evaluate(block: Block[MultinomialProblem], b: np.ndarray) -> tuple[float, float]:
     """Compute probabilities and derivatives of the losses; return the loss and the smallest margin."""
     vectors = block["codes"], block["weights"], block["probabilities"], block["derivatives"]
-    return evaluate_classes(block["scores"], b, *vectors)
+    found: tuple[float, float] = evaluate_classes(block["scores"], b, *vectors)
+    block["shares"][:] = block["probabilities"]
+    return found
 
 
 def _loss_along(block: Block[MultinomialProblem], b: np.ndarray, t: float) -> float:
@@ -292,14 +373,34 @@ def _combine(block: Block[MultinomialProblem], name: str) -> np.ndarray:
 
 
 def _hessian_product(block: Block[MultinomialProblem], direction: np.ndarray, d: int) -> np.ndarray:
-    rows, P, weights = _rows(block), block["probabilities"], block["weights"]
-    changes = rows @ np.ascontiguousarray(direction[:, :d].T)
+    rows, shares, weights = _rows(block), block["shares"].T, block["weights"]
+    # One class after the other: the other order takes twice as long.
+    changes = direction[:, :d] @ rows.T
     if direction.shape[1] > d:
-        changes += direction[:, d]
-    inner = changes - (P * changes).sum(axis=1, keepdims=True)
-    inner *= P * weights[:, None]
-    product = (rows.T @ inner).T
-    return product if direction.shape[1] == d else np.hstack([product, inner.sum(axis=0)[:, None]])
+        changes += direction[:, d:]
+    changes -= np.add.reduce(shares * changes, axis=0)
+    changes *= shares
+    changes *= weights
+    product = np.empty(direction.shape)
+    product[:, :d] = changes @ rows
+    if direction.shape[1] > d:
+        product[:, d] = np.add.reduce(changes, axis=1)
+    return product
+
+
+def _column_sums(block: Block[MultinomialProblem]) -> np.ndarray:
+    return np.asarray(_rows(block).T @ block["weights"])
+
+
+def _gram(block: Block[MultinomialProblem], means: np.ndarray) -> np.ndarray:
+    """sum_i c_i (x_i - means)(x_i - means)^T."""
+    rows, weights, total = _rows(block), block["weights"], np.zeros((means.size, means.size))
+    step = max(1, PIECE_ENTRIES // max(1, means.size))
+    for start in range(0, rows.shape[0], step):
+        part = slice(start, start + step)
+        around = as_dense(rows[part]) - means
+        total += (around * weights[part, None]).T @ around
+    return total
 
 
 def _diagonal(block: Block[MultinomialProblem], size: int) -> np.ndarray:
