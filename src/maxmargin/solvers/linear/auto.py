@@ -1,7 +1,6 @@
 """The choice between coordinate ascent and Newton steps for a linear support vector machine."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -40,7 +39,7 @@ def solve(
     centring, on_step = problem.points.centring, monitor.on_step
 
     def tell(report: StepReport) -> bool:
-        def result() -> tuple[np.ndarray, Any, np.ndarray]:
+        def result() -> tuple[np.ndarray, float | np.ndarray, np.ndarray]:
             w, b, beta = report.result()
             return w, centring.intercept_there(w, float(b)), beta
 

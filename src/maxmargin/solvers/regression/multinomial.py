@@ -43,7 +43,7 @@ PIECE_ENTRIES = 1 << 18
 # The residual that conjugate gradients leave in the first steps with the mean Hessian, as a share: these solves are so
 # short that more Newton steps take less (measured).
 FIRST_FORCING = 0.5
-# Eigenvalues of the mean of the classes' matrices, as a share of the largest, that the preconditioner takes as they are.
+# The least eigenvalue of the classes' matrix in the preconditioner, as a share of its largest.
 LEAST_CURVATURE = 1e-3
 # A gradient of this share of the one that is small enough ends a run: directions are no more exact than that takes.
 SHARE_OF_GOAL = 0.5
