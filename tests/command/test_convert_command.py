@@ -14,7 +14,6 @@ from maxmargin.files import (
     StoreError,
     open_store,
     read_data,
-    tables,
     write_store,
     write_svmlight,
 )
@@ -105,7 +104,7 @@ def test_errors_name_the_output_that_was_given(trained, tmp_path, output):
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.csv.xz", "rows.CSV", "rows.parquet"])
 def test_convert_writes_the_tables_that_names_promise(trained, tmp_path, monkeypatch, name):
-    monkeypatch.setattr(tables, "ROWS_PER_BLOCK", 17)
+    monkeypatch.setattr(arrow_source, "ROWS_PER_BLOCK", 17)
     text, table, back = trained[0], tmp_path / name, tmp_path / "back.svm"
     assert run("convert", text, table).exit_code == 0
     found, original = read_data(table, target="target"), read_data(text)
