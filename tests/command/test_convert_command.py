@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from maxmargin.cli.app import app
 from maxmargin.files import (
     StoreError,
+    arrow_source,
     open_store,
     read_data,
     write_store,
