@@ -146,6 +146,7 @@ NOT_TRUE = {
         set_kernel(name="poly", gamma=1.0, coef0=1.0, degree=10**9),
         {"primal", "dual"},
     ),
+    "a negative gamma": ("polynomial", set_kernel(name="rbf", gamma=-1.0), {"primal", "dual"}),
     "weights below zero": ("hinge", negative_factors, {"primal", "dual"}),
     "a negative radius": ("least squares", set_claim("radius", -1e300), {"dual"}),
     "a negative reach": ("logistic", set_claim("reach", -1e300), {"dual"}),
