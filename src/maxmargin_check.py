@@ -20,21 +20,19 @@ from pathlib import Path
 
 Unreadable = OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError
 INF, DECIMAL = math.inf, Context(prec=38)  # exp and ln are rounded correctly to 38 digits
-BITS = 112  # fraction bits of square roots, exp and log; a claim has 53
-UNPREPARED = "columns are not prepared here (categories, missing values, scaling): run maxmargin verify, or give the prepared table"
-ERROR = Fraction(1 << 6, 1 << BITS)  # of exp and log, whose size is below 800: rounded thrice
-PROBLEMS = """gap: hinge squared_hinge epsilon_insensitive squared_epsilon_insensitive: C intercept_penalty epsilon kernel equal_weights
+BITS, UNIT, ERROR = 112, 1 << 112, Fraction(1, 1 << 106)  # of square roots, exp and log below 800; a claim has 53 bits
+UNPREPARED = "columns are not prepared here (categories, missing values, scaling): use maxmargin verify"
+PROBLEMS = """margins: hard_margin: C intercept_penalty kernel
+margins: margin perceptron elastic_net_perceptron: normalize intercept rule step kernel alpha l1_ratio
+gap: hinge squared_hinge epsilon_insensitive squared_epsilon_insensitive: C intercept_penalty epsilon kernel equal_weights
 gap: elastic_net_squared_hinge: C lam squared_penalty intercept intercept_scaling
 gap: logistic logistic_penalized_intercept: C intercept intercept_penalty intercept_scaling
 gap: squared_error absolute_penalty positive_absolute_penalty elastic_net positive_elastic_net: lam squared_penalty intercept
-multiclass: crammer_singer: C intercept_penalty
-margins: hard_margin: C intercept_penalty kernel
-margins: margin perceptron elastic_net_perceptron: normalize intercept rule step kernel alpha l1_ratio"""
+multiclass: crammer_singer: C intercept_penalty""".splitlines()
 KERNELS = {"linear": {"name"}, "poly": {"name", "gamma", "coef0", "degree"}, "rbf": {"name", "gamma"}}
-# What claims are about, and information: no claims themselves.
-PARTS = """kind space kkt_violation bracket reach radius n_features_in_ feature_names_in_ classes_ certificate_ coef_ intercept_
-dual_coef_ support_ support_vectors_ C_ epsilon_ separating_coef_ separating_intercept_ hull_weights_ mistakes_per_pass_ n_updates_
-coef_init_ intercept_init_ n_iter_ gamma_guess_ n_rounds_ shape_fit_ proof"""
+NO_CLAIMS = """kind space kkt_violation reach radius n_features_in_ feature_names_in_ classes_ certificate_ coef_
+intercept_ dual_coef_ support_ support_vectors_ C_ epsilon_ separating_coef_ separating_intercept_ hull_weights_ proof
+bracket mistakes_per_pass_ n_updates_ coef_init_ intercept_init_ n_iter_ gamma_guess_ n_rounds_ shape_fit_"""
 
 
 def need(true, message):
@@ -59,15 +57,12 @@ def read_model(file):  # section 1: the content and the tensors of a model file,
     found = hashlib.sha256(file.replace(digits, b"0" * 64, 1)).hexdigest().encode()
     need(file[:start].count(digits) == 1 and found == digits, "the checksum is not that of the file")
     for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
-        (begin, stop), shape = entry["data_offsets"], entry["shape"]
+        (begin, stop), shape, (n, width) = entry["data_offsets"], entry["shape"], [1, *entry["shape"]][-2:]
         values = array(dict(F64="d", F32="f", I64="q", I32="i")[entry["dtype"]], file[start + begin : start + stop])
-        fits = begin == end and len(values) == math.prod(shape) and len(entry) == 3 and len(shape) in (1, 2)
-        need(
-            fits and 0 <= min(shape) <= max(shape) <= len(file), f"tensor {name!r}: an overlap, a gap or a wrong length"
-        )
+        fits = begin == end and len(values) == n * width and 0 <= min(n, width) <= max(n, width) <= len(file)
+        need(fits and len(entry) == 3 and len(shape) in (1, 2), f"tensor {name!r}: an overlap, a gap or a wrong length")
         values = values.tolist() if entry["dtype"][0] == "I" else list(map(Fraction, values))  # nan is an error
-        end, width = stop, shape[-1]
-        tensors[name] = [values[k * width : (k + 1) * width] for k in range(shape[0] if len(shape) > 1 else 1)]
+        end, tensors[name] = stop, [values[k * width : (k + 1) * width] for k in range(n)]
     need(start + end == len(file), "bytes follow the last tensor")
     return model, tensors
 
@@ -77,13 +72,12 @@ def read_rows(path, names, target, first):  # section 2: label, columns and valu
     with opened(path, "rt", encoding="utf-8", newline="\n") as file:
         if ".csv" in Path(path).suffixes:
             table = csv.DictReader(file, strict=True)
-            need(names and {*names} <= {*(table.fieldnames or ())}, f"columns of the model are missing; {UNPREPARED}")
-            others = [target] if target else [name for name in table.fieldnames if name not in names]
-            need(len(others) == 1 and {*others} <= {*table.fieldnames}, "name the target by --target")
-            need(len({*table.fieldnames}) == len(table.fieldnames), "two columns have the same name")
+            found = table.fieldnames or []
+            others = [target] if target else [name for name in found if name not in names]
+            fits = names and {*names, *others} <= {*found} and len({*found}) == len(found)
+            need(fits and len(others) == 1, f"not the columns of the model and one --target; {UNPREPARED}")
             for row in table:
-                fits = all(map(row.get, names)) and None not in row
-                need(fits, f"line {table.line_num}: not one value a column; {UNPREPARED}")
+                need(all(map(row.get, names)) and None not in row, f"line {table.line_num}: fields; {UNPREPARED}")
                 yield row[others[0]], range(len(names)), [float(row[name]) for name in names]
         for words in filter(None, (line.partition("#")[0].split() for line in file)):
             pairs = [word.split(":") for word in words[1:] if not word.startswith("qid:")]
@@ -110,7 +104,17 @@ def root(square, error=0):  # the square root of a fraction and a bound on its e
 
 
 def rounded(function, n, d):  # 2**BITS function(n/d), up to ERROR
-    return int(DECIMAL.multiply(function(DECIMAL.divide(n, d)), 1 << BITS))
+    return int(DECIMAL.multiply(function(DECIMAL.divide(n, d)), UNIT))
+
+
+LOGS = [rounded(DECIMAL.ln, k or 1, 512) for k in range(1025)]
+
+
+def log(n, d=UNIT):  # 2**BITS log(n/d) up to 20 + e, n/d = 2**-e k/512 (1 + s)/(1 - s) <= 2: from a table and a series
+    x = (n << BITS + (e := max(0, d.bit_length() - n.bit_length()))) // d
+    k, rest = x >> BITS - 9, x & (1 << BITS - 9) - 1
+    s = (rest << BITS) // (2 * x - rest)  # below 2**-9
+    return LOGS[k] - e * LOGS[1024] + 2 * sum(s**m // (m << BITS * (m - 1)) for m in (1, 3, 5, 7, 9, 11))
 
 
 def balanced(values):  # the repair to sum zero: the heavier sign is multiplied by the quotient of the two sums
@@ -120,12 +124,11 @@ def balanced(values):  # the repair to sum zero: the heavier sign is multiplied 
 
 
 class Linear:  # coefficients of one task: exact scores F_i = w·x_i + b of all rows, and the square of their norm
-    definite, error, norm_error = True, 0, 0
-
     def __init__(self, data, w, b):
+        need(len(w) == data.d, "coefficients: not one a column")
         self.data, self.b, self.squares, (W, D) = data, Fraction(b), data.squares, integers([*w, b])
         self.F = [Fraction(sum(map(mul, v, map(W.__getitem__, j))), D * data.D) for j, v in data.X]
-        self.norm = Fraction(sum(map(mul, W[:-1], W)), D * D)
+        self.norm, self.norm_error, self.error, self.definite = Fraction(sum(map(mul, W[:-1], W)), D * D), 0, 0, True
 
     def square(self, beta):  # ||sum beta_i x_i||² and a bound on its error
         v, D = integers(self.data.combination(beta)[:-1])
@@ -135,21 +138,20 @@ class Linear:  # coefficients of one task: exact scores F_i = w·x_i + b of all 
 class Expansion:  # the same for w = sum_j beta_j phi(x_j); K: columns of the kernel matrix, integers over unit
     def __init__(self, data, beta, b, K):
         kernel = {"gamma": 1, "coef0": 0, "degree": 1} | data.problem["kernel"]
-        gamma, coef0, rbf = Fraction(kernel["gamma"]), Fraction(kernel["coef0"]), kernel["name"] == "rbf"
-        scale, shift = gamma.numerator * coef0.denominator, coef0.numerator * gamma.denominator * data.D**2
-        unit, power = gamma.denominator * coef0.denominator * data.D**2, int(kernel["degree"])
+        ((scale, shift), unit), rbf = integers((kernel["gamma"], kernel["coef0"])), kernel["name"] == "rbf"
+        shift, unit, power = shift * data.D**2, unit * data.D**2, int(kernel["degree"])
         norms = [int(s * data.D**2) for s in data.squares]
         for j in beta.keys() - K.keys():
             z = dict(zip(*data.X[j])) | {data.d: 0}
             dots = (sum(map(mul, v, map(z.get, columns, repeat(0)))) for columns, v in data.X)
             pairs = ((scale * u + shift, scale * (2 * u - s - norms[j])) for u, s in zip(dots, norms))
             K[j] = [rounded(DECIMAL.exp, exponent, unit) if rbf else base**power for base, exponent in pairs]
-        self.K, self.b, self.definite, self.unit = K, b, min(gamma, coef0) >= 0, 1 << BITS if rbf else unit**power
+        self.K, self.b, self.definite, self.unit = K, b, min(scale, shift) >= 0, UNIT if rbf else unit**power
         columns, (B, D) = zip(*(K[j] for j in beta)) if beta else repeat((), data.n), integers(beta.values())
         self.F = [Fraction(sum(map(mul, B, row)), D * self.unit) + b for row in columns]
         self.squares = [1 if rbf else Fraction((scale * s + shift) ** power, self.unit) for s in norms]
-        self.k_error, self.error = ERROR * rbf, ERROR * rbf * sum(map(abs, beta.values()))
-        self.norm, self.norm_error = self.square(beta)
+        self.k_error = rbf and (ERROR if scale >= 0 else INF)  # exp of numbers above zero has no such bound
+        (self.norm, self.norm_error), self.error = self.square(beta), self.k_error * sum(map(abs, beta.values()))
 
     def square(self, beta):
         B, D = integers(beta.values())
@@ -160,28 +162,54 @@ class Expansion:  # the same for w = sum_j beta_j phi(x_j); K: columns of the ke
 class Check(list):  # the answers (claim, verdict, detail) on one model; points (x, 1) as integers X over D
     def __init__(self, model, data, weights=None, target=None, zero_based=False):
         self.model, self.tensors = read_model(Path(model).read_bytes())
-        self.problem, self.attributes = self.model["problem"], self.model["attributes"]
-        self.d, self.y, self.columns, self.values, self.prefix = self.attributes["n_features_in_"], [], [], [], ""
+        self.problem, self.attributes, self.data = (self.model[name] for name in ("problem", "attributes", "data"))
         self.classes, names = self.attributes.get("classes_", []), self.attributes.get("feature_names_in_", [])
         codes = {label: code for code, label in enumerate(self.classes)}
-        fits = len(codes) == len(self.classes) != 1 and len({*names}) in (0, self.d)
-        need(fits, "labels or names of columns: too few, or one twice")
-        rows = read_rows(data, names, target, 1 - zero_based)
-        for label, j, v in rows:
-            fits = not j or (j[0] >= 0 and j[-1] < self.d and all(map(int.__lt__, j, j[1:])))
-            need(fits and all(map(math.isfinite, v)), f"row {len(self.y) + 1}: nan, or columns out of order or range")
-            if codes and label not in codes:  # numbers compare as numbers, or by their text
+        self.d, self.k, self.y, self.read, self.prefix = self.attributes["n_features_in_"], len(codes), [], [], ""
+        need(self.k == len(self.classes) != 1 and len({*names}) in (0, self.d), "labels or names: twice, or too few")
+        for label, j, v in read_rows(data, names, target, 1 - zero_based):
+            if label not in codes:  # numbers compare as numbers, or by their text
                 label = int(label) if label.lstrip("+-").isdigit() else float(label) + 0.0
-                label = label if label in codes else str(label)
-            need(not codes or label in codes, f"row {len(self.y) + 1}: the label {label!r} is none of the model")
-            self.y.append(codes[label] if codes else float(label) + 0.0)
-            self.columns.append(array("Q", [a for a, b in zip(j, v) if b] if 0.0 in v else j))
-            self.values.append(array("d", [b for b in v if b] if 0.0 in v else v))
-        weights = Path(weights).read_text().split() if weights else ()
-        self.n, self.k, self.s = len(self.y), len(codes), array("d", map(float, weights))
-        known = all(abs(x) < INF and (x >= 0 or "kernel" in self.problem) for x in chain(self.s, map(abs, self.y)))
-        need(known and len(self.s) in (0, self.n), "weights: one a row, not negative; targets: finite")
-        self.run()
+            self.y.append(codes.get(label, codes.get(str(label), math.nan)) if codes else Fraction(float(label)))
+            fits = all(map(int.__lt__, (-1, *j), (*j, self.d))) and all(map(math.isfinite, (self.y[-1], *v)))
+            need(fits, f"row {len(self.y)}: nan, columns out of order or range, or {label!r} is no label of the model")
+            j, v = ([x for x, y in zip(entries, v) if y] for entries in (j, v)) if 0.0 in v else (j, v)
+            self.read.append((array("Q", j), array("d", v)))
+        self.n, self.s = len(self.y), array("d", map(float, Path(weights).read_text().split() if weights else ()))
+        known = all(abs(x) < INF and (x >= 0 or "kernel" in self.problem) for x in self.s)
+        need(known and len(self.s) in (0, self.n), "weights: one a row, finite, not negative")
+        y = array("Q" if self.k else "d", [1.0] * self.n if self.model["class"] == "OneClassSVM" else self.y)
+        parts = [array("Q", [self.n, self.d, *(len(j) for j, _ in self.read)]), *chain(*zip(*self.read))], [y], [self.s]
+        found = [hashlib.sha256(b"".join(map(bytes, part))).hexdigest() if any(part) else None for part in parts]
+        same = found == [self.data[name] for name in ("X", "y", "weights")] if self.data else None
+        steps = self.model.get("preparation") or {"scaling": None, "columns": ()}
+        need(same or not (steps["scaling"] or any(c["fill"] is not None for c in steps["columns"] or ())), UNPREPARED)
+        self.say("data", same, "hashes of X, y and weights" if self.data else "the file has no hashes")
+        of = (c := self.attributes.get("certificate_", {"of": ()})).get("of", [(None, c)])
+        labels = [[*pair] for pair in combinations(self.classes, 2)] if "_duals" in self.tensors else self.classes
+        need([label for label, _ in of] in ([], [None], labels), "not the certificates of the classes, in order")
+        claims = [c for _, c in of]
+        fields = [*claims, *(c["bracket"] for c in claims if "bracket" in c)]
+        need(all(x == x for c in fields for x in c.values()), "nan in the certificate")
+        if same is False:
+            return
+        known, why = True, "this program does not decide them"
+        try:
+            self.decide(claims)
+        except (ArithmeticError, KeyError) as error:
+            known, why = None, f"{why}: {error}"
+        self.prefix, pairs = "", [(c["primal"], c["dual"]) for c in claims if "primal" in c]
+        if pairs and "objective_" in self.attributes:  # section 6
+            self.say("objective_", self.attributes["objective_"] == [p for p, _ in pairs] and known, "primal values")
+        if pairs and self.attributes.get("status_") == "solved":
+            tol, least = self.model["parameters"].get("tol", 1e-6) + 1e-9, 1e-9 * self.problem.get("C", 1.0)
+            done = all(p - d <= tol * max(p, -d) or (d <= 0 and p - d <= least) for p, d in pairs)
+            self.say("status_", known if done else None if self.problem.keys() & {"lam", "nu"} else False, "gap <= tol")
+        said = {*NO_CLAIMS.split(), *(x for name, *_ in self if known for x in name.rpartition(": ")[2].split(", "))}
+        names = {*self.attributes, *self.tensors, *(x for c in fields for x in c if c[x] is not False and c[x] != "")}
+        left = sorted(x for x in names if x[:1] != "_" and x.partition(".")[0] not in said)
+        if left:
+            self.say(", ".join(left), None, why)
 
     def say(self, name, true, detail=""):
         self.append((self.prefix + name, {True: "TRUE", False: "FALSE", None: "NOT CHECKED"}[true], detail))
@@ -208,22 +236,21 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         self.holds("dual <= primal", claim["dual"], claim["primal"])
 
     def gap(self, claim, f, k):  # lam ||w||_1 + mu/2 ||w||² + rho/2 b² + sum_i c_i loss_i, and a dual point beta
-        problem, tensors, loss, t, unit = self.problem, self.tensors, self.problem["loss"], self.t, 1 << BITS
+        problem, get, tensors, loss, t = self.problem, self.problem.get, self.tensors, self.problem["loss"], self.t
         errors, logistic, q = not self.k and "epsilon" not in loss, "logistic" in loss, list(map(mul, t, self.F))
-        epsilon, lam, s = (Fraction(problem.get(name, 0)) for name in ("epsilon", "lam", "intercept_scaling"))
-        squares, other = errors or "squared" in loss, "lam" not in problem and problem["C"] < INF
-        mu = Fraction(problem.get("squared_penalty", other))
+        epsilon, lam, s = (Fraction(get(name, 0)) for name in ("epsilon", "lam", "intercept_scaling"))
+        squares = errors or "squared" in loss
+        mu = Fraction(get("squared_penalty", "lam" not in problem and get("C") < INF))
         c, lam, mu = (self.C, 0, 2 * lam) if loss == "squared_error" else ([x / (1 + errors) for x in self.C], lam, mu)
         w = [*tensors.get("coef_", [()] * (k + 1))[k], f.b / s if s else 0]  # of columns, and of a constant one
         losses = (-x if logistic else 1 - x if self.k else abs(y - z) - epsilon for x, y, z in zip(q, t, self.F))
         primal = mu / 2 * (f.norm + w[-1] ** 2) + lam * sum(map(abs, w))
         primal += sum(a * max(0, x) ** (1 + squares) for a, x in zip(c, losses))
         point = [tensors["_dual_point"][k][i] for i in self.rows] if errors or logistic else self.beta
-        if logistic:  # log(1 + exp(-q)) = log(1 + exp(-|q|)) + max(0, -q), with one logarithm for each c_i
-            products, point = dict.fromkeys(c, unit), [a * x * y for a, x, y in zip(c, point, t)]
-            for a, x in zip(c, q):
-                products[a] = products[a] * (unit + rounded(DECIMAL.exp, -abs(x).numerator, x.denominator)) >> BITS
-            primal += sum(a * Fraction(rounded(DECIMAL.ln, x, unit), unit) for a, x in products.items())
+        if logistic:  # log(1 + exp(-q)) = log(1 + exp(-|q|)) + max(0, -q)
+            logs = (log(UNIT + rounded(DECIMAL.exp, -abs(x).numerator, x.denominator)) for x in q)
+            primal += sum(map(mul, c, logs)) / UNIT
+            point = [a * x * y for a, x, y in zip(c, point, t)]
         ends = [*map(abs, point)] if squares else c  # of the box: |beta_i| <= c_i, and of the sign of a label
         beta = [min(max(b, -e * (not self.k or y < 0)), e * (not self.k or y > 0)) for b, e, y in zip(point, ends, t)]
         wrong = any(abs(x - b) * 2**40 > (max(ends) if squares else a) for x, b, a in zip(point, beta, c) if x != b)
@@ -235,34 +262,29 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         v = [max(x, 0) if "positive" in loss else abs(x) for x in (*v[:-1], s * v[-1])]
         g, h, (cost, rounding) = 0, 1, total(b * b / (2 * a) for a, b in zip(c, beta)) if squares else (0, 0)
         for n, d, a in ((*abs(b / a).as_integer_ratio(), a) for a, b in zip(c, beta) if logistic and 0 < abs(b) < a):
-            g -= a * sum(x * rounded(DECIMAL.ln, x, d) for x in (n, d - n)) // d  # the entropy
-        g = Fraction(g, unit) if logistic else sum(y * b - epsilon * abs(b) for y, b in zip(t, beta))
+            g -= a * sum(x * log(x, d) for x in (n, d - n)) // d  # the entropy
+        g = Fraction(g, UNIT) if logistic else sum(y * b - epsilon * abs(b) for y, b in zip(t, beta))
         if not (lam or mu):  # the bound is that for all w with sum_j (s_j w_j)² <= radius²
-            pairs = [(x, z) for x, z in zip(v, tensors["proof.scales"][0]) if x]
-            norm = root(*total((x / z) ** 2 for x, z in pairs)) if all(z for _, z in pairs) else (INF, 0)
-            norm, error = (abs(Fraction(claim.get("reach", claim.get("radius")))) * x if x < INF else INF for x in norm)
-            g = g - norm if norm < INF else Fraction(0)
+            reach = abs(Fraction(claim.get("reach", claim.get("radius"))))
+            pairs = [(reach * x, z) for x, z in zip(v, (*tensors["proof.scales"][0], 0), strict=True) if x]
+            norm, error = root(*total((x / z) ** 2 for x, z in pairs)) if all(z for _, z in pairs) else (g, 0)
+            g -= norm
         if errors or lam:  # the best multiple h of the dual point; with mu by Newton's method
-            h = max(0, g / cost) if cost else 0
-            h = min((h, *(lam / x for x in v if x))) if lam and not mu else h
-            while mu and cost and (used := [x for x in v if h * x > lam]):
+            h, last = min((max(0, g / cost) if cost else 0, *(lam / x for x in v if x and lam and not mu))), INF
+            while mu and cost and h < last and (used := [x for x in v if h * x > lam]):
                 h, last = (g + lam * sum(used) / mu) / (cost + sum(x * x for x in used) / mu), h
-                if h >= last:
-                    break
         square += sum(max(0, h * x - lam) ** 2 for x in v) / mu if mu else 0
         floor, series = 0 if errors or logistic or lam else -INF, ERROR * (len(t) + 3 * sum(c)) * logistic
         dual = max(floor, h * g - (h * h * cost + square) / 2) if not wrong else floor
         error = 0 if claim["dual"] <= floor else h * error + h * h * rounding + series if f.definite else INF
         primal = INF if "positive" in loss and min(w) < 0 else primal
-        of_primal = f.norm_error + f.error * sum(c) + series
-        self.bounds(claim, primal, of_primal, dual, error, [] if s else [f.b], [sum(beta)])
+        self.bounds(claim, primal, f.norm_error + f.error * sum(c) + series, dual, error, [f.b] * (not s), [sum(beta)])
         self.further(claim, f, k, [lam - h * x for x in v[:-1]], c, q)
 
     def further(self, claim, f, k, slacks, c, q):  # columns without influence, scales, separable rows
-        spreads, weight = [], sum(c) if self.rho == 0 else INF
-        if claim.keys() & {"unused", "radius"}:
-            sums = (self.combination(dict(zip(self.rows, c)), power)[:-1] for power in (1, 2))
-            spreads = [y - (x * x / weight if weight < INF else 0) for x, y in zip(*sums)]
+        if claim.keys() & {"unused", "radius"}:  # spreads of columns, about their means where the intercept is free
+            x, y = (self.combination(dict(zip(self.rows, c)), power) for power in (1, 2))
+            spreads = [b - (a * a / x[-1] if self.rho == 0 else 0) for a, b in zip(x, y)]
         if "unused" in claim and "intercept_scaling" not in self.problem:
             room = 4 * (Fraction(claim["primal"]) - Fraction(claim["dual"]))
             self.holds("unused", claim["unused"], sum(x > 0 and x * x > room * y for x, y in zip(slacks, spreads)))
@@ -270,21 +292,20 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
             fits = all(s <= 1e-150 or s * s <= x for s, x in zip(self.tensors["proof.scales"][0], spreads))
             self.say("scales", fits, "at most the spreads of the columns")
         if "freed" in claim:
-            free, margin, signs = self.problem["C"] == INF, abs(Fraction(claim["margin"])), [0]
+            free, margin = self.problem["C"] == INF, abs(Fraction(claim["margin"]))
             length, e = root(f.norm * free)
             self.holds("margin", margin * (length or 1), min(q) if length and margin else 0, margin * e)
-            if claim["freed"] and free:
-                g = Linear(self, self.tensors["separating_coef_"][k], self.tensors["separating_intercept_"][0][k])
-                signs = [g.F[i] * y for i, y in zip(self.rows, self.t)]
+            w = self.tensors.get("separating_coef_", {})
+            g = Linear(self, w[k], self.tensors["separating_intercept_"][0][k]) if claim["freed"] and free else None
+            signs = [g.F[i] * y for i, y in zip(self.rows, self.t)] if g else [0]
             self.say("freed", min(signs) >= 0 and sum(x > 0 for x in signs) >= claim["freed"], f"{claim['freed']} rows")
 
     def multiclass(self, claim, *_):  # Crammer and Singer's problem; B: the duals of every class
         y, rows, free, (_, fs, B) = self.y, self.rows, self.rho == 0, zip(*self.tasks)
-        used, Z, wrong = {y[i] for i in rows}, [dict.fromkeys(rows, 0) for _ in fs], False
+        columns = {y[i] for i in rows} if free else {*range(self.k)}  # intercepts without rows have no bound
+        Z = [{i: min(b.get(i, 0), 0) if m in columns - {y[i]} else 0 for i in rows} for m, b in enumerate(B)]
+        wrong = any(B[m].get(i, 0) * 2**40 > c for i, c in zip(rows, self.C) for m in columns - {y[i]})
         for i, c in zip(rows, self.C):
-            for m in (used if free else {*range(self.k)}) - {y[i]}:  # intercepts without rows have no bound
-                wrong |= B[m][i] * 2**40 > c
-                Z[m][i] = min(B[m][i], 0)
             A = -sum(row[i] for row in Z)
             wrong |= (A - c) * 2**40 > c
             min(Z, key=lambda row: row[i])[i] += max(0, A - c)  # any feasible duals will do
@@ -294,16 +315,15 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         primal = sum(f.norm for f in fs) / 2 + sum(c * max(0, e) for c, e in zip(self.C, losses))
         dual = sum(Z[y[i]][i] for i in rows) - sum(fs[0].square(row)[0] for row in Z) / 2
         if free:
-            h = min(max(c for i, c in zip(rows, self.C) if y[i] == code) for code in used)
-            R, P = (root(x)[0] * (1 + Fraction(1, 1 << BITS)) for x in (max(self.squares), primal))
+            h = min(max(c for i, c in zip(rows, self.C) if y[i] == code) for code in columns)
+            R, P = (root(x)[0] * (1 + Fraction(1, UNIT)) for x in (max(self.squares), primal))
             dual -= sum(map(abs, sums)) / 2 * (primal / h + 2 * R * P)
         self.bounds(claim, primal, 0, -INF if wrong else dual, 0, [f.b for f in fs], sums)
 
     def margins(self, claim, f, k):  # margin bracket of a hard margin or a perceptron
         hard, ones, best = self.problem["loss"] == "hard_margin", self.problem.get("intercept", False), (INF, 0)
-        error, inner, lengths = f.error, claim.get("bracket", claim), [Fraction(1)] * len(self.rows)
-        free = hard and not self.problem.get("intercept_penalty")
-        points, q = [f.squares[i] + ones for i in self.rows], list(map(mul, self.t, self.F))
+        inner, free, lengths = claim.get("bracket", claim), hard and self.rho == 0, [Fraction(1)] * len(self.rows)
+        points, q, error = [f.squares[i] + ones for i in self.rows], list(map(mul, self.t, self.F)), f.error
         if "proof.centre" in self.tensors and free and "kernel" not in self.problem:  # else planes do not move with it
             c = Linear(self, self.tensors["proof.centre"][0], 0)
             points = [p - 2 * c.F[i] + c.norm for i, p in zip(self.rows, points)]
@@ -313,8 +333,7 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
             error, lengths, R, R_error = Fraction(1, 1 << bits), [root(p)[0] or 1 for p in points], any(points), 0
             q = [Fraction(int((s * 2**bits) / x), 1 << bits) for s, x in zip(q, lengths)]
         for weights in (self.beta, *([row[i] for i in self.rows] for row in self.tensors.get("hull_weights_", ()))):
-            a = [abs(b) * y * (not hard or b * y > 0) for b, y in zip(weights, self.t)]
-            a = balanced(a) if free else a
+            a = (balanced if free else list)([abs(b) * y * (not hard or b * y > 0) for b, y in zip(weights, self.t)])
             if weight := sum(abs(x) * y for x, y in zip(a, lengths)):
                 square, u_error = f.square(dict(zip(self.rows, a)))
                 u, u_error = root(square + ones * sum(a) ** 2, u_error)
@@ -328,7 +347,7 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         self.holds("lower", inner["lower"], *margin)
         self.holds("upper", best[0], inner["upper"], best[1])
         if inner.get("hulls_meet"):  # integers c_i > 0 with sum c_i t_i (x_i, 1) = 0
-            signs, witness = dict(zip(self.rows, self.t)), (self.model["data"] or {}).get("hulls", [()] * (k + 1))[k]
+            signs, witness = dict(zip(self.rows, self.t)), (self.data or {}).get("hulls", [()] * (k + 1))[k]
             c = {i: int(x, 16) * signs[i] for i, x in witness or () if i in signs}
             zero = not any(self.combination(c)[: self.d + (ones or free)]) and all(c[i] * signs[i] > 0 for i in c)
             self.say("hulls_meet", zero if c else None, "weights that cancel" if c else "the file has no exact weights")
@@ -353,22 +372,23 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         return self.holds("bound", ratio * (quotient + 2 * (deficit + a) / gamma), bound, ratio * 2 * e / gamma)
 
     def all_tasks(self):  # section 4: for every task its signs or targets, scores and duals
-        tensors, pairs, K = self.tensors, list(combinations(range(self.k), 2)), {}
-        signs = [[1 if c == a else -1 for c in self.y] for a in range(self.k)][self.k == 2 :]
-        if self.k > 2 and self.model["class"] == "SVC":
-            signs = [[(c == a) - (c == b) for c in self.y] for a, b in pairs]
+        tensors, K, loss, pairs = self.tensors, {}, self.problem["loss"], list(combinations(range(self.k), 2))
+        several = self.k > 2 and "kernel" in self.problem and loss != "perceptron"  # one against one
+        signs = [[(c == a) - (c == b) for c in self.y] for a, b in pairs if several]
+        signs = signs or [[2 * (c == a) - 1 for c in self.y] for a in range(self.k)][self.k == 2 :] or [self.y]
         intercepts = tensors["intercept_"][0] if "intercept_" in tensors else self.attributes["intercept_"]
-        widths = {len(row) for name in ("coef_", "proof.centre", "proof.scales") for row in tensors.get(name, ())}
-        need(widths <= {self.d}, "coefficients: not one a column")
-        for task, t in enumerate(signs or [list(map(Fraction, self.y))]):
-            duals = tensors.get("_duals") or tensors.get("dual_coef_", [()] * (task + 1))[task:]
-            if "kernel" not in self.problem:
-                yield t, Linear(self, tensors["coef_"][task], intercepts[task]), dict(enumerate(duals[0]))
-                continue
-            (one, other), b = pairs[task] if len(signs) > 1 and "_duals" in tensors else (0, 1), intercepts[task]
+        if "kernel" not in self.problem:
+            duals = tensors.get("dual_coef_", [()] * len(signs))
+            for t, w, b, row in zip(signs, tensors["coef_"], intercepts, duals, strict=True):
+                yield t, Linear(self, w, b), {i: x for i, x in enumerate(row) if x}
+            return
+        self.support(self.problem["kernel"])
+        for task, (t, b) in enumerate(zip(signs, intercepts, strict=True)):
+            duals = tensors["dual_coef_"][task:] if loss == "perceptron" else tensors["_duals"]
+            one, other = pairs[task] if several else (0, 1)
             places = ((i, j, other - 1 if self.y[i] == one else one) for j, i in enumerate(tensors["support_"][0]))
             beta = {i: duals[row][j] for i, j, row in places if (t[i] or not self.k) and duals[row][j]}
-            if self.problem["loss"] == "perceptron":
+            if loss == "perceptron":
                 found, b = b, sum(beta.values()) if self.problem["intercept"] else Fraction(0)
                 self.holds("intercept_", abs(b - found), sum(map(abs, beta.values())) / 2**37)
             yield t, Expansion(self, beta, b, K), beta
@@ -382,36 +402,27 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         sparse, dense = [zip(columns[a:b], data[a:b]) for a, b in pairwise(ends)], tensors.get("support_vectors_", ())
         need(len({*range(self.n)}.intersection(support)) == len(support), "support_: not rows of the data, each once")
         stored = [[(j, v) for j, v in row if v] for row in sparse or map(enumerate, dense)]
-        self.say("support vectors", stored == [[*zip(self.columns[i], self.values[i])] for i in support], "rows of X")
+        self.say("support vectors", stored == [[*zip(*self.read[i])] for i in support], "rows of X")
         order, counts = (tensors.get(name, [()])[0] for name in ("_vote_order", "_n_support"))
-        expected = [c for c, n in enumerate(counts) for _ in range(min(n, len(support) + 1))]  # or forged
-        same = not counts or (expected == [self.y[i] for i in support] and order in ((), [*range(self.k)]))
+        codes, order = [self.y[i] for i in support], order in ((), [*range(self.k)])
+        same = not counts or (order and codes == sorted(codes) and counts == [*map(codes.count, range(self.k))])
         self.say("kernel, order", same and self.attributes["_kernel"] == kernel, "of the problem; by class")
 
     def decide(self, claims):  # section 5
-        losses = {x: row.split(": ") for row in PROBLEMS.splitlines() for x in row.split(": ")[1].split()}
-        method, _, numbers = losses[self.problem["loss"]]
-        numbers = {x: self.problem[x] for x in numbers.split() if x in self.problem}
-        need(len(numbers) == len(self.problem) - 1, "the problem has numbers that are not of its loss")
-        sizes = [x for name, x in numbers.items() if name not in ("kernel", "rule")]
-        need(all(x >= 0 for x in sizes), "the problem has numbers below zero")
-        problem, (g, C) = self.problem, ((self.model["data"] or {}).get("class_factors"), self.problem.get("C", INF))
-        column = "intercept_scaling" in problem  # b is the coefficient of a column of constants; rho = inf: no b
-        self.rho = INF if column or not problem.get("intercept", True) else problem.get("intercept_penalty", 0.0)
-        factors = [max(0.0, g[c]) for c in self.y] if g else [1.0] * self.n
-        weights = [Fraction(max(0.0, a) * b) for a, b in zip(self.s or factors, factors if self.s else [1.0] * self.n)]
-        weights = [Fraction(w > 0) for w in weights] if problem.get("equal_weights") else weights
-        self.D = max((x.as_integer_ratio()[1] for x in chain(*self.values)), default=1)
-        ratios = ((j, map(float.as_integer_ratio, v)) for j, v in zip(self.columns, self.values))
-        self.X = [([*j, self.d], [*(n * (self.D // d) for n, d in v), self.D]) for j, v in ratios]
-        self.squares = [Fraction(sum(map(mul, v[:-1], v)), self.D**2) for _, v in self.X]
-        if "kernel" in problem:
-            self.support(problem["kernel"])
+        problem, get, g = self.problem, self.problem.get, (self.data or {}).get("class_factors")
+        method, _, fields = {x: r.split(": ") for r in PROBLEMS for x in r.split(": ")[1].split()}[problem["loss"]]
+        fits = all(problem[x] >= 0 for x in problem.keys() - {"loss", "kernel", "rule"})
+        need(fits and problem.keys() <= {"loss", *fields.split()}, "the problem: numbers below zero or not of its loss")
+        self.rho = INF if not get("intercept", True) or "intercept_scaling" in problem else get("intercept_penalty", 0)
+        factors, number = [max(0.0, g[c]) if g else 1.0 for c in self.y], bool if get("equal_weights") else float
+        weights = [Fraction(number(max(0.0, a) * b)) for a, b in zip(self.s or repeat(1.0), factors)]
+        D = self.D = max((x.as_integer_ratio()[1] for _, v in self.read for x in v), default=1)
+        self.X = [([*j, self.d], [*(n * (D // d) for n, d in map(float.as_integer_ratio, v)), D]) for j, v in self.read]
+        self.squares, C = [Fraction(sum(map(mul, v[:-1], v)), D**2) for _, v in self.X], get("C", INF)
         self.tasks = list(self.all_tasks())
         need(len(claims) in (len(self.tasks), method == "multiclass"), "not one certificate a task")
         if "support_" in self.tensors and "kernel" not in problem:
-            used = {i for _, _, beta in self.tasks for i, b in beta.items() if b}
-            self.say("support_", sorted(used) == self.tensors["support_"][0], "rows with a dual that is not zero")
+            self.say("support_", sorted({*chain(*(b for *_, b in self.tasks))}) == self.tensors["support_"][0], "duals")
         for k, (claim, (t, f, beta)) in enumerate(zip(claims, self.tasks)):
             self.prefix = f"task {k}: " if len(claims) > 1 else ""
             self.reason = "the bound on the error is too large" if f.definite else "the kernel is not definite"
@@ -420,48 +431,6 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
             self.C = [Fraction(C * float(x)) if C < INF else x for x in self.m]
             self.beta = [beta.get(i, 0) for i in self.rows]
             getattr(self, method)(claim, f, k)
-
-    def run(self):
-        y = self.y if self.model["class"] != "OneClassSVM" else [1.0] * self.n  # it learns without labels
-        sizes, y = array("Q", [self.n, self.d, *map(len, self.columns)]), array("Q" if self.k else "d", y)
-        parts, data = ([sizes, *self.columns, *self.values], [y], [self.s] * bool(self.s)), self.model["data"]
-        found = [hashlib.sha256(b"".join(map(bytes, part))).hexdigest() if part else None for part in parts]
-        same = found == [data[name] for name in ("X", "y", "weights")] if data else None
-        steps = self.model.get("preparation") or {"scaling": None, "columns": ()}
-        prepared = steps["scaling"] or any(c["fill"] is not None for c in steps["columns"] or ())
-        need(not prepared or same, UNPREPARED)
-        self.say("data", same, "hashes of X, y and weights" if data else "the file has no hashes")
-        certificate = self.attributes.get("certificate_", {"of": ()})
-        of = certificate.get("of", [(None, certificate)])
-        labels = [[*pair] for pair in combinations(self.classes, 2)] if "_duals" in self.tensors else self.classes
-        need(
-            [label for label, _ in of] in ([], [None], labels),
-            "the certificates are not those of the classes, in order",
-        )
-        claims = [c for _, c in of]
-        fields = [*claims, *(c["bracket"] for c in claims if "bracket" in c)]
-        need(all(x == x for c in fields for x in c.values()), "nan in the certificate")
-        if same is False:
-            return
-        known, why = True, "this program does not decide them"
-        try:
-            self.decide(claims)
-        except (ArithmeticError, KeyError) as error:
-            known, why = None, f"{why}: {error}"
-        self.prefix, pairs = "", [(c["primal"], c["dual"]) for c in claims if "primal" in c]
-        if pairs and "objective_" in self.attributes:  # section 6
-            same = self.attributes["objective_"] == [primal for primal, _ in pairs]
-            self.say("objective_", same and known, "the primal values")
-        if pairs and self.attributes.get("status_") == "solved":
-            tol, least = self.model["parameters"].get("tol", 1e-6) + 1e-9, 1e-9 * self.problem.get("C", 1.0)
-            done = all(p - d <= tol * max(p, -d) or (d <= 0 and p - d <= least) for p, d in pairs)
-            self.say("status_", known if done else None if self.problem.keys() & {"lam", "nu"} else False, "gap <= tol")
-        said = {*PARTS.split(), *(x for name, *_ in self if known for x in name.rpartition(": ")[2].split(", "))}
-        fields = [{name for name, value in c.items() if value is not False and value != ""} for c in fields]
-        names = {*self.attributes, *self.tensors}.union(*fields)
-        left = sorted(x for x in names if x[:1] != "_" and x.partition(".")[0] not in said)
-        if left:
-            self.say(", ".join(left), None, why)
 
 
 def main():
@@ -472,11 +441,9 @@ def main():
     try:
         answers = Check(**vars(parser.parse_args()))
     except Unreadable as error:
-        known = isinstance(error, (OSError, ValueError))
-        parser.exit(2, f"error: {error if known else f'not as docs/proof-format.md says: {error!r}'}\n")
-    lines = [f"{'PROBLEM':12}{answers.model['class']}: {answers.problem}"]
-    lines += [f"{verdict:12}{claim}: {detail}" for claim, verdict, detail in answers]
-    print(*(repr(line)[1:-1] for line in lines), sep="\n")  # control characters of a file are not printed as they are
+        parser.exit(2, f"error: {error if isinstance(error, (OSError, ValueError)) else repr(error)}\n")
+    for claim, verdict, detail in [(answers.model["class"], "PROBLEM", answers.problem), *answers]:
+        print(repr(f"{verdict:12}{claim}: {detail}")[1:-1])  # control characters of a file are not printed as they are
     return int("FALSE" in (verdict for _, verdict, _ in answers))
 
 

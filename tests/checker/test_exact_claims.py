@@ -237,3 +237,18 @@ def test_exp_and_log_within_their_error_bounds(t, a):
         assert abs((-Decimal(t.numerator) / t.denominator).exp() * unit - found) <= error
         found = maxmargin_check.rounded(maxmargin_check.DECIMAL.ln, a.numerator, a.denominator)
         assert abs((Decimal(a.numerator) / a.denominator).ln() * unit - found) <= error
+
+
+@given(st.fractions(Fraction(1, 10**300), 2), st.integers(1, 2**60), st.integers(0, 600))
+@settings(max_examples=300, deadline=None)
+def test_the_log_by_a_table_is_within_its_error_bound(a, odd, shift):
+    numbers = [a, 1 - a, Fraction(odd, 1 << odd.bit_length() + shift), Fraction(1), Fraction(2)]
+    with localcontext() as context:
+        context.prec = 300
+        unit = Decimal(2) ** maxmargin_check.BITS
+        for x in filter(lambda x: 0 < x <= 2, numbers):
+            exact = (Decimal(x.numerator) / x.denominator).ln() * unit
+            found = maxmargin_check.log(x.numerator, x.denominator)
+            assert abs(exact - found) <= 20 + max(0, x.denominator.bit_length() - x.numerator.bit_length())
+            # The entropy is bounded with x log x.
+            assert abs(exact - found) * Decimal(x.numerator) / x.denominator <= int(maxmargin_check.ERROR * (1 << 112))

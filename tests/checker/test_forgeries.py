@@ -146,6 +146,8 @@ NOT_TRUE = {
         set_kernel(name="poly", gamma=1.0, coef0=1.0, degree=10**9),
         {"primal", "dual"},
     ),
+    "a negative gamma": ("polynomial", set_kernel(name="rbf", gamma=-1.0), {"primal", "dual"}),
+    "constants without a bound": ("logistic", set_number("intercept_scaling", 3.0), {"dual"}),
     "weights below zero": ("hinge", negative_factors, {"primal", "dual"}),
     "a negative radius": ("least squares", set_claim("radius", -1e300), {"dual"}),
     "a negative reach": ("logistic", set_claim("reach", -1e300), {"dual"}),
@@ -187,6 +189,20 @@ def test_a_centre_does_not_shrink_the_radius_of_a_perceptron(made, tmp_path):
     (tmp_path / "m").write_bytes(pack(header, tensors + centre.tobytes(), content))
     found = verdicts(tmp_path / "m", data)
     assert found["radius"] == "FALSE"
+
+
+def test_duals_that_do_not_predict_prove_nothing(tmp_path):
+    """A KernelPerceptron predicts with ``dual_coef_``; a tensor ``_duals`` of another one does not count."""
+    model = mm.KernelPerceptron(max_iter=5).fit(X, Y)
+    mm.save(model, tmp_path / "m", X, Y)
+    write_data(tmp_path / "d", X, Y)
+    header, tensors, content = unpack((tmp_path / "m").read_bytes())
+    begin, end = header["dual_coef_"]["data_offsets"]
+    header["_duals"] = {**header["dual_coef_"], "data_offsets": [len(tensors), len(tensors) + end - begin]}
+    (tmp_path / "m").write_bytes(pack(header, tensors + tensors[begin:end], content))
+    assert "FALSE" not in verdicts(tmp_path / "m", tmp_path / "d").values()
+    forge(tmp_path / "m", lambda _, arrays: arrays["dual_coef_"].__imul__(-1))
+    assert "FALSE" in verdicts(tmp_path / "m", tmp_path / "d").values()
 
 
 def test_undecided_claims_are_named(made, tmp_path):

@@ -219,7 +219,9 @@ def test_a_dual_beyond_its_box_is_false(saved, name):
 
     def leave_the_box(_, arrays):
         duals = arrays.get("_duals", arrays.get("dual_coef_"))
-        duals.flat[np.argmax(np.abs(duals))] *= 1.0 + 1e-9
+        # Crammer and Singer: the duals of other classes, which are not positive; that of the own class is not read.
+        sizes = -duals if name == "Crammer-Singer" else np.abs(duals)
+        duals.flat[np.argmax(sizes)] *= 1.0 + 1e-9
 
     forge(path, leave_the_box)
     answers = {verdict for claim, verdict in verdicts(path, data).items() if claim.endswith("dual")}
@@ -443,7 +445,6 @@ def test_prepared_columns_are_refused_in_a_sentence(tmp_path, options):
         maxmargin_check.Check(tmp_path / "m", tmp_path / "d.csv")
 
 
-@pytest.mark.xfail(strict=True, reason="434 lines since forged problems, kernels and certificates are refused")
 def test_the_checker_is_short():
     text = Path(maxmargin_check.__file__).read_text()
     code = text.replace(maxmargin_check.__doc__, "").splitlines()

@@ -217,13 +217,15 @@ def test_paths_are_in_float32():
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # scikit-learn sums float32
-@pytest.mark.parametrize("model", [mm.Perceptron(), mm.LogisticRegression(C=1e9)])
+@pytest.mark.parametrize("model", [mm.Perceptron(), mm.LogisticRegression(C=1e9), mm.Lasso(), mm.Ridge()], ids=str)
 def test_scores_beyond_the_range_of_float32_are_float64(model):
     """Scores that float32 would round to infinity, of rows that float32 holds."""
     X = np.random.default_rng(0).standard_normal((40, 3)).astype(np.float32)
-    model.fit(X, np.digitize(X[:, 0], [-0.3, 0.3]))
+    # Targets as large as 200: with coefficients below one, as of targets up to 2, all scores of such rows are float32.
+    y = np.digitize(X[:, 0], [-0.3, 0.3]) * (1 if is_classifier(model) else 100)
+    model.fit(X, y)
     far = np.clip(X * 1e38, -3e38, 3e38, dtype=np.float64).astype(np.float32)
-    scores = model.decision_function
+    scores = model.decision_function if is_classifier(model) else model.predict
     assert (scores(X).dtype, scores(far).dtype) == (np.float32, np.float64)
     exact = scores(far.astype(np.float64))
     assert np.isfinite(exact).all()

@@ -40,7 +40,7 @@ class PrecisionOfRows:
         limits = np.finfo(np.float32)
         for values in found.values():
             largest = float(np.abs(values).max(initial=0.0))
-            if largest and not limits.tiny / limits.eps <= largest <= limits.max:
+            if largest and not float(limits.tiny / limits.eps) <= largest <= float(limits.max):
                 # They would become infinite, or lose digits beside the smallest numbers.
                 return {}
         for name, values in found.items():
