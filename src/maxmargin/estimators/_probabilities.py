@@ -1,5 +1,6 @@
 """Probabilities from the scores of a classifier: curves, fitted on folds, and their combination over the classes."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -128,7 +129,7 @@ def scores_on_folds(
     seed: int,
     n_folds: int = N_FOLDS,
     tasks: Sequence[tuple[int, int]] | None = None,
-    must_end: Callable[[], bool] = bool,
+    seconds_left: Callable[[], float] = lambda: math.inf,
 ) -> np.ndarray | None:
     """The scores of every row, one column a decision function, by a model that is fitted to the other folds.
 
@@ -145,8 +146,9 @@ def scores_on_folds(
     tasks : sequence of pairs of int, optional
         The positive and the negative class of every decision function. Folds may then lack a class, where LIBSVM scores
         1 for the other one: without, a class of a single row is refused.
-    must_end : callable
-        Called before every fold; where it returns True there are no scores.
+    seconds_left : callable
+        Returns the seconds for the folds that are left, of which every one gets its share; where there are none, there
+        are no scores.
 
     Returns
     -------
@@ -168,13 +170,18 @@ def scores_on_folds(
     X = X.tocsr() if sp.issparse(X) else X
     scores: np.ndarray | None = None
     for part in range(n_folds):
-        if must_end():
+        left = seconds_left()
+        if left == 0.0:
             return None
         held_out, others = np.flatnonzero(fold == part), np.flatnonzero(fold != part)
         fitted, present = clone(model), np.unique(codes[others])
+        if left < math.inf:
+            fitted.set_params(max_time=left / (n_folds - part))
         weights = {} if sample_weight is None else {"sample_weight": sample_weight[others]}
         if len(present) > 1:
             fitted.fit(_safe_split(model, X, None, others)[0], labels[others], **weights)
+            if seconds_left() == 0.0:
+                return None
             found = fitted._scores_by_task(_safe_split(model, X, None, held_out, others)[0])
         if may_lack and len(present) < classes.size:
             known = dict(zip(combinations(present, 2), found.T, strict=True)) if len(present) > 1 else {}
