@@ -147,8 +147,8 @@ def scores_on_folds(
         The positive and the negative class of every decision function. Folds may then lack a class, where LIBSVM scores
         1 for the other one: without, a class of a single row is refused.
     seconds_left : callable
-        Returns the seconds for the folds that are left, of which every one gets its share; where there are none, there
-        are no scores.
+        Returns the seconds for the folds that are left. Each has its share, and what it leaves goes to none; where no
+        time is left there are no scores.
 
     Returns
     -------
@@ -169,14 +169,16 @@ def scores_on_folds(
     # Not every sparse format has rows.
     X = X.tocsr() if sp.issparse(X) else X
     scores: np.ndarray | None = None
+    share = math.inf
     for part in range(n_folds):
         left = seconds_left()
         if left == 0.0:
             return None
         held_out, others = np.flatnonzero(fold == part), np.flatnonzero(fold != part)
         fitted, present = clone(model), np.unique(codes[others])
-        if left < math.inf:
-            fitted.set_params(max_time=left / (n_folds - part))
+        share = min(share, left / (n_folds - part))
+        if share < math.inf:
+            fitted.set_params(max_time=share)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight[others]}
         if len(present) > 1:
             fitted.fit(_safe_split(model, X, None, others)[0], labels[others], **weights)
