@@ -143,6 +143,24 @@ def test_the_matrix_of_small_pairs_ends_at_a_limit(max_time, monkeypatch):
     assert model.support_.size == 0
 
 
+def test_rows_of_a_fold_are_copied_in_parts(monkeypatch):
+    rows, n_parts = np.flatnonzero(SIGNS > 0.0), [0]
+
+    def interrupted():
+        n_parts[0] += 1
+        if n_parts[0] == 2:
+            raise KeyboardInterrupt
+
+    found = _probabilities.rows_for(mm.SVC(), WIDE, rows, rows[:100])
+    np.testing.assert_array_equal(found, WIDE[rows])
+    gram = WIDE[:, :1100]
+    of_gram = _probabilities.rows_for(mm.SVC(kernel="precomputed"), gram, rows, rows[:100])
+    np.testing.assert_array_equal(of_gram, gram[np.ix_(rows, rows[:100])])
+    monkeypatch.setattr("maxmargin.data.blocks.check_interruption", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _probabilities.rows_for(mm.SVC(), WIDE, rows, rows)
+
+
 @pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
 def test_probabilities_end_at_the_limit(monkeypatch):
     """Every fold has its share of the time that is left, and no sigmoid is fitted after the last one."""

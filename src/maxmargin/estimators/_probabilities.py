@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import _safe_split
 
 from maxmargin.data import Points
+from maxmargin.data.blocks import row_blocks
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
 from maxmargin.solvers.core import Monitor, Options
 from maxmargin.solvers.regression import logistic_newton
@@ -181,10 +183,10 @@ def scores_on_folds(
             fitted.set_params(max_time=share)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight[others]}
         if len(present) > 1:
-            fitted.fit(_safe_split(model, X, None, others)[0], labels[others], **weights)
+            fitted.fit(rows_for(model, X, others, others), labels[others], **weights)
             if seconds_left() == 0.0:
                 return None
-            found = fitted._scores_by_task(_safe_split(model, X, None, held_out, others)[0])
+            found = fitted._scores_by_task(rows_for(model, X, held_out, others))
         if may_lack and len(present) < classes.size:
             known = dict(zip(combinations(present, 2), found.T, strict=True)) if len(present) > 1 else {}
             if len(present) == 2:
@@ -196,6 +198,19 @@ def scores_on_folds(
         scores[held_out] = found
     assert scores is not None
     return scores
+
+
+def rows_for(model: Any, X: Any, rows: np.ndarray, of_model: np.ndarray) -> Any:
+    """Some rows of X as a model takes them that is fitted to the rows ``of_model``: of a Gram matrix also columns.
+
+    A dense array is copied in parts, between which Ctrl-C is raised.
+    """
+    if type(X) is not np.ndarray or X.ndim != 2 or get_tags(model).input_tags.pairwise:
+        return _safe_split(model, X, None, rows, of_model)[0]
+    found = np.empty((rows.size, X.shape[1]), dtype=X.dtype)
+    for part in row_blocks(rows.size, X.shape[1]):
+        found[part] = X[rows[part]]
+    return found
 
 
 def _score_of_pair(known: dict[Any, np.ndarray], pair: tuple[int, int], present: np.ndarray, n_rows: int) -> np.ndarray:
