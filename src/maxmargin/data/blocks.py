@@ -6,6 +6,8 @@ from maxmargin.data.interruption import check_interruption
 
 # Entries of a block: 8 MB in float64, which fits the caches of most processors.
 BLOCK_ENTRIES = 1 << 20
+# Columns of a block that is transposed: a copy of wide rows in one piece reads another memory page at every entry.
+TRANSPOSED_COLUMNS = 1 << 10
 
 
 def row_blocks(n_rows: int, entries_per_row: float) -> Iterator[slice]:
@@ -14,3 +16,11 @@ def row_blocks(n_rows: int, entries_per_row: float) -> Iterator[slice]:
     for start in range(0, n_rows, size):
         check_interruption()
         yield slice(start, min(start + size, n_rows))
+
+
+def blocks_to_transpose(n_rows: int, n_columns: int) -> Iterator[tuple[slice, slice]]:
+    """Yield rows and columns of the blocks of a dense matrix that is copied by columns."""
+    for rows in row_blocks(n_rows, min(n_columns, TRANSPOSED_COLUMNS)):
+        for first in range(0, n_columns, TRANSPOSED_COLUMNS):
+            check_interruption()
+            yield rows, slice(first, min(first + TRANSPOSED_COLUMNS, n_columns))

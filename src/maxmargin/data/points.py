@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data.blocks import BLOCK_ENTRIES, row_blocks
+from maxmargin.data.blocks import BLOCK_ENTRIES, blocks_to_transpose, row_blocks
 from maxmargin.data.interruption import check_interruption
 from maxmargin.data.rows import DenseRows, Matrix, Rows, SparseMatrix, aligned, as_dense, is_sparse, read_only, rows_of
 
@@ -80,7 +80,12 @@ class Points:
     @cached_property
     def columns(self) -> Rows:
         """The columns, as the loops read rows: a copy of the matrix."""
-        return rows_of(self.sparse_columns if is_sparse(self.matrix) else np.ascontiguousarray(self.matrix.T))
+        if is_sparse(self.matrix):
+            return rows_of(self.sparse_columns)
+        columns = np.empty((self.n_columns, self.n_rows), dtype=self.matrix.dtype)
+        for rows, part in blocks_to_transpose(self.n_rows, self.n_columns):
+            columns[part, rows] = self.matrix[rows, part].T
+        return rows_of(columns)
 
     @cached_property
     def sparse_columns(self) -> SparseMatrix:

@@ -227,7 +227,10 @@ class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseE
             certificates, per_entry = model._certificate_seconds(tasks)
             # However long a certificate takes, half of the time is for the model.
             seconds = max(0.0, seconds - min(certificates, 0.5 * seconds) - (time.perf_counter() - before))
+        preparing = time.perf_counter()
         with model._solving(problems, options) as (solve, at_once):
+            if seconds is not None:
+                seconds = max(0.0, seconds - (time.perf_counter() - preparing))
             at_once = self._at_once(tasks) if at_once is None else min(tasks.n_tasks, at_once)
             began = time.perf_counter()
 

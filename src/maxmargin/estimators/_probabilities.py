@@ -1,5 +1,6 @@
 """Probabilities from the scores of a classifier: curves, fitted on folds, and their combination over the classes."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -8,9 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import _safe_split
 
 from maxmargin.data import Points
+from maxmargin.data.blocks import row_blocks
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
 from maxmargin.solvers.core import Monitor, Options
 from maxmargin.solvers.regression import logistic_newton
@@ -128,7 +131,7 @@ def scores_on_folds(
     seed: int,
     n_folds: int = N_FOLDS,
     tasks: Sequence[tuple[int, int]] | None = None,
-    must_end: Callable[[], bool] = bool,
+    seconds_left: Callable[[], float] = lambda: math.inf,
 ) -> np.ndarray | None:
     """The scores of every row, one column a decision function, by a model that is fitted to the other folds.
 
@@ -145,8 +148,9 @@ def scores_on_folds(
     tasks : sequence of pairs of int, optional
         The positive and the negative class of every decision function. Folds may then lack a class, where LIBSVM scores
         1 for the other one: without, a class of a single row is refused.
-    must_end : callable
-        Called before every fold; where it returns True there are no scores.
+    seconds_left : callable
+        Returns the seconds for the folds that are left. Each has its share, and what it leaves goes to none; where no
+        time is left there are no scores.
 
     Returns
     -------
@@ -167,15 +171,22 @@ def scores_on_folds(
     # Not every sparse format has rows.
     X = X.tocsr() if sp.issparse(X) else X
     scores: np.ndarray | None = None
+    share = math.inf
     for part in range(n_folds):
-        if must_end():
+        left = seconds_left()
+        if left == 0.0:
             return None
         held_out, others = np.flatnonzero(fold == part), np.flatnonzero(fold != part)
         fitted, present = clone(model), np.unique(codes[others])
+        share = min(share, left / (n_folds - part))
+        if share < math.inf:
+            fitted.set_params(max_time=share)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight[others]}
         if len(present) > 1:
-            fitted.fit(_safe_split(model, X, None, others)[0], labels[others], **weights)
-            found = fitted._scores_by_task(_safe_split(model, X, None, held_out, others)[0])
+            fitted.fit(rows_for(model, X, others, others), labels[others], **weights)
+            if seconds_left() == 0.0:
+                return None
+            found = fitted._scores_by_task(rows_for(model, X, held_out, others))
         if may_lack and len(present) < classes.size:
             known = dict(zip(combinations(present, 2), found.T, strict=True)) if len(present) > 1 else {}
             if len(present) == 2:
@@ -187,6 +198,19 @@ def scores_on_folds(
         scores[held_out] = found
     assert scores is not None
     return scores
+
+
+def rows_for(model: Any, X: Any, rows: np.ndarray, of_model: np.ndarray) -> Any:
+    """Some rows of X as a model takes them that is fitted to the rows ``of_model``: of a Gram matrix also columns.
+
+    A dense array is copied in parts, between which Ctrl-C is raised.
+    """
+    if type(X) is not np.ndarray or X.ndim != 2 or get_tags(model).input_tags.pairwise:
+        return _safe_split(model, X, None, rows, of_model)[0]
+    found = np.empty((rows.size, X.shape[1]), dtype=X.dtype)
+    for part in row_blocks(rows.size, X.shape[1]):
+        found[part] = X[rows[part]]
+    return found
 
 
 def _score_of_pair(known: dict[Any, np.ndarray], pair: tuple[int, int], present: np.ndarray, n_rows: int) -> np.ndarray:

@@ -22,7 +22,6 @@ from maxmargin.estimators._kernel_svm import C_CONSTRAINTS, KERNEL_PARAMETERS, K
 from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.estimators._predictors import CertifiedClassifier
 from maxmargin.estimators._probabilities import (
-    N_FOLDS,
     Calibration,
     Sigmoid,
     by_task,
@@ -323,15 +322,13 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
     def _fit_sigmoids(self, tasks: Any, limits: FitLimits) -> None:
         """Fit a sigmoid for every pair of classes to the scores of models that were not fitted to the rows.
 
-        After Ctrl-C, or where the time is over before the last fold, there are none.
+        After Ctrl-C, or where the time is over before the last of them, there are none.
         """
         labels, matrix, weights = tasks.labels(), tasks.points.matrix, tasks.weights
         fold = clone(self).set_params(probability="deprecated", class_weight=None)
         if self._kernel is None:
             # Also that of objects.
             fold.kernel = "precomputed"
-        if self.max_time is not None:
-            fold.max_time = limits.seconds_left / N_FOLDS
         pairs: Any = self._classes_of_tasks()
         scores = scores_on_folds(
             fold,
@@ -340,13 +337,18 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
             weights,
             seed_of(self.random_state),
             tasks=pairs,
-            must_end=lambda: limits.seconds_left == 0.0,
+            seconds_left=lambda: limits.seconds_left,
         )
-        if scores is None or limits.is_interrupted:
+        if scores is None:
             return
         counts = np.ones(labels.size) if weights is None else weights
         rows = by_task(scores, tasks.labelled.codes, counts, pairs)
-        self.calibration_ = Calibration(tuple(Sigmoid(*fit_sigmoid(*part)) for part in rows), by_pairs=True)
+        curves = []
+        for part in rows:
+            if limits.seconds_left == 0.0:
+                return
+            curves.append(Sigmoid(*fit_sigmoid(*part)))
+        self.calibration_ = Calibration(tuple(curves), by_pairs=True)
 
     def _set_duals(self, pairs: ClassPairs, betas: Sequence[np.ndarray]) -> None:
         """Arrange the duals of all pairs by class, as scikit-learn does."""

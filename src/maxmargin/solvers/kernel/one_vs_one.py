@@ -7,7 +7,7 @@ import math
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from types import ModuleType
 from typing import TypeAlias
@@ -16,6 +16,7 @@ import numpy as np
 
 from maxmargin.data import ClassPairs
 from maxmargin.data.exact_numbers import UNIT
+from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.engine.threads import Threads
 from maxmargin.loops.smo import N_VALUES, ascend_class_pairs
 from maxmargin.problems.kernel_expansion import Scratch
@@ -129,16 +130,10 @@ class SmallPairs:
     """
 
     def __init__(self, pairs: ClassPairs, problem: KernelSVMProblem, options: SMOOptions) -> None:
-        self._pairs, rows = pairs, np.concatenate(pairs.rows_of_class)
+        self._pairs, self._problem, self._stored = pairs, problem, options.dtype_for(problem)
+        rows = self._rows = np.concatenate(pairs.rows_of_class)
         sizes = [part.size for part in pairs.rows_of_class]
         self._cuts = np.array(list(accumulate(sizes, initial=0)))
-        stored = options.dtype_for(problem)
-        matrix = KernelMatrix(problem.points, problem.kernel, dtype_computed(rows.size, stored), rows)
-        gram: np.ndarray = np.empty((rows.size, rows.size), dtype=matrix.dtype)
-        everything = np.arange(rows.size)
-        with np.errstate(over="ignore", invalid="ignore"):
-            matrix.whole_rows(everything, everything, gram)
-            self._gram: np.ndarray = gram.astype(stored, copy=False)
         self._bounds = problem.loss.box_bound * problem.loss.weights[rows]
         of_pairs = [sizes[first] + sizes[second] for first, second in pairs.pairs]
         self._ends = list(accumulate(of_pairs, initial=0))
@@ -152,6 +147,17 @@ class SmallPairs:
         work = sum(size * size for size in of_pairs)
         self._n_threads = options.n_threads if work > WORK_PER_THREAD else 1
         self._began = False
+
+    @cached_property
+    def _gram(self) -> np.ndarray:
+        """The kernel matrix of all rows, evaluated when the first pair needs it: a limit may end that."""
+        rows, size = self._rows, self._rows.size
+        matrix = KernelMatrix(self._problem.points, self._problem.kernel, dtype_computed(size, self._stored), rows)
+        gram: np.ndarray = np.empty((size, size), dtype=matrix.dtype)
+        everything = np.arange(size)
+        with np.errstate(over="ignore", invalid="ignore"):
+            matrix.whole_rows(everything, everything, gram)
+        return gram.astype(self._stored, copy=False)
 
     def result_of(self, problem: KernelProblem, monitor: Monitor) -> Result[float]:
         """The duals of a pair, and their values; those of a pair that was not reached are zero."""
@@ -169,6 +175,11 @@ class SmallPairs:
 
     def _solve_all(self, monitor: Monitor) -> None:
         """Solve all pairs, until there is an interrupt; every thread has a stretch of them."""
+        try:
+            with ending_when(monitor.must_stop):
+                self._gram  # noqa: B018
+        except InterruptedPassError:
+            return
         n_pairs, n_jobs = len(self._places), min(4 * self._n_threads, len(self._places)) if self._n_threads > 1 else 1
         ends = [n_pairs * k // n_jobs for k in range(n_jobs + 1)]
         with Threads(self._n_threads) as threads:

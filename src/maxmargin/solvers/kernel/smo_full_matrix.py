@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.engine.threads import RangeThreads
 from maxmargin.loops.smo import Duals, WorkingSets, ascend_working_sets
 from maxmargin.problems.kernel_svm import KernelProblem, KernelSVMProblem
@@ -59,7 +60,7 @@ def solve(
     ``start`` is where an earlier attempt ended. The result has no w: the duals are the coefficients.
     """
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
-        gram = kernel_matrix(problem, options, monitor) if options.gram is None else options.gram(problem)
+        gram = kernel_matrix(problem, options, monitor)
         run = FullMatrixRun(problem, options, monitor, start, gram)
         run.best.status = run.run()
         return run.best
@@ -67,6 +68,12 @@ def solve(
 
 def kernel_matrix(problem: KernelProblem, options: SMOOptions, monitor: Monitor) -> np.ndarray | None:
     """The kernel matrix; None where the monitor has to stop before it is complete."""
+    if options.gram is not None:
+        try:
+            with ending_when(monitor.must_stop):
+                return options.gram(problem)
+        except InterruptedPassError:
+            return None
     stored = options.dtype_for(problem)
     dtype = dtype_computed(problem.n_rows, stored)
     gram: np.ndarray = np.empty((problem.n_rows, problem.n_rows), dtype=dtype)

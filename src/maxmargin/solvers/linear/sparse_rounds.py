@@ -13,6 +13,8 @@ from typing import ClassVar, Generic
 import numpy as np
 
 from maxmargin.data import Points
+from maxmargin.data.interruption import InterruptedPassError, ending_when
+from maxmargin.data.rows import Rows
 from maxmargin.loops.sparse_linear import Model, descend_on_model, measure_columns
 from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Options, Result, StallTest, Status
 from maxmargin.solvers.core.checkpoint import Declared
@@ -86,9 +88,19 @@ class SparseRounds(Generic[InterceptT]):
             status = self.monitor.check_termination(self.best, self.options, "round", stalled=stalled)
             if status is not None:
                 return status
-            self.screen()
-            self.make_steps()
+            try:
+                with ending_when(self.monitor.must_stop):
+                    self.screen()
+                self.make_steps()
+            except InterruptedPassError:
+                return self.monitor.check_limits() or Status.INTERRUPTED
             self.best.n_iter += 1
+
+    @property
+    def columns(self) -> Rows:
+        """The columns; a limit ends their copy, and with it the run."""
+        with ending_when(self.monitor.must_stop):
+            return self.points.columns
 
     def may_be_used(self, w: np.ndarray, products: np.ndarray, deviations: np.ndarray) -> np.ndarray:
         """Whether coefficients may not be zero in a solution: duals in the gap's ball reach l1, or they are not zero.
@@ -111,7 +123,7 @@ class SparseRounds(Generic[InterceptT]):
     ) -> Model:
         """The quadratic model of the losses at w, in the columns chosen; ``drift`` is that of the intercept."""
         for first, last in self.pieces(chosen):
-            measure_columns(self.points.columns, chosen, first, last, curvatures, self.totals, self.squares)
+            measure_columns(self.columns, chosen, first, last, curvatures, self.totals, self.squares)
         total = float(curvatures.sum())
         totals = self.totals if has_intercept and total > 0.0 else np.zeros_like(self.totals)
         means = totals / total if total > 0.0 else totals

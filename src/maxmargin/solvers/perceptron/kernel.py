@@ -10,15 +10,17 @@ perceptron algorithm", 1999, section 3.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from maxmargin.data.interruption import InterruptedPassError, check_interruption, ending_when
 from maxmargin.loops.perceptron import kernel_block_epoch
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import refuse_unless_finite
-from maxmargin.solvers.core import Monitor, Positions, Result, solver
+from maxmargin.solvers.core import Monitor, Positions, Result, Status, solver
 from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix
-from maxmargin.solvers.perceptron.epochs import Epoch, EpochRun, run_epochs
+from maxmargin.solvers.perceptron.epochs import Epoch, EpochRun, result_of, run_epochs
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start, start_of
 
 # Rows whose Gram matrix is computed at a time: large enough for BLAS, small beside the cache of columns.
@@ -27,7 +29,7 @@ BLOCK_ROWS = 128
 CACHE_MEGABYTES = 200.0
 
 
-class KernelColumns(KernelCache):
+class KernelColumns:
     """The columns of the kernel matrix, in double precision, the most recently used ones kept in ``megabytes``.
 
     Parameters
@@ -37,8 +39,14 @@ class KernelColumns(KernelCache):
     """
 
     def __init__(self, problem: KernelPerceptronProblem, megabytes: float) -> None:
-        matrix = KernelMatrix(problem.dataset.points, problem.kernel, np.float64)
-        super().__init__(matrix, megabytes, at_least=BLOCK_ROWS)
+        self._problem, self._megabytes = problem, megabytes
+
+    @cached_property
+    def cache(self) -> KernelCache:
+        """The cache of columns: a first run prepares the rows for it, and its limits may end that."""
+        check_interruption()
+        matrix = KernelMatrix(self._problem.dataset.points, self._problem.kernel, np.float64)
+        return KernelCache(matrix, self._megabytes, at_least=BLOCK_ROWS)
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,13 @@ def solve(
 
     ``start`` holds the scores of the rows, where the run continues from a model.
     """
-    return run_epochs(KernelRun(problem, options, start_of(start)), options, monitor)
+    run = KernelRun(problem, options, start_of(start))
+    try:
+        with ending_when(monitor.must_stop):
+            run.load_columns()
+    except InterruptedPassError:
+        return result_of(run, monitor.check_limits() or Status.INTERRUPTED, [])
+    return run_epochs(run, options, monitor)
 
 
 class KernelRun(EpochRun):
@@ -79,7 +93,11 @@ class KernelRun(EpochRun):
         self.alpha = np.zeros(problem.dataset.points.n_rows)
         self.scores = np.zeros_like(self.alpha) if start.scores is None else np.array(start.scores, dtype=np.float64)
         self.intercept_change = 0.0
-        self._columns = options.columns or KernelColumns(problem, CACHE_MEGABYTES)
+        self._shared = options.columns or KernelColumns(problem, CACHE_MEGABYTES)
+
+    def load_columns(self) -> None:
+        """Make the cache of columns, unless another run has made it."""
+        self._columns = self._shared.cache
 
     def epoch(self, monitor: Monitor) -> Epoch:
         """Run from mistake to mistake; rows between two blocks take a comparison each."""

@@ -17,7 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.data.rows import Rows, rows_of
+from maxmargin.data.blocks import blocks_to_transpose
+from maxmargin.data.interruption import InterruptedPassError, ending_when
+from maxmargin.data.rows import Rows, as_dense, rows_of
 from maxmargin.loops.lasso import Descent, descend
 from maxmargin.problems.squared_errors import LassoProblem
 from maxmargin.solvers.core import (
@@ -280,6 +282,11 @@ class LassoRun:
 
     def descend(self, chosen: np.ndarray) -> None:
         """Make epochs of coordinate descent over these columns, with the residuals updated."""
+        try:
+            with ending_when(self.monitor.must_stop):
+                self.columns  # noqa: B018
+        except InterruptedPassError:
+            return
         roots = None if self.errors.weights is None else np.sqrt(self.errors.weights)
         residuals = self.residuals.copy() if roots is None else self.residuals * roots
         totals = self.errors.total_weight * self.remaining_means
@@ -325,11 +332,13 @@ class LassoRun:
             transposed = self.errors.sparse_columns
             values = transposed.data if roots is None else transposed.data * roots[transposed.indices]
             return rows_of(sp.csr_array((values, transposed.indices, transposed.indptr), shape=transposed.shape[::-1]))
-        dense = np.array(matrix.T, dtype=np.float64, order="C")
-        if errors.has_intercept:
-            dense -= errors.column_means[:, None]
-        if roots is not None:
-            dense *= roots
+        dense = np.empty(matrix.shape[::-1])
+        for rows, part in blocks_to_transpose(*matrix.shape):
+            dense[part, rows] = as_dense(matrix)[rows, part].T
+            if errors.has_intercept:
+                dense[part, rows] -= errors.column_means[part, None]
+            if roots is not None:
+                dense[part, rows] *= roots[rows]
         return rows_of(dense)
 
 
