@@ -7,11 +7,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import typer
+
 from maxmargin.cli.console import Entry, Stopwatch, json_key, working
 from maxmargin.cli.models import is_regression, model_entry, score_name
 
 # Seconds in which a scheduler has to answer, and workers to join it.
 CONNECT_SECONDS = 30.0
+# Seconds that a worker has to end by itself, before its process is killed.
+END_SECONDS = 0.2
 MISSING = "--scheduler needs the extra dask: pip install 'maxmargin[dask]'."
 
 
@@ -34,10 +38,12 @@ def connected(scheduler: str) -> Iterator[Any]:
                     processes=True,
                     dashboard_address=None,
                     silence_logs=logging.ERROR,
+                    preload=["maxmargin.engine.worker_signals"],
                 )
                 client = Client(stack.enter_context(cluster), timeout=CONNECT_SECONDS)
             except (OSError, RuntimeError) as error:
                 raise ValueError(f"--scheduler {scheduler}: the workers did not start; ask for fewer.") from error
+            stack.callback(_end_workers, cluster)
             with client, _explained(scheduler):
                 yield client
         return
@@ -56,6 +62,15 @@ def connected(scheduler: str) -> Iterator[Any]:
             raise ValueError(f"--scheduler {scheduler}: the cluster has no workers.") from error
         with _explained(scheduler):
             yield client
+
+
+def _end_workers(cluster: Any) -> None:
+    """End the workers' processes without waiting for what they compute: it is of no more use."""
+
+    async def end() -> None:
+        await asyncio.gather(*(nanny.close(timeout=END_SECONDS) for nanny in cluster.workers.values()))
+
+    cluster.sync(end)
 
 
 def _refuse_address(scheduler: str) -> None:
@@ -106,6 +121,9 @@ def _explained(scheduler: str) -> Iterator[None]:
 
     try:
         yield
+    except KeyboardInterrupt:
+        typer.echo(f"--scheduler {scheduler}: interrupted before there was a model.", err=True)
+        raise
     except (ClusterError, CancelledError, CommClosedError, KilledWorker) as error:
         raise ValueError(f"--scheduler {scheduler}: {error or 'the computation was cancelled.'}") from error
 

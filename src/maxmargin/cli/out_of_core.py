@@ -55,7 +55,9 @@ def stored_rows(
         if wanted:
             raise ValueError(f"--store is for files, and {name_of(data)} is none.")
         return None
-    needed, available = memory_to_train(matching_files(paths)), available_memory()
+    # The estimate first: it imports what reads the files, which is then part of what is used.
+    needed = memory_to_train(matching_files(paths), table)
+    available = available_memory()
     too_large = needed > available
     if not wanted and not too_large:
         return None

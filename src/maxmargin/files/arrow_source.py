@@ -16,7 +16,7 @@ from maxmargin.files.columns import (
 )
 from maxmargin.files.compression import STANDARD_INPUT, kind_of, name_of, open_bytes
 from maxmargin.files.data_file import table_format
-from maxmargin.files.remote import is_address, parquet_file, size_of_file
+from maxmargin.files.remote import is_address, parquet_file
 
 # Rows of a block, and cells of it where rows are long: 32 MB in float64.
 ROWS_PER_BLOCK = 1 << 14
@@ -126,10 +126,9 @@ class Source:
 
         if self.is_parquet:
             return int(parquet.read_metadata(parquet_file(self.path)).num_rows)
-        from maxmargin.files.file_blocks import COMPRESSION, count_lines
+        from maxmargin.files.file_blocks import count_lines, text_size
 
-        n_bytes = size_of_file(self.path) * (COMPRESSION if kind_of(self.path) else 1.0)
-        return 1 + int(count_lines(self.path) * n_bytes)
+        return 1 + int(count_lines(self.path) * text_size(self.path))
 
     def read_some(self, names: Sequence[str]) -> Any:
         """Some columns of the whole table."""

@@ -2,6 +2,7 @@
 
 import io
 import os
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.data.memory import available_memory
-from maxmargin.files.columns import Column, TableOptions, Unseen, refuse_ambiguous, understand
+from maxmargin.files.columns import Column, TableOptions, Unseen, is_number, refuse_ambiguous, understand
 from maxmargin.files.compression import STANDARD_INPUT, kind_of, open_bytes
 from maxmargin.files.data_file import DataFile, are_whole, as_labels, table_format
 from maxmargin.files.preparation import Preparation
@@ -32,8 +33,14 @@ from maxmargin.files.svmlight_chunks import LARGEST_INDEX
 
 # Rows of svmlight text that are in memory at a time.
 ROWS_PER_BLOCK = 1 << 15
-# Bytes in memory for every byte of a file that is read as a whole, as measured, and of a compressed one.
-BYTES_PER_BYTE, COMPRESSION = 3.0, 8.0
+# Bytes in memory for every byte of svmlight text that is read as a whole, as measured.
+BYTES_PER_BYTE = 3.0
+# The same for a cell of a table of numbers, and of one with texts, whose rows become sparse.
+BYTES_PER_NUMBER, BYTES_PER_SPARSE_CELL = 36.0, 54.0
+# Bytes that reading and training take for few rows: libraries, and the buffers of threads that parse CSV.
+FEW_ROWS = {"text": 16e6, "parquet": 30e6, "csv": 85e6}
+# Other compressions than zlib's make a text smaller by up to this factor.
+STRONGER_COMPRESSION = 1.5
 # Numbers a row that solvers on arrays keep beside the data.
 NUMBERS_PER_ROW = 20
 # Labels that are classes; more of them are values.
@@ -129,43 +136,61 @@ def matching_files(paths: str | Path | Sequence[str | Path]) -> list[str | Path]
     return found
 
 
-def memory_to_train(paths: Sequence[str | Path]) -> int:
+def memory_to_train(paths: Sequence[str | Path], table: TableOptions | None = None) -> int:
     """About the bytes of memory that reading files as a whole and training on them take; stores take none."""
-    total = 0.0
+    total, few = 0.0, 0.0
     for path in paths:
         if is_store(path) or not (is_address(path) or os.path.isfile(path)):
             continue
-        if table_format(path) == ".parquet":
-            n_rows, n_bytes = _parquet_size(path)
-        else:
-            size = size_of_file(path) * (COMPRESSION if kind_of(path) else 1.0)
+        if table_format(path) is None:
+            size, kind = text_size(path), "text"
             n_rows, n_bytes = count_lines(path) * size, BYTES_PER_BYTE * size
+        else:
+            kind = "parquet" if table_format(path) == ".parquet" else "csv"
+            n_rows, n_bytes = _table_size(path, table or TableOptions())
         total += n_bytes + 8 * NUMBERS_PER_ROW * n_rows
-    return int(total)
+        few = max(few, FEW_ROWS[kind])
+    return int(total + few)
 
 
 def count_lines(path: str | Path) -> float:
     """About the number of lines for every byte of a text, by its beginning."""
-    try:
-        with open_bytes(path) as stream:
-            head = io.BufferedReader(stream).read(BEGINNING)
-    except (ValueError, ImportError):
-        # Reading the file says what is wrong with it.
-        return 0.0
+    head = _beginning(path)
     return head.count(b"\n") / max(1, len(head))
 
 
-def _parquet_size(path: str | Path) -> tuple[float, float]:
-    """The number of rows of a Parquet file, and the bytes that its numbers take twice."""
+def text_size(path: str | Path) -> float:
+    """The bytes of a text; of a compressed one about as many as it has, by how far its beginning can be compressed."""
+    size = float(size_of_file(path))
+    if not kind_of(path):
+        return size
+    head = _beginning(path)
+    return STRONGER_COMPRESSION * size * max(1.0, len(head) / len(zlib.compress(head)))
+
+
+def _beginning(path: str | Path) -> bytes:
     try:
-        from pyarrow import ArrowException, parquet
-    except ImportError:
-        return 0.0, 0.0
+        with open_bytes(path) as stream:
+            return io.BufferedReader(stream).read(BEGINNING)
+    except (ValueError, ImportError, OSError, EOFError):
+        # Reading the file says what is wrong with it.
+        return b""
+
+
+def _table_size(path: str | Path, options: TableOptions) -> tuple[float, float]:
+    """About the number of rows of a table, and the bytes that reading it takes."""
     try:
-        metadata = parquet.read_metadata(parquet_file(path))
-    except (ArrowException, OSError):
+        from maxmargin.files.arrow_source import Source, arrow_errors
+
+        with arrow_errors(path, options):
+            source = Source(path, options)
+            n_rows, types = float(source.count_rows()), source.schema.types
+    except (ValueError, ImportError, OSError):
+        # Reading the file says what is wrong with it.
         return 0.0, 0.0
-    return float(metadata.num_rows), 16.0 * metadata.num_rows * metadata.num_columns
+    has_texts = not all(map(is_number, types))
+    n_bytes = n_rows * len(types) * (BYTES_PER_SPARSE_CELL if has_texts else BYTES_PER_NUMBER)
+    return n_rows, n_bytes + (text_size(path) if has_texts else 0.0)
 
 
 def _kind(path: str | Path) -> str:
