@@ -6,7 +6,8 @@ A round computes the gap and screens out coefficients that are zero in every sol
 "Gap safe screening rules for sparsity enforcing penalties", 2017). Then for every class in turn the quadratic model of
 the losses in its scores, with the penalties, is minimised over a working set of columns by coordinate descent, and a
 step of a length is made that lowers the objective enough (Friedman, Hastie, Tibshirani, "Regularization paths for
-generalized linear models via coordinate descent", 2010, with a line search). The free intercepts are minimised
+generalized linear models via coordinate descent", 2010, with a line search). What no score of one class against
+another depends on, the same change of a column's coefficients in all classes, and the free intercepts are minimised
 jointly after every round.
 """
 
@@ -99,6 +100,8 @@ class SparseMultinomialRun(SparseRounds[np.ndarray]):
             if self.monitor.must_stop():
                 break
             self.make_step(k, chosen)
+        # All classes together: steps of one class do that slowly, as each of them alone would change the scores.
+        self.W -= self.problem.best_shifts(self.W)
 
     def evaluate(self) -> None:
         """Compute scores, the best intercepts, duals and both values from the coefficients alone."""
