@@ -3,7 +3,7 @@
     minimise l1 ||W||_1 + l2/2 ||W||² + C sum_i c_i (log sum_k exp(f_k(x_i)) - f_y(x_i))
 
 A round computes the gap and screens out coefficients that are zero in every solution (Ndiaye, Fercoq, Gramfort, Salmon,
-"Gap safe screening rules for sparsity enforcing penalties", 2017), and chooses a working set of columns for every class.
+"Gap safe screening rules for sparsity enforcing penalties", 2017) and chooses a working set of columns for every class.
 The quadratic model of the losses, with the penalties, is minimised over all of them by its Hessian, where it costs
 little; else over those of one class after the other by coordinate descent (Friedman, Hastie, Tibshirani,
 "Regularization paths for generalized linear models via coordinate descent", 2010). A step of a length is made that
