@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn.svm
 from scipy.optimize import LinearConstraint, minimize
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, make_regression
 from sklearn.preprocessing import scale
 
 import maxmargin as mm
@@ -119,3 +119,19 @@ def test_limits_are_kept():
         model = mm.SVR(C=math.inf, max_iter=3).fit(X, Y)
     assert model.n_iter_ <= 3
     model.certificate_.check(mm.certify(model, X, Y))
+
+
+@pytest.mark.parametrize("C", [math.inf, 1e10])
+def test_a_penalty_that_bounds_no_dual_gives_the_optimum_to_all_digits(C):
+    rows, targets = make_regression(random_state=0)
+    model = mm.SVR(C=C).fit(rows, targets)
+    assert model.status_ == "solved"
+    # All points have residuals of epsilon, so that the duals and the intercept solve a linear system.
+    assert model.support_.size == len(rows)
+    gram = np.exp(-model._gamma * np.square(rows[:, None] - rows).sum(axis=2))
+    ones = np.ones((len(rows), 1))
+    system = np.block([[gram, ones], [ones.T, np.zeros((1, 1))]])
+    right = np.append(targets - model.epsilon * np.sign(model.dual_coef_[0]), 0.0)
+    exact = np.linalg.solve(system, right)
+    np.testing.assert_allclose(model.dual_coef_[0], exact[:-1], rtol=1e-8)
+    np.testing.assert_allclose(model.predict(rows), gram @ exact[:-1] + exact[-1], rtol=1e-7)

@@ -17,10 +17,14 @@ from maxmargin.solvers.core.result import InterceptT
 
 # The smallest relative gap that kernel values of single precision can prove: about 64 units in their last place.
 SMALLEST_SINGLE_GAP = 8e-6
+SINGLE_UNIT = 0.5 * float(np.finfo(np.float32).eps)
 # The largest kernel value in single precision: products of two stay within its range.
 LARGEST_SINGLE = 1e15
 # The largest gamma ||x||² in single precision: beyond it, too few digits of gamma ||x - z||² are left.
 LARGEST_SINGLE_EXPONENT = 50.0
+# The most by which the rounding of a kernel value in single precision may change a score with the largest dual; margins
+# are 1.
+LARGEST_SCORE_ERROR = 1.0
 # Rows up to which kernel values are computed in double precision before they are rounded: their matrix fits in a
 # processor's cache, and takes no longer. The values of a kernel, of its matrix, of a function that computes it, and of
 # sparse rows are then the same numbers, and so are the models.
@@ -71,6 +75,8 @@ class SMOOptions(Options):
         if isinstance(problem.kernel, RadialBasis):
             exponent = problem.kernel.gamma * problem.largest_norm**2
         in_range = largest <= LARGEST_SINGLE and exponent <= LARGEST_SINGLE_EXPONENT
+        largest_dual = float(problem.losses.uppers().max(initial=0.0))
+        in_range &= SINGLE_UNIT * largest * largest_dual <= LARGEST_SCORE_ERROR
         single = self.tol >= SMALLEST_SINGLE_GAP and in_range and not (self.exact or problem.hard)
         return np.float32 if single else np.float64
 
@@ -135,6 +141,12 @@ class SMOBase(Generic[ProblemT, InterceptT]):
         down[self.beta <= self.lower] = math.inf
         return up, down
 
+    def measured_gradients(self) -> tuple[np.ndarray, np.ndarray]:
+        """The gradients; ``violation`` is set to max over I_up minus min over I_low of them."""
+        up, down = self.gradients()
+        self.violation = float(up.max(initial=-math.inf)) - float(down.min(initial=math.inf))
+        return up, down
+
     @property
     def rounding(self) -> float:
         """A KKT violation of this size may be due to the rounding of scores alone: no step can reduce it further."""
@@ -157,7 +169,14 @@ class SMOBase(Generic[ProblemT, InterceptT]):
         """Update the incumbent; apply the termination test, with the stall test after so much work in all."""
         if self.problem.hard and not self.problem.loss.one_sided:
             self._rescale()
-        current = self._current()
+        current, best = self._current(), self.best
+        self._update_incumbent(current)
+        self.monitor.reserve_for(self.problem.n_rows, int(np.count_nonzero(best.beta)))
+        stalled = stall.update(current, work) or not can_move
+        return self.monitor.check_termination(best, self.options, "block", stalled=stalled)
+
+    def _update_incumbent(self, current: Result[InterceptT]) -> None:
+        """Take the present duals for the incumbent where their gap is no larger."""
         best = self.best
         best.kkt_violation = 0.0 if self.violation <= self.accepted_violation else self.violation
         if math.isfinite(self.violation):
@@ -170,9 +189,6 @@ class SMOBase(Generic[ProblemT, InterceptT]):
         if better:
             best.primal, best.dual, best.intercept = current.primal, current.dual, current.intercept
             best.beta = self._balanced()
-        self.monitor.reserve_for(self.problem.n_rows, int(np.count_nonzero(best.beta)))
-        stalled = stall.update(current, work) or not can_move
-        return self.monitor.check_termination(best, self.options, "block", stalled=stalled)
 
     def _rescale(self) -> None:
         """Multiply the duals of a regression with C = inf by the factor of the largest dual value."""

@@ -125,7 +125,7 @@ class SMORun(SMOBase[KernelSVMProblem, float]):
         if self.n_sets == 0 and not self._begin():
             return self.monitor.check_limits() or Status.INTERRUPTED
         while True:
-            up, down = self._measured_gradients()
+            up, down = self.measured_gradients()
             status = self.check(self.stall, self.n_sets, can_move=self.violation > self.rounding)
             if status is not None:
                 return status
@@ -151,7 +151,7 @@ class SMORun(SMOBase[KernelSVMProblem, float]):
     def run_to_violation(self, goal: float) -> None:
         """Optimise working sets until the KKT violation is at most ``goal`` or a limit is reached; no gap is known."""
         for _ in range(SETS_WHILE_SHRUNK):
-            up, down = self._measured_gradients()
+            up, down = self.measured_gradients()
             if self.violation <= goal or self.monitor.check_work(self.best.n_iter, self.options) is not None:
                 return
             self.select_working_set(up, down)
@@ -260,12 +260,6 @@ class SMORun(SMOBase[KernelSVMProblem, float]):
         self.beta[chosen] = beta
         moved = np.flatnonzero(beta != before)
         self.cache.add_rows(slots[moved], (beta - before)[moved], self.scores)
-
-    def _measured_gradients(self) -> tuple[np.ndarray, np.ndarray]:
-        """The gradients; ``violation`` is set to max over I_up minus min over I_low of them."""
-        up, down = self.gradients()
-        self.violation = float(up.max(initial=-math.inf)) - float(down.min(initial=math.inf))
-        return up, down
 
     def _empty_cache(self) -> KernelCache:
         problem, dtype = self.problem, self.options.dtype_for(self.problem)

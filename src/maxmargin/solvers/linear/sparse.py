@@ -11,7 +11,7 @@ eliminated from the model, and minimised after every step.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 
@@ -43,15 +43,7 @@ from maxmargin.solvers.core import (
 )
 from maxmargin.solvers.core.hessian import gram_matrix, matrix_pays
 from maxmargin.solvers.core.subsample import ROWS_PER_CLASS, STRIDE, SUBSAMPLE_TOL, subsample_rows
-from maxmargin.solvers.linear.sparse_rounds import (
-    MAX_REDUCTIONS,
-    NO_CHANGE,
-    SHARE_OF_TOL,
-    STEP_REDUCTION,
-    SUFFICIENT_DECREASE,
-    SparseRounds,
-)
-from maxmargin.solvers.regression.given_gram import solve_given_gram
+from maxmargin.solvers.linear.sparse_rounds import SHARE_OF_TOL, SparseRounds
 from maxmargin.solvers.regression.gram_matrix import MAX_COLUMNS, GramMatrix
 from maxmargin.solvers.regression.lasso import ZERO_VIOLATION
 
@@ -62,17 +54,10 @@ CONTINUATION_FROM, CONTINUATION_FACTOR, CONTINUATION_TOL = 1e4, 5.0, 0.1
 FEW_COLUMNS = 128
 # Epochs of coordinate descent that take as long as the Hessian of all columns at most, where it is computed.
 EXPECTED_EPOCHS = 25
-# With the Hessian, the violation of a KKT condition that a round leaves, as a share of the one at its start.
-VIOLATION_LEFT = 1e-3
 # Multiplications in a factorisation of their Hessian, times three, that it may cost for every stored entry.
 FACTOR_PRODUCTS_PER_ENTRY = 1500
 # The relative size of the last Newton step for the intercept: the error that it leaves is about the square.
 INTERCEPT_PRECISION = 1e-8
-# A share of the diagonal that is added to a Hessian, which is singular where columns in use are dependent.
-DAMPING = 1e-8
-# A step that reaches this share of the predicted decrease, half of which is the most of a quadratic function, is tried
-# at multiples of its length.
-LARGE_DECREASE, EXTENSION, MAX_EXTENSION = 0.6, 1.5, 8.0
 
 
 @solver({"a positive penalty on the 1-norm": lambda problem, _: problem.l1 > 0.0})
@@ -269,18 +254,6 @@ class SparseRun(SparseRounds[float]):
         self.engine["counted"] = counted
         return self.engine.subset("counted", "curvatures")
 
-    def solve_given_hessian(self, hessian: np.ndarray, slopes: np.ndarray, w: np.ndarray) -> None:
-        """Minimise the model in some columns, in place, given its Hessian and slopes without the penalty on the 1-norm.
-
-        The Hessian is that of the losses alone.
-        """
-        l1, diagonal = self.problem.l1, np.einsum("ii->i", hessian)
-        np.maximum((1.0 + DAMPING) * diagonal, self.least_curvature * float(diagonal.max()), out=diagonal)
-        diagonal += self.problem.l2
-        violations = np.where(w != 0.0, np.abs(slopes - l1 * np.sign(w)), np.abs(slopes) - l1)
-        goal = VIOLATION_LEFT * max(float(violations.max()), 0.1 * self.options.tol * l1)
-        solve_given_gram(hessian, slopes, w, l1, goal, self.monitor.must_stop)
-
     def descend(self, chosen: np.ndarray) -> tuple[np.ndarray, float]:
         """Epochs of coordinate descent on the model."""
         problem = self.problem
@@ -320,27 +293,16 @@ class SparseRun(SparseRounds[float]):
         predicted = problem.l1 * float(np.abs(new).sum() - np.abs(old).sum()) - float(self.duals @ changes)
         predicted += problem.l2 * float(old @ step)
         rows = problem.is_logistic, self.signs, self.weights, self.scores, self.b, changes
-        others, t = problem.penalty(self.w) - problem.penalty(old), 1.0
-        for _ in range(MAX_REDUCTIONS):
-            value = loss_along(*rows, t) + others + problem.penalty(old + t * step)
-            if value - self.primal <= SUFFICIENT_DECREASE * t * min(0.0, predicted) + NO_CHANGE * abs(self.primal):
-                break
-            t *= STEP_REDUCTION
-        else:
+        others = problem.penalty(self.w) - problem.penalty(old) - self.primal
+
+        def change_at(t: float) -> float:
+            return loss_along(*rows, t) + others + problem.penalty(old + t * step)
+
+        t = self.length_of_step(change_at, predicted)
+        if t == 0.0:
             return
-        if t == 1.0 and value - self.primal <= LARGE_DECREASE * predicted:
-            t = self.extended(t, value, lambda t: loss_along(*rows, t) + others + problem.penalty(old + t * step))
         self.w[chosen] = new if t == 1.0 else old + t * step
         self.b += t * drift
-
-    def extended(self, t: float, value: float, objective: Callable[[float], float]) -> float:
-        """A longer step of a smaller objective: where losses are nearly exponential, Newton steps are far too short."""
-        while t < MAX_EXTENSION:
-            longer = objective(EXTENSION * t)
-            if not longer < value:
-                break
-            t, value = EXTENSION * t, longer
-        return t
 
     def changes_of(self, chosen: np.ndarray, step: np.ndarray) -> np.ndarray:
         """The changes of the scores in a step."""

@@ -7,7 +7,7 @@ over its nonzero coefficients.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import ClassVar, Generic
 
 import numpy as np
@@ -19,6 +19,7 @@ from maxmargin.loops.sparse_linear import Model, descend_on_model, measure_colum
 from maxmargin.solvers.core import ENTRIES_PER_CALL, Monitor, Options, Result, StallTest, Status
 from maxmargin.solvers.core.checkpoint import Declared
 from maxmargin.solvers.core.result import InterceptT
+from maxmargin.solvers.regression.given_gram import solve_given_gram
 
 # Epochs over the working set in a step, and epochs over its nonzero coefficients after each; an epoch that lowers the
 # model by less than this share of the first one is the last.
@@ -26,6 +27,12 @@ EPOCHS, EPOCHS_OF_NONZEROS, EPOCH_SHARE = 3, 10, 0.05
 # Armijo's rule: the share of the predicted decrease that a step must reach, the factor of the next shorter step, and
 # the most reductions. A change of the objective by the last share is rounding.
 SUFFICIENT_DECREASE, STEP_REDUCTION, MAX_REDUCTIONS, NO_CHANGE = 0.01, 0.5, 40, 1e-14
+# A step that reaches this share of the predicted decrease, half of which is the most of a quadratic function, is tried
+# at multiples of its length.
+LARGE_DECREASE, EXTENSION, MAX_EXTENSION = 0.6, 1.5, 8.0
+# With a Hessian, the violation of a KKT condition that a round leaves, as a share of the one at its start; and the
+# share of the diagonal that is added to it: it is singular where columns in use are dependent.
+VIOLATION_LEFT, DAMPING = 1e-3, 1e-8
 # The certificate counts all rounding errors: this share of the gap is required.
 SHARE_OF_TOL = 0.9
 # Progress of the stall test: a relative gap below this factor of the last one, or an objective that has fallen by this
@@ -163,3 +170,40 @@ class SparseRounds(Generic[InterceptT]):
             yield first, min(first + step, chosen.size)
             if self.monitor.must_stop():
                 break
+
+    def solve_given_hessian(self, hessian: np.ndarray, slopes: np.ndarray, w: np.ndarray) -> None:
+        """Minimise the model in some columns, in place, given its Hessian and slopes without the penalty on the 1-norm.
+
+        The Hessian is that of the losses alone.
+        """
+        l1, diagonal = self.l1, np.einsum("ii->i", hessian)
+        np.maximum((1.0 + DAMPING) * diagonal, self.least_curvature * float(diagonal.max()), out=diagonal)
+        diagonal += self.l2
+        violations = np.where(w != 0.0, np.abs(slopes - l1 * np.sign(w)), np.abs(slopes) - l1)
+        goal = VIOLATION_LEFT * max(float(violations.max()), 0.1 * self.options.tol * l1)
+        solve_given_gram(hessian, slopes, w, l1, goal, self.monitor.must_stop)
+
+    def length_of_step(self, change_at: Callable[[float], float], predicted: float) -> float:
+        """The longest length of a step that lowers the objective by a share of what is predicted; zero if none does.
+
+        ``change_at`` is the change of the objective at a length. Where losses are nearly exponential, Newton steps are
+        far too short: then longer ones are tried.
+        """
+        t, change = 1.0, change_at(1.0)
+        for _ in range(MAX_REDUCTIONS):
+            if change <= SUFFICIENT_DECREASE * t * min(0.0, predicted) + NO_CHANGE * abs(self.primal):
+                break
+            if self.monitor.must_stop():
+                return 0.0
+            t *= STEP_REDUCTION
+            change = change_at(t)
+        else:
+            return 0.0
+        if t < 1.0 or change > LARGE_DECREASE * predicted:
+            return t
+        while t < MAX_EXTENSION:
+            longer = change_at(EXTENSION * t)
+            if not longer < change:
+                break
+            t, change = EXTENSION * t, longer
+        return t

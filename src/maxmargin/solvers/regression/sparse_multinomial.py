@@ -1,13 +1,14 @@
-"""Multinomial logistic regression with an L1 penalty, by proximal Newton steps on one class after the other.
+"""Multinomial logistic regression with an L1 penalty, by proximal Newton steps.
 
     minimise l1 ||W||_1 + l2/2 ||W||² + C sum_i c_i (log sum_k exp(f_k(x_i)) - f_y(x_i))
 
 A round computes the gap and screens out coefficients that are zero in every solution (Ndiaye, Fercoq, Gramfort, Salmon,
-"Gap safe screening rules for sparsity enforcing penalties", 2017). Then for every class in turn the quadratic model of
-the losses in its scores, with the penalties, is minimised over a working set of columns by coordinate descent, and a
-step of a length is made that lowers the objective enough (Friedman, Hastie, Tibshirani, "Regularization paths for
-generalized linear models via coordinate descent", 2010, with a line search). The free intercepts are minimised
-jointly after every round.
+"Gap safe screening rules for sparsity enforcing penalties", 2017) and chooses a working set of columns for every class.
+The quadratic model of the losses, with the penalties, is minimised over all of them by its Hessian, where it costs
+little; else over those of one class after the other by coordinate descent (Friedman, Hastie, Tibshirani,
+"Regularization paths for generalized linear models via coordinate descent", 2010). A step of a length is made that
+lowers the objective enough. After every round the same number is subtracted from a column's coefficients in all
+classes, which changes no probability, so that their penalty is smallest, and the free intercepts are minimised jointly.
 """
 
 import math
@@ -16,22 +17,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin.data import centred
+from maxmargin.data import as_dense, centred
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.loops.sparse_linear import add_columns
 from maxmargin.problems.multinomial import multinomial_losses, softmax
 from maxmargin.problems.sparse_multinomial import MODULUS, SparseMultinomialProblem
 from maxmargin.solvers.core import Monitor, Options, Result, Status, solver, stage
-from maxmargin.solvers.linear.sparse_rounds import (
-    MAX_REDUCTIONS,
-    NO_CHANGE,
-    SHARE_OF_TOL,
-    STEP_REDUCTION,
-    SUFFICIENT_DECREASE,
-    SparseRounds,
-)
+from maxmargin.solvers.linear.sparse_rounds import SHARE_OF_TOL, SparseRounds
 
+# Coefficients of all classes that are minimised jointly, where no entry is zero, and products of a Hessian that takes
+# some milliseconds in any case.
+MOST_JOINT, FEW_PRODUCTS = 1000, 1 << 25
+# Entries of the rows that are multiplied at a time.
+PIECE_ENTRIES = 1 << 20
+# Eigenvalues of the intercepts' Hessian below this share of its largest one are rounding errors.
+NO_EIGENVALUE = 1e-12
 # Coefficients of a class that are new in its first working set; the number doubles where others violate more.
 FEW_COLUMNS = 64
 
@@ -94,11 +95,16 @@ class SparseMultinomialRun(SparseRounds[np.ndarray]):
             return self.monitor.check_limits() or Status.INTERRUPTED
 
     def make_steps(self) -> None:
-        """Make a step in the working set of every class."""
-        for k, chosen in enumerate(self.choose()):
-            if self.monitor.must_stop():
-                break
-            self.make_step(k, chosen)
+        """Make a joint step in the working sets of all classes, or one in that of each."""
+        working_sets = self.choose()
+        size = sum(chosen.size for chosen in working_sets)
+        if not (self.joint_pays(size) and self.make_joint_step(working_sets)):
+            for k, chosen in enumerate(working_sets):
+                if self.monitor.must_stop():
+                    break
+                self.make_step(k, chosen)
+        # All classes together: steps of one class do that slowly, as each of them alone would change the scores.
+        self.W -= self.problem.best_shifts(self.W)
 
     def evaluate(self) -> None:
         """Compute scores, the best intercepts, duals and both values from the coefficients alone."""
@@ -143,6 +149,75 @@ class SparseMultinomialRun(SparseRounds[np.ndarray]):
             chosen.append(np.union1d(np.flatnonzero(used[k]), new))
         return chosen
 
+    def joint_pays(self, size: int) -> bool:
+        """Whether a Hessian in so many coefficients takes no longer than the epochs that it saves."""
+        n_rows, density = self.scores.shape[0], self.points.entries_per_row / max(1, self.points.n_columns)
+        is_cheap = size <= MOST_JOINT and n_rows * size * size <= FEW_PRODUCTS
+        return size > 0 and (is_cheap or size <= MOST_JOINT * density)
+
+    def make_joint_step(self, working_sets: list[np.ndarray]) -> bool:
+        """Minimise the model of all classes by its Hessian, and make a step; return whether one lowers the objective.
+
+        The free intercepts are eliminated from the model.
+        """
+        problem = self.problem
+        classes = np.repeat(np.arange(self.n_classes), [chosen.size for chosen in working_sets])
+        columns = np.concatenate(working_sets)
+        hessian, drifts = self.joint_hessian(classes, columns)
+        old = self.W[classes, columns]
+        new, slopes = old.copy(), self.products[classes, columns] - problem.l2 * old
+        predicted = -slopes.copy()
+        if not self.monitor.must_stop():
+            self.solve_given_hessian(hessian, slopes, new)
+        step = new - old
+        direction = np.zeros_like(self.W)
+        direction[classes, columns] = step
+        drift = drifts @ step
+        changes = self.points.scores(direction.T) + drift
+        promise = float(predicted @ step) + problem.l1 * float(np.abs(new).sum() - np.abs(old).sum())
+        before = self.loss_of(self.scores) + problem.penalty(old)
+
+        def change_at(t: float) -> float:
+            return self.loss_of(self.scores + t * changes) + problem.penalty(old + t * step) - before
+
+        t = self.length_of_step(change_at, promise) if promise < 0.0 else 0.0
+        if t == 0.0:
+            return False
+        self.W[classes, columns] = new if t == 1.0 else old + t * step
+        self.b = self.b + t * drift
+        return True
+
+    def joint_hessian(self, classes: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The Hessian of the losses in some coefficients, at the best intercepts, and how these change with them.
+
+        Its entries are sum_i C c_i p_ik (1[k = l] - p_il) x_ij x_im.
+        """
+        probabilities, K = softmax(self.scores), self.n_classes
+        used, places = np.unique(columns, return_inverse=True)
+        matrix, size = self.points.matrix, classes.size
+        of_class = np.concatenate([classes, np.arange(K)])
+        place = np.concatenate([places, np.full(K, used.size)])
+        own = [np.flatnonzero(of_class == k) for k in range(K)]
+        hessian = np.zeros((of_class.size, of_class.size))
+        n_rows = max(1, PIECE_ENTRIES // of_class.size)
+        for first in range(0, len(probabilities), n_rows):
+            if self.monitor.must_stop():
+                break
+            piece = slice(first, first + n_rows)
+            rows = as_dense(matrix[piece][:, used]).astype(np.float64, copy=False)
+            rows = np.hstack([rows, np.ones((len(rows), 1))])
+            shares, weights = probabilities[piece], self.weights[piece, None]
+            outer = (np.sqrt(weights) * shares)[:, of_class] * rows[:, place]
+            hessian -= outer.T @ outer
+            for k in range(K):
+                part = rows[:, place[own[k]]]
+                hessian[np.ix_(own[k], own[k])] += part.T @ (weights * shares[:, k, None] * part)
+        if not self.problem.losses.fit_intercept:
+            return hessian[:size, :size].copy(), np.zeros((K, size))
+        # The same constant in all intercepts changes nothing: the matrix is singular.
+        drifts = -np.linalg.pinv(hessian[size:, size:], NO_EIGENVALUE, hermitian=True) @ hessian[size:, :size]
+        return hessian[:size, :size] + hessian[:size, size:] @ drifts, drifts
+
     def make_step(self, k: int, chosen: np.ndarray) -> None:
         """Minimise the model of class k in these columns, and make a step that lowers the objective enough."""
         if not chosen.size:
@@ -172,16 +247,13 @@ class SparseMultinomialRun(SparseRounds[np.ndarray]):
     ) -> None:
         """Take the longest step that lowers the objective by a share of what its derivative promises."""
         problem, old = self.problem, self.W[k, chosen]
-        before, penalty, t = self.loss_of(self.scores), problem.penalty(old), 1.0
-        trial = self.scores.copy()
-        for _ in range(MAX_REDUCTIONS):
-            if self.monitor.must_stop():
-                return
+        before, trial = self.loss_of(self.scores) + problem.penalty(old), self.scores.copy()
+
+        def change_at(t: float) -> float:
             trial[:, k] = self.scores[:, k] + t * changes
-            change = self.loss_of(trial) - before + problem.penalty(old + t * step) - penalty
-            if change <= SUFFICIENT_DECREASE * t * min(0.0, predicted) + NO_CHANGE * abs(self.primal):
-                self.W[k, chosen] = old + t * step
-                self.b[k] += t * drift
-                self.scores = trial
-                return
-            t *= STEP_REDUCTION
+            return self.loss_of(trial) + problem.penalty(old + t * step) - before
+
+        t = self.length_of_step(change_at, predicted)
+        self.W[k, chosen] = old + t * step
+        self.b[k] += t * drift
+        self.scores[:, k] += t * changes
