@@ -22,7 +22,6 @@ from maxmargin.files.remote import (
     is_address,
     local_or_address,
     matching,
-    parquet_file,
     size_of_file,
     state_of_file,
 )
