@@ -1,6 +1,8 @@
 """``maxmargin train --scheduler``: the workers read the files, and the model is that of the rows in memory."""
 
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -117,6 +119,7 @@ def test_what_a_cluster_does_not_do_is_refused(files, tmp_path, address):
         (["--cv", "3", "--scheduler", address], "--cv"),
         (["--store", "--scheduler", address], "--store"),
         (["--scheduler", "local:many"], "number of workers"),
+        (["--scheduler", "local:99999"], "99,999 workers are too many"),
         ([tmp_path / "missing.svm", "--scheduler", address], "no such file"),
         (["-", "--scheduler", address], "standard input"),
     ):
@@ -198,3 +201,64 @@ def test_the_address_of_a_worker_is_refused(client, files, tmp_path):
     worker = next(iter(client.scheduler_info()["workers"]))
     failed = run("train", files[0][0], "-o", tmp_path / "m", "--scheduler", worker, code=1)
     assert "no scheduler answers there" in str(failed.exception)
+
+
+@pytest.mark.cluster
+@pytest.mark.slow
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_a_signal_to_the_whole_group_ends_the_command_and_its_workers(number, files, tmp_path):
+    """As Ctrl-C in a terminal does: the model so far or one line, no worker is left, and nothing waits for them."""
+    path, received = files[0][0], getattr(signal, number)
+    arguments = ["train", path, "-o", tmp_path / "model", "-C", "1000", "--tol", "1e-15", "--scheduler", "local:2"]
+    command = subprocess.Popen(
+        [sys.executable, "-c", SLOW_FIT, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert command.stderr.readline() == "training\n"
+        os.killpg(command.pid, received)
+        began = time.perf_counter()
+        _, errors = command.communicate(timeout=100)
+        # Far below the 30 s for which a busy worker is waited for.
+        assert time.perf_counter() - began < 20.0
+        assert command.returncode in (130, 128 + received)
+        assert (tmp_path / "model.interrupted").exists() or "interrupted before there was a model" in errors
+        deadline = time.perf_counter() + 5.0
+        while _group_lives(command.pid):
+            assert time.perf_counter() < deadline
+            time.sleep(0.1)
+    finally:
+        if command.poll() is None:
+            os.killpg(command.pid, signal.SIGKILL)
+
+
+def _group_lives(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+# The command, in which every round of a fit waits a little, and the third one says that it is time.
+SLOW_FIT = """
+import sys, time
+import maxmargin.engine.dask as engine
+from maxmargin.cli.app import main
+
+run, rounds = engine._Rows.run, []
+
+def slow_run(rows):
+    rounds.append(1)
+    if len(rounds) == 3:
+        print("training", file=sys.stderr, flush=True)
+    time.sleep(0.5)
+    return run(rows)
+
+engine._Rows.run = slow_run
+if __name__ == "__main__":
+    main()
+"""

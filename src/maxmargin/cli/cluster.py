@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -14,6 +15,8 @@ from maxmargin.cli.models import is_regression, model_entry, score_name
 
 # Seconds in which a scheduler has to answer, and workers to join it.
 CONNECT_SECONDS = 30.0
+# Above this number workers only wait for each other, and hundreds do not even start.
+WORKERS_PER_PROCESSOR = 8
 # Seconds that a worker has to end by itself, before its process is killed.
 END_SECONDS = 0.2
 MISSING = "--scheduler needs the extra dask: pip install 'maxmargin[dask]'."
@@ -30,6 +33,13 @@ def connected(scheduler: str) -> Iterator[Any]:
     if kind == "local":
         if number and not (number.isdecimal() and int(number) > 0):
             raise ValueError(f"--scheduler {scheduler!r}: the number of workers comes after the colon, as in local:4.")
+        n_processors = os.cpu_count() or 1
+        most = WORKERS_PER_PROCESSOR * n_processors
+        if number and int(number) > most:
+            raise ValueError(
+                f"--scheduler {scheduler}: {int(number):,} workers are too many for the {n_processors} processors of "
+                f"this machine: ask for at most {most}."
+            )
         with ExitStack() as stack:
             try:
                 cluster = LocalCluster(
