@@ -17,6 +17,8 @@ import numpy as np
 
 from maxmargin.data import Points
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.points import SMALL_ENTRIES
+from maxmargin.data.rows import is_sparse
 from maxmargin.engine import Threads
 from maxmargin.loops.newton import POSITIVE, DualSums
 from maxmargin.problems.nu_svm import NuSVMProblem, one_class, with_sum
@@ -41,6 +43,10 @@ PAIRS_PER_ROW = 30
 def solve(problem: NuSVMProblem, options: Options, monitor: Monitor, start: NuResult | None = None) -> NuResult:
     """Run until the relative gap is at most ``tol``; ``start`` holds duals to begin with."""
     best = initial_result(problem, start)
+    if is_sparse(problem.points.matrix) and problem.n_rows * problem.points.n_columns <= SMALL_ENTRIES:
+        # Sums in another order have other bits, and so would the models of sparse rows.
+        rows = Points(problem.points.matrix.toarray())
+        problem = one_class(rows, problem.kernel, problem.loss.weights, problem.nu, problem.n_threads)
     if isinstance(options, SMOOptions) and problem.n_rows < MANY_ROWS:
         most = PAIRS_PER_ROW * problem.n_rows + best.n_iter
         best = nu_smo.solve(problem, replace(options, max_iter=min(options.max_iter, most)), monitor, start)
