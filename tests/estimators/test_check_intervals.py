@@ -9,7 +9,7 @@ from sklearn.base import clone, is_regressor
 from sklearn.datasets import make_classification
 
 import maxmargin as mm
-from maxmargin.estimators._progress import FitLimits
+from maxmargin.estimators._progress import SECONDS_AFTER_INTERRUPT, FitLimits
 from maxmargin.solvers.core.monitor import Monitor
 
 X, CLASSES = make_classification(6000, 40, n_informative=20, n_classes=6, n_clusters_per_class=1, random_state=0)
@@ -51,8 +51,12 @@ def test_limits_are_checked_often(name, monkeypatch):
     with contextlib.suppress(mm.NotSeparableError):
         # Compiles the loops for these data, also those that a run reaches late.
         clone(model).set_params(max_time=1.0).fit(X, y)
-    # Certificates are limited by the clock, which other programs change: here they are whole, and count.
-    monkeypatch.setattr(FitLimits, "must_end_certificate", lambda _: False)
+    # Certificates are limited by the clock, which other programs change: here they have as much processor time.
+    began = []
+    monkeypatch.setattr(FitLimits, "begin_certificate", lambda _: began.append(time.process_time()))
+    monkeypatch.setattr(
+        FitLimits, "must_end_certificate", lambda _: time.process_time() > began[-1] + SECONDS_AFTER_INTERRUPT
+    )
     check_limits = Monitor.check_limits
     for stop in ("time limit", "interrupt"):
         clocks = [time.process_time()]
