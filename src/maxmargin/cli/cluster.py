@@ -78,7 +78,9 @@ def _end_workers(cluster: Any) -> None:
     """End the workers' processes without waiting for what they compute: it is of no more use."""
 
     async def end() -> None:
-        await asyncio.gather(*(nanny.close(timeout=END_SECONDS) for nanny in cluster.workers.values()))
+        closing = (nanny.close(timeout=END_SECONDS) for nanny in cluster.workers.values())
+        # One that does not end in time is killed, and nobody waits for it.
+        await asyncio.gather(*closing, return_exceptions=True)
 
     cluster.sync(end)
 
