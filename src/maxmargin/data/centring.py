@@ -121,19 +121,21 @@ def _some_rows_are_parallel(points: Points) -> bool:
     matrix, middle, last = points.matrix, points.n_rows // 2, points.n_rows - 1
     if not 0 < middle < last:
         return False
-    for one, other in ((0, middle), (middle, last)):
-        if is_sparse(matrix):
-            first, second = (slice(matrix.indptr[k], matrix.indptr[k + 1]) for k in (one, other))
-            shared = np.intersect1d(
-                matrix.indices[first], matrix.indices[second], assume_unique=True, return_indices=True
-            )[1:]
-            a, b = matrix.data[first], matrix.data[second]
-            product = float(np.dot(a[shared[0]], b[shared[1]]))
-        else:
-            a, b = matrix[one], matrix[other]
-            product = float(np.dot(a, b))
-        if not product > PARALLEL_SHARE * max(float(np.dot(a, a)), float(np.dot(b, b))):
-            return False
+    # Rows whose products overflow are not told apart, and stay as they are.
+    with np.errstate(over="ignore", invalid="ignore"):
+        for one, other in ((0, middle), (middle, last)):
+            if is_sparse(matrix):
+                first, second = (slice(matrix.indptr[k], matrix.indptr[k + 1]) for k in (one, other))
+                shared = np.intersect1d(
+                    matrix.indices[first], matrix.indices[second], assume_unique=True, return_indices=True
+                )[1:]
+                a, b = matrix.data[first], matrix.data[second]
+                product = float(np.dot(a[shared[0]], b[shared[1]]))
+            else:
+                a, b = matrix[one], matrix[other]
+                product = float(np.dot(a, b))
+            if not product > PARALLEL_SHARE * max(float(np.dot(a, a)), float(np.dot(b, b))):
+                return False
     return True
 
 
