@@ -68,11 +68,17 @@ class LassoGap(DualityGap):
 
 
 def measure_lasso_gap(
-    problem: LassoProblem, w: np.ndarray, b: float, n_threads: int = 1, dual_point: np.ndarray | None = None
+    problem: LassoProblem,
+    w: np.ndarray,
+    b: float,
+    n_threads: int = 1,
+    dual_point: np.ndarray | None = None,
+    wanted: float = 0.0,
 ) -> LassoGap:
     """Measure the duality gap of coefficients and an intercept; the dual point is made from their residuals.
 
-    ``dual_point``, of shape (n,), is filled with the point whose value is ``dual``, before it is scaled.
+    ``dual_point``, of shape (n,), is filled with the point whose value is ``dual``, before it is scaled. A relative gap
+    of at most ``wanted`` need not be bounded more finely.
     """
     errors, lam = problem.errors.centred, problem.lam
     b = problem.errors.centring.intercept_here(w, b)
@@ -90,7 +96,8 @@ def measure_lasso_gap(
         share, dual = _best_share(problem, point, products)
         largest, of_rounding = float(products.max(initial=0.0)), float((products - np.abs(computed)).max(initial=0.0))
         # Where the constraint holds back the dual point, its length, and its value with it, lose this share.
-        if 2.0 * share * largest > lam and rounding_matters(of_rounding / largest * primal, primal, dual):
+        holds_back = 2.0 * share * largest > lam
+        if holds_back and rounding_matters(of_rounding / largest * primal, primal, dual, wanted):
             products = np.fmin(products, _bounded(problem, accurate_products_at_most(errors, alpha), computed))
             share, dual = _best_share(problem, point, products)
         if problem.positive and (w < 0.0).any():

@@ -275,5 +275,7 @@ class Lasso(LinearRegression):
         return "1-norm" if problem.lam > 0.0 or problem.positive else "2-norm"
 
     def _certify_target(self, k: int, problem: Any, dual_point: np.ndarray) -> DualityGap:
-        measure: Any = measure_lasso_gap if isinstance(problem, LassoProblem) else measure_ridge_gap
-        return measure(problem, *self._coefficients(k), dual_point=dual_point)
+        w, b = self._coefficients(k)
+        if isinstance(problem, LassoProblem):
+            return measure_lasso_gap(problem, w, b, dual_point=dual_point, wanted=self.tol)
+        return measure_ridge_gap(problem, w, b, dual_point=dual_point)

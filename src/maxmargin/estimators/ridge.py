@@ -205,5 +205,7 @@ class Ridge(LinearRegression):
         return (results, attempt[1]) if refinable else None
 
     def _certify_target(self, k: int, problem: Any, dual_point: np.ndarray) -> DualityGap:
-        measure: Any = measure_lasso_gap if isinstance(problem, LassoProblem) else measure_ridge_gap
-        return measure(problem, *self._coefficients(k), dual_point=dual_point)
+        w, b = self._coefficients(k)
+        if isinstance(problem, LassoProblem):
+            return measure_lasso_gap(problem, w, b, dual_point=dual_point, wanted=self.tol)
+        return measure_ridge_gap(problem, w, b, dual_point=dual_point)
