@@ -115,7 +115,12 @@ def kkt_classes_of(estimator: CertifiedModel, X: Any, y: Any, sample_weight: Any
         Values of :class:`KKTClass`; -1 for rows of weight zero. For C = inf, rows with a dual that is not zero are on
         the margin.
     """
-    model: Any = estimator._as_fitted()
+    # As in the fit, so that the same data give the same bits.
+    with one_blas_thread():
+        return _kkt_classes(estimator._as_fitted(), X, y, sample_weight)
+
+
+def _kkt_classes(model: Any, X: Any, y: Any, sample_weight: Any) -> np.ndarray:
     tasks = model._tasks(model._data_to_certify(X, y, sample_weight))
     problems = list(model._problems(tasks))
     if len(problems) != 1:

@@ -208,7 +208,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
     _advice_when_not_separable = "no hyperplane separates the classes, so updates would never end: use LinearSVC"
     _private_attributes = ("_ends", "_n_held_out", "_rows_of_stream")
     _in_precision_of_rows: ClassVar[tuple[str, ...]] = ("coef_", "intercept_")
-    _rule_of_stream = ("eta0", "normalize", "class_weight")
+    _rule_of_stream = ("penalty", "alpha", "eta0", "normalize", "class_weight")
     _not_of_stream = ("dual_coef_", "hull_weights_", "certificate_", "status_")
 
     @property
