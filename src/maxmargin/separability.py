@@ -1,6 +1,5 @@
 """Separability of two classes, and the nearest points of their convex hulls."""
 
-import warnings
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -11,6 +10,7 @@ import scipy.sparse as sp
 from maxmargin.certificates import MarginBracket, bracket_hard_margin, has_no_margin
 from maxmargin.data import Points, as_dense, centred_and_scaled, exact_numbers, validate_two_classes
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.user_warnings import warn_user
 from maxmargin.data.validation import is_collection, n_threads_of
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.reconciliation import Goal, reconcile
@@ -429,11 +429,10 @@ def _problem(X: Any, y: Any, fit_intercept: bool, caller: str) -> HardMarginProb
     dataset = validate_two_classes(X, y, caller=caller)
     numbers = exact_numbers(X, dataset.points)
     if numbers is not None and numbers.size > exact_simplex.LARGEST_EXACT:
-        warnings.warn(
+        warn_user(
             f"X has numbers that float64 rounds: {caller} speaks of the rounded ones. Data of at most "
             f"{exact_simplex.LARGEST_EXACT} entries are decided as they are.",
             UserWarning,
-            stacklevel=3,
         )
         numbers = None
     return HardMarginProblem(dataset, bool(fit_intercept), numbers)

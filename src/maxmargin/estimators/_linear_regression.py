@@ -14,9 +14,9 @@ from maxmargin.certificates.rounding import gamma
 from maxmargin.data import TargetColumns
 from maxmargin.data.partitions import PartitionedTask
 from maxmargin.data.scikit_learn import Interval, _fit_context
-from maxmargin.estimators._base import one_or_all
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._predictors import LinearRegressor, distributed_vectors
+from maxmargin.estimators._shared import one_or_all
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 from maxmargin.reconciliation import Goal

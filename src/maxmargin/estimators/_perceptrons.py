@@ -11,8 +11,8 @@ import numpy as np
 from maxmargin.certificates import UpdateRule
 from maxmargin.data import LabelledPoints, validate_classes, validate_training_data
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.estimators._base import one_or_all
 from maxmargin.estimators._predictors import CertifiedClassifier
+from maxmargin.estimators._shared import one_or_all
 from maxmargin.problems import PerceptronProblem
 from maxmargin.solvers.core import interrupt_handler
 from maxmargin.solvers.perceptron.result import PerceptronResult

@@ -6,7 +6,6 @@ import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.scikit_learn import check_is_fitted
-from maxmargin.estimators._base import seed_of
 from maxmargin.estimators._predictors import CertifiedClassifier
 from maxmargin.estimators._probabilities import (
     N_FOLDS,
@@ -17,6 +16,7 @@ from maxmargin.estimators._probabilities import (
     fit_sigmoid,
     scores_on_folds,
 )
+from maxmargin.estimators._shared import seed_of
 
 METHODS = ("sigmoid", "isotonic")
 

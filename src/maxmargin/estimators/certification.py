@@ -11,7 +11,8 @@ from maxmargin.certificates import Certificate, CertificateError, KKTClass, Marg
 from maxmargin.certificates.base import AGREEMENT
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.scikit_learn import check_is_fitted
-from maxmargin.estimators._base import CertifiedModel, refuse_other_rows
+from maxmargin.estimators._base import CertifiedModel
+from maxmargin.estimators._shared import refuse_other_rows
 from maxmargin.reconciliation import CLAIMS, proven_claims
 from maxmargin.solvers.core import Status
 

@@ -11,9 +11,10 @@ from maxmargin.certificates.lasso_gap import measure_lasso_gap
 from maxmargin.certificates.ridge_gap import measure_ridge_gap
 from maxmargin.data import Points, as_configured
 from maxmargin.data.scikit_learn import Interval, StrOptions, _fit_context
-from maxmargin.estimators._base import certificates_of, warn_user
+from maxmargin.data.user_warnings import warn_user
 from maxmargin.estimators._linear_regression import LinearRegression, penalty_given
 from maxmargin.estimators._parameters import estimator, with_blocks
+from maxmargin.estimators._shared import certificates_of
 from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 from maxmargin.solvers.core import Result

@@ -17,12 +17,12 @@ from maxmargin.certificates import (
 )
 from maxmargin.data import Dataset, JointClasses, LabelledPoints, Tasks, as_dense, validate_training_data
 from maxmargin.data.scikit_learn import Interval, StrOptions
-from maxmargin.estimators._base import one_or_array, refuse_other_rows
 from maxmargin.estimators._linear_svm import LINEAR_PARAMETERS, LinearSVM
 from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.estimators._predictors import LinearClassifier
 from maxmargin.estimators._regularized import InterceptColumn
 from maxmargin.estimators._rows_elsewhere import kind_of_rows
+from maxmargin.estimators._shared import one_or_array, refuse_other_rows
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LOSSES, weights_of

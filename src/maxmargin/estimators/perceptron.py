@@ -21,7 +21,6 @@ from maxmargin.certificates.base import AGREEMENT
 from maxmargin.data import Dataset, LabelledPoints, Tasks, as_dense, scikit_learn
 from maxmargin.data.scikit_learn import Interval, StrOptions, _fit_context, available_if
 from maxmargin.data.validation import validate_factors
-from maxmargin.estimators._base import as_list, one_or_all, refuse_other_rows
 from maxmargin.estimators._block_fits import fit_blocks
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._perceptrons import (
@@ -32,6 +31,7 @@ from maxmargin.estimators._perceptrons import (
     update_rule,
 )
 from maxmargin.estimators._predictors import LinearClassifier
+from maxmargin.estimators._shared import as_list, one_or_all, refuse_other_rows
 from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems import PerceptronProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
