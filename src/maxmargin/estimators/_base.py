@@ -180,7 +180,7 @@ class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseE
                 model._set_attributes(tasks, results)
                 unrounded = model._round_to_rows(tasks.points)
                 checked = model._refuse_not_finite()
-                in_float32 = model._certify_rounded(tasks, problems, results, limits, unrounded)
+                in_float32 = model._choose_precision(tasks, problems, results, limits, unrounded)
                 attempt = model._finer_attempt(problems, results, attempt) if limits.seconds_left else None
             model.status_ = worst([result.status for result in results])
             model._finish(tasks, results, limits)
