@@ -74,9 +74,11 @@ def test_limits_are_checked_often(name, monkeypatch):
             assert stopped.status_ in ("time limit", "stalled", "solved")
         except KeyboardInterrupt:
             assert stop == "interrupt"
-            assert stopped.certificate_ is not None
         except mm.NotSeparableError:
             assert name.endswith("hard")
         clocks.append(time.process_time())
         assert len(clocks) > 2
         assert max(np.diff(clocks)) < LONGEST
+        if stop == "interrupt" and hasattr(stopped, "status_"):
+            # There was time for the certificate, and it is that of the vectors.
+            stopped.certificate_.check(mm.certify(stopped, X, y))
