@@ -35,7 +35,7 @@ from maxmargin.estimators._precision import PrecisionOfRows
 from maxmargin.estimators._progress import FitLimits, FitProgress, solve_in_time
 from maxmargin.estimators._rows_elsewhere import RowsElsewhere
 from maxmargin.estimators._shared import certificates_of, proof_or_per_class, seed_of
-from maxmargin.estimators._solvers import Solve, SolverTable, solver_at
+from maxmargin.estimators._solvers import CertificateTable, Solve, SolverTable, solver_at
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.reconciliation import Goal, reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, StopRequest, interrupt_handler
@@ -272,9 +272,10 @@ class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseE
 
     def _certify_results(self, tasks: Tasks, problems: Sequence[Any], results: Sequence[Any]) -> None:
         """Compute the certificate, and reconcile the status of every task with it."""
+        goals = self._goals(problems)
         self.certificate_ = self._certify(tasks, problems)
         for k, certificate in enumerate(certificates_of(self.certificate_, len(results))):
-            status = results[k].status = reconcile(results[k].status, certificate, self._goal(k, problems[k]))
+            status = results[k].status = reconcile(results[k].status, certificate, goals[k])
             if status is Status.NOT_SEPARABLE and self._advice_without_solution is not None:
                 which = "" if len(results) == 1 else f"{tasks.names()[k]}: "
                 assert isinstance(certificate, MarginBracket)
@@ -385,8 +386,9 @@ class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseE
         n_threads = self._n_threads() if may_ask else 1
         return {"seed": seed_of(self.random_state), "n_threads": max(1, n_threads // min(n_threads, tasks.n_tasks))}
 
-    # The solvers of the estimator's problems.
+    # The solvers of the estimator's problems, and their certificates where there are several.
     _solvers: ClassVar[SolverTable] = {}
+    _certificates: ClassVar[CertificateTable] = {}
 
     def _name_of_solver(self, problem: Any) -> str:
         """Which solver to take of those that the table has for the class of the problem."""
@@ -445,6 +447,10 @@ class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseE
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         """The goal of task k; without its problem, as far as the certificate alone can decide."""
         return Goal(self.tol)
+
+    def _goals(self, problems: Sequence[Any]) -> list[Goal]:
+        """The goals of all tasks, before their certificates are computed."""
+        return [self._goal(k, problem) for k, problem in enumerate(problems)]
 
     def _finer_attempt(self, problems: Sequence[Any], results: Sequence[Any], attempt: Attempt) -> Attempt | None:
         """Starts and options of another attempt of higher precision; None where there is none, or no need for it."""

@@ -9,7 +9,8 @@ import numpy as np
 
 from maxmargin.certificates.base import PerTarget
 from maxmargin.certificates.duality_gap import DualityGap
-from maxmargin.certificates.ridge_gap import measure_partitioned_ridge_gap
+from maxmargin.certificates.lasso_gap import measure_lasso_gap
+from maxmargin.certificates.ridge_gap import measure_partitioned_ridge_gap, measure_ridge_gap
 from maxmargin.certificates.rounding import gamma
 from maxmargin.data import TargetColumns
 from maxmargin.data.partitions import PartitionedTask
@@ -17,6 +18,7 @@ from maxmargin.data.scikit_learn import Interval, _fit_context
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._predictors import LinearRegressor, distributed_vectors
 from maxmargin.estimators._shared import one_or_all
+from maxmargin.estimators._solvers import CertificateTable
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 from maxmargin.reconciliation import Goal
@@ -51,6 +53,8 @@ class LinearRegression(LinearRegressor):
 
     _in_precision_of_rows: ClassVar[tuple[str, ...]] = ("coef_", "intercept_")
     _may_move_intercept: ClassVar[bool] = True
+
+    _certificates: ClassVar[CertificateTable] = {RidgeProblem: measure_ridge_gap, LassoProblem: measure_lasso_gap}
 
     # The dual point, of which the certificate states the value.
     _private_attributes: ClassVar[tuple[str, ...]] = ("_dual_point",)
@@ -126,7 +130,7 @@ class LinearRegression(LinearRegressor):
 
     def _certify_target(self, k: int, problem: Any, dual_point: np.ndarray) -> DualityGap:
         """The certificate of target k; ``dual_point`` is filled with its dual point."""
-        raise NotImplementedError
+        return self._certificates[type(problem)](problem, *self._coefficients(k), dual_point=dual_point)
 
     @staticmethod
     def _errors_of(problem: Any) -> SquaredErrors:

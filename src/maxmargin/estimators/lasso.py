@@ -6,9 +6,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from maxmargin.certificates.duality_gap import DualityGap
-from maxmargin.certificates.lasso_gap import measure_lasso_gap
-from maxmargin.certificates.ridge_gap import measure_ridge_gap
 from maxmargin.data import Points, as_configured
 from maxmargin.data.scikit_learn import Interval, StrOptions, _fit_context
 from maxmargin.data.user_warnings import warn_user
@@ -274,7 +271,3 @@ class Lasso(LinearRegression):
 
     def _name_of_solver(self, problem: LassoProblem) -> str:
         return "1-norm" if problem.lam > 0.0 or problem.positive else "2-norm"
-
-    def _certify_target(self, k: int, problem: Any, dual_point: np.ndarray) -> DualityGap:
-        measure: Any = measure_lasso_gap if isinstance(problem, LassoProblem) else measure_ridge_gap
-        return measure(problem, *self._coefficients(k), dual_point=dual_point)

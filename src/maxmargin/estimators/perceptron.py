@@ -1,8 +1,7 @@
 """The perceptron as a scikit-learn classifier."""
 
 import math
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -36,7 +35,6 @@ from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems import PerceptronProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.reconciliation import Goal
-from maxmargin.solvers.core import Status
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
 
 # Without tol, a run stalls only where its proof of inseparability is not confirmed.
@@ -479,26 +477,32 @@ class Perceptron(LinearClassifier, OnlineClassifier):
         return bound_mistakes(geometry, rule, int(np.atleast_1d(self.n_updates_)[k]))
 
     def _goal(self, k: int, problem: PerceptronProblem | None = None) -> Goal:
-        may_leave_mistakes = self.early_stopping or self._average_since() is not None
-        return Goal(None, not_separable=partial(self._hulls_meet, k, problem), may_leave_mistakes=may_leave_mistakes)
+        if problem is None and self._has_hull_weights(k):
+            return self._goal_where(lambda bracket: bracket.upper <= AGREEMENT * bracket.radius)
+        hulls_meet = problem is not None and self._hulls_meet(k, problem)
+        return self._goal_where(lambda _: hulls_meet)
 
-    def _hulls_meet(self, k: int, problem: PerceptronProblem | None, bracket: MarginBracket) -> bool:
-        """Whether it is proven that the convex hulls of the classes meet at the point that the hull weights define."""
+    def _goals(self, problems: Sequence[Any]) -> list[Goal]:
+        """The goals of all tasks. Hull weights that prove nothing are left out: no certificate may rest on them."""
+        hulls_meet = [self._hulls_meet(k, problem) for k, problem in enumerate(problems)]
+        if self.hull_weights_ is not None:
+            self.hull_weights_[np.logical_not(hulls_meet)] = 0.0
+            self.hull_weights_ = self.hull_weights_ if any(hulls_meet) else None
+        return [self._goal_where(lambda _, meet=meet: meet) for meet in hulls_meet]
+
+    def _goal_where(self, not_separable: Callable[[MarginBracket], bool]) -> Goal:
+        may_leave_mistakes = self.early_stopping or self._average_since() is not None
+        return Goal(None, not_separable=not_separable, may_leave_mistakes=may_leave_mistakes)
+
+    def _has_hull_weights(self, k: int) -> bool:
         hull_weights = getattr(self, "hull_weights_", None)
-        if hull_weights is None or not hull_weights[k].any():
+        return hull_weights is not None and bool(hull_weights[k].any())
+
+    def _hulls_meet(self, k: int, problem: PerceptronProblem) -> bool:
+        """Whether it is proven that the convex hulls of the classes meet at the point that the hull weights define."""
+        if not self._has_hull_weights(k):
             return False
-        if problem is None:
-            return bracket.upper <= AGREEMENT * bracket.radius
         # The points are centred for this bracket, unlike those of the mistake bound: a smaller R, a stronger proof.
         hard = HardMarginProblem(problem.dataset, self.fit_intercept)
-        beta = hull_weights[k] * problem.dataset.signs
+        beta = self.hull_weights_[k] * problem.dataset.signs
         return has_no_margin(bracket_hard_margin(hard, self.coef_[k], float(self.intercept_[k]), beta))
-
-    def _certify_results(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
-        """Certify, and again without the hull weights that prove nothing."""
-        super()._certify_results(tasks, problems, results)
-        refuted = [run.witness is not None and run.status is not Status.NOT_SEPARABLE for run in results]
-        if any(refuted) and self.hull_weights_ is not None:
-            self.hull_weights_[refuted] = 0.0
-            self.hull_weights_ = self.hull_weights_ if self.hull_weights_.any() else None
-            self.certificate_ = self._certify(tasks, problems)
