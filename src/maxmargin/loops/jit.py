@@ -88,7 +88,7 @@ def _load_machine_code(cache: Any, signature: Any, target: Any) -> Any:
 
 
 class _CompileListener(event.Listener):
-    """Tells ``compilation`` of compilations; those within another one are part of it."""
+    """Reports compilations to ``compilation``; those within another one are part of it."""
 
     depth = 0
 
