@@ -254,7 +254,7 @@ def separate(
     References
     ----------
     A. Zhang, "Perceptron and Support Vector Machine (SVM)", lecture 17: the hyperplane between the nearest points of
-    two hulls. Separability as a linear program: docs/theory.md.
+    two hulls. "Separability as a linear program" in :doc:`/theory`.
 
     Examples
     --------

@@ -58,7 +58,7 @@ class SVMGap(DualityGap):
     .. math:: \text{dual} \le \text{optimum} \le \text{objective of the model} \le \text{primal}
 
     The model's duals are projected onto the dual-feasible set: into their box and, with an unpenalised intercept, the
-    heavier side is scaled so that sum alpha_i y_i = 0 (see docs/theory.md, Weak duality).
+    heavier side is scaled so that sum alpha_i y_i = 0 (see "Weak duality" in :doc:`/theory`).
 
     Attributes
     ----------
