@@ -477,10 +477,9 @@ class Perceptron(LinearClassifier, OnlineClassifier):
         return bound_mistakes(geometry, rule, int(np.atleast_1d(self.n_updates_)[k]))
 
     def _goal(self, k: int, problem: PerceptronProblem | None = None) -> Goal:
-        if problem is None and self._has_hull_weights(k):
+        if problem is None and self._hull_weights_of(k) is not None:
             return self._goal_where(lambda bracket: bracket.upper <= AGREEMENT * bracket.radius)
-        hulls_meet = problem is not None and self._hulls_meet(k, problem)
-        return self._goal_where(lambda _: hulls_meet)
+        return self._goal_if(problem is not None and self._hulls_meet(k, problem))
 
     def _goals(self, problems: Sequence[Any]) -> list[Goal]:
         """The goals of all tasks. Hull weights that prove nothing are left out: no certificate may rest on them."""
@@ -488,21 +487,26 @@ class Perceptron(LinearClassifier, OnlineClassifier):
         if self.hull_weights_ is not None:
             self.hull_weights_[np.logical_not(hulls_meet)] = 0.0
             self.hull_weights_ = self.hull_weights_ if any(hulls_meet) else None
-        return [self._goal_where(lambda _, meet=meet: meet) for meet in hulls_meet]
+        return [self._goal_if(meet) for meet in hulls_meet]
+
+    def _goal_if(self, hulls_meet: bool) -> Goal:
+        return self._goal_where(lambda _: hulls_meet)
 
     def _goal_where(self, not_separable: Callable[[MarginBracket], bool]) -> Goal:
         may_leave_mistakes = self.early_stopping or self._average_since() is not None
         return Goal(None, not_separable=not_separable, may_leave_mistakes=may_leave_mistakes)
 
-    def _has_hull_weights(self, k: int) -> bool:
+    def _hull_weights_of(self, k: int) -> np.ndarray | None:
+        """The hull weights of task k, where it has some."""
         hull_weights = getattr(self, "hull_weights_", None)
-        return hull_weights is not None and bool(hull_weights[k].any())
+        return hull_weights[k] if hull_weights is not None and hull_weights[k].any() else None
 
     def _hulls_meet(self, k: int, problem: PerceptronProblem) -> bool:
         """Whether it is proven that the convex hulls of the classes meet at the point that the hull weights define."""
-        if not self._has_hull_weights(k):
+        weights = self._hull_weights_of(k)
+        if weights is None:
             return False
         # The points are centred for this bracket, unlike those of the mistake bound: a smaller R, a stronger proof.
         hard = HardMarginProblem(problem.dataset, self.fit_intercept)
-        beta = self.hull_weights_[k] * problem.dataset.signs
+        beta = weights * problem.dataset.signs
         return has_no_margin(bracket_hard_margin(hard, self.coef_[k], float(self.intercept_[k]), beta))
