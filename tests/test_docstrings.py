@@ -2,7 +2,9 @@
 
 import doctest
 import inspect
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ def _public_objects() -> Iterator[Any]:
 
 
 PUBLIC = list(_public_objects())
+DOCS = Path(__file__).parents[1] / "docs"
 # The example stands with the function that raises, makes or writes them.
 WITHOUT_EXAMPLE = {
     "CheckpointError",
@@ -46,6 +49,16 @@ def test_every_public_name_has_an_example_that_shows_something(found):
     assert examples
     shown = [example.want for example in examples if example.want]
     assert not shown or any(want.strip() not in ("True", "(True, True)") for want in shown)
+
+
+@pytest.mark.parametrize("found", PUBLIC)
+def test_docstrings_name_pages_by_references_that_resolve(found):
+    """Pages of the site are no files for a reader of the site; where Sphinx cannot find one, the build fails."""
+    members = [found, *vars(found).values()] if inspect.isclass(found) else [found]
+    for doc in filter(None, map(inspect.getdoc, members)):
+        assert "docs/" not in doc
+        for page in re.findall(r":doc:`(?:[^`<]*<)?/([^`>]+)>?`", doc):
+            assert (DOCS / f"{page}.md").exists(), page
 
 
 @pytest.mark.parametrize("found", [parameter for parameter in PUBLIC if hasattr(parameter.values[0], "fit")])

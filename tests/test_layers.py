@@ -1,6 +1,7 @@
 """Imports point downwards only, also through others, and only where the design says."""
 
 import ast
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,8 @@ LAYERS = [
     "_process",
     "_lazy",
 ]
+# Modules at the bottom that documents leave out.
+SMALL = {"__main__", "_process", "_lazy"}
 # Layers that must not be reached from a layer, by any chain of imports. Certificates are solver-blind and loop-free;
 # solvers do not judge their own results.
 UNREACHABLE = {
@@ -100,6 +103,17 @@ def test_imports_point_downwards(path):
     layer = LAYERS.index(layer_of(module_of(path)))
     for module in imports_within(module_of(path)):
         assert LAYERS.index(layer_of(module)) >= layer, f"{path.relative_to(PACKAGE)} imports {module}"
+
+
+def test_the_documents_show_the_layers_in_this_order():
+    root, layers = PACKAGE.parents[1], [layer for layer in LAYERS if layer not in SMALL]
+    assert {layer_of(module) for module in PATHS if module} <= set(LAYERS)
+    rules = (root / "CONTRIBUTING.md").read_text().partition("## The layers")[2]
+    block = re.search(r"```\n(.*?)```", rules, flags=re.DOTALL).group(1)
+    assert re.findall(r"^(\w+) ", block, flags=re.MULTILINE) == layers
+    drawn = re.findall(r'y="(\d+)" font-weight="600"[^>]*>(\w+)<', (root / "docs/_static/layers.svg").read_text())
+    assert [name for _, name in sorted(drawn, key=lambda text: int(text[0]))] == layers
+    assert len({height for height, _ in drawn}) == len(layers)
 
 
 @pytest.mark.parametrize("layer", UNREACHABLE)

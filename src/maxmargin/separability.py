@@ -1,6 +1,5 @@
 """Separability of two classes, and the nearest points of their convex hulls."""
 
-import warnings
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -10,6 +9,8 @@ import scipy.sparse as sp
 
 from maxmargin.certificates import MarginBracket, bracket_hard_margin, has_no_margin
 from maxmargin.data import Points, as_dense, centred_and_scaled, exact_numbers, validate_two_classes
+from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.user_warnings import warn_user
 from maxmargin.data.validation import is_collection, n_threads_of
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.reconciliation import Goal, reconcile
@@ -253,7 +254,7 @@ def separate(
     References
     ----------
     A. Zhang, "Perceptron and Support Vector Machine (SVM)", lecture 17: the hyperplane between the nearest points of
-    two hulls. Separability as a linear program: docs/theory.md.
+    two hulls. "Separability as a linear program" in :doc:`/theory`.
 
     Examples
     --------
@@ -286,7 +287,7 @@ def separate(
             f"exact=True is for at most {exact_simplex.LARGEST_EXACT} entries; X has "
             f"{points.n_rows * points.n_columns}. Leave it out: the bracket is proven with all rounding errors counted."
         )
-    with interrupt_handler() as stop_requested:
+    with one_blas_thread(), interrupt_handler() as stop_requested:
         monitor = Monitor(max_time, None, stop_requested)
         options = _options(tol, n_jobs)
         found = (hard_margin if method == "newton" else linear_program).solve(problem, options, monitor)
@@ -301,7 +302,7 @@ def _separate_partitions(
     """Decide by a working set of rows that grows until it decides for all partitions."""
     from maxmargin.partitioned_separability import PartitionedClasses
 
-    with interrupt_handler() as stop_requested:
+    with one_blas_thread(), interrupt_handler() as stop_requested:
         # Half of the width is for the rows that are not in the working set.
         options = _options(tol if tol == 1.0 else 0.5 * tol, n_jobs)
         monitor = Monitor(max_time, None, stop_requested)
@@ -375,7 +376,7 @@ def hull_distance(
     """
     problem = _problem(X, y, fit_intercept, "hull_distance")
     _check_limits(tol, max_time)
-    with interrupt_handler() as stop_requested:
+    with one_blas_thread(), interrupt_handler() as stop_requested:
         found = hard_margin.solve(problem, _options(tol, None), Monitor(max_time, None, stop_requested))
         certificate = bracket_hard_margin(problem, found.w, found.intercept, found.beta)
         weights = problem.hull_weights(found.beta)
@@ -428,11 +429,10 @@ def _problem(X: Any, y: Any, fit_intercept: bool, caller: str) -> HardMarginProb
     dataset = validate_two_classes(X, y, caller=caller)
     numbers = exact_numbers(X, dataset.points)
     if numbers is not None and numbers.size > exact_simplex.LARGEST_EXACT:
-        warnings.warn(
+        warn_user(
             f"X has numbers that float64 rounds: {caller} speaks of the rounded ones. Data of at most "
             f"{exact_simplex.LARGEST_EXACT} entries are decided as they are.",
             UserWarning,
-            stacklevel=3,
         )
         numbers = None
     return HardMarginProblem(dataset, bool(fit_intercept), numbers)

@@ -99,7 +99,7 @@ def test_bits_do_not_depend_on_memory_or_threads(tmp_path, monkeypatch, n_column
     for available, n_jobs in ((1 << 40, 1), (1 << 40, 3), (260_000 + rows.n_bytes // 4, 2), (0, 2)):
         monkeypatch.setattr(disk, "available_memory", lambda available=available: available)
         kept = DiskExecutor(rows, n_jobs)
-        assert kept.keeps_all == (available == 1 << 40)
+        assert (kept._n_kept == len(rows.block_rows)) == (available == 1 << 40)
         assert kept._maps_vectors == (available == 0)
         model = LinearSVC(C=0.3, n_jobs=n_jobs).fit(rows)
         found.append((model.coef_, model.intercept_, model.dual_coef_))

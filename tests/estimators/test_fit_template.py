@@ -4,6 +4,7 @@ import inspect
 import linecache
 import pickle
 import warnings
+from pathlib import Path
 from typing import get_type_hints
 
 import numpy as np
@@ -26,7 +27,10 @@ from maxmargin import (
     MarginPerceptron,
     Perceptron,
 )
+from maxmargin.estimators._base import CertifiedModel
 from maxmargin.estimators._solvers import solver_at
+from maxmargin.files import read_data
+from maxmargin.loops import jit
 from real_data import random_set
 
 ESTIMATORS = [getattr(maxmargin, name) for name in maxmargin.__all__ if hasattr(getattr(maxmargin, name), "fit")]
@@ -39,6 +43,15 @@ def fail(*_, **__):
 
 def test_every_estimator_is_found():
     assert len(ESTIMATORS) >= 11
+
+
+def test_an_estimator_that_leaves_out_a_step_cannot_be_made():
+    class WithoutAttributes(CertifiedModel):
+        def _validate(self, X, y, sample_weight):
+            """A step of the template."""
+
+    with pytest.raises(TypeError, match="_set_attributes"):
+        WithoutAttributes()
 
 
 @every_estimator
@@ -111,9 +124,9 @@ def four_classes():
     return X, (X[:, 0] > 0.0) + 2 * (y > 0)
 
 
-def called_at(caught):
-    """The comments of the lines of this file that warnings of limits name."""
-    limits = [warning for warning in caught if issubclass(warning.category, LimitWarning)]
+def called_at(caught, category=LimitWarning):
+    """The comments of the lines of this file that warnings of a category, of limits for example, name."""
+    limits = [warning for warning in caught if issubclass(warning.category, category)]
     assert {warning.filename for warning in limits} == {__file__}
     return [linecache.getline(__file__, warning.lineno).partition("# ")[2].strip() for warning in limits]
 
@@ -137,6 +150,49 @@ def test_warnings_of_limits_point_at_the_line_that_fits_a_pipeline_or_a_search(m
         GridSearchCV(model, {"verbose": [0]}, cv=2, error_score="raise").fit(X, y)  # a search
     assert called_at(caught)[0] == "a pipeline"
     assert set(called_at(caught)[1:]) == {"a search"}
+
+
+def test_warnings_of_functions_point_at_the_line_that_calls_them(tmp_path):
+    X = np.arange(50_000, dtype=np.int64).reshape(-1, 2) + (1 << 60)
+    y = np.arange(25_000) >= 12_500
+    (tmp_path / "rows.csv").write_text("a,b,y\n" + "".join(f"{k},{'uv'[k % 2]},{k % 3 > 0:d}\n" for k in range(30)))
+    (tmp_path / "others.csv").write_text("a,b\n1,w\n")
+    rows = read_data(tmp_path / "rows.csv", target="y")
+    model = LinearSVC().fit(rows.X, rows.y)
+    rows.name_features(model)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        maxmargin.separate(X, y, tol=1.0)  # separate
+        maxmargin.hull_distance(X, y, tol=1.0)  # hull_distance
+        with maxmargin.checkpoints(tmp_path / "checkpoint"):  # checkpoints
+            pass
+        read_data(tmp_path / "others.csv", like=model)  # read_data
+    assert called_at(caught, UserWarning) == ["separate", "hull_distance", "checkpoints", "read_data"]
+
+
+def test_the_warning_of_a_damaged_cache_points_at_the_line_that_calls_a_loop(monkeypatch):
+    def broken(*_):
+        raise EOFError
+
+    monkeypatch.setattr(jit, "_load_machine_code", broken)
+    monkeypatch.setattr(jit._TolerantCache, "has_warned", False)
+    loop = jit.jit(plus_one)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert loop(1) == 2  # a loop
+    assert called_at(caught, jit.CacheWarning) == ["a loop"]
+
+
+def plus_one(number):
+    return number + 1
+
+
+def test_a_folder_whose_name_begins_as_the_packages_is_the_users():
+    path = f"{Path(maxmargin.__file__).parent}_experiments/run.py"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        exec(compile("model.fit(*data)", path, "exec"), {"model": LIMITED[0], "data": four_classes()})
+    assert {warning.filename for warning in caught} == {path}
 
 
 @pytest.mark.parametrize("name", ["Perceptron", "LinearSVC", "LinearSVR", "LogisticRegression", "Lasso"])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from maxmargin import CertificateError, LimitWarning, MarginPerceptron, Perceptron, Status, certify
+from maxmargin.estimators import perceptron
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.solvers.perceptron.smooth import MARGIN_SHARE
 from maxmargin.solvers.separability import separability_test
@@ -61,6 +62,25 @@ def test_a_witness_that_the_certificate_does_not_confirm_is_not_believed(monkeyp
     monkeypatch.setattr(HardMarginProblem, "hull_weights", lambda self, beta: hull_weights(self, beta * skewed))
     with pytest.warns(LimitWarning, match="max_iter was reached"):
         assert Perceptron(max_iter=500).fit(X, y).status_ is Status.ITERATION_LIMIT
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+@pytest.mark.parametrize("is_proven", [True, False])
+def test_a_fit_is_certified_once(is_proven, monkeypatch):
+    X, y = load("heart_scale")
+    calls = []
+    for name in ("bracket_hard_margin", "bound_mistakes"):
+        function = getattr(perceptron, name)
+        monkeypatch.setattr(
+            perceptron, name, lambda *given, name=name, function=function: calls.append(name) or function(*given)
+        )
+    if not is_proven:
+        monkeypatch.setattr(perceptron, "has_no_margin", lambda _: False)
+    model = Perceptron(max_iter=10**5).fit(X, y)
+    assert calls == ["bracket_hard_margin", "bound_mistakes"]
+    assert model.status_ is (Status.NOT_SEPARABLE if is_proven else Status.STALLED)
+    assert (model.hull_weights_ is not None) == is_proven
+    assert model.certificate_ == certify(model, X, y)
 
 
 def test_a_stream_after_a_proof_forgets_it():

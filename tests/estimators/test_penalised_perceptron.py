@@ -63,5 +63,18 @@ def test_the_certificate_claims_no_mistake_bound(tmp_path):
 def test_what_is_not_defined_is_refused(parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
         Perceptron(penalty="l2", **parameters).fit(X, Y)
+    if "rule" not in parameters:  # the batch rule has no partial_fit
+        with pytest.raises(ValueError, match=next(iter(parameters))):
+            Perceptron(penalty="l2", **parameters).partial_fit(X, Y, classes=[0, 1])
     with pytest.raises(ValueError, match="penalty=None"):
         Perceptron(penalty="l2").fit_blocks([(X, Y)])
+
+
+@pytest.mark.parametrize("change", [{"penalty": None}, {"alpha": 0.0}, {"penalty": "l1"}])
+def test_a_stream_keeps_its_penalty(change):
+    """Updates that a penalty undid are more than the mistake bound of the rest of the stream allows."""
+    model = Perceptron(penalty="l2", alpha=0.9).partial_fit(X, Y, classes=[0, 1])
+    before = model.coef_.copy()
+    with pytest.raises(ValueError, match=f"{next(iter(change))} was changed"):
+        model.set_params(**change).partial_fit(X, Y)
+    np.testing.assert_array_equal(model.coef_, before)

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
+import maxmargin as mm
+from maxmargin.data import blas
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.estimators.certification import kkt_classes_of
 
 # Prints one line for every attribute of every fitted model, with a checksum of its bits.
 PROGRAM = """
@@ -102,6 +105,68 @@ def test_bits_do_not_depend_on_threads():
     assert len(lines[0]) > 150
     for others in lines[1:]:
         assert [pair for pair in zip(lines[0], others, strict=True) if pair[0] != pair[1]] == []
+
+
+def calls_outside_of_a_hold(function, *arguments, **named):
+    """The solvers, certificates and products with the rows that run while BLAS may take all its threads."""
+    found = set()
+
+    def watch(frame, event, _):
+        module, code = frame.f_globals.get("__name__", ""), frame.f_code
+        is_product = module == "maxmargin.data.points" and code.co_name in ("scores", "combination", "_sum_rows")
+        is_ours = is_product or module.startswith(("maxmargin.solvers.", "maxmargin.certificates."))
+        if event == "call" and is_ours and not code.co_name.startswith("__") and not blas._holders:
+            found.add(f"{module}.{code.co_name}")
+
+    sys.setprofile(watch)
+    threading.setprofile(watch)
+    try:
+        result = function(*arguments, **named)
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return found, result
+
+
+ESTIMATORS = [getattr(mm, name) for name in mm.__all__ if hasattr(getattr(mm, name), "fit")]
+
+
+def three_classes():
+    generator = np.random.default_rng(0)
+    X = generator.standard_normal((60, 4))
+    return X, np.digitize(X[:, 0] + 0.3 * generator.standard_normal(60), [-0.5, 0.5])
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+@pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
+def test_every_fit_and_every_certificate_holds_blas_to_one_thread(kind):
+    X, y = three_classes()
+    outside, model = calls_outside_of_a_hold(kind().fit, X, y)
+    assert not outside
+    assert not calls_outside_of_a_hold(mm.certify, model, X, y)[0]
+    if hasattr(kind, "partial_fit"):
+        assert not calls_outside_of_a_hold(kind().partial_fit, X, y, classes=[0, 1, 2])[0]
+        assert not calls_outside_of_a_hold(model.partial_fit, X, y)[0]
+    if hasattr(kind, "fit_blocks"):
+        assert not calls_outside_of_a_hold(kind().fit_blocks, [(X, y)])[0]
+
+
+def test_every_function_that_solves_or_certifies_holds_blas_to_one_thread():
+    X, y = three_classes()
+    classes = y > 0
+    model = mm.LinearSVC().fit(X, classes)
+    for method in ({}, {"exact": True}, {"method": "linear_program"}):
+        assert not calls_outside_of_a_hold(mm.separate, X, classes, **method)[0]
+    assert not calls_outside_of_a_hold(mm.hull_distance, X, classes)[0]
+    assert not calls_outside_of_a_hold(kkt_classes_of, model, X, classes)[0]
+    assert not calls_outside_of_a_hold(mm.calibrate, model, X, classes)[0]
+    assert not calls_outside_of_a_hold(mm.svm_path, X, classes, [0.1, 1.0])[0]
+    # The search itself: a solver that is called outside of a fit.
+    assert calls_outside_of_a_hold(model._certify_task, 0, model._problem(validated(model, X, classes)))[0]
+
+
+def validated(model, X, classes):
+    return next(iter(model._tasks(model._data_to_certify(X, classes, None)).tasks()))
 
 
 def blas_threads():

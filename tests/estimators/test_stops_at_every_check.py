@@ -8,7 +8,7 @@ from sklearn.base import clone, is_regressor
 
 import maxmargin as mm
 from maxmargin.certificates import MarginBracket
-from maxmargin.estimators._base import certificates_of
+from maxmargin.estimators._shared import certificates_of
 from maxmargin.solvers.core import Monitor, Status
 from real_data import random_set
 

@@ -17,10 +17,10 @@ from maxmargin.files import (
     atomic,
     line_blocks,
     open_store,
+    read_blocks,
     read_data,
     read_svmlight_blocks,
     store,
-    store_writing,
     svmlight,
     tables,
     write_store,
@@ -80,7 +80,7 @@ def test_a_store_that_does_not_say_what_it_was_made_of_opens(rows, tmp_path):
     del manifest["source"]
     (path / "manifest.json").write_text(json.dumps(manifest))
     assert open_store(path, check=True).X.shape == (60, 12)
-    assert not store_writing.is_store_of(path, path / "manifest.json")
+    assert not read_blocks(path / "manifest.json").is_stored(path)
 
 
 @pytest.mark.parametrize("can_exchange", [True, False])

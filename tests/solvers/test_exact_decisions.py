@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import linprog
 
 from hostile_sets import KINDS, hostile_set, is_separable, squared_hull_distance
 from maxmargin import LinearSVC, MarginPerceptron, Perceptron, Status, hull_distance, separate
@@ -105,10 +106,15 @@ def test_columns_of_very_different_sizes_are_decided():
 
 @intercepts
 @pytest.mark.parametrize("name", ["heart_scale", "sonar_scale", "mushrooms", "a9a", "ionosphere_scale"])
-def test_real_data_are_decided_by_proofs(name, fit_intercept):
+def test_real_data_are_decided_as_a_linear_program_decides_them(name, fit_intercept):
     X, y = load(name)
     result = separate(X, y, fit_intercept, tol=1.0)
-    assert result.separable is not None
+    rows = sp.hstack([X, np.ones((len(y), 1))]) if fit_intercept else sp.csr_array(X)
+    signed = sp.csr_array(sp.diags_array(np.where(y == y.max(), 1.0, -1.0)) @ rows)
+    # Is there a hyperplane with y f(x) >= 1?
+    feasible = linprog(np.zeros(rows.shape[1]), -signed, -np.ones(len(y)), bounds=(None, None), method="highs")
+    assert feasible.status in (0, 2)
+    assert result.separable is (feasible.status == 0)
     assert result.certificate.hulls_meet is not result.separable
 
 

@@ -182,7 +182,7 @@ def test_probabilities_end_at_the_limit(monkeypatch):
     left = property(lambda _: seconds[0])
     monkeypatch.setattr("maxmargin.estimators._progress.FitLimits.seconds_left", left)
     monkeypatch.setattr(mm.SVC, "fit", fit_fold)
-    monkeypatch.setattr("maxmargin.estimators.svc.fit_sigmoid", fitted_sigmoid)
+    monkeypatch.setattr("maxmargin.estimators._kernel_classifier.fit_sigmoid", fitted_sigmoid)
     fit(model, X, CLASSES)
     assert shares == [8.0 / 5.0, 6.25 / 4.0, 4.5 / 3.0, 2.75 / 2.0, 1.0]
     assert n_fitted == [2]

@@ -1,4 +1,4 @@
-"""The duality gap: bounds on a model's objective and on the optimum (see docs/theory.md, Weak duality)."""
+"""The duality gap: bounds on a model's objective and on the optimum (weak duality, :doc:`/theory`)."""
 
 import math
 from dataclasses import dataclass

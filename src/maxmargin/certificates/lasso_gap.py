@@ -124,9 +124,9 @@ def _best_share(problem: LassoProblem, point: Dual, products: np.ndarray) -> tup
     """The s that maximises the dual value of s alpha, among those that are dual feasible, and a bound on that value."""
     lam, ridge, largest = problem.lam, problem.ridge, float(products.max(initial=0.0))
     # Zero is feasible, also where a product overflows, and has the value zero.
-    if not (point.gain > 0.0 and largest < math.inf):
+    if not (point.linear > 0.0 and largest < math.inf):
         return 0.0, 0.0
-    share = point.gain / point.squares
+    share = point.linear / point.squares
     feasible = min(share, max(0.0, down(lam / largest))) if largest > 0.0 else share
     excess = 0.0
     if ridge == 0.0:
@@ -136,12 +136,12 @@ def _best_share(problem: LassoProblem, point: Dual, products: np.ndarray) -> tup
         for _ in range(MAX_SHARE_STEPS):
             used = products[share * products > lam]
             curvature = point.squares + float(used @ used) / ridge
-            new = max(feasible, (point.gain + lam * float(used.sum()) / ridge) / curvature)
+            new = max(feasible, (point.linear + lam * float(used.sum()) / ridge) / curvature)
             if not abs(new - share) > 1e-15 * share:
                 break
             share = new
         over = np.maximum(0.0, share * products * (1.0 + 4.0 * UNIT) - lam) * (1.0 + 4.0 * UNIT)
         length = length_at_most(over)
         excess = up(up(0.5 * up(length * length)) / ridge) * (1.0 + 4.0 * UNIT)
-    value = down(down(share * point.gain) - up(0.5 * up(share * up(share * point.squares))))
+    value = down(down(share * point.linear) - up(0.5 * up(share * up(share * point.squares))))
     return share, max(0.0, down(value - excess))

@@ -255,9 +255,9 @@ def _primal_at_most(
 def _primal_of_sums(problem: LogisticProblem, w: np.ndarray, sums: Sequence[tuple[float, float]]) -> _Bound:
     """The objective, at most, given what ``_losses`` returns for all blocks."""
     length = length_at_most(w)
-    lost, rounding = (total_at_most(parts) for parts in zip(*sums, strict=True))
+    loss, rounding = (total_at_most(parts) for parts in zip(*sums, strict=True))
     squared_norm = up(0.5 * up(length * length)) if problem.is_penalised else 0.0
-    return _Bound(up(squared_norm + up(problem.loss_factor * up(lost + rounding))), problem.loss_factor * rounding)
+    return _Bound(up(squared_norm + up(problem.loss_factor * up(loss + rounding))), problem.loss_factor * rounding)
 
 
 def _losses(block: Block[LogisticProblem], b: float, errors: np.ndarray | float) -> tuple[float, float]:
@@ -270,11 +270,11 @@ def _losses(block: Block[LogisticProblem], b: float, errors: np.ndarray | float)
 def losses_at_most(weights: np.ndarray, margins: np.ndarray, errors: np.ndarray | float) -> tuple[float, float]:
     """The same, given weights and computed margins."""
     losses = (np.log1p(np.exp(-np.abs(margins))) + np.maximum(-margins, 0.0)) * (1.0 + OF_FUNCTIONS)
-    lost = sum_at_most(weights * (losses + 2.0 * SMALLEST_NORMAL) * (1.0 + 4.0 * UNIT) + SMALLEST)
+    loss = sum_at_most(weights * (losses + 2.0 * SMALLEST_NORMAL) * (1.0 + 4.0 * UNIT) + SMALLEST)
     # The loss is convex: its change is at most the error of the score times the derivative at the steeper end, which is
     # evaluated a little further out, since it is rounded itself.
     derivatives = sigmoid(2.0 * errors - margins) * (1.0 + OF_FUNCTIONS) + 2.0 * SMALLEST_NORMAL
-    return lost, sum_at_most(weights * errors * derivatives * (1.0 + 8.0 * UNIT) + 2.0 * SMALLEST)
+    return loss, sum_at_most(weights * errors * derivatives * (1.0 + 8.0 * UNIT) + 2.0 * SMALLEST)
 
 
 def _dual_point(engine: MemoryEngine[LogisticProblem]) -> _DualPoint:
@@ -303,8 +303,8 @@ def _point_of(
         return _DualPoint(merged.n_rows, total_size, 0.0, entropies)
     # The entropy is concave and zero at zero: scaling a side by 1 - share costs at most that share of it.
     share = balancing_share(merged, rounded=up(4.0 * UNIT * total_size) + underflow)
-    lost = up(share * total_at_most(at_most) * (1.0 + OF_FUNCTIONS))
-    return _DualPoint(merged.n_rows, total_size, share, down(entropies - lost))
+    cost = up(share * total_at_most(at_most) * (1.0 + OF_FUNCTIONS))
+    return _DualPoint(merged.n_rows, total_size, share, down(entropies - cost))
 
 
 def _dual_terms(block: Block[LogisticProblem]) -> tuple[float, float, float]:

@@ -60,7 +60,7 @@ class MistakeBound(Certificate):
     where T is summed over all examples of all passes, k is 1 for the online rule and n for the batch rule, a is the
     norm of the initial w divided by the largest step (0 from w = 0) and s the largest step divided by the smallest (1
     without weights). With T = a = 0 this is Novikoff's bound (R/gamma)²; with T > 0 the data need not be separable. The
-    bound is rounded up (see docs/theory.md, Novikoff's bound).
+    bound is rounded up (see "Novikoff's bound" in :doc:`/theory`).
 
     Attributes
     ----------
@@ -374,8 +374,8 @@ def mistake_bound(
 
     .. math:: (R/\gamma)^2 + 2 T/\gamma, \qquad T = \sum \max(0, \gamma - y_i\, u \cdot x_i)
 
-    with u the unit normal of the hyperplane (see docs/theory.md, Novikoff's bound). It holds for the online perceptron
-    from w = 0 in any order of the rows.
+    with u the unit normal of the hyperplane (see "Novikoff's bound" in :doc:`/theory`). It holds for the online
+    perceptron from w = 0 in any order of the rows.
 
     Parameters
     ----------

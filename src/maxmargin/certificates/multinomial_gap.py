@@ -104,21 +104,21 @@ def _primal_at_most(
     problem: MultinomialProblem, W: np.ndarray, scores: np.ndarray, errors: np.ndarray | float
 ) -> tuple[float, float]:
     """The objective, at most, and the part of it that allows for errors of the scores."""
-    lost, rounding = losses_at_most(problem, scores, errors)
+    loss, rounding = losses_at_most(problem, scores, errors)
     length = length_at_most(W.ravel())
     penalty = up(0.5 * up(length * length)) if problem.is_penalised else 0.0
-    return up(penalty + lost), rounding
+    return up(penalty + loss), rounding
 
 
 def losses_at_most(problem: MultinomialProblem, scores: np.ndarray, errors: np.ndarray | float) -> tuple[float, float]:
     """C times the losses, at most, and the part of it that allows for errors of the scores."""
     check_interruption()
     losses = multinomial_losses(scores, problem.own) * (1.0 + OF_FUNCTIONS) + 4.0 * problem.n_classes * SMALLEST_NORMAL
-    lost = sum_at_most(problem.weights * losses * (1.0 + (problem.n_classes + 8) * UNIT) + SMALLEST)
+    loss = sum_at_most(problem.weights * losses * (1.0 + (problem.n_classes + 8) * UNIT) + SMALLEST)
     # The derivative of a loss has a 1-norm of at most 2; scores are subtracted from each other, which rounds once more.
     off = 2.0 * errors + 8.0 * UNIT * np.abs(scores).max(axis=1, initial=0.0)
     rounding = up(problem.loss_factor * sum_at_most(problem.weights * off * (1.0 + 8.0 * UNIT) + SMALLEST))
-    return up(up(problem.loss_factor * lost) + rounding), rounding
+    return up(up(problem.loss_factor * loss) + rounding), rounding
 
 
 def _dual_at_least(problem: MultinomialProblem, linear: np.ndarray, b: np.ndarray, reach: float) -> float:

@@ -164,7 +164,7 @@ def _dual_with_penalty(
     """The dual value at the best point of the ray, at least, given X^T alpha as computed."""
     negligible = NEGLIGIBLE_ERROR * lam * point.squares
     length = squared_combination_at_most(errors, point, combined, frobenius_norm, negligible)
-    return _best_on_ray(point.gain, up(point.squares + up(length / lam)))
+    return _best_on_ray(point.linear, up(point.squares + up(length / lam)))
 
 
 def _dual_within_radius(
@@ -183,8 +183,8 @@ def _dual_within_radius(
     radius = _radius(spreads * w, around)
     products = products_at_most(errors, point, combined) / spreads + SMALLEST
     products[too_small] = math.inf
-    gain = down(point.gain - up(radius * length_at_most(products * (1.0 + 2.0 * UNIT))))
-    return _best_on_ray(gain, point.squares), radius
+    linear = down(point.linear - up(radius * length_at_most(products * (1.0 + 2.0 * UNIT))))
+    return _best_on_ray(linear, point.squares), radius
 
 
 def _too_small(errors: SquaredErrors, spreads: np.ndarray) -> np.ndarray:
@@ -202,11 +202,11 @@ def _radius(standardised: np.ndarray, around: float) -> float:
     return radius if math.isfinite(radius) else 0.0
 
 
-def _best_on_ray(gain: float, curvature: float) -> float:
-    """A lower bound on 2 s gain - s² curvature at the best s, where s = 0, which is feasible, has the value zero."""
-    if not gain > 0.0:
+def _best_on_ray(linear: float, curvature: float) -> float:
+    """A lower bound on 2 s linear - s² curvature at the best s, where s = 0, which is feasible, has the value zero."""
+    if not linear > 0.0:
         return 0.0
-    share = gain / curvature
+    share = linear / curvature
     # The computed share is itself an exact number: the value is bounded at it.
-    value = down(down(2.0 * share * gain) - up(share * up(share * curvature)))
+    value = down(down(2.0 * share * linear) - up(share * up(share * curvature)))
     return max(0.0, lower_bound(value))

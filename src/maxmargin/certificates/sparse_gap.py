@@ -150,8 +150,8 @@ def _primal_at_most(
 ) -> float:
     losses = problem.losses
     if isinstance(losses, LogisticProblem):
-        lost, rounding = logistic_gap.losses_at_most(losses.weights, losses.signs * scores, errors)
-        total = up(losses.C * up(lost + rounding))
+        loss, rounding = logistic_gap.losses_at_most(losses.weights, losses.signs * scores, errors)
+        total = up(losses.C * up(loss + rounding))
     else:
         total = svm_gap.losses_at_most(losses, scores, np.broadcast_to(errors, scores.shape))
     penalty = up(problem.l1 * sum_at_most(np.abs(w)))

@@ -42,14 +42,14 @@ def measure_sparse_multinomial_gap(problem: SparseMultinomialProblem, W: np.ndar
         linear = points.scores(W.T)
         coarse = max((score_error_at_most(points, w, float(b_k)) for w, b_k in zip(W, b, strict=True)), default=0.0)
         penalty = _penalty_at_most(problem, W)
-        lost, rounding = losses_at_most(losses, linear + b, coarse)
+        loss, rounding = losses_at_most(losses, linear + b, coarse)
         factor, products, dual = _dual_at_least(problem, linear, b)
-        if not rounding <= MUCH_ROUNDING * (up(penalty + lost) - dual):
+        if not rounding <= MUCH_ROUNDING * (up(penalty + loss) - dual):
             errors = [score_errors_at_most(points, w, float(b_k)) for w, b_k in zip(W, b, strict=True)]
-            lost = min(lost, losses_at_most(losses, linear + b, np.max(errors, axis=0))[0])
+            loss = min(loss, losses_at_most(losses, linear + b, np.max(errors, axis=0))[0])
         # Hyperplanes with an intercept are not feasible where the problem has none.
         feasible = losses.fit_intercept or not b.any()
-        primal = upper_bound(up(penalty + lost)) if feasible else math.inf
+        primal = upper_bound(up(penalty + loss)) if feasible else math.inf
         dual = max(0.0, lower_bound(dual))
         if not math.isfinite(primal):
             return SparseGap(primal, dual, unused=0)

@@ -44,7 +44,7 @@ class Dual(NamedTuple):
     ----------
     imbalance : float
         Upper bound on the absolute sum of the computed alpha.
-    gain : float
+    linear : float
         Lower bound on alpha·y.
     squares : float
         Upper bound on sum alpha_i²/m_i.
@@ -53,7 +53,7 @@ class Dual(NamedTuple):
     """
 
     imbalance: float
-    gain: float
+    linear: float
     squares: float
     length: float
 
@@ -65,7 +65,7 @@ class DualTerms(NamedTuple):
     ----------
     total, total_error : float
         The computed sum of alpha, and a bound on its error.
-    gain, gain_error : float
+    linear, linear_error : float
         The computed alpha·(y - c), and a bound on its error.
     squares, length : float
         As those of ``Dual``.
@@ -75,8 +75,8 @@ class DualTerms(NamedTuple):
 
     total: float
     total_error: float
-    gain: float
-    gain_error: float
+    linear: float
+    linear_error: float
     squares: float
     length: float
     largest_target: float
@@ -133,17 +133,17 @@ def dual_terms(
 
 def merged_dual(has_intercept: bool, parts: Sequence[DualTerms]) -> Dual:
     """The bounds of the dual point of all rows."""
-    totals, total_errors, gains, gain_errors, squares, lengths, largest = zip(*parts, strict=True)
+    totals, total_errors, linear_terms, linear_errors, squares, lengths, largest = zip(*parts, strict=True)
     imbalance = 0.0
     if has_intercept:
         whole = up(abs(sum_of(totals)) * (1.0 + 4.0 * UNIT))
         imbalance = upper_bound(up(whole + total_at_most(total_errors)))
-    off = up(total_at_most(gain_errors) + up(imbalance * max(largest)))
-    total = sum_of(gains)
+    off = up(total_at_most(linear_errors) + up(imbalance * max(largest)))
+    total = sum_of(linear_terms)
     if len(parts) > 1:
         off = up(off + 2.0 * UNIT * abs(total))
-    gain = total - off
-    return Dual(imbalance, gain - abs(gain) * 2.0 * UNIT, total_at_most(squares), length_at_most(np.array(lengths)))
+    linear = total - off
+    return Dual(imbalance, linear - abs(linear) * 2.0 * UNIT, total_at_most(squares), length_at_most(np.array(lengths)))
 
 
 def _sum_between(values: np.ndarray) -> tuple[float, float]:

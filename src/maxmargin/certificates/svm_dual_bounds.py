@@ -125,10 +125,10 @@ def _dual_terms(block: Block[LinearSVMProblem]) -> _DualTerms:
 
 def dual_terms_of(problem: LinearSVMProblem, beta: np.ndarray, tasks: OneTask = ONE_TASK) -> list[_DualTerms]:
     loss, absolute = problem.loss, np.abs(beta)
-    gains, sizes = loss.targets * beta, tasks.sizes(beta)
+    linear_terms, sizes = loss.targets * beta, tasks.sizes(beta)
     squares = [0.0] * len(sizes)
     if loss.epsilon > 0.0:
-        gains -= loss.epsilon * absolute
+        linear_terms -= loss.epsilon * absolute
     if loss.curvature > 0.0:
         # A product of curvature and dual, a residual, underflows less often than the square of a dual.
         residuals = (problem.curvatures() * (1.0 + 32.0 * UNIT) + SMALLEST) * absolute + SMALLEST
@@ -139,7 +139,7 @@ def dual_terms_of(problem: LinearSVMProblem, beta: np.ndarray, tasks: OneTask = 
     return [
         _DualTerms(linear, up(terms * (1.0 + OF_BOUNDS) + size * SMALLEST), square, total)
         for linear, terms, size, square, total in zip(
-            tasks.sums(gains), absolute_terms, sizes, squares, totals, strict=True
+            tasks.sums(linear_terms), absolute_terms, sizes, squares, totals, strict=True
         )
     ]
 

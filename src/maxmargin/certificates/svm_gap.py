@@ -58,7 +58,7 @@ class SVMGap(DualityGap):
     .. math:: \text{dual} \le \text{optimum} \le \text{objective of the model} \le \text{primal}
 
     The model's duals are projected onto the dual-feasible set: into their box and, with an unpenalised intercept, the
-    heavier side is scaled so that sum alpha_i y_i = 0 (see docs/theory.md, Weak duality).
+    heavier side is scaled so that sum alpha_i y_i = 0 (see "Weak duality" in :doc:`/theory`).
 
     Attributes
     ----------
@@ -356,10 +356,10 @@ def _gap_on_blocks(engine: Engine[LinearSVMProblem], w: np.ndarray, b: float, la
     of_losses = error * problem.C * float(problem.loss.weights.sum()) if isinstance(engine, MemoryEngine) else 0.0
     if isinstance(engine, MemoryEngine) and rounding_matters(of_losses + of_dual, primal, dual):
         # More exact products of the rows with w and with the duals: a few more passes.
-        lost = _losses_of_accurate_scores(problem, w, b, of_targets)
+        loss = _losses_of_accurate_scores(problem, w, b, of_targets)
         accurate = accurate_combination(problem.points, engine["beta"])
         sums = sums._replace(combined=accurate.values, error=length_at_most(accurate.errors))
-        primal = min(primal, _primal_at_most(problem, length, b, lost))
+        primal = min(primal, _primal_at_most(problem, length, b, loss))
         dual = max(dual, lower_bound(dual_at_least(problem, sums, largest_target)[0]))
     scale = common_scale(ratios.value)
     if scale.is_shared:
@@ -399,11 +399,11 @@ def gap_of_task(problem: LinearSVMProblem, primal: float, dual: float, classes: 
     )
 
 
-def _primal_at_most(problem: LinearSVMProblem, length: float, b: float, lost: float) -> float:
+def _primal_at_most(problem: LinearSVMProblem, length: float, b: float, loss: float) -> float:
     of_intercept = 0.0
     if b != 0.0:
         of_intercept = up(up(0.5 * problem.intercept_penalty * up(b * b)) * (1.0 + 4.0 * UNIT))
-    return up(up(up(0.5 * up(length * length)) + of_intercept) + lost)
+    return up(up(up(0.5 * up(length * length)) + of_intercept) + loss)
 
 
 @row_task

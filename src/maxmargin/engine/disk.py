@@ -133,11 +133,6 @@ class DiskExecutor(Executor):
         self._readers: ThreadPoolExecutor | None = None
         self._last_ahead = -1
 
-    @property
-    def keeps_all(self) -> bool:
-        """Whether all blocks are kept in memory."""
-        return self._n_kept >= len(self.source.block_rows)
-
     def read(self, number: int) -> Matrix:
         """The rows of a block, from memory or from the disk; the next blocks are then read ahead."""
         rows = self._kept.get(number)

@@ -1,16 +1,12 @@
 """The fit template of all estimators."""
 
 import math
-import sys
 import time
-import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from functools import cache, lru_cache, partial
-from numbers import Integral
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,7 +17,6 @@ from maxmargin.data import (
     JointClasses,
     Points,
     Tasks,
-    scikit_learn,
 )
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.interruption import InterruptedPassError, ending_when
@@ -32,13 +27,15 @@ from maxmargin.data.scikit_learn import (
     check_is_fitted,
     validate_parameter_constraints,
 )
+from maxmargin.data.user_warnings import warn_user
 from maxmargin.engine import Threads
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
 from maxmargin.estimators._precision import PrecisionOfRows
 from maxmargin.estimators._progress import FitLimits, FitProgress, solve_in_time
 from maxmargin.estimators._rows_elsewhere import RowsElsewhere
-from maxmargin.estimators._solvers import Solve, SolverTable, solver_at
+from maxmargin.estimators._shared import certificates_of, proof_or_per_class, seed_of
+from maxmargin.estimators._solvers import CertificateTable, Solve, SolverTable, solver_at
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.reconciliation import Goal, reconcile, worst
 from maxmargin.solvers.core import LimitWarning, Monitor, Options, Status, StopRequest, interrupt_handler
@@ -58,11 +55,7 @@ PLAIN_TYPES = frozenset((bool, int, float, str, type(None), np.float64, np.int64
 Attempt = tuple[Sequence[Any], Any]
 
 
-# Frames of these packages are not the user's.
-_PACKAGES = ("maxmargin", "sklearn", "joblib")
-
-
-class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseEstimator):
+class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseEstimator, ABC):
     """The fit template.
 
     ::
@@ -187,7 +180,7 @@ class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseE
                 model._set_attributes(tasks, results)
                 unrounded = model._round_to_rows(tasks.points)
                 checked = model._refuse_not_finite()
-                in_float32 = model._certify_rounded(tasks, problems, results, limits, unrounded)
+                in_float32 = model._choose_precision(tasks, problems, results, limits, unrounded)
                 attempt = model._finer_attempt(problems, results, attempt) if limits.seconds_left else None
             model.status_ = worst([result.status for result in results])
             model._finish(tasks, results, limits)
@@ -279,9 +272,10 @@ class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseE
 
     def _certify_results(self, tasks: Tasks, problems: Sequence[Any], results: Sequence[Any]) -> None:
         """Compute the certificate, and reconcile the status of every task with it."""
+        goals = self._goals(problems)
         self.certificate_ = self._certify(tasks, problems)
         for k, certificate in enumerate(certificates_of(self.certificate_, len(results))):
-            status = results[k].status = reconcile(results[k].status, certificate, self._goal(k, problems[k]))
+            status = results[k].status = reconcile(results[k].status, certificate, goals[k])
             if status is Status.NOT_SEPARABLE and self._advice_without_solution is not None:
                 which = "" if len(results) == 1 else f"{tasks.names()[k]}: "
                 assert isinstance(certificate, MarginBracket)
@@ -366,9 +360,9 @@ class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseE
         """Cut the data into tasks."""
         return data
 
-    @abstractmethod
     def _problem(self, data: Any) -> Any:
-        """The optimisation problem of a task, given its data."""
+        """The optimisation problem of a task, given its data, where ``_problems`` builds one after the other."""
+        raise NotImplementedError
 
     def _problems(self, tasks: Tasks) -> Sequence[Any]:
         """The problems of all tasks."""
@@ -392,8 +386,9 @@ class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseE
         n_threads = self._n_threads() if may_ask else 1
         return {"seed": seed_of(self.random_state), "n_threads": max(1, n_threads // min(n_threads, tasks.n_tasks))}
 
-    # The solvers of the estimator's problems.
+    # The solvers of the estimator's problems, and their certificates where there are several.
     _solvers: ClassVar[SolverTable] = {}
+    _certificates: ClassVar[CertificateTable] = {}
 
     def _name_of_solver(self, problem: Any) -> str:
         """Which solver to take of those that the table has for the class of the problem."""
@@ -445,13 +440,17 @@ class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseE
         n_passes = self._certificate_passes * (len(tasks.classes) if isinstance(tasks, JointClasses) else 1)
         return (SECONDS_PER_TASK + n_passes * of_pass) * tasks.n_tasks / self._at_once(tasks), 0.0
 
-    @abstractmethod
     def _certify_task(self, k: int, problem: Any) -> Certificate:
-        """The certificate of task k."""
+        """The certificate of task k, where ``_certify`` computes one after the other."""
+        raise NotImplementedError
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         """The goal of task k; without its problem, as far as the certificate alone can decide."""
         return Goal(self.tol)
+
+    def _goals(self, problems: Sequence[Any]) -> list[Goal]:
+        """The goals of all tasks, before their certificates are computed."""
+        return [self._goal(k, problem) for k, problem in enumerate(problems)]
 
     def _finer_attempt(self, problems: Sequence[Any], results: Sequence[Any], attempt: Attempt) -> Attempt | None:
         """Starts and options of another attempt of higher precision; None where there is none, or no need for it."""
@@ -527,76 +526,3 @@ class FittedAttributes(dict[str, bool]):
 def _validate_plain(kind: Any, values: tuple[Any, ...], types: tuple[type, ...]) -> None:  # noqa: ARG001
     parameters = dict(zip(kind._names_of_parameters(), values, strict=True))
     validate_parameter_constraints(kind._parameter_constraints, parameters, caller_name=kind.__name__)
-
-
-def warn_user(message: str, category: type[Warning]) -> None:
-    """Issue a warning at the innermost frame outside this package, scikit-learn and joblib."""
-    level, frame = 1, sys._getframe()
-    found = [sys.modules[name] for name in _PACKAGES if name in sys.modules]
-    packages = tuple(str(Path(str(package.__file__)).parent) for package in found)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(packages):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
-
-
-def proof_or_per_class(classes: Iterable[Any], proofs: Sequence[Certificate]) -> Certificate | PerClass:
-    """The one certificate of two classes, or one for each class."""
-    if len(proofs) == 1:
-        return proofs[0]
-    return PerClass({plain(label): proof for label, proof in zip(classes, proofs, strict=True)})
-
-
-def certificates_of(certificate: Certificate | PerClass, n_tasks: int) -> list[Certificate]:
-    """The certificates of the tasks of a fit, in their order."""
-    if isinstance(certificate, PerClass) and n_tasks > 1:
-        return certificate.proofs
-    return [certificate]  # type: ignore[list-item]
-
-
-def seed_of(random_state: Any) -> int:
-    """The seed that a user gave, or one drawn from the generator that was given instead."""
-    if isinstance(random_state, Integral):
-        return int(random_state)
-    if random_state is None:
-        # The generator that scikit-learn takes: asking it for that costs more than the draw.
-        return int(np.random.randint(2**31 - 1))  # noqa: NPY002
-    return int(scikit_learn.check_random_state(random_state).randint(2**31 - 1))
-
-
-def generator_of(random_state: Any) -> np.random.Generator | np.random.RandomState:
-    """The generator that a user gave, or one with the seed that a user gave."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    try:
-        return scikit_learn.check_random_state(random_state)
-    except ValueError as error:
-        raise ValueError(
-            "random_state must be a whole number from 0 to 2**32 - 1, a RandomState, a Generator or None; it is "
-            f"{random_state!r}."
-        ) from error
-
-
-def one_or_all(values: list[Any]) -> Any:
-    """The value itself for two classes, the list over the classes for more."""
-    return values[0] if len(values) == 1 else values
-
-
-def one_or_array(values: Sequence[float]) -> float | np.ndarray:
-    """The number itself for one task, the array over the tasks for more."""
-    return float(values[0]) if len(values) == 1 else np.asarray(values)
-
-
-def refuse_other_rows(n_rows: int, n_fitted: int) -> None:
-    """A certificate speaks of the rows that the model was fitted to."""
-    if n_rows != n_fitted:
-        raise ValueError(f"X has {n_rows} rows; the model was fitted to {n_fitted}.")
-
-
-def as_list(value: Any, n_tasks: int) -> list[Any]:
-    """The inverse of ``one_or_all``."""
-    return [value] if n_tasks == 1 else value
-
-
-def plain(label: Any) -> Any:
-    """A label as a plain Python value."""
-    return label.item() if isinstance(label, np.generic) else label

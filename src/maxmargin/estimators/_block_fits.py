@@ -11,8 +11,8 @@ import numpy as np
 from maxmargin.certificates import BlockwiseBound
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.block_source import is_block_source
-from maxmargin.estimators._base import one_or_all, proof_or_per_class
 from maxmargin.estimators._progress import FitLimits
+from maxmargin.estimators._shared import one_or_all, proof_or_per_class
 from maxmargin.reconciliation import reconcile, worst
 from maxmargin.solvers.core import Monitor, Options, Status, interrupt_handler
 from maxmargin.solvers.core.checkpoint import active_record

@@ -99,16 +99,16 @@ def _measured(measure: Callable[..., Any], model: Any, X: Any, y: Any, sample_we
 
 def _score_of(parts: list[np.ndarray]) -> float:
     """One minus the ratio of the first two sums; the second one may need the spread of the partitions' means."""
-    lost, total, weight, mean = np.zeros(4)
+    loss, total, weight, mean = np.zeros(4)
     for part in parts:
-        lost += part[0]
+        loss += part[0]
         if part[2] > 0.0:
             # Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
             both = weight + part[2]
             total += part[1] + (part[3] - mean) ** 2 * weight * part[2] / both
             mean += (part[3] - mean) * part[2] / both
             weight = both
-    return float(1.0 - lost / total) if total > 0.0 else float(lost == 0.0)
+    return float(1.0 - loss / total) if total > 0.0 else float(loss == 0.0)
 
 
 def accuracy(predicted: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -47,8 +47,8 @@ from maxmargin.data import (
     validate_targets,
     validate_training_data,
 )
-from maxmargin.estimators._base import plain, proof_or_per_class, refuse_other_rows
 from maxmargin.estimators._kernels import make_kernel
+from maxmargin.estimators._shared import plain, proof_or_per_class, refuse_other_rows
 from maxmargin.estimators.nu_svc import nu_pair_proofs
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem

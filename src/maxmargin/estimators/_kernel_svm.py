@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from maxmargin.data import Points, TargetPoints, Tasks, as_configured, as_dense, validate_points
 from maxmargin.data.points import only_columns
 from maxmargin.data.scikit_learn import Interval, check_is_fitted
-from maxmargin.estimators._base import SECONDS_PER_KERNEL_TASK, Attempt, certificates_of, one_or_all, refuse_other_rows
+from maxmargin.estimators._base import SECONDS_PER_KERNEL_TASK, Attempt
 from maxmargin.estimators._kernels import (
     KERNEL_CONSTRAINTS,
     KernelModel,
@@ -24,6 +24,7 @@ from maxmargin.estimators._kernels import (
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._progress import FitLimits
 from maxmargin.estimators._regularized import RegularizedModel
+from maxmargin.estimators._shared import certificates_of, one_or_all, refuse_other_rows
 from maxmargin.problems.kernel_svm import KernelProblem
 from maxmargin.problems.kernels import Kernel, Linear
 from maxmargin.problems.nu_svm import NEGLIGIBLE_SHARE

@@ -20,11 +20,11 @@ from maxmargin.data import TargetPoints, Tasks
 from maxmargin.data.block_source import is_block_source
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
 from maxmargin.data.scikit_learn import Interval, StrOptions
-from maxmargin.estimators._base import one_or_all, proof_or_per_class, refuse_other_rows
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._predictors import distributed_vectors
 from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.estimators._rows_elsewhere import kind_of_rows
+from maxmargin.estimators._shared import one_or_all, proof_or_per_class, refuse_other_rows
 from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem

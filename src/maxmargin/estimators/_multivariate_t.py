@@ -7,7 +7,7 @@ import scipy.linalg as sl
 from scipy.stats import multivariate_t
 from scipy.stats._multivariate import multivariate_t_frozen
 
-from maxmargin.estimators._base import generator_of
+from maxmargin.estimators._shared import generator_of
 
 # scipy's integration takes an entry to be a combination of others where they leave this share of its variance; with a
 # margin, since that is computed from the rounded scale.

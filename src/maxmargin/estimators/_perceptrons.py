@@ -10,8 +10,9 @@ import numpy as np
 
 from maxmargin.certificates import UpdateRule
 from maxmargin.data import LabelledPoints, validate_classes, validate_training_data
-from maxmargin.estimators._base import one_or_all
+from maxmargin.data.blas import one_blas_thread
 from maxmargin.estimators._predictors import CertifiedClassifier
+from maxmargin.estimators._shared import one_or_all
 from maxmargin.problems import PerceptronProblem
 from maxmargin.solvers.core import interrupt_handler
 from maxmargin.solvers.perceptron.result import PerceptronResult
@@ -39,26 +40,29 @@ class OnlineClassifier(CertifiedClassifier):
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any = None) -> Self:
         """Make one pass in the order given, on a copy: a call that fails leaves the model as it was."""
         first = not hasattr(self, "classes_")
+        self._check_parameters()
         self._refuse_other_rule(first)
         model = copy(self)
         model._freeze_parameters()
         model.__dict__.update(max_iter=1, tol=None, shuffle=False)
         classes = validate_classes(classes, None if first else self.classes_)
         class_weight = getattr(self, "class_weight", None)
-        labelled = validate_training_data(
-            model, X, y, sample_weight=sample_weight, class_weight=class_weight, classes=classes, reset=first
-        )
-        with interrupt_handler() as stop_requested:
-            attempt = model._continue_stream(labelled, first), model._options(labelled)
-            problems = model._problems(labelled)
-            results = self._solve_tasks_of(model, labelled, problems, attempt, self.max_time, stop_requested)
-            model._add_results(labelled, results)
-            for name in self._not_of_stream:
-                model.__dict__.pop(name, None)
-            in_float32 = model._round_to_rows(labelled.points)
-            model._refuse_not_finite()
-            model._set_precision(in_float32)
-            self._take_over(model)
+        # The bits of BLAS's sums depend on the number of its threads.
+        with one_blas_thread():
+            labelled = validate_training_data(
+                model, X, y, sample_weight=sample_weight, class_weight=class_weight, classes=classes, reset=first
+            )
+            with interrupt_handler() as stop_requested:
+                attempt = model._continue_stream(labelled, first), model._options(labelled)
+                problems = model._problems(labelled)
+                results = self._solve_tasks_of(model, labelled, problems, attempt, self.max_time, stop_requested)
+                model._add_results(labelled, results)
+                for name in self._not_of_stream:
+                    model.__dict__.pop(name, None)
+                in_float32 = model._round_to_rows(labelled.points)
+                model._refuse_not_finite()
+                model._set_precision(in_float32)
+                self._take_over(model)
         return self
 
     def _refuse_other_rule(self, first: bool) -> None:

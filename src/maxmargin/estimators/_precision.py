@@ -47,7 +47,7 @@ class PrecisionOfRows:
             setattr(self, name, _rounded(values))
         return found
 
-    def _certify_rounded(
+    def _choose_precision(
         self,
         tasks: Tasks,
         problems: Sequence[Any],

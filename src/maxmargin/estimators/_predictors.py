@@ -25,9 +25,10 @@ from maxmargin.data.scikit_learn import (
     available_if,
     check_is_fitted,
 )
-from maxmargin.estimators._base import CertifiedModel, plain
+from maxmargin.estimators._base import CertifiedModel
 from maxmargin.estimators._precision import linear_scores
 from maxmargin.estimators._rows_elsewhere import lies_elsewhere
+from maxmargin.estimators._shared import plain
 
 
 def _is_calibrated(model: Any) -> bool:

@@ -14,8 +14,9 @@ from maxmargin.certificates import MarginBracket, has_no_margin
 from maxmargin.data import LabelledPoints, Points, validate_targets
 from maxmargin.data.scikit_learn import _fit_context
 from maxmargin.data.validation import LARGEST_FACTOR, SMALLEST_FACTOR, validate_factors
-from maxmargin.estimators._base import CertifiedModel, one_or_all, plain
+from maxmargin.estimators._base import CertifiedModel
 from maxmargin.estimators._predictors import CertifiedRegressor
+from maxmargin.estimators._shared import one_or_all, plain
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.problems.logistic import LogisticProblem

@@ -1,4 +1,4 @@
-"""Solver tables: which solver of ``maxmargin.solvers`` an estimator takes for which problem."""
+"""Tables of solvers and certificates: which of them an estimator takes for which problem."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -11,6 +11,9 @@ Solve = Callable[..., Any]
 # For every class of problems the place of its solver: "family.module", for the function ``solve`` there, or
 # "family.module:function". Where a class has several, they have names, of which the estimator chooses one.
 SolverTable = Mapping[type, str | Mapping[str, str]]
+
+# For every class of problems the function that measures its certificate, given a problem and vectors.
+CertificateTable = Mapping[type, Callable[..., Any]]
 
 
 @cache

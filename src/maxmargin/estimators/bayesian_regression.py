@@ -11,8 +11,8 @@ from maxmargin.certificates.ridge_gap import RidgeGap, measure_ridge_gap
 from maxmargin.data import TargetPoints, as_dense, validate_points
 from maxmargin.data.partitions import PartitionedTask
 from maxmargin.data.scikit_learn import _fit_context, check_is_fitted
-from maxmargin.estimators._base import generator_of
 from maxmargin.estimators._linear_regression import LinearRegression
+from maxmargin.estimators._shared import generator_of
 from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.problems.squared_errors import RidgeProblem, SquaredErrors

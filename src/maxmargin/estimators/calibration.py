@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.scikit_learn import check_is_fitted
-from maxmargin.estimators._base import seed_of
 from maxmargin.estimators._predictors import CertifiedClassifier
 from maxmargin.estimators._probabilities import (
     N_FOLDS,
@@ -16,6 +16,7 @@ from maxmargin.estimators._probabilities import (
     fit_sigmoid,
     scores_on_folds,
 )
+from maxmargin.estimators._shared import seed_of
 
 METHODS = ("sigmoid", "isotonic")
 
@@ -86,14 +87,16 @@ def calibrate(
     fitted, labels = model._as_fitted(), np.asarray(y)
     if not np.array_equal(np.unique(labels), model.classes_):
         raise ValueError("y has other classes than the model: give the rows and labels of its fit.")
-    fitted._data_to_certify(X, y, sample_weight)
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    scores = scores_on_folds(fitted, X, labels, weights, seed_of(random_state), cv)
-    assert scores is not None
-    codes = np.searchsorted(model.classes_, labels)
-    counts = np.ones(labels.size) if weights is None else weights
-    tasks = by_task(scores, codes, counts, fitted._classes_of_tasks())
-    curves = tuple(_curve(method, *rows) for rows in tasks)
+    # The bits of BLAS's sums depend on the number of its threads.
+    with one_blas_thread():
+        fitted._data_to_certify(X, y, sample_weight)
+        scores = scores_on_folds(fitted, X, labels, weights, seed_of(random_state), cv)
+        assert scores is not None
+        codes = np.searchsorted(model.classes_, labels)
+        counts = np.ones(labels.size) if weights is None else weights
+        tasks = by_task(scores, codes, counts, fitted._classes_of_tasks())
+        curves = tuple(_curve(method, *rows) for rows in tasks)
     model.calibration_ = Calibration(curves, fitted._scores_pairs)
     return model
 

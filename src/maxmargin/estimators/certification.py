@@ -11,7 +11,8 @@ from maxmargin.certificates import Certificate, CertificateError, KKTClass, Marg
 from maxmargin.certificates.base import AGREEMENT
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.scikit_learn import check_is_fitted
-from maxmargin.estimators._base import CertifiedModel, refuse_other_rows
+from maxmargin.estimators._base import CertifiedModel
+from maxmargin.estimators._shared import refuse_other_rows
 from maxmargin.reconciliation import CLAIMS, proven_claims
 from maxmargin.solvers.core import Status
 
@@ -115,7 +116,12 @@ def kkt_classes_of(estimator: CertifiedModel, X: Any, y: Any, sample_weight: Any
         Values of :class:`KKTClass`; -1 for rows of weight zero. For C = inf, rows with a dual that is not zero are on
         the margin.
     """
-    model: Any = estimator._as_fitted()
+    # As in the fit, so that the same data give the same bits.
+    with one_blas_thread():
+        return _kkt_classes(estimator._as_fitted(), X, y, sample_weight)
+
+
+def _kkt_classes(model: Any, X: Any, y: Any, sample_weight: Any) -> np.ndarray:
     tasks = model._tasks(model._data_to_certify(X, y, sample_weight))
     problems = list(model._problems(tasks))
     if len(problems) != 1:

@@ -15,7 +15,7 @@ from maxmargin.certificates.geometry import feature_space_scores, kernel_geometr
 from maxmargin.data import Dataset, LabelledPoints, Points, Tasks, validate_points
 from maxmargin.data.objects import are_objects
 from maxmargin.data.scikit_learn import Interval, _fit_context, available_if
-from maxmargin.estimators._base import SECONDS_PER_KERNEL_TASK, Solve, one_or_all, proof_or_per_class, refuse_other_rows
+from maxmargin.estimators._base import SECONDS_PER_KERNEL_TASK
 from maxmargin.estimators._kernels import (
     KERNEL_CONSTRAINTS,
     KernelModel,
@@ -27,7 +27,8 @@ from maxmargin.estimators._kernels import (
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._perceptrons import STALLED_ADVICE, OnlineClassifier, set_passes
 from maxmargin.estimators._regularized import all_cores_unless
-from maxmargin.estimators._solvers import SolverTable
+from maxmargin.estimators._shared import one_or_all, proof_or_per_class, refuse_other_rows
+from maxmargin.estimators._solvers import Solve, SolverTable
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import built_in
 from maxmargin.reconciliation import Goal

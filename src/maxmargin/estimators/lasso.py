@@ -6,14 +6,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from maxmargin.certificates.duality_gap import DualityGap
-from maxmargin.certificates.lasso_gap import measure_lasso_gap
-from maxmargin.certificates.ridge_gap import measure_ridge_gap
 from maxmargin.data import Points, as_configured
 from maxmargin.data.scikit_learn import Interval, StrOptions, _fit_context
-from maxmargin.estimators._base import certificates_of, warn_user
+from maxmargin.data.user_warnings import warn_user
 from maxmargin.estimators._linear_regression import LinearRegression, penalty_given
 from maxmargin.estimators._parameters import estimator, with_blocks
+from maxmargin.estimators._shared import certificates_of
 from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
 from maxmargin.solvers.core import Result
@@ -273,9 +271,3 @@ class Lasso(LinearRegression):
 
     def _name_of_solver(self, problem: LassoProblem) -> str:
         return "1-norm" if problem.lam > 0.0 or problem.positive else "2-norm"
-
-    def _certify_target(self, k: int, problem: Any, dual_point: np.ndarray) -> DualityGap:
-        w, b = self._coefficients(k)
-        if isinstance(problem, LassoProblem):
-            return measure_lasso_gap(problem, w, b, dual_point=dual_point, wanted=self.tol)
-        return measure_ridge_gap(problem, w, b, dual_point=dual_point)

@@ -17,15 +17,16 @@ from maxmargin.certificates import (
 )
 from maxmargin.data import Dataset, JointClasses, LabelledPoints, Tasks, as_dense, validate_training_data
 from maxmargin.data.scikit_learn import Interval, StrOptions
-from maxmargin.estimators._base import one_or_array, refuse_other_rows
 from maxmargin.estimators._linear_svm import LINEAR_PARAMETERS, LinearSVM
 from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.estimators._predictors import LinearClassifier
 from maxmargin.estimators._regularized import InterceptColumn
 from maxmargin.estimators._rows_elsewhere import kind_of_rows
+from maxmargin.estimators._shared import one_or_array, refuse_other_rows
+from maxmargin.estimators._solvers import CertificateTable
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
-from maxmargin.problems.linear_svm import LOSSES, weights_of
+from maxmargin.problems.linear_svm import LOSSES, LinearSVMProblem, weights_of
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.problems.sparse_linear import SparseLinearProblem
 from maxmargin.solvers.core import Result, warm_start
@@ -147,6 +148,11 @@ class LinearSVC(InterceptColumn, LinearSVM, LinearClassifier):
     class_weight: Any = None
     multi_class: str = "ovr"
 
+    _certificates: ClassVar[CertificateTable] = {
+        LinearSVMProblem: measure_gap,
+        HardMarginProblem: bracket_hard_margin,
+        SparseLinearProblem: measure_sparse_gap,
+    }
     _advice_without_solution = "C=inf has no solution: use a soft margin, for example LinearSVC(C=1.0)."
 
     _parameter_constraints: ClassVar[dict] = {
@@ -299,12 +305,8 @@ class LinearSVC(InterceptColumn, LinearSVM, LinearClassifier):
         if isinstance(problem, CrammerSingerProblem):
             duals = np.ascontiguousarray(self.dual_coef_.T)
             return measure_multiclass_gap(problem, self.coef_, self.intercept_, duals)
-        vectors = self.coef_[k], float(self.intercept_[k]), np.asarray(self.dual_coef_[k])
-        if isinstance(problem, SparseLinearProblem):
-            w, b = self._vectors_of_problem(*vectors[:2])
-            return measure_sparse_gap(problem, w, b, vectors[2])
-        measure: Any = bracket_hard_margin if isinstance(problem, HardMarginProblem) else measure_gap
-        return measure(problem, *vectors)
+        w, b = self._vectors_of_problem(self.coef_[k], self.intercept_[k])
+        return self._certificates[type(problem)](problem, w, b, np.asarray(self.dual_coef_[k]))
 
     def _set_certified_attributes(self, proofs: Sequence[Any]) -> None:
         super()._set_certified_attributes(proofs)

@@ -10,11 +10,11 @@ import numpy as np
 from maxmargin.certificates import SVMGap, measure_gap
 from maxmargin.data import TargetPoints
 from maxmargin.data.scikit_learn import Interval, StrOptions
-from maxmargin.estimators._base import refuse_other_rows
 from maxmargin.estimators._linear_svm import LINEAR_PARAMETERS, LinearSVM
 from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.estimators._predictors import LinearRegressor
 from maxmargin.estimators._regularized import EpsilonInsensitiveRegressor
+from maxmargin.estimators._shared import refuse_other_rows
 from maxmargin.problems.linear_svm import REGRESSION_LOSSES
 from maxmargin.problems.partitioned import PartitionedProblem
 from maxmargin.solvers.core import Result

@@ -19,11 +19,12 @@ from maxmargin.certificates import (
 from maxmargin.data import JointClasses, LabelledPoints, Tasks, as_dense, in_namespace_of_rows
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
 from maxmargin.data.scikit_learn import Interval, StrOptions, check_is_fitted
-from maxmargin.estimators._base import one_or_all, proof_or_per_class, warn_user
+from maxmargin.data.user_warnings import warn_user
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._predictors import LinearClassifier, distributed_vectors
 from maxmargin.estimators._regularized import InterceptColumn, RegularizedModel
 from maxmargin.estimators._rows_elsewhere import kind_of_rows, lies_elsewhere
+from maxmargin.estimators._shared import one_or_all, proof_or_per_class
 from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.logistic import LogisticProblem, sigmoid

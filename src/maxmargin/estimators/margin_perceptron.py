@@ -10,10 +10,10 @@ import numpy as np
 from maxmargin.certificates import Certificate, MarginBracket, bracket_margin, linear_geometry
 from maxmargin.data import Dataset, LabelledPoints, Tasks
 from maxmargin.data.scikit_learn import Interval, _fit_context
-from maxmargin.estimators._base import certificates_of, one_or_all, one_or_array, refuse_other_rows
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._perceptrons import set_linear_model
 from maxmargin.estimators._predictors import LinearClassifier
+from maxmargin.estimators._shared import certificates_of, one_or_all, one_or_array, refuse_other_rows
 from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems import PerceptronProblem
 from maxmargin.reconciliation import Goal

@@ -9,9 +9,9 @@ import numpy as np
 
 from maxmargin.certificates import Certificate, NuGap, measure_nu_pair_gaps
 from maxmargin.data.scikit_learn import Interval
+from maxmargin.estimators._kernel_classifier import KernelClassifier
 from maxmargin.estimators._kernel_svm import KERNEL_PARAMETERS, nu_goal
 from maxmargin.estimators._parameters import estimator, with_blocks
-from maxmargin.estimators.svc import KernelClassifier
 from maxmargin.problems.nu_svm import NuPairProblems, NuSVMProblem, Offsets
 from maxmargin.reconciliation import Goal
 from maxmargin.solvers.core import Status

@@ -1,8 +1,7 @@
 """The perceptron as a scikit-learn classifier."""
 
 import math
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -21,7 +20,6 @@ from maxmargin.certificates.base import AGREEMENT
 from maxmargin.data import Dataset, LabelledPoints, Tasks, as_dense, scikit_learn
 from maxmargin.data.scikit_learn import Interval, StrOptions, _fit_context, available_if
 from maxmargin.data.validation import validate_factors
-from maxmargin.estimators._base import as_list, one_or_all, refuse_other_rows
 from maxmargin.estimators._block_fits import fit_blocks
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._perceptrons import (
@@ -32,11 +30,11 @@ from maxmargin.estimators._perceptrons import (
     update_rule,
 )
 from maxmargin.estimators._predictors import LinearClassifier
+from maxmargin.estimators._shared import as_list, one_or_all, refuse_other_rows
 from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems import PerceptronProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.reconciliation import Goal
-from maxmargin.solvers.core import Status
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start
 
 # Without tol, a run stalls only where its proof of inseparability is not confirmed.
@@ -208,7 +206,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
     _advice_when_not_separable = "no hyperplane separates the classes, so updates would never end: use LinearSVC"
     _private_attributes = ("_ends", "_n_held_out", "_rows_of_stream")
     _in_precision_of_rows: ClassVar[tuple[str, ...]] = ("coef_", "intercept_")
-    _rule_of_stream = ("eta0", "normalize", "class_weight")
+    _rule_of_stream = ("penalty", "alpha", "eta0", "normalize", "class_weight")
     _not_of_stream = ("dual_coef_", "hull_weights_", "certificate_", "status_")
 
     @property
@@ -479,26 +477,36 @@ class Perceptron(LinearClassifier, OnlineClassifier):
         return bound_mistakes(geometry, rule, int(np.atleast_1d(self.n_updates_)[k]))
 
     def _goal(self, k: int, problem: PerceptronProblem | None = None) -> Goal:
-        may_leave_mistakes = self.early_stopping or self._average_since() is not None
-        return Goal(None, not_separable=partial(self._hulls_meet, k, problem), may_leave_mistakes=may_leave_mistakes)
+        if problem is None and self._hull_weights_of(k) is not None:
+            return self._goal_where(lambda bracket: bracket.upper <= AGREEMENT * bracket.radius)
+        return self._goal_if(problem is not None and self._hulls_meet(k, problem))
 
-    def _hulls_meet(self, k: int, problem: PerceptronProblem | None, bracket: MarginBracket) -> bool:
-        """Whether it is proven that the convex hulls of the classes meet at the point that the hull weights define."""
+    def _goals(self, problems: Sequence[Any]) -> list[Goal]:
+        """The goals of all tasks. Hull weights that prove nothing are left out: no certificate may rest on them."""
+        hulls_meet = [self._hulls_meet(k, problem) for k, problem in enumerate(problems)]
+        if self.hull_weights_ is not None:
+            self.hull_weights_[np.logical_not(hulls_meet)] = 0.0
+            self.hull_weights_ = self.hull_weights_ if any(hulls_meet) else None
+        return [self._goal_if(meet) for meet in hulls_meet]
+
+    def _goal_if(self, hulls_meet: bool) -> Goal:
+        return self._goal_where(lambda _: hulls_meet)
+
+    def _goal_where(self, not_separable: Callable[[MarginBracket], bool]) -> Goal:
+        may_leave_mistakes = self.early_stopping or self._average_since() is not None
+        return Goal(None, not_separable=not_separable, may_leave_mistakes=may_leave_mistakes)
+
+    def _hull_weights_of(self, k: int) -> np.ndarray | None:
+        """The hull weights of task k, where it has some."""
         hull_weights = getattr(self, "hull_weights_", None)
-        if hull_weights is None or not hull_weights[k].any():
+        return hull_weights[k] if hull_weights is not None and hull_weights[k].any() else None
+
+    def _hulls_meet(self, k: int, problem: PerceptronProblem) -> bool:
+        """Whether it is proven that the convex hulls of the classes meet at the point that the hull weights define."""
+        weights = self._hull_weights_of(k)
+        if weights is None:
             return False
-        if problem is None:
-            return bracket.upper <= AGREEMENT * bracket.radius
         # The points are centred for this bracket, unlike those of the mistake bound: a smaller R, a stronger proof.
         hard = HardMarginProblem(problem.dataset, self.fit_intercept)
-        beta = hull_weights[k] * problem.dataset.signs
+        beta = weights * problem.dataset.signs
         return has_no_margin(bracket_hard_margin(hard, self.coef_[k], float(self.intercept_[k]), beta))
-
-    def _certify_results(self, tasks: Any, problems: Sequence[Any], results: Sequence[Any]) -> None:
-        """Certify, and again without the hull weights that prove nothing."""
-        super()._certify_results(tasks, problems, results)
-        refuted = [run.witness is not None and run.status is not Status.NOT_SEPARABLE for run in results]
-        if any(refuted) and self.hull_weights_ is not None:
-            self.hull_weights_[refuted] = 0.0
-            self.hull_weights_ = self.hull_weights_ if self.hull_weights_.any() else None
-            self.certificate_ = self._certify(tasks, problems)

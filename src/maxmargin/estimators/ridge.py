@@ -7,9 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maxmargin.certificates.duality_gap import DualityGap
-from maxmargin.certificates.lasso_gap import measure_lasso_gap
-from maxmargin.certificates.ridge_gap import measure_ridge_gap
 from maxmargin.data import TargetPoints
 from maxmargin.data.partitions import PartitionedTask
 from maxmargin.data.scikit_learn import Interval, StrOptions
@@ -203,9 +200,3 @@ class Ridge(LinearRegression):
             result.status is Status.STALLED and getattr(result, "inverse", None) is not None for result in results
         )
         return (results, attempt[1]) if refinable else None
-
-    def _certify_target(self, k: int, problem: Any, dual_point: np.ndarray) -> DualityGap:
-        w, b = self._coefficients(k)
-        if isinstance(problem, LassoProblem):
-            return measure_lasso_gap(problem, w, b, dual_point=dual_point, wanted=self.tol)
-        return measure_ridge_gap(problem, w, b, dual_point=dual_point)

@@ -23,7 +23,7 @@ from maxmargin import __version__
 from maxmargin.certificates import InfeasibleError
 from maxmargin.data.partitions import PartitionedData
 from maxmargin.data.scikit_learn import is_classifier
-from maxmargin.estimators._base import warn_user
+from maxmargin.data.user_warnings import warn_user
 from maxmargin.files.atomic import written_atomically
 from maxmargin.files.container import CHECKSUM, Tensor, check_sum, content_of, pack, tensors_of
 from maxmargin.files.fingerprint import hash_of, hash_of_rows

@@ -5,7 +5,6 @@ differ, and a missing value are errors until an option says what is meant; :clas
 and a model keeps it (:mod:`maxmargin.files.preparation`).
 """
 
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+from maxmargin.data.user_warnings import warn_user
 
 NUMBER, CATEGORY, DAYS, PARTS = "number", "category", "days", "parts"
 KINDS = (NUMBER, CATEGORY, DAYS, PARTS)
@@ -219,7 +220,7 @@ class Unseen:
         """Warn of all that was ignored."""
         for what, count in self.counts.items():
             message = f"{path}: {count:,} {what} ignored, which did not occur in training."
-            warnings.warn(message, UnseenWarning, stacklevel=3)
+            warn_user(message, UnseenWarning)
 
 
 def understand(table: Any, options: TableOptions, skipped: set[str], path: str | Path) -> list[Column]:

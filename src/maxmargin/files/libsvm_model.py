@@ -19,8 +19,8 @@ import scipy.sparse as sp
 
 from maxmargin.data.scikit_learn import check_is_fitted
 from maxmargin.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from maxmargin.estimators._kernel_classifier import KernelClassifier
 from maxmargin.estimators._probabilities import Calibration, Sigmoid
-from maxmargin.estimators.svc import KernelClassifier
 from maxmargin.files.atomic import written_atomically
 from maxmargin.files.errors import ModelFileError
 from maxmargin.files.model_text import LARGEST_INT, Head, ModelText, exactly, whole_labels

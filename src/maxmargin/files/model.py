@@ -64,7 +64,7 @@ def save(
 ) -> None:
     """Write a fitted model, with its certificate, to a file.
 
-    The file holds what predicting and certifying need (see docs/proof-format.md). Histories of the fit and callbacks
+    The file holds what predicting and certifying need (see :doc:`/proof-format`). Histories of the fit and callbacks
     are left out. It replaces an old file only when it is complete, on the disk, and was read back without an error.
 
     Parameters

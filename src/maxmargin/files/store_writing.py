@@ -155,8 +155,8 @@ def _folder_in_place_of(path: str | Path) -> Iterator[Path]:
 def store_text(source: str | Path, path: str | Path, *, zero_based: bool = False) -> None:
     r"""Write svmlight text into a store in blocks of rows, with bounded memory.
 
-    The text is read twice, first for the number of columns. The manifest records size and time of the text, for
-    ``is_store_of``. :func:`maxmargin.files.read_blocks` does the same with several files, and with tables.
+    The text is read twice, first for the number of columns. The manifest records size and time of the text.
+    :func:`maxmargin.files.read_blocks` does the same with several files, and with tables.
 
     Parameters
     ----------
@@ -185,22 +185,3 @@ def store_text(source: str | Path, path: str | Path, *, zero_based: bool = False
     from maxmargin.files.file_blocks import read_blocks
 
     read_blocks(source, zero_based=zero_based).write_store(path)
-
-
-def is_store_of(path: str | Path, source: str | Path, *, zero_based: bool = False) -> bool:
-    """Whether a path is a store that :func:`store_text` wrote from the present state of a text.
-
-    Parameters
-    ----------
-    path : str or Path
-    source : str or Path
-        The text; its size and modification time are compared.
-    zero_based : bool, default=False
-
-    Returns
-    -------
-    bool
-    """
-    from maxmargin.files.file_blocks import read_blocks
-
-    return read_blocks(source, zero_based=zero_based).is_stored(path)

@@ -14,6 +14,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from maxmargin.certificates import Certificate, CertificateError, PerClass
 from maxmargin.data import Points, as_dense
+from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.exact_numbers import SMALLEST, UNIT
 from maxmargin.data.rows import is_sparse
 from maxmargin.estimators.certification import certify, check_claims
@@ -77,7 +78,8 @@ def verify_file(stored: StoredModel, X: Any, y: Any, sample_weight: Any = None) 
     proof = None
     data = stored.model._data_to_certify(X, y, sample_weight)
     try:
-        with np.errstate(over="ignore", invalid="ignore"):
+        # As in the fit, so that the same data give the same bits.
+        with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
             check_identity(stored, data, sample_weight)
             proof = certify(stored.model, X, y, sample_weight)
             check_model(stored.model, data, proof)

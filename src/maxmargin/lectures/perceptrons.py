@@ -2,7 +2,7 @@
 
 Lecture 10, "Perceptron and Linear SVM", theorem 10-1 (Novikov); A. Zhang, lecture 17, "Perceptron and Support Vector
 Machine (SVM)"; lecture 9, "Large Margin Classifiers"; lecture 8, "The Perceptron Algorithm". The theorems are in
-docs/theory.md.
+:doc:`/theory`.
 """
 
 from collections.abc import Iterator

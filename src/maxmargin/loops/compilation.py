@@ -9,7 +9,7 @@ _since, _total = 0.0, 0.0
 
 
 def started() -> None:
-    """Tell that a compilation starts."""
+    """Report that a compilation starts."""
     global _since
     _since = time.perf_counter()
     for listener in tuple(listeners):
@@ -17,7 +17,7 @@ def started() -> None:
 
 
 def ended() -> None:
-    """Tell that it has ended, and count its time."""
+    """Report that it has ended, and count its time."""
     global _total
     _total += time.perf_counter() - _since
     for listener in tuple(listeners):

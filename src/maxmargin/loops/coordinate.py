@@ -154,10 +154,10 @@ def _(loss, state, i, gradient):
     above, below = max(0.0, residual - loss.epsilon), max(0.0, -residual - loss.epsilon)
     if curvature > 0.0:
         excess = (above if state[i, UPPER] > 0.0 else 0.0) + (below if state[i, LOWER] < 0.0 else 0.0)
-        lost = 0.5 * excess * excess / curvature
+        value = 0.5 * excess * excess / curvature
     else:
-        lost = state[i, UPPER] * above - state[i, LOWER] * below
-    return lost + loss.epsilon * abs(dual) + 0.5 * curvature * dual * dual - dual * residual
+        value = state[i, UPPER] * above - state[i, LOWER] * below
+    return value + loss.epsilon * abs(dual) + 0.5 * curvature * dual * dual - dual * residual
 
 
 @inlined
@@ -177,8 +177,8 @@ def coordinate_epochs(rows, ascent, epochs, progress, seed):
     """Steps on the active rows in turn, epoch after epoch.
 
     ``progress`` says where the epoch stands, and is changed in place. The estimate of the duality gap is the sum of the
-    rows' terms, each at the coefficients of its visit; bounded duals that have left the order have none. Return the
-    number of epochs completed, of rows visited, and the generator's next state.
+    rows' terms, each at the coefficients of its step; bounded duals that have left the order have none. Return the
+    number of epochs completed, of rows evaluated, and the generator's next state.
     """
     state, order, loss, w = ascent.state, epochs.order, ascent.loss, ascent.w
     first, kept, n_active = int(progress[NEXT]), int(progress[N_KEPT]), int(progress[N_ACTIVE])

@@ -1,6 +1,5 @@
 """Decorators for compiled functions: the only module that imports ``njit``."""
 
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -9,6 +8,7 @@ from numba import njit
 from numba.core import event
 from numba.core.runtime import rtsys
 
+from maxmargin.data.user_warnings import warn_user
 from maxmargin.loops import compilation
 
 
@@ -35,7 +35,7 @@ class _TolerantCache:
     An empty index, as a full disk or a killed process leaves it, would otherwise end in an ``EOFError`` at every call.
     """
 
-    told = False
+    has_warned = False
 
     def __init__(self, cache: Any) -> None:
         self._cache = cache
@@ -48,7 +48,7 @@ class _TolerantCache:
         try:
             return _load_machine_code(self._cache, signature, target)
         except Exception as error:
-            self._tell(error)
+            self._warn(error)
             # An empty index takes the place of the damaged one.
             with suppress(Exception):
                 self._cache.flush()
@@ -59,17 +59,17 @@ class _TolerantCache:
         try:
             self._cache.save_overload(signature, data)
         except Exception as error:
-            self._tell(error)
+            self._warn(error)
 
-    def _tell(self, error: Exception) -> None:
-        if not _TolerantCache.told:
-            _TolerantCache.told = True
+    def _warn(self, error: Exception) -> None:
+        if not _TolerantCache.has_warned:
+            _TolerantCache.has_warned = True
             why = getattr(error, "strerror", None) or "a file in it is damaged"
             message = (
                 f"The cache of compiled loops in {self._cache.cache_path} cannot be used ({why}): loops are compiled "
                 "in memory. Delete the folder, or name another by NUMBA_CACHE_DIR."
             )
-            warnings.warn(message, CacheWarning, stacklevel=2)
+            warn_user(message, CacheWarning)
 
 
 def _load_machine_code(cache: Any, signature: Any, target: Any) -> Any:
@@ -88,7 +88,7 @@ def _load_machine_code(cache: Any, signature: Any, target: Any) -> Any:
 
 
 class _CompileListener(event.Listener):
-    """Tells ``compilation`` of compilations; those within another one are part of it."""
+    """Reports compilations to ``compilation``; those within another one are part of it."""
 
     depth = 0
 

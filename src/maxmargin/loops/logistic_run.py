@@ -115,11 +115,11 @@ def _evaluate(signs, weights, C, n_penalised, w, step, t, vectors, values):
     # A loop of its own, which is vectorised.
     for i in range(signs.size):
         derivatives[i] = exponential(-abs(scores[i] + t * changes[i]))
-    lost, along, curvature = 0.0, 0.0, 0.0
+    loss, along, curvature = 0.0, 0.0, 0.0
     for i in range(signs.size):
         margin, tail = signs[i] * (scores[i] + t * changes[i]), derivatives[i]
         share = 1.0 / (1.0 + tail)
-        lost += weights[i] * (math.log1p(tail) + max(-margin, 0.0))
+        loss += weights[i] * (math.log1p(tail) + max(-margin, 0.0))
         derivatives[i] = weights[i] * signs[i] * (tail * share if margin > 0.0 else share)
         curvatures[i] = weights[i] * tail * share * share
         along += derivatives[i] * changes[i]
@@ -133,7 +133,7 @@ def _evaluate(signs, weights, C, n_penalised, w, step, t, vectors, values):
             square += (w[j] + t * step[j]) * (w[j] + t * step[j])
             mixed += (w[j] + t * step[j]) * step[j]
             own += step[j] * step[j]
-    values[PRIMAL] = 0.5 * square + C * lost
+    values[PRIMAL] = 0.5 * square + C * loss
     values[ALONG], values[CURVATURE] = mixed - C * along, own + C * curvature
 
 

@@ -84,11 +84,13 @@ def change_coefficients(columns, model, chosen, changes):
 
 
 @jit
-def slopes_of(columns, model, chosen, slopes):
+def fill_negative_gradient(columns, model, chosen, negative_gradient):
     """Fill in minus the derivatives of the model, without the 1-norm, in the columns chosen."""
     for k in range(chosen.size):
         j = chosen[k]
-        slopes[k] = -dot(columns, j, model.derivatives) - model.drift[0] * model.totals[j] - model.l2 * model.w[j]
+        negative_gradient[k] = (
+            -dot(columns, j, model.derivatives) - model.drift[0] * model.totals[j] - model.l2 * model.w[j]
+        )
 
 
 @jit

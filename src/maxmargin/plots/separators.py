@@ -148,6 +148,6 @@ class SeparatorsDisplay(Display):
         ax.set_xlabel(self.view.names[0])
         ax.set_ylabel(self.view.names[1])
         right = sum(not wrong for wrong in self.mistakes.values())
-        lost = f"; {outside} outside the picture" if outside else ""
-        set_title(ax, f"{right} of {len(self.mistakes)} hyperplanes separate the classes{lost}", self.view.note)
+        beyond = f"; {outside} outside the picture" if outside else ""
+        set_title(ax, f"{right} of {len(self.mistakes)} hyperplanes separate the classes{beyond}", self.view.note)
         add_legend(ax)

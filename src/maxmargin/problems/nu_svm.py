@@ -175,9 +175,9 @@ class NuSVMProblem(KernelProblem):
 
     def primal_value(self, beta: np.ndarray, scores: np.ndarray, offsets: Offsets) -> float:
         """The primal value of w = sum_j beta_j phi(x_j) and the offsets, given the scores without intercept."""
-        lost = float((self.bounds * self.losses_at(scores, offsets)).sum())
+        loss = float((self.bounds * self.losses_at(scores, offsets)).sum())
         of_offsets = self.sum_above * offsets.above - self.sum_below * offsets.below
-        return 0.5 * float(beta @ scores) + of_offsets + lost
+        return 0.5 * float(beta @ scores) + of_offsets + loss
 
     def dual_value(self, beta: np.ndarray, scores: np.ndarray) -> float:
         """The dual value at a feasible point, given the scores."""

@@ -66,8 +66,8 @@ class SparseMultinomialProblem:
         one nearest zero (Friedman, Hastie, Tibshirani, "Regularization paths for generalized linear models via
         coordinate descent", 2010, section 4.1).
         """
-        slopes = self.l1 * np.sign(W).sum(axis=0) + self.l2 * W.sum(axis=0)
-        moved = np.flatnonzero(np.abs(slopes) > self.l1 * np.count_nonzero(W == 0.0, axis=0))
+        derivatives = self.l1 * np.sign(W).sum(axis=0) + self.l2 * W.sum(axis=0)
+        moved = np.flatnonzero(np.abs(derivatives) > self.l1 * np.count_nonzero(W == 0.0, axis=0))
         columns, n_classes, shifts = W[:, moved], len(W), np.zeros(W.shape[1])
         if self.l2 > 0.0:
             multiples = np.arange(n_classes, -n_classes - 1, -2)[:, None] / n_classes

@@ -25,7 +25,7 @@ class Status(StrEnum):
     """
 
     RUNNING = "running"
-    """The run has not ended yet; no solver returns this."""
+    """The run has not ended yet: a stage of a solver leaves this to the next stage, and no fitted model has it."""
     SOLVED = "solved"
     """The goal is reached: no mistake left, or the margin or the duality gap that was asked for."""
     NOT_SEPARABLE = "not separable"

@@ -192,10 +192,10 @@ class SMOBase(Generic[ProblemT, InterceptT]):
 
     def _rescale(self) -> None:
         """Multiply the duals of a regression with C = inf by the factor of the largest dual value."""
-        gain, square = float(self.problem.losses.dual_terms(self.beta).sum()), float(self.beta @ self.scores)
-        if gain > 0.0 and square > 0.0:
-            self.beta *= gain / square
-            self.scores *= gain / square
+        linear, square = float(self.problem.losses.dual_terms(self.beta).sum()), float(self.beta @ self.scores)
+        if linear > 0.0 and square > 0.0:
+            self.beta *= linear / square
+            self.scores *= linear / square
 
     def _balanced(self) -> np.ndarray:
         """A copy of the duals, projected where rounding in steps of very unequal lengths has unbalanced them."""

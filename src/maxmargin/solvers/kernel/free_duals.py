@@ -165,11 +165,11 @@ def newton_step(gram: np.ndarray, duals: Duals, n_threads: int, stopped: Callabl
         changes = face.maximiser(threads, stopped)
     if changes is None:
         return None
-    slope, curvature = float(derivatives @ changes), float(changes @ (kernel @ changes))
-    if not slope > 0.0:
+    derivative, curvature = float(derivatives @ changes), float(changes @ (kernel @ changes))
+    if not derivative > 0.0:
         return None
-    if slope < curvature:
-        changes *= slope / curvature
+    if derivative < curvature:
+        changes *= derivative / curvature
         return NewtonStep(places, beta + changes, changes)
     # A bound is reached exactly, so that the dual counts as bounded.
     new = np.where(changes == lower - beta, lower, np.where(changes == upper - beta, upper, beta + changes))

@@ -109,10 +109,10 @@ def provable_multiple(problem: KernelSVMProblem, beta: np.ndarray) -> np.ndarray
     scores = problem.scores_of(slice(None), used, beta[used])
     # What kernel values may be off by counts in the proof, with bounds on sums of them.
     error = 4.0 * problem.entry_error * float(np.abs(beta).sum()) ** 2
-    gain, square = float(problem.losses.dual_terms(beta).sum()), max(0.0, float(beta @ scores)) + error
-    if not gain > 0.0:
+    linear, square = float(problem.losses.dual_terms(beta).sum()), max(0.0, float(beta @ scores)) + error
+    if not linear > 0.0:
         return None
     # Without any error each multiple is beyond the bound that is large enough.
-    factor = min(gain / square if square > 0.0 else math.inf, 4.0 * problem.infeasibility_bound / gain)
-    value = factor * gain - 0.5 * factor * factor * square
+    factor = min(linear / square if square > 0.0 else math.inf, 4.0 * problem.infeasibility_bound / linear)
+    value = factor * linear - 0.5 * factor * factor * square
     return factor * beta if value >= PROVEN_SHARE * problem.infeasibility_bound else None

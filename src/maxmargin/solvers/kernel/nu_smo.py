@@ -197,7 +197,7 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
     def _load_rows(self) -> bool:
         """Evaluate the kernel matrix, or make an empty cache; return whether there was time for it."""
         try:
-            with ending_when(lambda: self.monitor.check_limits() is not None):
+            with ending_when(self.monitor.must_stop):
                 return self._made_rows()
         except InterruptedPassError:
             return False

@@ -72,7 +72,7 @@ def solve(
     engine = RangeThreads(WORK_PER_COLUMN, options.n_threads)
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), engine:
         try:
-            with ending_when(lambda: monitor.check_limits() is not None):
+            with ending_when(monitor.must_stop):
                 run = SMORun(problem, options, monitor, best, engine, None if start is None else start.beta)
         except InterruptedPassError:
             best.status = monitor.check_limits() or Status.INTERRUPTED
@@ -142,7 +142,7 @@ class SMORun(SMOBase[KernelSVMProblem, float]):
             self.start_from_sample()
             return True
         try:
-            with ending_when(lambda: self.monitor.check_limits() is not None):
+            with ending_when(self.monitor.must_stop):
                 self.start_from(self.start)
         except InterruptedPassError:
             return False
@@ -169,7 +169,7 @@ class SMORun(SMOBase[KernelSVMProblem, float]):
         part = SMORun(self.problem.part(sample), self.options, self.monitor, self.best, self.engine)
         part.start_from_sample()
         part.run_to_violation(SAMPLE_VIOLATION)
-        if self.monitor.check_limits() is not None:
+        if self.monitor.must_stop():
             return
         beta = part.beta
         del part

@@ -38,7 +38,7 @@ def solve(
         return _solve(problem, options, monitor, start)
     centring, on_step = problem.points.centring, monitor.on_step
 
-    def tell(report: StepReport) -> bool:
+    def report_as_given(report: StepReport) -> bool:
         def result() -> tuple[np.ndarray, float | np.ndarray, np.ndarray]:
             w, b, beta = report.result()
             return w, centring.intercept_there(w, float(b)), beta
@@ -48,7 +48,7 @@ def solve(
 
     if start is not None and start.history:
         start.intercept = centring.intercept_here(start.w, start.intercept)
-    found = _solve(centred, options, replace(monitor, on_step=None if on_step is None else tell), start)
+    found = _solve(centred, options, replace(monitor, on_step=None if on_step is None else report_as_given), start)
     found.intercept = centring.intercept_there(found.w, found.intercept)
     return found
 

@@ -299,7 +299,7 @@ class CoordinateRun:
         return AHEAD if bytes_of_row * self.n_active > most else NEVER
 
     def _count(self, n_epochs: int, n_rows: int) -> None:
-        """Count epochs, the rows that they visited, and their work."""
+        """Count epochs, the rows that they evaluated, and their work."""
         entries = n_rows * self.problem.points.entries_per_row + n_epochs
         self.work += entries
         self.n_epochs += max(LEAST_SHARE * n_epochs, n_rows / max(1, self.order.size))

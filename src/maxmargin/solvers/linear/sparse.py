@@ -25,10 +25,10 @@ from maxmargin.loops.sparse_linear import (
     add_columns,
     change_coefficients,
     evaluate_rows,
+    fill_negative_gradient,
     fill_products,
     intercept_terms,
     loss_along,
-    slopes_of,
 )
 from maxmargin.problems.logistic import falling_root
 from maxmargin.problems.sparse_linear import SparseLinearProblem
@@ -275,11 +275,11 @@ class SparseRun(SparseRounds[float]):
         """Minimise the model in these columns by their Gram matrix, where that is no more work."""
         if not (nonzero.size and self.factor_pays(nonzero) and self.gram.affordable(nonzero)):
             return
-        hessian, slopes, w = self.gram.among(nonzero), np.empty(nonzero.size), model.w[nonzero]
+        hessian, negative_gradient, w = self.gram.among(nonzero), np.empty(nonzero.size), model.w[nonzero]
         if self.monitor.must_stop():
             return
-        slopes_of(self.points.columns, model, nonzero, slopes)
-        self.solve_given_hessian(hessian, slopes, w)
+        fill_negative_gradient(self.points.columns, model, nonzero, negative_gradient)
+        self.solve_given_hessian(hessian, negative_gradient, w)
         change_coefficients(self.points.columns, model, nonzero, w - model.w[nonzero])
         model.w[nonzero] = w
 

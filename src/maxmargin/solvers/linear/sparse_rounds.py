@@ -171,17 +171,17 @@ class SparseRounds(Generic[InterceptT]):
             if self.monitor.must_stop():
                 break
 
-    def solve_given_hessian(self, hessian: np.ndarray, slopes: np.ndarray, w: np.ndarray) -> None:
-        """Minimise the model in some columns, in place, given its Hessian and slopes without the penalty on the 1-norm.
+    def solve_given_hessian(self, hessian: np.ndarray, negative_gradient: np.ndarray, w: np.ndarray) -> None:
+        """Minimise the model in some columns, in place, given its Hessian and minus its gradient without the 1-norm.
 
         The Hessian is that of the losses alone.
         """
         l1, diagonal = self.l1, np.einsum("ii->i", hessian)
         np.maximum((1.0 + DAMPING) * diagonal, self.least_curvature * float(diagonal.max()), out=diagonal)
         diagonal += self.l2
-        violations = np.where(w != 0.0, np.abs(slopes - l1 * np.sign(w)), np.abs(slopes) - l1)
+        violations = np.where(w != 0.0, np.abs(negative_gradient - l1 * np.sign(w)), np.abs(negative_gradient) - l1)
         goal = VIOLATION_LEFT * max(float(violations.max()), 0.1 * self.options.tol * l1)
-        solve_given_gram(hessian, slopes, w, l1, goal, self.monitor.must_stop)
+        solve_given_gram(hessian, negative_gradient, w, l1, goal, self.monitor.must_stop)
 
     def length_of_step(self, change_at: Callable[[float], float], predicted: float) -> float:
         """The longest length of a step that lowers the objective by a share of what is predicted; zero if none does.

@@ -1,7 +1,7 @@
 """The outer loop of the perceptrons: order of the rows, record of the epochs, termination."""
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar, NamedTuple, TypedDict
 
@@ -30,7 +30,7 @@ class Epoch(NamedTuple):
     cut_short: Status | None = None
 
 
-class EpochRun:
+class EpochRun(ABC):
     """A run through the rows, epoch by epoch; subclasses say what happens to a row."""
 
     # Whether an epoch without a mistake changes nothing, so that the run has ended.

@@ -230,9 +230,9 @@ class LassoRun:
         squares = float(duals @ self.residuals)
         self.primal = 0.5 * squares + self.lam * float(np.abs(self.w).sum())
         self.primal += 0.5 * self.ridge * float(self.w @ self.w)
-        gain = float(duals @ self.targets)
-        self.share = best_share(gain, squares, self.problem.sizes(self.products), self.lam, self.ridge)
-        self.dual = max(0.0, self.share * gain - 0.5 * self.share * self.share * squares)
+        linear = float(duals @ self.targets)
+        self.share = best_share(linear, squares, self.problem.sizes(self.products), self.lam, self.ridge)
+        self.dual = max(0.0, self.share * linear - 0.5 * self.share * self.share * squares)
         if self.ridge > 0.0:
             excess = np.maximum(0.0, self.share * self.problem.sizes(self.products) - self.lam)
             self.dual = max(0.0, self.dual - 0.5 * float(excess @ excess) / self.ridge)
@@ -342,13 +342,14 @@ class LassoRun:
         return rows_of(dense)
 
 
-def best_share(gain: float, squares: float, sizes: np.ndarray, lam: float, ridge: float) -> float:
+def best_share(linear: float, squares: float, sizes: np.ndarray, lam: float, ridge: float) -> float:
     """The s that maximises the dual value of s times the dual point of the residuals.
 
-    That is s gain - s² squares/2 - sum_j max(0, s sizes_j - lam)²/(2 ridge): its derivative falls, in straight pieces.
+    That is s linear - s² squares/2 - sum_j max(0, s sizes_j - lam)²/(2 ridge): its derivative falls, in straight
+    pieces.
     """
     # Squares may underflow where the products do not.
-    share = gain / squares if gain > 0.0 and squares > 0.0 else 0.0
+    share = linear / squares if linear > 0.0 and squares > 0.0 else 0.0
     largest = float(sizes.max(initial=0.0))
     feasible = min(share, lam / largest) if largest > 0.0 else share
     if ridge == 0.0 or share == feasible:
@@ -356,7 +357,7 @@ def best_share(gain: float, squares: float, sizes: np.ndarray, lam: float, ridge
     share = max(feasible, min(1.0, share))
     for _ in range(MAX_SHARE_STEPS):
         used = sizes[share * sizes > lam]
-        new = (gain + lam * float(used.sum()) / ridge) / (squares + float(used @ used) / ridge)
+        new = (linear + lam * float(used.sum()) / ridge) / (squares + float(used @ used) / ridge)
         if not abs(new - share) > 1e-15 * share:
             break
         share = max(feasible, new)

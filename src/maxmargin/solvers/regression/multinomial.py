@@ -281,7 +281,7 @@ class MultinomialRun:
     def search(self, direction: np.ndarray, direction_b: np.ndarray) -> None:
         """Halve the step until the objective falls enough; then take it."""
         self.engine.map(_fill_scores, direction, "changes")
-        slope = float(np.vdot(self.gradient, direction) + self.gradient_b @ direction_b)
+        derivative = float(np.vdot(self.gradient, direction) + self.gradient_b @ direction_b)
         pairs = (self.W, self.W), (self.W, direction), (direction, direction)
         squares = [float(np.vdot(*pair)) for pair in pairs]
         t = 1.0
@@ -291,7 +291,7 @@ class MultinomialRun:
             if self.problem.is_penalised:
                 value += 0.5 * (squares[0] + 2.0 * t * squares[1] + t * t * squares[2])
             # Near the optimum the decrease is a rounding error.
-            if value <= self.primal + ARMIJO_SHARE * t * slope + 1e-14 * abs(self.primal):
+            if value <= self.primal + ARMIJO_SHARE * t * derivative + 1e-14 * abs(self.primal):
                 break
             t *= 0.5
         self.W += t * direction

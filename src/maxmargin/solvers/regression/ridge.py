@@ -144,8 +144,8 @@ class RidgeRun:
 
     def combination_of_residuals(self) -> tuple[np.ndarray, float, float]:
         """Compute X'M r of the residuals r, in centred columns, r'M r and r'M y."""
-        total, squares, gain = self.engine.sum(_duals_of_residuals)
-        return self.engine.sum(combination, "duals") - total * self.errors.column_means, float(squares), float(gain)
+        total, squares, linear = self.engine.sum(_duals_of_residuals)
+        return self.engine.sum(combination, "duals") - total * self.errors.column_means, float(squares), float(linear)
 
     def solve_directly(self) -> None:
         """Factorise the system; refine where its own gap is not small enough."""
@@ -242,14 +242,14 @@ class RidgeRun:
         """
         best = self.best
         if residual is None:
-            combined, squares, gain = self.combination_of_residuals()
+            combined, squares, linear = self.combination_of_residuals()
             residual = combined - self.lam * w
         else:
-            _, squares, gain = (float(total) for total in self.engine.sum(_duals_of_residuals))
+            _, squares, linear = (float(total) for total in self.engine.sum(_duals_of_residuals))
             combined = residual + self.lam * w
         self.residual = residual
         primal = squares + self.lam * float(w @ w)
-        dual = gain * gain / (squares + float(combined @ combined) / self.lam) if gain > 0.0 else 0.0
+        dual = linear * linear / (squares + float(combined @ combined) / self.lam) if linear > 0.0 else 0.0
         if math.isfinite(best.primal) and not primal - dual < best.primal - best.dual:
             return False
         best.w, best.primal, best.dual = w.copy(), primal, dual

@@ -165,10 +165,10 @@ class SparseMultinomialRun(SparseRounds[np.ndarray]):
         columns = np.concatenate(working_sets)
         hessian, drifts = self.joint_hessian(classes, columns)
         old = self.W[classes, columns]
-        new, slopes = old.copy(), self.products[classes, columns] - problem.l2 * old
-        predicted = -slopes.copy()
+        new, negative_gradient = old.copy(), self.products[classes, columns] - problem.l2 * old
+        predicted = -negative_gradient.copy()
         if not self.monitor.must_stop():
-            self.solve_given_hessian(hessian, slopes, new)
+            self.solve_given_hessian(hessian, negative_gradient, new)
         step = new - old
         direction = np.zeros_like(self.W)
         direction[classes, columns] = step
@@ -230,7 +230,7 @@ class SparseMultinomialRun(SparseRounds[np.ndarray]):
         has_intercept = losses.fit_intercept and total > 0.0
         # The step of the intercept at which the model is smallest comes first.
         drift = -float(derivatives.sum()) / total if has_intercept else 0.0
-        w, slopes = self.W[k].copy(), derivatives.copy()
+        w, gradient_before = self.W[k].copy(), derivatives.copy()
         model = self.model_of(chosen, w, derivatives, curvatures, drift=drift, has_intercept=has_intercept)
         self.minimise_by_epochs(model, chosen)
         drift = float(model.drift[0])
@@ -238,7 +238,7 @@ class SparseMultinomialRun(SparseRounds[np.ndarray]):
         changes = np.full(self.scores.shape[0], drift)
         moved = np.flatnonzero(step)
         add_columns(columns, chosen[moved], step[moved], changes)
-        predicted = problem.l1 * float(np.abs(old + step).sum() - np.abs(old).sum()) + float(slopes @ changes)
+        predicted = problem.l1 * float(np.abs(old + step).sum() - np.abs(old).sum()) + float(gradient_before @ changes)
         predicted += problem.l2 * float(old @ step)
         self.search(k, chosen, step, changes, drift, predicted)
 

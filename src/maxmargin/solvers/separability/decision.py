@@ -43,7 +43,7 @@ def solve(
 def decide(problem: HardMarginProblem, found: Result[float], options: Options, monitor: Monitor) -> Result[float]:
     """Prove what a run has found, or decide anew, until a limit is reached."""
     try:
-        with ending_when(lambda: monitor.check_limits() is not None):
+        with ending_when(monitor.must_stop):
             return _decide(problem, found, options, monitor)
     except InterruptedPassError:
         found.status = monitor.check_limits() or Status.INTERRUPTED
