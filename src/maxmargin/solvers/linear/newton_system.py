@@ -65,7 +65,7 @@ class NewtonSystem:
         self, problem: LinearSVMProblem, engine: Engine[LinearSVMProblem], stopped: Callable[[], bool] = bool
     ) -> None:
         # Before the first working set is chosen, the free rows are counted.
-        engine.allocate("held", dtype=bool)
+        engine.allocate("in_gram", dtype=bool)
         self._problem, self._points, self._stopped = problem, problem.points, stopped
         self._by_columns = self._points.n_columns <= LARGEST_DIRECT
         # Where answers cost rounds, the Gram matrix, or its change, comes with the evaluation before.
@@ -102,18 +102,18 @@ class NewtonSystem:
         if self._asks_early:
             if engine is self._engine:
                 return
-            engine.allocate("held", dtype=bool)
+            engine.allocate("in_gram", dtype=bool)
         else:
             engine.allocate("weights")
-            engine.allocate("held", "changed", dtype=bool)
-            engine.do(_begin, writes=("weights", "held"))
+            engine.allocate("in_gram", "changed", dtype=bool)
+            engine.do(_begin, writes=("weights", "in_gram"))
         self._engine, self._gram, self._asked = engine, None, None
 
     def ask_gram(self, engine: Engine[LinearSVMProblem], *, afresh: bool) -> None:
         """Ask for the Gram matrix of the free rows, or for its change, where that costs no round of its own."""
         if self._asks_early and engine is self._engine:
             self._take_gram()
-            self._asked = engine.ask(_gram_of_changes, afresh, writes=("held",)), afresh
+            self._asked = engine.ask(_gram_of_changes, afresh, writes=("in_gram",)), afresh
 
     def _take_gram(self) -> np.ndarray | None:
         """The Gram matrix, with the change that was requested last."""
@@ -243,7 +243,7 @@ class NewtonSystem:
     def _updated_gram(self, n_free: int, n_changed: int) -> np.ndarray:
         """The lower triangle of sum weights_i (x_i, 1)(x_i, 1)^T over the free rows."""
         afresh = self._gram is None or 2 * n_changed > n_free
-        self._engine.do(_mark_changed, afresh, writes=("changed", "held"))
+        self._engine.do(_mark_changed, afresh, writes=("changed", "in_gram"))
         changed = self._engine.subset("changed", "weights", "free")
         changes = gram_matrix(changed, "weights", added="free", stopped=self._stopped)
         if afresh:
@@ -320,14 +320,14 @@ def _free_rows(block: Block[LinearSVMProblem]) -> tuple[Matrix, np.ndarray]:
 def _begin(block: Block[LinearSVMProblem]) -> None:
     """No row is in the Gram matrix."""
     block["weights"][:] = block.problem.loss.weights[block.index]
-    block["held"][:] = False
+    block["in_gram"][:] = False
 
 
 @row_task
 def count_free(block: Block[LinearSVMProblem]) -> np.ndarray:
     """The number of free rows, and of those that are not as the Gram matrix has them."""
     free = block["free"]
-    return np.array([np.count_nonzero(free), np.count_nonzero(free != block["held"])])
+    return np.array([np.count_nonzero(free), np.count_nonzero(free != block["in_gram"])])
 
 
 def _images_of_block(block: Block[LinearSVMProblem], basis: np.ndarray) -> np.ndarray:
@@ -343,15 +343,15 @@ def _images_of_block(block: Block[LinearSVMProblem], basis: np.ndarray) -> np.nd
 
 def _gram_of_changes(block: Block[LinearSVMProblem], afresh: bool) -> np.ndarray:
     """The Gram matrix of the free rows, or what the rows that became free or ceased to be change in it."""
-    free, held = block["free"], block["held"]
-    changed = np.flatnonzero(free if afresh else free != held)
+    free, in_gram = block["free"], block["in_gram"]
+    changed = np.flatnonzero(free if afresh else free != in_gram)
     rows, added = block.index[changed], free[changed]
-    held[:] = free
+    in_gram[:] = free
     return signed_gram(block.problem.points, rows, block.problem.loss.weights[rows], added)
 
 
 @row_task
 def _mark_changed(block: Block[LinearSVMProblem], afresh: bool) -> None:
-    free, held, changed = block["free"], block["held"], block["changed"]
-    changed[:] = free if afresh else free != held
-    held[:] = free
+    free, in_gram, changed = block["free"], block["in_gram"], block["changed"]
+    changed[:] = free if afresh else free != in_gram
+    in_gram[:] = free
