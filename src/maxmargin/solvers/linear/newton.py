@@ -95,10 +95,10 @@ def solve(
             best = Result(first.w, first.b, first.beta, n_iter=found.n_iter)
         if rows is not None:
             best = best or Result(first.w, first.b, first.beta)
-            reached = small_newton.run(problem, rows, options, monitor, first, best)
-            if reached is None:
+            status = small_newton.run(problem, rows, options, monitor, first, best)
+            if status is not None:
+                best.status = status
                 return best
-            first = reached
         best = _run(problem, options, monitor, first, best).best
         if not math.isfinite(best.primal):
             # The losses overflow at every iterate, and scores may: w = 0 is no worse.

@@ -63,13 +63,22 @@ def solve(
         is_small = n_unknowns <= small_multinomial.MOST_UNKNOWNS and problem.is_penalised and options.max_iter > 0
         rows = problem.points.small_rows if is_small else None
         if rows is not None:
-            best = small_multinomial.run(problem, rows, options, monitor, start)
-            if best.status is not Status.RUNNING:
-                return best
-            start = best
+            start = initial_result(problem, start)
+            status = small_multinomial.run(problem, rows, options, monitor, start)
+            if status is not None:
+                start.status = status
+                return start
         run = MultinomialRun(problem, options, monitor, threads, start)
         run.best.status = run.run()
         return run.best
+
+
+def initial_result(problem: MultinomialProblem, start: Result[np.ndarray] | None) -> Result[np.ndarray]:
+    """Begin at the coefficients of ``start``, or at zero with the best intercepts there."""
+    if start is None:
+        w = np.zeros((problem.n_classes, problem.points.n_columns))
+        return Result(w, problem.initial_intercepts(), np.empty(0))
+    return Result(start.w.astype(np.float64), np.asarray(start.intercept, dtype=np.float64), np.empty(0))
 
 
 class MultinomialRun:
