@@ -345,7 +345,7 @@ def _gap_on_blocks(engine: Engine[LinearSVMProblem], w: np.ndarray, b: float, la
     length = length_at_most(w)
     error = up(score_error_of_lengths(problem.points, longest_row_at_most(problem.points), length, b) + of_targets)
     combined = None
-    if isinstance(engine, MemoryEngine):
+    if engine.is_local:
         combined = scores_and_combination(engine, w, b, "scores", "beta")
     else:
         ask_scores(engine, "scores", w, b)
@@ -353,11 +353,11 @@ def _gap_on_blocks(engine: Engine[LinearSVMProblem], w: np.ndarray, b: float, la
     sums = sum_dual_terms(engine, combined)
     dual, of_dual = dual_at_least(problem, sums, largest_target)
     primal = _primal_at_most(problem, length, b, total_at_most(losses.value))
-    of_losses = error * problem.C * float(problem.loss.weights.sum()) if isinstance(engine, MemoryEngine) else 0.0
-    if isinstance(engine, MemoryEngine) and rounding_matters(of_losses + of_dual, primal, dual):
+    of_losses = error * problem.C * float(problem.loss.weights.sum()) if engine.is_local else 0.0
+    if engine.is_local and rounding_matters(of_losses + of_dual, primal, dual):
         # More exact products of the rows with w and with the duals: a few more passes.
         lost = _losses_of_accurate_scores(problem, w, b, of_targets)
-        accurate = accurate_combination(problem.points, engine["beta"])
+        accurate = accurate_combination(problem.points, engine.vector("beta"))
         sums = sums._replace(combined=accurate.values, error=length_at_most(accurate.errors))
         primal = min(primal, _primal_at_most(problem, length, b, lost))
         dual = max(dual, lower_bound(dual_at_least(problem, sums, largest_target)[0]))

@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from maxmargin.data import Points, as_dense
 from maxmargin.data.exact_numbers import SMALLEST_NORMAL
 from maxmargin.data.points import HasPoints
-from maxmargin.engine import Block, Engine, MemoryEngine
+from maxmargin.engine import Block, Engine
 from maxmargin.loops.products import add_rows, compute_scores, hessian_diagonal, hessian_product, update_gram
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
 
@@ -253,7 +253,7 @@ def gram_matrix(
     size = engine.problem.points.n_columns + 1
     most = max(1, min(8, MATRIX_ENTRIES // size**2, 2 * engine.n_rows // size))
     # Blocks that lie elsewhere cannot ask.
-    ask = stopped if isinstance(engine, MemoryEngine) else bool
+    ask = stopped if engine.is_local else bool
     return engine.sum(_gram_of_block, weights, offset, added, ask, most=most)
 
 

@@ -15,7 +15,7 @@ from maxmargin.data import Points
 from maxmargin.data.points import HasPoints
 from maxmargin.data.rows import Matrix, is_sparse
 from maxmargin.engine import Answer, Block, Engine, MemoryEngine, Threads, row_task
-from maxmargin.engine.memory import CALLING_THREAD
+from maxmargin.engine.threads import CALLING_THREAD
 from maxmargin.loops.products import hessian_diagonal, hessian_product
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
@@ -161,15 +161,15 @@ class NewtonSystem:
         if self._in_rounds:
             self.sends_rows = bool(n_free * self._points.entries_per_row < self._most_sent)
         free: Engine[HasPoints]
-        if not self._in_rounds:
-            free = self._engine.subset("free", "weights")
-        elif self.sends_rows:
+        if self._in_rounds and self.sends_rows:
             free = _collected((rows or self._engine.ask_all(_free_rows)).value)
         else:
             free = self._engine.subset("free", "weights")
+        if not free.is_local:
             return self._solve_in_rounds(free, images, factor, gradient, gradient_b)
         few = n_free <= min(LARGEST_DIRECT, self._points.n_columns) // 2
-        if isinstance(free, MemoryEngine) and (few or self._rows_pay(n_free, factor)):
+        if few or self._rows_pay(n_free, factor):
+            assert isinstance(free, MemoryEngine)
             return self._through_rows(free, factor, gradient, gradient_b)
         step, n_steps = self._hessian(free, factor).solve_iteratively(self._whole(gradient, gradient_b), FORCING)
         self.n_conjugate = max(EXPECTED_CONJUGATE_STEPS, n_steps)
