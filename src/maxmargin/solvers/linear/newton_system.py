@@ -6,13 +6,12 @@ space of the rows, where few are free; or by conjugate gradients.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
-from maxmargin.data.points import HasPoints
+from maxmargin.data.points import HasPoints, RowsAlone
 from maxmargin.data.rows import Matrix, is_sparse
 from maxmargin.engine import Answer, Block, Engine, MemoryEngine, Threads, row_task
 from maxmargin.engine.threads import CALLING_THREAD
@@ -284,7 +283,7 @@ class NewtonSystem:
             product = (rows @ rows.T).toarray() if is_sparse(rows) else rows @ rows.T
             product[np.diag_indices_from(product)] += 1.0
             return lambda right: solve_positive(product, right)
-        own, transposed = (MemoryEngine(_RowsAlone(Points(sp.csr_array(side))), threads) for side in (rows, rows.T))
+        own, transposed = (MemoryEngine(RowsAlone(Points(sp.csr_array(side))), threads) for side in (rows, rows.T))
         own.allocate("scores")
         transposed.allocate("scores")
 
@@ -296,16 +295,11 @@ class NewtonSystem:
         return lambda right: ConjugateGradients(times, right).run(ROW_SPACE_FORCING, MAX_CONJUGATE_STEPS)
 
 
-@dataclass(frozen=True)
-class _RowsAlone:
-    points: Points
-
-
 def _collected(parts: list[tuple[Matrix, np.ndarray]]) -> Engine[HasPoints]:
     """An engine in memory of rows that lie elsewhere, with their weights."""
     rows, weights = zip(*parts, strict=True)
     matrix = sp.csr_array(sp.vstack(rows)) if is_sparse(rows[0]) else np.concatenate(rows)
-    engine = MemoryEngine(_RowsAlone(Points(matrix)), CALLING_THREAD)
+    engine = MemoryEngine(RowsAlone(Points(matrix)), CALLING_THREAD)
     engine["weights"] = np.concatenate(weights)
     return engine
 
