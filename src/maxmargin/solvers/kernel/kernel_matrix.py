@@ -513,8 +513,8 @@ class StoredKernel:
 
     def block(self, rows: np.ndarray, monitor: Monitor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # noqa: ARG002
         """The kernel matrix of some rows; these rows and their slots."""
-        gram = self._gram if rows.size == self.capacity else self._gram[np.ix_(rows, rows)]
-        return gram, rows, rows
+        in_order = rows.size == self.capacity and bool((rows[:-1] < rows[1:]).all())
+        return self._gram if in_order else self._gram[np.ix_(rows, rows)], rows, rows
 
     def add_rows(self, slots: np.ndarray, coefficients: np.ndarray, scores: np.ndarray) -> None:
         """Add stored rows, times coefficients, to the scores of all points."""
