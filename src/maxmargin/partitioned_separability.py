@@ -70,7 +70,7 @@ class PartitionedClasses:
             )
         self.points: PartitionedPoints = data.points
         self.fit_intercept = fit_intercept
-        self.engine = DaskEngine(RowsAlone(data.points), next(iter(data.tasks())).local)
+        self.engine = DaskEngine(RowsAlone(data.points), next(iter(data.tasks())).local)  # type: ignore[arg-type]
         wanted = max(FEWEST_ROWS, ROWS_PER_COLUMN * (self.points.n_columns + 1))
         most = LARGEST_WORKING_SET / max(1.0, 4.0 * self.points.entries_per_row)
         stride = math.ceil(self.points.n_rows / max(2.0, min(wanted, most)))

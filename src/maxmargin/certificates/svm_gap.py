@@ -219,7 +219,8 @@ def _intercept_of_centred(problem: LinearSVMProblem, w: np.ndarray, b: float) ->
 def measured_at_once(points: Points, n_tasks: int) -> bool:
     """Whether the gaps of so many problems of these points are measured in passes over the rows of all at once."""
     few_entries = points.n_rows * points.entries_per_row < ENTRIES_PER_BLOCK
-    return few_entries and n_tasks * points.n_rows <= MOST_ROWS_AT_ONCE
+    answer: bool = few_entries and n_tasks * points.n_rows <= MOST_ROWS_AT_ONCE
+    return answer
 
 
 def _gap_in_threads(problem: LinearSVMProblem, w: np.ndarray, b: float, beta: np.ndarray, n_threads: int = 1) -> SVMGap:
@@ -293,7 +294,7 @@ def joint_problem(problems: Sequence[LinearSVMProblem]) -> tuple[LinearSVMProble
 
 def feasible_duals(joint: LinearSVMProblem, beta: np.ndarray, tasks: OneTask) -> np.ndarray:
     """Project the duals of every task, as ``LinearSVMProblem.feasible`` does those of one."""
-    feasible = np.clip(beta, joint.lowers(), joint.uppers())
+    feasible: np.ndarray = np.clip(beta, joint.lowers(), joint.uppers())
     if joint.has_free_intercept:
         sums = zip(tasks.sums(np.maximum(feasible, 0.0)), tasks.sums(np.minimum(feasible, 0.0)), strict=True)
         above, below = zip(*(balancing_factors(positive, -negative) for positive, negative in sums), strict=True)

@@ -51,7 +51,8 @@ class DeflatedSystems:
 
         def outside(vector: np.ndarray) -> np.ndarray:
             """The vector without its part in the subspace, in the inner product of H."""
-            return vector - (inverse @ (images @ vector)) @ basis
+            found: np.ndarray = vector - (inverse @ (images @ vector)) @ basis
+            return found
 
         coefficients = inverse @ (basis @ right)
         run = ConjugateGradients(

@@ -116,7 +116,8 @@ class HessianOperator:
         """The same, given its sum over the rows."""
         if not self.has_intercept:
             total[-1] = 0.0
-        return self._own_diagonal * direction + self.factor * total
+        found: np.ndarray = self._own_diagonal * direction + self.factor * total
+        return found
 
     def inverse_diagonal(self, diagonal: np.ndarray) -> np.ndarray:
         """The inverse of H's diagonal, given its sum over the rows."""
@@ -170,7 +171,8 @@ class HessianOperator:
 
         def product(direction: np.ndarray) -> np.ndarray:
             image = self.product(direction, -float(mean @ direction))
-            return penalties * direction + self.factor * (image[:-1] - image[-1] * mean)
+            found: np.ndarray = penalties * direction + self.factor * (image[:-1] - image[-1] * mean)
+            return found
 
         from_offset = self._from_offset(mean)
         run = ConjugateGradients(
@@ -224,7 +226,8 @@ def matrix_pays(points: Points, n_products: int) -> bool:
     if size > LARGEST_DIRECT:
         return False
     per_row = 0.5 * entries * (entries if points.is_sparse else size / BLAS_SPEEDUP)
-    return points.n_rows * per_row + size**3 / BLAS_SPEEDUP <= 4.0 * points.n_rows * entries * n_products
+    answer: bool = points.n_rows * per_row + size**3 / BLAS_SPEEDUP <= 4.0 * points.n_rows * entries * n_products
+    return answer
 
 
 def gram_matrix(

@@ -76,7 +76,8 @@ def has_many_zeros(matrix: Matrix, rows: np.ndarray) -> bool:
     if rows.size < SMALLEST_WITH_ZEROS:
         return False
     sample = sp.csr_array(matrix[rows[:: rows.size // SAMPLED_ROWS]])
-    return 2.0 * (products_of_split(ColumnSplit(sample)) + PRODUCTS_PER_EXPONENTIAL) < matrix.shape[1]
+    answer: bool = 2.0 * (products_of_split(ColumnSplit(sample)) + PRODUCTS_PER_EXPONENTIAL) < matrix.shape[1]
+    return answer
 
 
 def csr_rows(matrix: np.ndarray, rows: np.ndarray, dtype: type) -> SparseMatrix:
@@ -412,7 +413,8 @@ class KernelCache:
                 self._evaluate(missing[few], free[few])
                 self._slot_of[missing[few]] = free[few]
                 self._last_use[free[few]] = self._clock
-        return self._slot_of[rows]
+        found: np.ndarray = self._slot_of[rows]
+        return found
 
     def _evaluate(self, rows: np.ndarray, slots: np.ndarray) -> None:
         """Evaluate rows together."""

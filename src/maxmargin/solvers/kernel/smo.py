@@ -209,7 +209,7 @@ class SMORun(SMOBase[KernelSVMProblem, float]):
 
     def _changed_scores(self, rows: np.ndarray, moved: np.ndarray, changes: np.ndarray) -> np.ndarray | None:
         """The scores of some rows after changes of other duals; None where the monitor has to stop before the end."""
-        scores = self.scores[rows]
+        scores: np.ndarray = self.scores[rows]
         size = max(1, self.cache_rows_per_call * self.beta.size // max(1, moved.size))
         for first in range(0, rows.size, size):
             if self.monitor.must_stop():

@@ -405,7 +405,8 @@ class ProximalProblem:
 
         def derivatives(lengths: Sequence[float]) -> np.ndarray:
             found = self.engine.sum(_derivatives_along_step, self.sigma, lengths)
-            return linear + np.array(lengths) * quadratic - found
+            result: np.ndarray = linear + np.array(lengths) * quadratic - found
+            return result
 
         at_full_step = self.engine.ask(_derivative_at_full_step, self.sigma, step, step_b, writes=("changes",))
         self.length = self.find_root(
@@ -455,7 +456,8 @@ def evaluate_block(block: Block[LinearSVMProblem], sigma: float, length: float) 
 
 def _derivative_at_full_step(block: Block[LinearSVMProblem], sigma: float, step: np.ndarray, step_b: float) -> float:
     problem = block.problem
-    return derivative_at_full_step(problem.points.rows, problem.loss, _vectors_of(block, sigma), step, step_b)
+    value: float = derivative_at_full_step(problem.points.rows, problem.loss, _vectors_of(block, sigma), step, step_b)
+    return value
 
 
 def _derivatives_along_step(block: Block[LinearSVMProblem], sigma: float, lengths: Sequence[float]) -> np.ndarray:

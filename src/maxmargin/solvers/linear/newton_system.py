@@ -219,7 +219,8 @@ class NewtonSystem:
         n_new, size = min(n_free, n_changed), self._points.n_columns + 1
         per_row = size if not self._points.is_sparse else self._points.entries_per_row * BLAS_SPEEDUP
         update = n_new * min(size, per_row) * self._points.entries_per_row / 2 + size**3 / 6
-        return update / BLAS_SPEEDUP <= 2 * n_free * self._points.entries_per_row * self.n_conjugate
+        answer: bool = update / BLAS_SPEEDUP <= 2 * n_free * self._points.entries_per_row * self.n_conjugate
+        return answer
 
     def _whole(self, gradient: np.ndarray, gradient_b: float) -> np.ndarray:
         return np.append(gradient, gradient_b if self._problem.has_intercept else 0.0)
@@ -290,7 +291,8 @@ class NewtonSystem:
         def times(direction: np.ndarray) -> np.ndarray:
             transposed.map(fill_scores, direction, 0.0, "scores")
             own.map(fill_scores, transposed["scores"], 0.0, "scores")
-            return direction + own["scores"]
+            found: np.ndarray = direction + own["scores"]
+            return found
 
         return lambda right: ConjugateGradients(times, right).run(ROW_SPACE_FORCING, MAX_CONJUGATE_STEPS)
 

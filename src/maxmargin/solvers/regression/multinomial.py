@@ -199,7 +199,8 @@ class MultinomialRun:
         """C sum_i c_i (diag p_i - p_i p_i')."""
         shares = self.engine["shares"].T
         weighted = shares * self.engine["weights"]
-        return self.factor * (np.diag(weighted.sum(axis=1)) - weighted @ shares.T)
+        found: np.ndarray = self.factor * (np.diag(weighted.sum(axis=1)) - weighted @ shares.T)
+        return found
 
     @cached_property
     def points_of_hessian(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -244,7 +245,8 @@ class MultinomialRun:
         _, step, failed = dposv(hessian, -gradient.ravel(), lower=True)
         if failed or not np.isfinite(step).all():
             step = -gradient.ravel() / (penalised.ravel() + diagonal + 1e-12 * diagonal.max() + 1e-300)
-        return step.reshape(gradient.shape)
+        found: np.ndarray = step.reshape(gradient.shape)
+        return found
 
     def solve_iteratively(self, gradient: np.ndarray) -> np.ndarray:
         """Preconditioned conjugate gradients."""
@@ -256,7 +258,8 @@ class MultinomialRun:
         def image(vector: np.ndarray) -> np.ndarray:
             direction = vector.reshape(gradient.shape)
             product = self.engine.sum(_hessian_product, direction, d)
-            return (self.factor * product + penalised * direction).ravel()
+            found: np.ndarray = (self.factor * product + penalised * direction).ravel()
+            return found
 
         relative = self.best.relative_gap
         coarse = COARSE_FORCING if self.moments is None else FIRST_FORCING
@@ -373,7 +376,8 @@ def _evaluate(block: Block[MultinomialProblem], b: np.ndarray) -> tuple[float, f
 
 
 def _loss_along(block: Block[MultinomialProblem], b: np.ndarray, t: float) -> float:
-    return loss_along(block["scores"], block["changes"], t, b, block["codes"], block["weights"])
+    value: float = loss_along(block["scores"], block["changes"], t, b, block["codes"], block["weights"])
+    return value
 
 
 def _combine(block: Block[MultinomialProblem], name: str) -> np.ndarray:
@@ -425,7 +429,7 @@ def _hessian_of_few_rows(P: np.ndarray, weights: np.ndarray, rows: np.ndarray, p
     (n_rows, K), size = P.shape, rows.shape[1]
     weighted = weights[:, None] * P
     outer = (P[:, :, None] * rows[:, None, :]).reshape(n_rows, -1)
-    hessian = -(outer.T @ (weights[:, None] * outer))
+    hessian: np.ndarray = -(outer.T @ (weights[:, None] * outer))
     of_classes, every = (weighted.T @ products).reshape(K, size, size), np.arange(K)
     hessian.reshape(K, size, K, size)[every, :, every] += of_classes
     return hessian
