@@ -46,10 +46,8 @@ class LogisticState(NamedTuple):
     ----------
     w : ndarray of shape (m,)
         The iterate, with the intercept as its last entry.
-    scores, changes : ndarray of shape (n,)
-        The scores, and their changes along a step.
-    derivatives, curvatures : ndarray of shape (n,)
-        The negative derivatives of the losses, and their curvatures.
+    vectors : ndarray of shape (4, n)
+        The scores, their changes along a step, the negative derivatives of the losses, and their curvatures.
     factor : ndarray of shape (m, m)
         Cholesky's factor of a Hessian.
     values : ndarray
@@ -57,10 +55,7 @@ class LogisticState(NamedTuple):
     """
 
     w: np.ndarray
-    scores: np.ndarray
-    changes: np.ndarray
-    derivatives: np.ndarray
-    curvatures: np.ndarray
+    vectors: np.ndarray
     factor: np.ndarray
     values: np.ndarray
 
@@ -79,8 +74,8 @@ def logistic_steps(rows, signs, weights, C, n_penalised, state, tol, n_steps):
     state : LogisticState
     tol, n_steps : float
     """
-    w, scores, changes, factor, values = state.w, state.scores, state.changes, state.factor, state.values
-    size = w.size
+    w, vectors, factor, values = state.w, state.vectors, state.factor, state.values
+    size, scores, changes = w.size, vectors[0], vectors[1]
     gradient, step = np.empty(size), np.empty(size)
     residual, conjugate, image = np.empty(size), np.empty(size), np.empty(size)
     _evaluate(signs, weights, C, n_penalised, state, step, 0.0)
@@ -102,7 +97,7 @@ def logistic_steps(rows, signs, weights, C, n_penalised, state, tol, n_steps):
         if values[STEPS] >= n_steps:
             return LIMIT
         if values[IS_OLD] == 1.0 or size < 2 * COLUMNS_PER_PRODUCT or tol < PRECISE_TOL:
-            fill_gram(rows, state.curvatures, factor)
+            fill_gram(rows, vectors[3], factor)
             for i in range(size):
                 for j in range(i + 1):
                     factor[i, j] *= C
@@ -136,8 +131,8 @@ def logistic_steps(rows, signs, weights, C, n_penalised, state, tol, n_steps):
 @jit
 def _evaluate(signs, weights, C, n_penalised, state, step, t):
     """Compute objective, derivatives and curvatures at the length t of a step, and the derivative along it."""
-    w, scores, changes, values = state.w, state.scores, state.changes, state.values
-    derivatives, curvatures = state.derivatives, state.curvatures
+    w, vectors, values = state.w, state.vectors, state.values
+    scores, changes, derivatives, curvatures = vectors[0], vectors[1], vectors[2], vectors[3]
     # A loop of its own, which is vectorised.
     for i in range(signs.size):
         derivatives[i] = exponential(-abs(scores[i] + t * changes[i]))
@@ -166,7 +161,7 @@ def _evaluate(signs, weights, C, n_penalised, state, step, t):
 @merged
 def _set_gradient(rows, C, n_penalised, state, gradient):
     """Compute the gradient, and the gap: half its squared norm, and what a better intercept would gain."""
-    w, derivatives, curvatures, values = state.w, state.derivatives, state.curvatures, state.values
+    w, derivatives, curvatures, values = state.w, state.vectors[2], state.vectors[3], state.values
     for j in range(w.size):
         gradient[j] = w[j] if j < n_penalised else 0.0
     for i in range(derivatives.size):
@@ -187,7 +182,7 @@ def _set_gradient(rows, C, n_penalised, state, gradient):
 @merged
 def _minimise_intercept(signs, weights, C, n_penalised, state, step):
     """Make Newton steps in the intercept, which is nearly the best one already."""
-    w, scores, derivatives, curvatures = state.w, state.scores, state.derivatives, state.curvatures
+    w, scores, derivatives, curvatures = state.w, state.vectors[0], state.vectors[2], state.vectors[3]
     for _ in range(MAX_INTERCEPT_STEPS):
         derivative, curvature = 0.0, 0.0
         for i in range(scores.size):
@@ -212,7 +207,7 @@ def _solve_iteratively(rows, C, n_penalised, state, vectors_of_step, forcing):
     The compiled exception: all other systems are solved by :mod:`maxmargin.solvers.core.conjugate_gradients`.
     """
     gradient, step, residual, conjugate, image = vectors_of_step
-    curvatures, factor, values, size = state.curvatures, state.factor, state.values, gradient.size
+    curvatures, factor, values, size = state.vectors[3], state.factor, state.values, gradient.size
     for j in range(size):
         step[j] = 0.0
         residual[j] = -gradient[j]

@@ -37,10 +37,8 @@ def run(
     if has_intercept:
         w[n_columns] = centring.intercept_here(best.w, best.intercept) if best.w.any() else _log_odds(problem)
     values = np.zeros(N_LOGISTIC_VALUES)
-    scores, changes, derivatives, curvatures = np.zeros((4, matrix.shape[0]))
-    factor = np.empty((w.size, w.size))
-    state = LogisticState(w, scores, changes, derivatives, curvatures, factor, values)
-    np.dot(matrix, w, out=scores)
+    state = LogisticState(w, np.zeros((4, matrix.shape[0])), np.empty((w.size, w.size)), values)
+    np.dot(matrix, w, out=state.vectors[0])
     begin(values)
     values[IS_OLD] = 1.0
     n_before, ended = best.n_iter, None
