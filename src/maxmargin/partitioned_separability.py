@@ -10,7 +10,6 @@ linear time", 2006, for cutting planes.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from maxmargin.certificates.rounding import lower_bound, up
 from maxmargin.data import Dataset, Points
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.partitions import PartitionedPoints
+from maxmargin.data.points import RowsAlone
 from maxmargin.engine import Block
 from maxmargin.engine.dask import DaskEngine, load_partitions
 from maxmargin.engine.executors import array_of_chunks
@@ -34,21 +34,6 @@ ROWS_PER_COLUMN, FEWEST_ROWS = 4, 1000
 ROWS_PER_ROUND = 32
 # Entries of the largest working set, 256 MB of dense rows.
 LARGEST_WORKING_SET = 1 << 25
-
-
-@dataclass(frozen=True)
-class RowsAlone:
-    """Rows without a problem, as the engine of partitions takes them."""
-
-    points: Any
-
-    def of_block(self, points: Points, targets: np.ndarray, weights: np.ndarray) -> "RowsAlone":  # noqa: ARG002
-        """Other rows."""
-        return RowsAlone(points)
-
-    def without_rows(self) -> "RowsAlone":
-        """No rows."""
-        return RowsAlone(Points(np.empty((0, self.points.n_columns))))
 
 
 class Chosen(NamedTuple):
@@ -85,7 +70,7 @@ class PartitionedClasses:
             )
         self.points: PartitionedPoints = data.points
         self.fit_intercept = fit_intercept
-        self.engine = DaskEngine(RowsAlone(data.points), next(iter(data.tasks())).local)
+        self.engine = DaskEngine(RowsAlone(data.points), next(iter(data.tasks())).local)  # type: ignore[arg-type]
         wanted = max(FEWEST_ROWS, ROWS_PER_COLUMN * (self.points.n_columns + 1))
         most = LARGEST_WORKING_SET / max(1.0, 4.0 * self.points.entries_per_row)
         stride = math.ceil(self.points.n_rows / max(2.0, min(wanted, most)))

@@ -16,7 +16,7 @@ from maxmargin.engine import disk
 from maxmargin.engine.disk import DiskExecutor, _OrderedSum
 from maxmargin.engine.rounds import add_answers
 from maxmargin.files import StoreError, open_store, store, write_store
-from maxmargin.solvers.linear import newton
+from maxmargin.solvers.linear import newton, partitioned
 
 
 @pytest.fixture
@@ -214,14 +214,8 @@ def test_a_full_step_that_is_evaluated_with_its_line_search_saves_a_pass(tmp_pat
 
     monkeypatch.setattr(DiskExecutor, "__init__", remember)
     monkeypatch.setattr(disk, "available_memory", lambda: 0)
-    created = newton.ProximalProblem.__init__
-    for looks_ahead in (True, False):
-
-        def create(step, *arguments, looks_ahead=looks_ahead):
-            created(step, *arguments)
-            step.looks_ahead = looks_ahead
-
-        monkeypatch.setattr(newton.ProximalProblem, "__init__", create)
+    for problem in (partitioned.ProximalProblemInRounds, newton.ProximalProblem):
+        monkeypatch.setattr(partitioned.ProximalProblemInRounds, "find_root", problem.find_root)
         executors.clear()
         model = LinearSVC(C=0.3, tol=1e-6).fit(rows)
         passes.append(executors[0].blocks_read)

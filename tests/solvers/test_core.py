@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from maxmargin.data import Points
 from maxmargin.loops.termination import N_COUNTED, StallRule, begin, has_stalled
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, hessian
+from maxmargin.solvers.core.deflation import DeflatedSystems
 
 
 def incumbent(primal, dual, n_iter=0):
@@ -159,3 +160,29 @@ def test_gram_matrices_ask_whether_to_stop(container, monkeypatch):
     broken_off = hessian.signed_gram(points, index, weights, None, stopped=stopped)
     assert len(asked) == 3
     assert np.array_equal(broken_off, hessian.signed_gram(points, index[:16], weights[:16], None))
+
+
+def test_systems_that_share_a_subspace_are_solved_and_later_ones_take_fewer_products():
+    generator = np.random.default_rng(0)
+    basis = np.linalg.qr(generator.standard_normal((60, 60)))[0]
+    # A few large eigenvalues, whose directions hardly change from system to system.
+    matrix = basis @ np.diag(np.concatenate([np.geomspace(1e3, 1e5, 12), np.linspace(1.0, 2.0, 48)])) @ basis.T
+    systems, products = DeflatedSystems(60), []
+    for shift in (0.0, 0.01, 0.02):
+        shifted, right = matrix + shift * np.eye(60), generator.standard_normal(60)
+        n_products = [0]
+
+        def product(vector, shifted=shifted, n_products=n_products):
+            n_products[0] += 1
+            return shifted @ vector
+
+        images = systems.basis @ shifted
+        found = systems.solve(product, images, right, np.ones(60), 1e-10, 200)
+        assert systems.is_solved
+        np.testing.assert_allclose(found, np.linalg.solve(shifted, right), rtol=1e-6, atol=1e-9)
+        products.append(n_products[0])
+    assert max(products[1:]) < 0.7 * products[0]
+    # Two steps are not enough, and that is told.
+    fresh = DeflatedSystems(60)
+    fresh.solve(product, np.empty((0, 60)), right, np.ones(60), 1e-10, 2)
+    assert not fresh.is_solved

@@ -16,7 +16,7 @@ from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.solvers.core import Monitor, Result
 from maxmargin.solvers.kernel import smo
 from maxmargin.solvers.kernel.base import SMOOptions, initial_result
-from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix
+from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix, StoredKernel
 from real_data import random_set
 
 
@@ -88,6 +88,23 @@ def test_cached_rows_and_blocks_of_the_kernel_matrix_are_its_entries(kernel, spa
         np.testing.assert_allclose(cache.stored[slots], exact[some], rtol=1e-12)
         cache.add_rows(slots, np.ones(some.size), scores)
     np.testing.assert_allclose(scores, 2.0 * exact[rows].sum(axis=0) + exact[columns].sum(axis=0), rtol=1e-11)
+
+
+def test_a_stored_matrix_and_a_cache_of_its_rows_give_the_same_blocks_and_sums():
+    X = np.random.default_rng(2).standard_normal((40, 5))
+    kernel = RadialBasis(0.2)
+    exact = kernel.gram(X, X)
+    cache = KernelCache(KernelMatrix(Points(X), kernel, np.float64), megabytes=16.0)
+    stored = StoredKernel(exact)
+    # All rows in their order and in another one, and some.
+    for rows in (np.arange(40), np.random.default_rng(3).permutation(40), np.array([7, 3, 30])):
+        coefficients, scores = np.linspace(1.0, 2.0, rows.size), np.zeros((2, 40))
+        for kernel_rows, total in zip((stored, cache), scores, strict=True):
+            gram, chosen, slots = kernel_rows.block(rows, Monitor())
+            np.testing.assert_array_equal(chosen, rows)
+            np.testing.assert_allclose(gram, exact[np.ix_(rows, rows)], rtol=1e-12)
+            kernel_rows.add_rows(slots, coefficients, total)
+            np.testing.assert_allclose(total, coefficients @ exact[rows], rtol=1e-11)
 
 
 def text_like(n_rows, n_columns, seed=0):

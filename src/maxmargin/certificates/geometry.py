@@ -158,10 +158,9 @@ def feature_space_scores(
     """f(x_i) of all rows, for w = sum signed_alpha_j phi(x_j) of all tasks (k, s) at once."""
     matrix = problem.dataset.points.matrix
     columns = support if problem.kernel is None else matrix[support]
-    return (
-        expansion_scores(problem.kernel, matrix, columns, signed_alphas.T)
-        + signed_alphas.sum(axis=1) * problem.intercept_step
-    )
+    of_intercept = signed_alphas.sum(axis=1) * problem.intercept_step
+    scores: np.ndarray = expansion_scores(problem.kernel, matrix, columns, signed_alphas.T) + of_intercept
+    return scores
 
 
 def kernel_geometry(

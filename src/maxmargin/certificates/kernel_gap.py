@@ -4,8 +4,10 @@ Not in passes of an engine: nearly all time goes into the scores, whose kernel v
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -40,8 +42,10 @@ from maxmargin.certificates.svm_gap import (
 )
 from maxmargin.certificates.task_sums import sums_at_most
 from maxmargin.data.interruption import check_interruption
-from maxmargin.problems.kernel_svm import KernelSVMProblem
+from maxmargin.problems.kernel_svm import KernelProblem, KernelSVMProblem
 from maxmargin.problems.one_vs_one import PairProblems
+
+CertificateT = TypeVar("CertificateT", bound=Certificate)
 
 
 def measure_kernel_gap(problem: KernelSVMProblem, beta: np.ndarray, b: float, wanted: float = 0.0) -> Certificate:
@@ -155,10 +159,31 @@ def _from_scores(
 ) -> Certificate:
     """The certificate of feasible duals and their scores; the model's own duals differ from them by ``moved``."""
     check_interruption()
+    return certificate_of_scores(problem, beta, scores, partial(_judge, problem, beta, b, moved), wanted)
+
+
+def certificate_of_scores(
+    problem: KernelProblem,
+    beta: np.ndarray,
+    scores: np.ndarray,
+    judge: Callable[[np.ndarray, FeatureVector], tuple[CertificateT, bool]],
+    wanted: float = -math.inf,
+) -> CertificateT:
+    """The certificate of feasible duals and their scores, or of accurate scores where these make it narrower.
+
+    Parameters
+    ----------
+    problem : KernelProblem
+    beta, scores : ndarray of shape (n,)
+    judge : callable
+        Returns the certificate of scores and w, and whether rounding errors make up much of its gap.
+    wanted : float
+        A relative gap of at most so much need not be bounded more finely.
+    """
     support = np.flatnonzero(beta)
     w = feature_vector(problem.diagonal, problem.entry_error, beta[support], scores[support])
     w = w._replace(semidefinite=w.semidefinite and not problem.may_be_indefinite)
-    found, matters = _judge(problem, beta, b, scores, w, moved)
+    found, matters = judge(scores, w)
     is_narrow = isinstance(found, SVMGap) and found.relative <= wanted
     if not matters or is_narrow or not w.semidefinite:
         return found
@@ -167,7 +192,7 @@ def _from_scores(
         return found
     off = sum_at_most(np.abs(beta) * fine.errors)
     w = feature_vector_of_scores(w._replace(score_error=fine.errors), beta[support], fine.values[support], off)
-    finer, _ = _judge(problem, beta, b, fine.values, w, moved)
+    finer, _ = judge(fine.values, w)
     return found if _width(found) <= _width(finer) else finer
 
 
@@ -179,7 +204,7 @@ def _width(certificate: Certificate) -> float:
 
 
 def _judge(
-    problem: KernelSVMProblem, beta: np.ndarray, b: float, scores: np.ndarray, w: FeatureVector, moved: float
+    problem: KernelSVMProblem, beta: np.ndarray, b: float, moved: float, scores: np.ndarray, w: FeatureVector
 ) -> tuple[Certificate, bool]:
     """The certificate, and whether rounding errors make up much of its gap."""
     # The model's coefficients are those of its own duals.

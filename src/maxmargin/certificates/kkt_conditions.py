@@ -89,7 +89,9 @@ def _rows_by_class(part: LinearSVMProblem, scores: np.ndarray, ends: "_Ends") ->
     """The KKT class of every row; -1 for rows of weight zero."""
     wrong = part.loss.targets * scores <= 0.0
     # On the margin, one less where the dual is zero, one more at the bound, and two more if also misclassified.
-    classes = 1 - ends.at_zero.view(np.int8) + ends.at_bound.view(np.int8) + (ends.at_bound & wrong).view(np.int8)
+    classes: np.ndarray = (
+        1 - ends.at_zero.view(np.int8) + ends.at_bound.view(np.int8) + (ends.at_bound & wrong).view(np.int8)
+    )
     if np.count_nonzero(part.loss.weights) < classes.size:
         classes[part.loss.weights == 0.0] = -1
     return classes
@@ -166,7 +168,8 @@ class _Ends:
 
     @cached_property
     def at_zero(self) -> np.ndarray:
-        return np.equal(self.beta, 0.0)
+        found: np.ndarray = np.equal(self.beta, 0.0)
+        return found
 
     @cached_property
     def at_bound(self) -> np.ndarray:

@@ -387,7 +387,8 @@ def _points_freed(problem: LogisticProblem, w: np.ndarray, b: float) -> int:
     exact = [problem.signs[row] * _exact_score(problem, row, w, b) for row in near]
     if any(margin < 0 for margin in exact):
         return 0
-    return int(np.count_nonzero(margins > errors)) + sum(margin > 0 for margin in exact)
+    number: int = int(np.count_nonzero(margins > errors)) + sum(margin > 0 for margin in exact)
+    return number
 
 
 def _exact_score(problem: LogisticProblem, row: int, w: np.ndarray, b: float) -> int:

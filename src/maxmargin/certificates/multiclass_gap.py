@@ -119,7 +119,8 @@ def _unscaled_alpha(problem: CrammerSingerProblem, B: np.ndarray, slacks: np.nda
     sharing = np.bincount(pairs[at_end], minlength=largest.size)
     beyond = np.bincount(pairs[at_end], slacks[single[at_end]], minlength=largest.size) > ON_MARGIN * sharing
     factors = np.where((sharing > 1) & beyond, largest, 1.0).reshape(problem.n_classes, problem.n_classes)
-    return (flows / factors[problem.codes]).sum(axis=1)
+    found: np.ndarray = (flows / factors[problem.codes]).sum(axis=1)
+    return found
 
 
 def _kkt_violation(problem: CrammerSingerProblem, scores: np.ndarray, B: np.ndarray) -> float:

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from maxmargin.certificates.accurate_expansion import accurate_expansion
 from maxmargin.certificates.base import Certificate
-from maxmargin.certificates.bounds import OF_BOUNDS, FeatureVector, feature_vector, feature_vector_of_scores
+from maxmargin.certificates.bounds import OF_BOUNDS, FeatureVector
 from maxmargin.certificates.duality_gap import rounding_matters
-from maxmargin.certificates.kernel_gap import change_of_duals, moved_by
+from maxmargin.certificates.kernel_gap import certificate_of_scores, change_of_duals, moved_by
 from maxmargin.certificates.kkt_conditions import AT_BOUND
 from maxmargin.certificates.rounding import (
     SMALLEST,
@@ -146,23 +146,11 @@ def measure_nu_pair_gaps(
 
 def _from_scores(problem: NuSVMProblem, beta: np.ndarray, offsets: Offsets, scores: np.ndarray, moved: float) -> NuGap:
     """The certificate of feasible duals and their scores; the model's own duals differ from them by ``moved``."""
-    support = np.flatnonzero(beta)
-    w = feature_vector(problem.diagonal, problem.entry_error, beta[support], scores[support])
-    w = w._replace(semidefinite=w.semidefinite and not problem.may_be_indefinite)
-    found, matters = _judge(problem, beta, offsets, scores, w, moved)
-    if not matters or not w.semidefinite:
-        return found
-    fine = accurate_expansion(problem, support, beta[support])
-    if fine is None:
-        return found
-    off = sum_at_most(np.abs(beta) * fine.errors)
-    w = feature_vector_of_scores(w._replace(score_error=fine.errors), beta[support], fine.values[support], off)
-    finer, _ = _judge(problem, beta, offsets, fine.values, w, moved)
-    return found if found.gap <= finer.gap else finer
+    return certificate_of_scores(problem, beta, scores, partial(_judge, problem, beta, offsets, moved))
 
 
 def _judge(
-    problem: NuSVMProblem, beta: np.ndarray, offsets: Offsets, scores: np.ndarray, w: FeatureVector, moved: float
+    problem: NuSVMProblem, beta: np.ndarray, offsets: Offsets, moved: float, scores: np.ndarray, w: FeatureVector
 ) -> tuple[NuGap, bool]:
     """The certificate, and whether rounding errors make up much of its gap."""
     own = w if moved == 0.0 else moved_by(w, moved)

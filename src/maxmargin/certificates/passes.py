@@ -22,10 +22,11 @@ def scores(engine: MemoryEngine[HasPoints], name: str, w: np.ndarray, b: float =
 
 def ask_scores(engine: Engine[HasPoints], name: str, w: np.ndarray, b: float = 0.0) -> None:
     """Have an engine compute these scores."""
-    if isinstance(engine, MemoryEngine):
+    if engine.is_local:
         # In one product: to cut a sparse matrix takes longer than to multiply a small block of it.
-        engine[name] = engine.problem.points.scores(w)
-        engine[name] += b
+        values = engine.problem.points.scores(w)
+        values += b
+        engine.set_vector(name, values)
         return
     engine.allocate(name)
     engine.do(_scores, name, w, b, writes=(name,))
@@ -37,23 +38,23 @@ def _scores(block: Block[HasPoints], name: str, w: np.ndarray, b: float) -> None
 
 def combination(engine: Engine[HasPoints], name: str) -> np.ndarray:
     """X^T c of the vector ``name``; each entry is off by at most gamma_n times the sum of its terms' sizes."""
-    if isinstance(engine, MemoryEngine):
-        return engine.problem.points.combination(engine[name])
+    if engine.is_local:
+        return engine.problem.points.combination(engine.vector(name))
     return engine.sum(_combination, name)
 
 
 def scores_and_combination(
-    engine: MemoryEngine[HasPoints], w: np.ndarray, b: float, scores_name: str, name: str
+    engine: Engine[HasPoints], w: np.ndarray, b: float, scores_name: str, name: str
 ) -> np.ndarray:
-    """Compute f(x_i), which the engine keeps under ``scores_name``; return X^T c of the vector ``name``.
+    """Compute f(x_i), which a local engine keeps under ``scores_name``; return X^T c of the vector ``name``.
 
     The two products run at the same time, where there are threads. Neither is cut, so that their bits do not depend on
     the number of threads.
     """
-    points, coefficients = engine.problem.points, engine[name]
+    points, coefficients = engine.problem.points, engine.vector(name)
     values, combined = engine.threads.run([partial(points.scores, w), partial(points.combination, coefficients)])
     values += b
-    engine[scores_name] = values
+    engine.set_vector(scores_name, values)
     return combined
 
 

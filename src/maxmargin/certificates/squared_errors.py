@@ -167,7 +167,8 @@ def products_at_most(errors: SquaredErrors | ErrorSums, dual: Dual, combination:
     off = up(gamma(n_rows + 8) * up(math.sqrt(dual.squares)))
     if errors.has_intercept:
         off = up(off + up(dual.imbalance / math.sqrt(errors.total_weight)) * (1.0 + gamma(n_rows + 8)))
-    return (np.abs(combination) + lengths * off + 2.0 * n_rows * SMALLEST) * (1.0 + 8.0 * UNIT)
+    found: np.ndarray = (np.abs(combination) + lengths * off + 2.0 * n_rows * SMALLEST) * (1.0 + 8.0 * UNIT)
+    return found
 
 
 def lengths_of_columns_at_most(errors: SquaredErrors | ErrorSums) -> np.ndarray:
@@ -187,7 +188,8 @@ def accurate_products_at_most(errors: SquaredErrors, alpha: np.ndarray) -> np.nd
         moved = columns * (imbalance / total)
         products = products - moved
         off = off + of_columns * abs(imbalance / total) + 16.0 * UNIT * (np.abs(moved) + np.abs(products))
-    return (np.abs(products) + off + 4.0 * SMALLEST) * (1.0 + 8.0 * UNIT)
+    found: np.ndarray = (np.abs(products) + off + 4.0 * SMALLEST) * (1.0 + 8.0 * UNIT)
+    return found
 
 
 def spreads_between(errors: SquaredErrors | ErrorSums) -> tuple[np.ndarray, np.ndarray]:
@@ -210,7 +212,8 @@ def _underflow_of_squares(errors: SquaredErrors | ErrorSums) -> float:
 
 def residuals_of(engine: MemoryEngine[SquaredErrors], w: np.ndarray, b: float) -> np.ndarray:
     """y_i - w·x_i - b of all rows."""
-    return engine.problem.targets - scores(engine, "scores", w, b)
+    found: np.ndarray = engine.problem.targets - scores(engine, "scores", w, b)
+    return found
 
 
 def combination_of(engine: MemoryEngine[SquaredErrors], alpha: np.ndarray) -> np.ndarray:

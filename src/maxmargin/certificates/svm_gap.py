@@ -219,7 +219,8 @@ def _intercept_of_centred(problem: LinearSVMProblem, w: np.ndarray, b: float) ->
 def measured_at_once(points: Points, n_tasks: int) -> bool:
     """Whether the gaps of so many problems of these points are measured in passes over the rows of all at once."""
     few_entries = points.n_rows * points.entries_per_row < ENTRIES_PER_BLOCK
-    return few_entries and n_tasks * points.n_rows <= MOST_ROWS_AT_ONCE
+    answer: bool = few_entries and n_tasks * points.n_rows <= MOST_ROWS_AT_ONCE
+    return answer
 
 
 def _gap_in_threads(problem: LinearSVMProblem, w: np.ndarray, b: float, beta: np.ndarray, n_threads: int = 1) -> SVMGap:
@@ -293,7 +294,7 @@ def joint_problem(problems: Sequence[LinearSVMProblem]) -> tuple[LinearSVMProble
 
 def feasible_duals(joint: LinearSVMProblem, beta: np.ndarray, tasks: OneTask) -> np.ndarray:
     """Project the duals of every task, as ``LinearSVMProblem.feasible`` does those of one."""
-    feasible = np.clip(beta, joint.lowers(), joint.uppers())
+    feasible: np.ndarray = np.clip(beta, joint.lowers(), joint.uppers())
     if joint.has_free_intercept:
         sums = zip(tasks.sums(np.maximum(feasible, 0.0)), tasks.sums(np.minimum(feasible, 0.0)), strict=True)
         above, below = zip(*(balancing_factors(positive, -negative) for positive, negative in sums), strict=True)
@@ -345,7 +346,7 @@ def _gap_on_blocks(engine: Engine[LinearSVMProblem], w: np.ndarray, b: float, la
     length = length_at_most(w)
     error = up(score_error_of_lengths(problem.points, longest_row_at_most(problem.points), length, b) + of_targets)
     combined = None
-    if isinstance(engine, MemoryEngine):
+    if engine.is_local:
         combined = scores_and_combination(engine, w, b, "scores", "beta")
     else:
         ask_scores(engine, "scores", w, b)
@@ -353,11 +354,11 @@ def _gap_on_blocks(engine: Engine[LinearSVMProblem], w: np.ndarray, b: float, la
     sums = sum_dual_terms(engine, combined)
     dual, of_dual = dual_at_least(problem, sums, largest_target)
     primal = _primal_at_most(problem, length, b, total_at_most(losses.value))
-    of_losses = error * problem.C * float(problem.loss.weights.sum()) if isinstance(engine, MemoryEngine) else 0.0
-    if isinstance(engine, MemoryEngine) and rounding_matters(of_losses + of_dual, primal, dual):
+    of_losses = error * problem.C * float(problem.loss.weights.sum()) if engine.is_local else 0.0
+    if engine.is_local and rounding_matters(of_losses + of_dual, primal, dual):
         # More exact products of the rows with w and with the duals: a few more passes.
         loss = _losses_of_accurate_scores(problem, w, b, of_targets)
-        accurate = accurate_combination(problem.points, engine["beta"])
+        accurate = accurate_combination(problem.points, engine.vector("beta"))
         sums = sums._replace(combined=accurate.values, error=length_at_most(accurate.errors))
         primal = min(primal, _primal_at_most(problem, length, b, loss))
         dual = max(dual, lower_bound(dual_at_least(problem, sums, largest_target)[0]))

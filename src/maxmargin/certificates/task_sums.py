@@ -74,21 +74,25 @@ class ManyTasks(OneTask):
 
     def sums(self, values: np.ndarray) -> list[float]:
         """The sum of the values of every task."""
-        return np.add.reduceat(values, self._starts).tolist()
+        found: list[float] = np.add.reduceat(values, self._starts).tolist()
+        return found
 
     def counts(self, mask: np.ndarray) -> list[int]:
         """The number of rows of every task where the mask is true."""
-        return np.add.reduceat(mask, self._starts, dtype=np.int64).tolist()
+        found: list[int] = np.add.reduceat(mask, self._starts, dtype=np.int64).tolist()
+        return found
 
     def histograms(self, codes: np.ndarray, n_codes: int) -> list[list[int]]:
         """The number of rows of every task with each code from 0 on; -1 is not counted."""
         offsets = np.repeat(np.arange(self._sizes.size) * (n_codes + 1) + 1, self._sizes)
         counts = np.bincount(codes + offsets, minlength=(n_codes + 1) * self._sizes.size)
-        return counts.reshape(-1, n_codes + 1)[:, 1:].tolist()
+        found: list[list[int]] = counts.reshape(-1, n_codes + 1)[:, 1:].tolist()
+        return found
 
     def largest(self, values: np.ndarray) -> list[float]:
         """The largest value of every task, at least zero."""
-        return np.maximum(np.maximum.reduceat(values, self._starts), 0.0).tolist()
+        found: list[float] = np.maximum(np.maximum.reduceat(values, self._starts), 0.0).tolist()
+        return found
 
     def two_largest(self, values: np.ndarray) -> list[list[float]]:
         """The largest value of every task, preceded by the second."""
@@ -96,7 +100,8 @@ class ManyTasks(OneTask):
         is_largest = values == np.repeat(largest, self._sizes)
         second = np.maximum.reduceat(np.where(is_largest, -math.inf, values), self._starts)
         second = np.where(np.add.reduceat(is_largest, self._starts, dtype=np.int64) > 1, largest, second)
-        return np.stack([second, largest], axis=1).tolist()
+        found: list[list[float]] = np.stack([second, largest], axis=1).tolist()
+        return found
 
     def spread(self, numbers: Sequence[float]) -> np.ndarray:
         """The number of every row's task."""
@@ -104,7 +109,8 @@ class ManyTasks(OneTask):
 
     def sizes(self, values: np.ndarray) -> list[int]:  # noqa: ARG002
         """The number of rows of every task."""
-        return self._sizes.tolist()
+        found: list[int] = self._sizes.tolist()
+        return found
 
     def parts(self, values: np.ndarray) -> list[np.ndarray]:
         """The values of every task."""

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -342,3 +343,18 @@ def _sums_of_squares(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     if is_filled.any():
         sums[is_filled] = np.add.reduceat(squares, offsets[:-1][is_filled])
     return sums
+
+
+@dataclass(frozen=True)
+class RowsAlone:
+    """Rows without a problem, as engines take them."""
+
+    points: Points
+
+    def of_block(self, points: Points, targets: np.ndarray, weights: np.ndarray) -> "RowsAlone":  # noqa: ARG002
+        """Other rows."""
+        return RowsAlone(points)
+
+    def without_rows(self) -> "RowsAlone":
+        """No rows."""
+        return RowsAlone(Points(np.empty((0, self.points.n_columns))))

@@ -8,6 +8,7 @@ import numpy as np
 
 from maxmargin.data import Points
 from maxmargin.data.points import HasPoints
+from maxmargin.engine.threads import CALLING_THREAD, Threads
 
 
 class Addable(Protocol):
@@ -98,6 +99,10 @@ class Engine(ABC, Generic[ProblemT]):
     Attributes
     ----------
     problem : object with points
+    threads : Threads
+        Of this process.
+    is_local : bool
+        Whether all rows are those of ``problem.points``, in this process.
     has_rounds : bool
         Whether every answer costs a round of messages, or of reading: several requests are then better sent at once.
     vectors_are_near : bool
@@ -109,6 +114,8 @@ class Engine(ABC, Generic[ProblemT]):
     """
 
     problem: ProblemT
+    threads: Threads = CALLING_THREAD
+    is_local: ClassVar[bool] = False
     has_rounds: ClassVar[bool] = False
     vectors_are_near: ClassVar[bool] = True
     may_collect_rows: ClassVar[bool] = True

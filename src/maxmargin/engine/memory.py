@@ -8,13 +8,12 @@ import numpy as np
 
 from maxmargin.data.points import HasPoints
 from maxmargin.engine.base import Answer, Block, Engine, ProblemT, Rest, ResultT, SumT
-from maxmargin.engine.threads import ENTRIES_PER_BLOCK, MOST_BLOCKS, Threads
+from maxmargin.engine.threads import CALLING_THREAD, ENTRIES_PER_BLOCK, MOST_BLOCKS, Threads
 
 # Tasks return vectors over the columns: with at least so many entries a column in a block, adding them costs little.
 ENTRIES_PER_COLUMN = 8
 # Vectors on which a few operations take less time than waking a thread.
 ROWS_WITHOUT_THREADS = 1 << 18
-CALLING_THREAD = Threads(1)
 
 
 class MemoryEngine(Engine[ProblemT]):
@@ -30,6 +29,8 @@ class MemoryEngine(Engine[ProblemT]):
     index : ndarray of uint32, optional
         The rows to work on; by default all.
     """
+
+    is_local = True
 
     def __init__(self, problem: ProblemT, threads: Threads, index: np.ndarray | None = None) -> None:
         self.problem, self.threads = problem, threads

@@ -13,7 +13,8 @@ from maxmargin.data.partitions import CheckedPartition, LocalTargets, Partition,
 from maxmargin.data.points import HasPoints, Points
 from maxmargin.data.rows import aligned, is_sparse
 from maxmargin.engine.base import Addable, Block, ProblemT
-from maxmargin.engine.memory import CALLING_THREAD, middle_of, tree_sum
+from maxmargin.engine.memory import middle_of, tree_sum
+from maxmargin.engine.threads import CALLING_THREAD
 
 # Rows of a partition on which tasks without entries of rows work at a time: their vectors stay in the cache, and are
 # short enough (128 kB) that the memory is not given back to the system and asked for again, which costs workers of

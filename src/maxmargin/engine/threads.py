@@ -65,6 +65,9 @@ class Threads:
         return results
 
 
+CALLING_THREAD = Threads(1)
+
+
 def _call(job: Callable[[], T]) -> T:
     check_interruption()
     return job()

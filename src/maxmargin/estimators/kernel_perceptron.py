@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import field, replace
+from functools import cache, partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -32,7 +33,7 @@ from maxmargin.estimators._solvers import Solve, SolverTable
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import built_in
 from maxmargin.reconciliation import Goal
-from maxmargin.solvers.perceptron.kernel import KernelColumns, KernelOptions
+from maxmargin.solvers.perceptron.kernel import KernelOptions, kernel_columns
 from maxmargin.solvers.perceptron.result import PerceptronResult, Start
 
 # The difference allowed between intercept_ and the sum of the duals, in shares of the sum of their sizes: that of sums
@@ -244,7 +245,7 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
         self, problems: Sequence[KernelPerceptronProblem], options: KernelOptions
     ) -> Iterator[tuple[Solve, int]]:
         # All tasks have the same rows, and so the same kernel columns: one after the other takes them from the cache.
-        shared = replace(options, columns=KernelColumns(problems[0], self.cache_size))
+        shared = replace(options, columns=cache(partial(kernel_columns, problems[0], self.cache_size)))
         solve = self._solver(problems[0])
         yield lambda problem, _, monitor, start: solve(problem, shared, monitor, start), 1
 

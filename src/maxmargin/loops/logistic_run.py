@@ -7,6 +7,7 @@ Optimization, 2006, section 7.1).
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,8 +39,29 @@ LAST_DIGITS = 1e-13
 LOGISTIC_STALL_RULE = StallRule(patience=4.0, gap_factor=0.99, primal_factor=1.0 - LAST_DIGITS)
 
 
+class LogisticState(NamedTuple):
+    """A run between two calls.
+
+    Attributes
+    ----------
+    w : ndarray of shape (m,)
+        The iterate, with the intercept as its last entry.
+    vectors : ndarray of shape (4, n)
+        The scores, their changes along a step, the negative derivatives of the losses, and their curvatures.
+    factor : ndarray of shape (m, m)
+        Cholesky's factor of a Hessian.
+    values : ndarray
+        See the places above.
+    """
+
+    w: np.ndarray
+    vectors: np.ndarray
+    factor: np.ndarray
+    values: np.ndarray
+
+
 @jit
-def logistic_steps(rows, signs, weights, C, n_penalised, w, vectors, factor, values, tol, n_steps):
+def logistic_steps(rows, signs, weights, C, n_penalised, state, tol, n_steps):
     """Make Newton steps to a relative gap of ``tol``, at most so many in all. Returns how the call ends.
 
     Parameters
@@ -47,21 +69,19 @@ def logistic_steps(rows, signs, weights, C, n_penalised, w, vectors, factor, val
     rows : ndarray of shape (n, m)
         With a last column of ones where there is an intercept; ``n_penalised`` columns are penalised.
     signs, weights : ndarray of shape (n,)
-    w : ndarray of shape (m,)
-    vectors : ndarray of shape (4, n)
-        The scores, their changes, the negative derivatives of the losses, and their curvatures.
-    factor : ndarray of shape (m, m)
-    values : ndarray
-        See the places above.
+    C : float
+    n_penalised : int
+    state : LogisticState
+    tol, n_steps : float
     """
-    size = w.size
-    scores, changes = vectors[0], vectors[1]
+    w, vectors, factor, values = state.w, state.vectors, state.factor, state.values
+    size, scores, changes = w.size, vectors[0], vectors[1]
     gradient, step = np.empty(size), np.empty(size)
     residual, conjugate, image = np.empty(size), np.empty(size), np.empty(size)
-    _evaluate(signs, weights, C, n_penalised, w, step, 0.0, vectors, values)
+    _evaluate(signs, weights, C, n_penalised, state, step, 0.0)
     is_best_intercept = False
     while True:
-        _set_gradient(rows, C, n_penalised, w, vectors, gradient, values)
+        _set_gradient(rows, C, n_penalised, state, gradient)
         primal, gap = values[PRIMAL], values[GAP]
         if not (math.isfinite(primal) and math.isfinite(gap)):
             return NO_PROGRESS
@@ -69,7 +89,7 @@ def logistic_steps(rows, signs, weights, C, n_penalised, w, vectors, factor, val
             if is_best_intercept or n_penalised == size:
                 return REACHED
             # The dual point of the certificate has the best intercept for w, and its gap the gradient there.
-            _minimise_intercept(signs, weights, C, n_penalised, w, step, vectors, values)
+            _minimise_intercept(signs, weights, C, n_penalised, state, step)
             is_best_intercept = True
             continue
         if has_stalled(values, gap, primal, primal - gap, values[STEPS], LOGISTIC_STALL_RULE):
@@ -93,13 +113,13 @@ def logistic_steps(rows, signs, weights, C, n_penalised, w, vectors, factor, val
             wanted = 0.3 * math.sqrt(2.0 * tol * primal) / math.sqrt(values[SQUARE])
             forcing = min(COARSE_FORCING, max(FINE_FORCING, wanted))
             vectors_of_step = gradient, step, residual, conjugate, image
-            _solve_iteratively(rows, C, n_penalised, vectors, factor, vectors_of_step, forcing, values)
+            _solve_iteratively(rows, C, n_penalised, state, vectors_of_step, forcing)
         at_start = inner(gradient, step, size)
         if not at_start < 0.0:
             return NO_PROGRESS
         for i in range(scores.size):
             changes[i] = inner(rows[i], step, size)
-        t = _line_search(signs, weights, C, n_penalised, w, step, vectors, values, at_start)
+        t = _line_search(signs, weights, C, n_penalised, state, step, at_start)
         for i in range(scores.size):
             scores[i] += t * changes[i]
         for j in range(size):
@@ -109,8 +129,9 @@ def logistic_steps(rows, signs, weights, C, n_penalised, w, vectors, factor, val
 
 
 @jit
-def _evaluate(signs, weights, C, n_penalised, w, step, t, vectors, values):
+def _evaluate(signs, weights, C, n_penalised, state, step, t):
     """Compute objective, derivatives and curvatures at the length t of a step, and the derivative along it."""
+    w, vectors, values = state.w, state.vectors, state.values
     scores, changes, derivatives, curvatures = vectors[0], vectors[1], vectors[2], vectors[3]
     # A loop of its own, which is vectorised.
     for i in range(signs.size):
@@ -138,9 +159,9 @@ def _evaluate(signs, weights, C, n_penalised, w, step, t, vectors, values):
 
 
 @merged
-def _set_gradient(rows, C, n_penalised, w, vectors, gradient, values):
+def _set_gradient(rows, C, n_penalised, state, gradient):
     """Compute the gradient, and the gap: half its squared norm, and what a better intercept would gain."""
-    derivatives = vectors[2]
+    w, derivatives, curvatures, values = state.w, state.vectors[2], state.vectors[3], state.values
     for j in range(w.size):
         gradient[j] = w[j] if j < n_penalised else 0.0
     for i in range(derivatives.size):
@@ -152,21 +173,21 @@ def _set_gradient(rows, C, n_penalised, w, vectors, gradient, values):
     if n_penalised < w.size:
         of_intercept, curvature = gradient[n_penalised] * gradient[n_penalised], 0.0
         for i in range(derivatives.size):
-            curvature += C * vectors[3, i]
+            curvature += C * curvatures[i]
         values[SQUARE] += of_intercept
         if of_intercept > 0.0:
             values[GAP] += of_intercept / curvature if curvature > 0.0 else math.inf
 
 
 @merged
-def _minimise_intercept(signs, weights, C, n_penalised, w, step, vectors, values):
+def _minimise_intercept(signs, weights, C, n_penalised, state, step):
     """Make Newton steps in the intercept, which is nearly the best one already."""
-    scores = vectors[0]
+    w, scores, derivatives, curvatures = state.w, state.vectors[0], state.vectors[2], state.vectors[3]
     for _ in range(MAX_INTERCEPT_STEPS):
         derivative, curvature = 0.0, 0.0
         for i in range(scores.size):
-            derivative += vectors[2, i]
-            curvature += vectors[3, i]
+            derivative += derivatives[i]
+            curvature += curvatures[i]
         if not curvature > 0.0:
             return
         longest = 1.0 + abs(w[n_penalised])
@@ -174,16 +195,19 @@ def _minimise_intercept(signs, weights, C, n_penalised, w, step, vectors, values
         w[n_penalised] += moved
         for i in range(scores.size):
             scores[i] += moved
-        _evaluate(signs, weights, C, n_penalised, w, step, 0.0, vectors, values)
+        _evaluate(signs, weights, C, n_penalised, state, step, 0.0)
         if abs(moved) <= LAST_INTERCEPT_STEP * longest:
             return
 
 
 @merged
-def _solve_iteratively(rows, C, n_penalised, vectors, factor, vectors_of_step, forcing, values):
-    """Conjugate gradients on H step = -gradient, preconditioned by the factor of an earlier Hessian."""
+def _solve_iteratively(rows, C, n_penalised, state, vectors_of_step, forcing):
+    """Conjugate gradients on H step = -gradient, preconditioned by the factor of an earlier Hessian.
+
+    The compiled exception: all other systems are solved by :mod:`maxmargin.solvers.core.conjugate_gradients`.
+    """
     gradient, step, residual, conjugate, image = vectors_of_step
-    curvatures, size = vectors[3], gradient.size
+    curvatures, factor, values, size = state.vectors[3], state.factor, state.values, gradient.size
     for j in range(size):
         step[j] = 0.0
         residual[j] = -gradient[j]
@@ -219,11 +243,12 @@ def _solve_iteratively(rows, C, n_penalised, vectors, factor, vectors_of_step, f
 
 
 @merged
-def _line_search(signs, weights, C, n_penalised, w, step, vectors, values, at_start):
+def _line_search(signs, weights, C, n_penalised, state, step, at_start):
     """Search where the derivative along the step, ``at_start`` at zero, has fallen to a small share; begin at one."""
+    values = state.values
     low, high, t, reduction = 0.0, math.inf, 1.0, FIRST_REDUCTION
     for number in range(MAX_SEARCH_STEPS):
-        _evaluate(signs, weights, C, n_penalised, w, step, t, vectors, values)
+        _evaluate(signs, weights, C, n_penalised, state, step, t)
         derivative, curvature = values[ALONG], values[CURVATURE]
         if abs(derivative) <= DERIVATIVE_SHARE * abs(at_start) and derivative <= NEAR_MINIMUM * curvature * t:
             return t
@@ -241,5 +266,5 @@ def _line_search(signs, weights, C, n_penalised, w, step, vectors, values, at_st
         else:
             # Newton steps alone would be slow where the derivative falls exponentially.
             t, reduction = reduction * high, reduction * reduction
-    _evaluate(signs, weights, C, n_penalised, w, step, low, vectors, values)
+    _evaluate(signs, weights, C, n_penalised, state, step, low)
     return low

@@ -13,8 +13,8 @@ POSITIVE, LINEAR_POSITIVE, QUADRATIC_POSITIVE, NEGATIVE, LINEAR_NEGATIVE, QUADRA
 N_TOTALS = 8
 
 
-class ActiveSet(NamedTuple):
-    """The rows that Newton steps act on; every array has one entry a row of the set.
+class RowVectors(NamedTuple):
+    """Some rows, all of them or a working set, with their vectors: every array has one entry a row.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class ActiveSet(NamedTuple):
     duals : ndarray
         Proximal duals at the scores.
     free : ndarray of bool
-        Whether the dual lies strictly between the ends of its box and is not zero.
+        Whether the dual lies strictly between the ends of its box and is not zero: the row is in the active set.
     sigma : float
         The proximal step size.
     """
@@ -83,21 +83,21 @@ def proximal_dual(loss, sigma, i, center, score):
 
 
 @jit
-def evaluate(X, loss, active, length, sums):
+def evaluate(X, loss, vectors, length, sums):
     """Move the scores by ``length`` times their changes, compute the proximal duals, and add to the sums."""
     totals = sums.totals
-    for k in range(active.rows.size):
-        i = active.rows[k]
+    for k in range(vectors.rows.size):
+        i = vectors.rows[k]
         if length != 0.0:
-            active.scores[k] += length * active.changes[k]
-        weight, target, score = loss.weights[i], loss.targets[i], active.scores[k]
-        dual, is_free = proximal_dual(loss, active.sigma, i, active.centers[k], score)
-        active.duals[k] = dual
-        active.free[k] = is_free
+            vectors.scores[k] += length * vectors.changes[k]
+        weight, target, score = loss.weights[i], loss.targets[i], vectors.scores[k]
+        dual, is_free = proximal_dual(loss, vectors.sigma, i, vectors.centers[k], score)
+        vectors.duals[k] = dual
+        vectors.free[k] = is_free
         if weight == 0.0:
             continue
-        move = dual - active.centers[k]
-        totals[MOVED] += move * move / (active.sigma * weight)
+        move = dual - vectors.centers[k]
+        totals[MOVED] += move * move / (vectors.sigma * weight)
         residual = target - score
         if loss.one_sided:
             excess = residual * target
@@ -118,39 +118,39 @@ def evaluate(X, loss, active, length, sums):
 
 
 @jit
-def mark_active(loss, active, radius, marks):
+def mark_working_set(loss, vectors, radius, marks):
     """Mark the rows whose proximal dual is not constant over all scores up to ``radius`` away."""
-    for k in range(active.rows.size):
-        i, center, score = active.rows[k], active.centers[k], active.scores[k]
-        least = proximal_dual(loss, active.sigma, i, center, score + radius)[0]
-        most = proximal_dual(loss, active.sigma, i, center, score - radius)[0]
+    for k in range(vectors.rows.size):
+        i, center, score = vectors.rows[k], vectors.centers[k], vectors.scores[k]
+        least = proximal_dual(loss, vectors.sigma, i, center, score + radius)[0]
+        most = proximal_dual(loss, vectors.sigma, i, center, score - radius)[0]
         marks[k] = least != most
 
 
 @jit
-def derivative_at_full_step(X, loss, active, step, step_b):
+def derivative_at_full_step(X, loss, vectors, step, step_b):
     """Compute the changes of the scores along a step; return the sum of the duals at its end times them."""
     total = 0.0
-    for k in range(active.rows.size):
-        i = active.rows[k]
+    for k in range(vectors.rows.size):
+        i = vectors.rows[k]
         change = dot(X, i, step) + step_b
-        active.changes[k] = change
-        total += proximal_dual(loss, active.sigma, i, active.centers[k], active.scores[k] + change)[0] * change
+        vectors.changes[k] = change
+        total += proximal_dual(loss, vectors.sigma, i, vectors.centers[k], vectors.scores[k] + change)[0] * change
     return total
 
 
 @jit
-def derivative_along_step(loss, active, t):
+def derivative_along_step(loss, vectors, t):
     """The sum of the duals at the length ``t`` times the changes of the scores; it falls as t grows."""
     total = 0.0
-    for k in range(active.rows.size):
-        score, change = active.scores[k] + t * active.changes[k], active.changes[k]
-        total += proximal_dual(loss, active.sigma, active.rows[k], active.centers[k], score)[0] * change
+    for k in range(vectors.rows.size):
+        score, change = vectors.scores[k] + t * vectors.changes[k], vectors.changes[k]
+        total += proximal_dual(loss, vectors.sigma, vectors.rows[k], vectors.centers[k], score)[0] * change
     return total
 
 
 @jit
-def derivatives_along_step(loss, active, lengths, cuts, totals):
+def derivatives_along_step(loss, vectors, lengths, cuts, totals):
     """Add to ``totals`` these sums at many lengths, which increase; ``cuts`` divides them into groups.
 
     The dual of a row is linear in the length between two kinks. Where a group lies between them, which its
@@ -160,16 +160,16 @@ def derivatives_along_step(loss, active, lengths, cuts, totals):
         first, last = cuts[j], cuts[j + 1]
         begin, end = lengths[first], lengths[last - 1]
         constant, slope = 0.0, 0.0
-        for k in range(active.rows.size):
-            i, center, score, change = active.rows[k], active.centers[k], active.scores[k], active.changes[k]
-            left, left_free = proximal_dual(loss, active.sigma, i, center, score + begin * change)
-            right, right_free = proximal_dual(loss, active.sigma, i, center, score + end * change)
+        for k in range(vectors.rows.size):
+            i, center, score, change = vectors.rows[k], vectors.centers[k], vectors.scores[k], vectors.changes[k]
+            left, left_free = proximal_dual(loss, vectors.sigma, i, center, score + begin * change)
+            right, right_free = proximal_dual(loss, vectors.sigma, i, center, score + end * change)
             if left_free == right_free and (left == right or (left_free and left * right > 0.0)):
                 constant += left * change
                 slope += (right - left) * change
             else:
                 for m in range(first, last):
-                    dual = proximal_dual(loss, active.sigma, i, center, score + lengths[m] * change)[0]
+                    dual = proximal_dual(loss, vectors.sigma, i, center, score + lengths[m] * change)[0]
                     totals[m] += dual * change
         for m in range(first, last):
             share = (lengths[m] - begin) / (end - begin) if last - first > 1 else 0.0

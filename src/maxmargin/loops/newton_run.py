@@ -1,6 +1,6 @@
 """Whole runs of the SVM's Newton solver on small dense data: outer steps, Newton steps and line searches in one call.
 
-The algorithm is that of :mod:`maxmargin.solvers.linear.newton`, without an active set. On a few thousand rows of a few
+The algorithm is that of :mod:`maxmargin.solvers.linear.newton`, without working sets. On a few thousand rows of a few
 dozen columns a step takes some microseconds, and what calls it from Python would take most of the time.
 """
 
@@ -21,8 +21,8 @@ from maxmargin.loops.newton import (
     POSITIVE,
     QUADRATIC_NEGATIVE,
     QUADRATIC_POSITIVE,
-    ActiveSet,
     DualSums,
+    RowVectors,
     derivative_along_step,
     derivative_at_full_step,
     evaluate,
@@ -51,23 +51,23 @@ class NewtonState(NamedTuple):
     ----------
     w, best_w : ndarray of shape (d + 1,)
         The iterate and the incumbent.
-    active : ActiveSet
+    vectors : RowVectors
         All rows.
-    kept : ndarray of shape (n,)
+    best_duals : ndarray of shape (n,)
         The incumbent's duals.
-    held : ndarray of bool of shape (n,)
+    in_gram : ndarray of bool of shape (n,)
         Whether a row is in the Gram matrix.
     gram, factor : ndarray of shape (d + 1, d + 1)
-        The sum of weights_i (x_i, 1)(x_i, 1)^T over the rows held, lower triangle; and Cholesky's factor.
+        The sum of weights_i (x_i, 1)(x_i, 1)^T over the rows in it, lower triangle; and Cholesky's factor.
     values : ndarray
         See the places above.
     """
 
     w: np.ndarray
     best_w: np.ndarray
-    active: ActiveSet
-    kept: np.ndarray
-    held: np.ndarray
+    vectors: RowVectors
+    best_duals: np.ndarray
+    in_gram: np.ndarray
     gram: np.ndarray
     factor: np.ndarray
     values: np.ndarray
@@ -83,16 +83,14 @@ def newton_steps(X, loss, C, rho, state, tol, n_steps, n_outer):
     sums = DualSums(np.empty(N_TOTALS), np.empty(last), np.empty(last))
     gradient, step = np.empty(last + 1), np.empty(last + 1)
     last_outer, length = values[OUTER] + n_outer, 0.0
-    vectors = state.active
+    known = state.vectors
     while True:
         sigma = values[SIGMA]
-        active = ActiveSet(
-            vectors.rows, vectors.scores, vectors.changes, vectors.centers, vectors.duals, vectors.free, sigma
-        )
+        vectors = RowVectors(known.rows, known.scores, known.changes, known.centers, known.duals, known.free, sigma)
         fill(sums.totals, 0.0)
         fill(sums.positive, 0.0)
         fill(sums.negative, 0.0)
-        evaluate(X, loss, active, length, sums)
+        evaluate(X, loss, vectors, length, sums)
         length = 0.0
         square = _update_incumbents(loss, C, rho, state, sums, gradient)
         gap = (values[PRIMAL] - values[DUAL]) / values[PRIMAL] if values[PRIMAL] > 0.0 else 0.0
@@ -102,8 +100,8 @@ def newton_steps(X, loss, C, rho, state, tol, n_steps, n_outer):
             return LIMIT
         is_small = math.sqrt(square) <= GRADIENT_SHARE * math.sqrt(sums.totals[MOVED])
         if values[INNER] >= INNER_STEPS or (values[INNER] > 0.0 and is_small):
-            for i in range(active.rows.size):
-                active.centers[i] = active.duals[i]
+            for i in range(vectors.rows.size):
+                vectors.centers[i] = vectors.duals[i]
             _end_outer_step(values)
             if has_stalled(values, gap, values[PRIMAL], values[DUAL], values[OUTER], NEWTON_STALL_RULE):
                 return NO_PROGRESS
@@ -113,8 +111,8 @@ def newton_steps(X, loss, C, rho, state, tol, n_steps, n_outer):
         _update_gram(X, loss, state)
         if not _solve(rho, sigma / (1.0 + sigma * loss.curvature), state, gradient, step):
             return NO_PROGRESS
-        at_one = derivative_at_full_step(X, loss, active, step[:last], step[last])
-        length = _line_search(loss, active, rho, w, step, gradient, at_one)
+        at_one = derivative_at_full_step(X, loss, vectors, step[:last], step[last])
+        length = _line_search(loss, vectors, rho, w, step, gradient, at_one)
         for j in range(w.size):
             w[j] += length * step[j]
         values[STEPS] += 1.0
@@ -171,27 +169,27 @@ def _update_incumbents(loss, C, rho, state, sums, gradient):
     if dual > values[DUAL]:
         values[DUAL] = dual
         up, down = multiple * up, multiple * down
-        for i in range(state.kept.size):
-            beta = state.active.duals[i]
-            state.kept[i] = beta * (up if beta > 0.0 else down)
+        for i in range(state.best_duals.size):
+            beta = state.vectors.duals[i]
+            state.best_duals[i] = beta * (up if beta > 0.0 else down)
     return length
 
 
 @merged
 def _update_gram(X, loss, state):
     """Add the rows that became free to the Gram matrix, and take out those that ceased to be."""
-    free, held = state.active.free, state.held
+    free, in_gram = state.vectors.free, state.in_gram
     n_free, n_changed = 0, 0
-    for i in range(held.size):
+    for i in range(in_gram.size):
         n_free += free[i]
-        n_changed += free[i] != held[i]
+        n_changed += free[i] != in_gram[i]
     if 2 * n_changed > n_free:
         fill(state.gram.ravel(), 0.0)
-        fill(held, False)
-    for i in range(held.size):
-        if free[i] != held[i]:
+        fill(in_gram, False)
+    for i in range(in_gram.size):
+        if free[i] != in_gram[i]:
             add_outer(X, i, loss.weights[i] if free[i] else -loss.weights[i], state.gram)
-            held[i] = free[i]
+            in_gram[i] = free[i]
 
 
 @merged
@@ -224,7 +222,7 @@ def _solve(rho, shrunk, state, gradient, step):
 
 
 @merged
-def _line_search(loss, active, rho, w, step, gradient, total_at_one):
+def _line_search(loss, vectors, rho, w, step, gradient, total_at_one):
     """The length at which the derivative along the step, which increases, has nearly its root."""
     last = w.size - 1
     at_zero, linear, quadratic = gradient[last] * step[last], 0.0, 0.0
@@ -251,7 +249,7 @@ def _line_search(loss, active, rho, w, step, gradient, total_at_one):
             t = low - value_low * (high - low) / (value_high - value_low)
         else:
             t = 0.5 * (low + high)
-        value = linear + t * quadratic - derivative_along_step(loss, active, t)
+        value = linear + t * quadratic - derivative_along_step(loss, vectors, t)
         n_evaluations += 1
         if abs(value) <= 0.05 * abs(at_zero):
             break

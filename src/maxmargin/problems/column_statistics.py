@@ -54,7 +54,7 @@ class ColumnStatistics:
     @cached_property
     def constant(self) -> np.ndarray:
         """Which columns are equal to the offset: a size of zero alone may be due to squares that underflow."""
-        constant = self.sizes == 0.0
+        constant: np.ndarray = self.sizes == 0.0
         if not constant.any():
             return constant
         suspects = constant[self.shifted]

@@ -61,7 +61,8 @@ class CrammerSingerProblem(PenalizedIntercept):
 
     def scores(self, W: np.ndarray, b: np.ndarray) -> np.ndarray:
         """f_m(x_i), of shape (n, n_classes), for coefficients of shape (n_classes, d)."""
-        return self.points.scores(W.T) + b
+        found: np.ndarray = self.points.scores(W.T) + b
+        return found
 
     def slack(self, scores: np.ndarray, error: float = 0.0) -> np.ndarray:
         """The slack of each row: xi_i = max(0, 1 + f_m(x_i) - f_y(x_i)).
@@ -70,11 +71,13 @@ class CrammerSingerProblem(PenalizedIntercept):
         """
         others = scores.copy()
         others[self.own] = -np.inf
-        return np.maximum(1.0 + others.max(axis=1) - scores[self.own] + error, 0.0)
+        found: np.ndarray = np.maximum(1.0 + others.max(axis=1) - scores[self.own] + error, 0.0)
+        return found
 
     def losses(self, scores: np.ndarray) -> np.ndarray:
         """The loss of each row."""
-        return self.box_bounds() * self.slack(scores)
+        found: np.ndarray = self.box_bounds() * self.slack(scores)
+        return found
 
     def primal_value(self, W: np.ndarray, b: np.ndarray, scores: np.ndarray) -> float:
         """The primal objective, given the scores."""
@@ -87,7 +90,8 @@ class CrammerSingerProblem(PenalizedIntercept):
 
     def dual_terms(self, B: np.ndarray) -> np.ndarray:
         """The terms of the dual objective that belong to single rows, B_iy."""
-        return B[self.own]
+        found: np.ndarray = B[self.own]
+        return found
 
     def dual_value(self, B: np.ndarray, W: np.ndarray) -> float:
         """The dual objective at a feasible point, given its coefficients."""

@@ -21,7 +21,8 @@ def balancing_shares(flows: np.ndarray) -> np.ndarray:
     -------
     ndarray of shape (k, k)
     """
-    return np.divide(balanced(flows), flows, out=np.zeros_like(flows), where=flows > 0.0)
+    found: np.ndarray = np.divide(balanced(flows), flows, out=np.zeros_like(flows), where=flows > 0.0)
+    return found
 
 
 def balanced(flows: np.ndarray) -> np.ndarray:
@@ -82,7 +83,8 @@ def steps_to(targets: np.ndarray, links: np.ndarray) -> np.ndarray:
 def in_proportion(amounts: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Amounts, one a row, divided in proportion to the weights of the row."""
     totals = weights.sum(axis=1)
-    return weights * np.divide(amounts, totals, out=np.zeros_like(totals), where=totals > 0.0)[:, None]
+    found: np.ndarray = weights * np.divide(amounts, totals, out=np.zeros_like(totals), where=totals > 0.0)[:, None]
+    return found
 
 
 def with_factors(flows: np.ndarray) -> np.ndarray:

@@ -109,7 +109,8 @@ def separating_intercept(problem: HardMarginProblem, w: np.ndarray, b: float) ->
 def exact_rows(problem: HardMarginProblem, rows: np.ndarray) -> np.ndarray:
     """Some rows as fractions: the user's own numbers, where float64 would round them."""
     if problem.numbers is not None:
-        return problem.numbers[rows]
+        found: np.ndarray = problem.numbers[rows]
+        return found
     exact = np.frompyfunc(lambda value: Fraction(float(value)), 1, 1)
     return np.asarray(exact(as_dense(problem.dataset.points.matrix[rows])), dtype=object)
 
@@ -179,7 +180,9 @@ class _WeightedRows:
         products = np.abs(inverse) @ np.abs(square)
         defect = np.abs(inverse @ square - np.eye(m)) + gamma * (products + 1.0) + terms * SMALLEST
         change = float((np.abs(inverse) @ residual).max()) * (1.0 + gamma) + terms * SMALLEST
-        return float(defect.sum(axis=1).max()) * (1.0 + gamma) < 0.5 and 4.0 * change < float(weights[basis].min())
+        is_regular: bool = float(defect.sum(axis=1).max()) * (1.0 + gamma) < 0.5
+        are_positive: bool = 4.0 * change < float(weights[basis].min())
+        return is_regular and are_positive
 
     def exact_weights(self) -> dict[int, Fraction] | None:
         """The weights with a basis solved in integers; None where one is negative, or that takes too long."""
@@ -312,7 +315,8 @@ def _estimated_seconds(matrix: np.ndarray, right: np.ndarray, rank: int) -> floa
     bits = max((abs(int(entry)).bit_length() for entry in matrix.flat), default=1)
     of_right = max((abs(int(entry)).bit_length() for entry in right), default=1)
     limbs = 1.0 + (rank * (bits + 0.5 * math.log2(rank + 1)) + of_right) / 64.0
-    return 0.5 * matrix.shape[0] * rank**2 * (SECONDS_PER_OPERATION + SECONDS_PER_LIMB * limbs**1.6)
+    value: float = 0.5 * matrix.shape[0] * rank**2 * (SECONDS_PER_OPERATION + SECONDS_PER_LIMB * limbs**1.6)
+    return value
 
 
 def _as_integers(lines: np.ndarray) -> tuple[np.ndarray, list[Fraction]]:

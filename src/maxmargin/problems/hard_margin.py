@@ -74,7 +74,7 @@ class HardMarginProblem:
     def hull_weights(self, beta: np.ndarray) -> np.ndarray:
         """Scale signed duals to convex weights: a sum of one for each class, or in all without intercept."""
         weights, signs = np.abs(beta), self.dataset.signs
-        result = np.zeros_like(weights)
+        result: np.ndarray = np.zeros_like(weights)
         for side in (signs > 0.0, signs < 0.0) if self.fit_intercept else (np.ones(signs.size, dtype=bool),):
             largest = float(weights.max(where=side, initial=0.0))
             # Without duals every point of the hull will do: the mean of the rows that count.

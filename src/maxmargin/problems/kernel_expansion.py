@@ -231,7 +231,8 @@ class KernelExpansion:
             gamma = self._kernel.gamma
             self._exponentiate(inner, 2.0 * gamma, -gamma * block.squares, -gamma * support.squares, inner)
             return inner
-        return self._kernel.values(inner, (block.squares, support.squares))  # type: ignore[union-attr]
+        values: np.ndarray = self._kernel.values(inner, (block.squares, support.squares))  # type: ignore[union-attr]
+        return values
 
     def _radial_basis(self, block: RowBlock, support: RowBlock, gamma: float, scratch: Scratch) -> np.ndarray:
         """-gamma ||x - z||² = 2 gamma x·z - gamma ||x||² - gamma ||z||², then the exponentials."""

@@ -115,7 +115,8 @@ class Polynomial(_OfInnerProducts):
     def of_inner(self, inner: np.ndarray, squares: Squares | None) -> np.ndarray:
         inner *= self.gamma
         inner += self.coef0
-        return np.power(inner, self.degree, out=inner)
+        found: np.ndarray = np.power(inner, self.degree, out=inner)
+        return found
 
     def error(self, largest_norm: float, longest_row: int) -> float:
         base = self.gamma * largest_norm**2 + abs(self.coef0)
@@ -141,7 +142,8 @@ class RadialBasis(_OfInnerProducts):
         inner += squares[1][None, :]
         np.maximum(inner, 0.0, out=inner)
         inner *= -self.gamma
-        return np.exp(inner, out=inner)
+        found: np.ndarray = np.exp(inner, out=inner)
+        return found
 
     def error(self, largest_norm: float, longest_row: int) -> float:
         # ||x||² - 2 x·z + ||z||² cancels where x is near z; exp is 1-Lipschitz for negative arguments.
@@ -159,7 +161,8 @@ class Sigmoid(_OfInnerProducts):
     def of_inner(self, inner: np.ndarray, squares: Squares | None) -> np.ndarray:
         inner *= self.gamma
         inner += self.coef0
-        return np.tanh(inner, out=inner)
+        found: np.ndarray = np.tanh(inner, out=inner)
+        return found
 
     def error(self, largest_norm: float, longest_row: int) -> float:
         return self.gamma * _inner_error(largest_norm, longest_row) + FUNCTION_ERROR * (1.0 + abs(self.coef0))

@@ -169,7 +169,10 @@ class LinearSVMProblem(PenalizedIntercept):
             return 0.0
         if np.count_nonzero(weights) == weights.size:
             return self.loss.curvature / weights
-        return np.divide(self.loss.curvature, weights, out=np.zeros_like(weights), where=weights > 0.0)
+        found: np.ndarray | float = np.divide(
+            self.loss.curvature, weights, out=np.zeros_like(weights), where=weights > 0.0
+        )
+        return found
 
     def scores(self, w: np.ndarray, b: float) -> np.ndarray:
         """f(x_i)"""
@@ -191,7 +194,7 @@ class LinearSVMProblem(PenalizedIntercept):
     def dual_terms(self, beta: np.ndarray) -> np.ndarray:
         """The terms of the dual objective that belong to single rows: t beta - epsilon|beta| - c/(2m) beta²."""
         loss = self.loss
-        terms = loss.targets * beta
+        terms: np.ndarray = loss.targets * beta
         if loss.epsilon > 0.0:
             terms -= loss.epsilon * np.abs(beta)
         if loss.curvature > 0.0:

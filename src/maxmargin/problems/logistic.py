@@ -73,7 +73,8 @@ class LogisticProblem:
     def losses(self, scores: np.ndarray) -> np.ndarray:
         """c_i log(1 + exp(-y_i f_i)), without overflow."""
         margins = self.signs * scores
-        return self.weights * (np.log1p(np.exp(-np.abs(margins))) + np.maximum(-margins, 0.0))
+        found: np.ndarray = self.weights * (np.log1p(np.exp(-np.abs(margins))) + np.maximum(-margins, 0.0))
+        return found
 
     def others(self, scores: np.ndarray) -> np.ndarray:
         """p_i, the probability of the other class."""
@@ -93,7 +94,8 @@ class LogisticProblem:
 def sigmoid(scores: np.ndarray) -> np.ndarray:
     """1/(1 + exp(-f)), without overflow."""
     tail = np.exp(-np.abs(scores))
-    return np.where(scores >= 0.0, 1.0, tail) / (1.0 + tail)
+    found: np.ndarray = np.where(scores >= 0.0, 1.0, tail) / (1.0 + tail)
+    return found
 
 
 def entropy(p: np.ndarray) -> np.ndarray:

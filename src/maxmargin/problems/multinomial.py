@@ -114,7 +114,8 @@ class MultinomialProblem:
 def softmax(scores: np.ndarray) -> np.ndarray:
     """exp(f_k) / sum_l exp(f_l) in every row, without overflow."""
     shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return shares / shares.sum(axis=1, keepdims=True)
+    found: np.ndarray = shares / shares.sum(axis=1, keepdims=True)
+    return found
 
 
 def multinomial_losses(scores: np.ndarray, own: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
@@ -124,4 +125,5 @@ def multinomial_losses(scores: np.ndarray, own: tuple[np.ndarray, np.ndarray]) -
     heights = scores - scores[rows, largest][:, None]
     exponentials = np.exp(heights)
     exponentials[rows, largest] = 0.0
-    return np.log1p(exponentials.sum(axis=1)) - heights[own]
+    found: np.ndarray = np.log1p(exponentials.sum(axis=1)) - heights[own]
+    return found

@@ -154,7 +154,8 @@ class NuSVMProblem(KernelProblem):
             total = min(self.sum_above, *(float(side.sum()) for side in sides))
             sums = total, total
         above, below = map(with_sum, sides, self.bounds, sums)
-        return above - below
+        found: np.ndarray = above - below
+        return found
 
     def best_offsets(self, scores: np.ndarray) -> Offsets:
         """The offsets of the smallest losses, given the scores without intercept."""
@@ -171,7 +172,8 @@ class NuSVMProblem(KernelProblem):
     def losses_at(self, scores: np.ndarray, offsets: Offsets) -> np.ndarray:
         """By how much residuals are beyond the two offsets, (2, n)."""
         residuals = self.targets - scores
-        return np.maximum(np.stack([residuals - offsets.above, offsets.below - residuals]), 0.0)
+        found: np.ndarray = np.maximum(np.stack([residuals - offsets.above, offsets.below - residuals]), 0.0)
+        return found
 
     def primal_value(self, beta: np.ndarray, scores: np.ndarray, offsets: Offsets) -> float:
         """The primal value of w = sum_j beta_j phi(x_j) and the offsets, given the scores without intercept."""

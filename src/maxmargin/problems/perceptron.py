@@ -64,7 +64,7 @@ class PerceptronProblem:
         if not self.normalize:
             return np.ones(self.dataset.points.n_rows)
         squares = self.squared_norms
-        lengths = np.sqrt(squares)
+        lengths: np.ndarray = np.sqrt(squares)
         extreme = np.flatnonzero(~((squares >= SMALLEST_SQUARE) & (squares <= LARGEST_SQUARE)))
         if extreme.size:
             lengths[extreme] = row_lengths(self.dataset.points.matrix[extreme])

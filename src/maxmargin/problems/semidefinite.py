@@ -82,7 +82,8 @@ class KernelFacts:
         if self.kernel is not None or sample.size == n:
             return True
         largest = float(np.abs(as_dense(self.points.matrix)).max())
-        return smallest_ritz_value(self.points.scores, n) >= -n * ENTRY_ERROR * largest
+        answer: bool = smallest_ritz_value(self.points.scores, n) >= -n * ENTRY_ERROR * largest
+        return answer
 
 
 def semidefinite_by_kind(kernel: Kernel | None) -> bool | None:

@@ -146,17 +146,20 @@ class SparseLinearProblem:
         """|beta_i|/(C c_i) of every row: the negative derivative of its loss in the margin."""
         if isinstance(self.losses, LogisticProblem):
             return self.losses.others(scores)
-        return 2.0 * np.maximum(0.0, 1.0 - self.signs * scores)
+        found: np.ndarray = 2.0 * np.maximum(0.0, 1.0 - self.signs * scores)
+        return found
 
     def shares_of(self, beta: np.ndarray) -> np.ndarray:
         """|beta_i|/(C c_i) of signed duals, projected onto those that are possible."""
         counts = self.C * self.weights
         shares = np.divide(self.signs * beta, counts, out=np.zeros_like(counts), where=counts > 0.0)
-        return np.clip(shares, 0.0, 1.0 if self.is_logistic else None)
+        found: np.ndarray = np.clip(shares, 0.0, 1.0 if self.is_logistic else None)
+        return found
 
     def duals(self, shares: np.ndarray) -> np.ndarray:
         """The signed duals beta_i = C c_i y_i p_i of these shares p_i."""
-        return self.C * self.weights * self.signs * shares
+        found: np.ndarray = self.C * self.weights * self.signs * shares
+        return found
 
     def dual_terms(self, shares: np.ndarray) -> float:
         """The sum of the dual terms, given |beta_i|/(C c_i)."""

@@ -89,7 +89,8 @@ class SquaredErrors:
     @cached_property
     def squared_deviations(self) -> np.ndarray:
         """sum_i m_i (x_ij - mean_j)² of every column j: its total squared deviation from the mean."""
-        return np.maximum(0.0, self.squares_of_columns - self.total_weight * np.square(self.column_means))
+        found: np.ndarray = np.maximum(0.0, self.squares_of_columns - self.total_weight * np.square(self.column_means))
+        return found
 
     @cached_property
     def centring(self) -> Centring:

@@ -7,11 +7,12 @@ subspace is computed exactly, and conjugate gradients run in the rest.
 Saad, Yeung, Erhel, Guyomarc'h, "A deflated version of the conjugate gradient algorithm", 2000.
 """
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh, qr
+
+from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
 
 # The dimension of the subspace.
 LARGEST_SUBSPACE = 24
@@ -50,39 +51,31 @@ class DeflatedSystems:
 
         def outside(vector: np.ndarray) -> np.ndarray:
             """The vector without its part in the subspace, in the inner product of H."""
-            return vector - (inverse @ (images @ vector)) @ basis
+            found: np.ndarray = vector - (inverse @ (images @ vector)) @ basis
+            return found
 
         coefficients = inverse @ (basis @ right)
-        solution, residual = coefficients @ basis, right - coefficients @ images
-        directions: list[np.ndarray] = []
-        found: list[np.ndarray] = []
-        goal = forcing * forcing * float(right @ (inverse_diagonal * right))
-        scaled = inverse_diagonal * residual
-        square, direction = float(residual @ scaled), outside(scaled)
-        while len(directions) < max_steps and goal < square < math.inf:
-            image = product(direction)
-            curvature = float(direction @ image)
-            if not curvature > 0.0:
-                break
-            length = square / curvature
-            solution = solution + length * direction
-            residual = residual - length * image
-            directions.append(direction)
-            found.append(image)
-            scaled = inverse_diagonal * residual
-            before, square = square, float(residual @ scaled)
-            direction = outside(scaled) + (square / before) * direction
-        self.is_solved = not goal < square
-        self._keep(directions, images, found)
+        run = ConjugateGradients(
+            product,
+            right,
+            inverse_diagonal,
+            initial=(coefficients @ basis, right - coefficients @ images),
+            project=outside,
+            keeps_directions=True,
+        )
+        solution = run.run(forcing, max_steps)
+        self.is_solved = run.is_solved
+        self._keep(run.directions, images)
         return solution
 
-    def _keep(self, directions: list[np.ndarray], images: np.ndarray, found: list[np.ndarray]) -> None:
+    def _keep(self, found: list[tuple[np.ndarray, np.ndarray]], images: np.ndarray) -> None:
         """Keep the Ritz vectors of the largest values, of the subspace and the last directions together."""
-        if not directions:
+        if not found:
             return
+        directions, found_images = map(np.array, zip(*found, strict=True))
         lengths = np.linalg.norm(directions, axis=1)
-        every = np.vstack([self.basis, np.array(directions) / lengths[:, None]])
-        every_image = np.vstack([images, np.array(found) / lengths[:, None]])
+        every = np.vstack([self.basis, directions / lengths[:, None]])
+        every_image = np.vstack([images, found_images / lengths[:, None]])
         orthogonal, triangle, order = qr(every.T, mode="economic", pivoting=True, check_finite=False)
         sizes = np.abs(np.diag(triangle))
         rank = int(np.count_nonzero(sizes > INDEPENDENT * sizes[0])) if sizes.size else 0

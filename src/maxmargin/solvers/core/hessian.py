@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from maxmargin.data import Points, as_dense
 from maxmargin.data.exact_numbers import SMALLEST_NORMAL
 from maxmargin.data.points import HasPoints
-from maxmargin.engine import Block, Engine, MemoryEngine
+from maxmargin.engine import Block, Engine
 from maxmargin.loops.products import add_rows, compute_scores, hessian_diagonal, hessian_product, update_gram
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
 
@@ -116,7 +116,8 @@ class HessianOperator:
         """The same, given its sum over the rows."""
         if not self.has_intercept:
             total[-1] = 0.0
-        return self._own_diagonal * direction + self.factor * total
+        found: np.ndarray = self._own_diagonal * direction + self.factor * total
+        return found
 
     def inverse_diagonal(self, diagonal: np.ndarray) -> np.ndarray:
         """The inverse of H's diagonal, given its sum over the rows."""
@@ -170,7 +171,8 @@ class HessianOperator:
 
         def product(direction: np.ndarray) -> np.ndarray:
             image = self.product(direction, -float(mean @ direction))
-            return penalties * direction + self.factor * (image[:-1] - image[-1] * mean)
+            found: np.ndarray = penalties * direction + self.factor * (image[:-1] - image[-1] * mean)
+            return found
 
         from_offset = self._from_offset(mean)
         run = ConjugateGradients(
@@ -224,7 +226,8 @@ def matrix_pays(points: Points, n_products: int) -> bool:
     if size > LARGEST_DIRECT:
         return False
     per_row = 0.5 * entries * (entries if points.is_sparse else size / BLAS_SPEEDUP)
-    return points.n_rows * per_row + size**3 / BLAS_SPEEDUP <= 4.0 * points.n_rows * entries * n_products
+    answer: bool = points.n_rows * per_row + size**3 / BLAS_SPEEDUP <= 4.0 * points.n_rows * entries * n_products
+    return answer
 
 
 def gram_matrix(
@@ -253,7 +256,7 @@ def gram_matrix(
     size = engine.problem.points.n_columns + 1
     most = max(1, min(8, MATRIX_ENTRIES // size**2, 2 * engine.n_rows // size))
     # Blocks that lie elsewhere cannot ask.
-    ask = stopped if isinstance(engine, MemoryEngine) else bool
+    ask = stopped if engine.is_local else bool
     return engine.sum(_gram_of_block, weights, offset, added, ask, most=most)
 
 

@@ -4,8 +4,9 @@ Inner products of dense rows are computed by BLAS. Those of sparse rows, and of 
 through the stored entries of the other rows, column by column (an inverted index): only entries that meet are
 multiplied.
 
-SMO, its one-vs-one variant and the kernel perceptron get kernel values here and nowhere else, as LIBSVM's solvers do
-from its ``QMatrix``.
+SMO, its variants and the kernel perceptron get kernel values here and nowhere else, as LIBSVM's solvers do from its
+``QMatrix``. A solver that takes rows as it needs them sees three methods of :class:`KernelCache`, or of
+:class:`StoredKernel` where the whole matrix is in memory: ``slots``, ``block`` and ``add_rows``.
 """
 
 from collections.abc import Callable, Iterator
@@ -75,7 +76,8 @@ def has_many_zeros(matrix: Matrix, rows: np.ndarray) -> bool:
     if rows.size < SMALLEST_WITH_ZEROS:
         return False
     sample = sp.csr_array(matrix[rows[:: rows.size // SAMPLED_ROWS]])
-    return 2.0 * (products_of_split(ColumnSplit(sample)) + PRODUCTS_PER_EXPONENTIAL) < matrix.shape[1]
+    answer: bool = 2.0 * (products_of_split(ColumnSplit(sample)) + PRODUCTS_PER_EXPONENTIAL) < matrix.shape[1]
+    return answer
 
 
 def csr_rows(matrix: np.ndarray, rows: np.ndarray, dtype: type) -> SparseMatrix:
@@ -381,6 +383,7 @@ class KernelCache:
         self._call_of = np.full(self.capacity, -1, dtype=np.int64)
         self._n_calls, self._calls_to_prune = 0, CALLS_TO_PRUNE
         self._to_evaluate_again: tuple[np.ndarray, np.ndarray] | None = None
+        self._scratch = Scratch()
 
     @property
     def bytes_used(self) -> int:
@@ -410,7 +413,8 @@ class KernelCache:
                 self._evaluate(missing[few], free[few])
                 self._slot_of[missing[few]] = free[few]
                 self._last_use[free[few]] = self._clock
-        return self._slot_of[rows]
+        found: np.ndarray = self._slot_of[rows]
+        return found
 
     def _evaluate(self, rows: np.ndarray, slots: np.ndarray) -> None:
         """Evaluate rows together."""
@@ -474,18 +478,62 @@ class KernelCache:
         held = np.flatnonzero(self._row_in >= 0)
         self._slot_of[self._row_in[held]] = held
 
-    def block_of(self, rows: np.ndarray, slots: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Write k(x_i, x_j), i and j in ``rows``, which are stored in ``slots``, to ``out``; return ``out``."""
+    def block(self, rows: np.ndarray, monitor: Monitor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The kernel matrix of the rows that there is time for, valid until the next; these rows and their slots."""
+        slots = self.slots(rows, monitor)
+        rows, slots = rows[slots >= 0], slots[slots >= 0]
+        gram = self._scratch.array((rows.size, rows.size), self.matrix.dtype)
         if not self.matrix.in_threads or self.matrix.products_per_value <= PRODUCTS_PER_GATHERED:
-            return self.matrix.block(rows, rows, out)
+            return self.matrix.block(rows, rows, gram), rows, slots
         order = np.argsort(rows)
         n_ranges = max(1, min(MOST_BLOCKS, rows.size**2 // ENTRIES_PER_BLOCK))
-        gathered = partial(gather_block, self.stored, slots, rows, order, out)
+        gathered = partial(gather_block, self.stored, slots, rows, order, gram)
         self.matrix.engine.run([partial(gathered, *ends) for ends in ranges(rows.size, n_ranges)])
-        return out
+        return gram, rows, slots
 
     def add_rows(self, slots: np.ndarray, coefficients: np.ndarray, scores: np.ndarray) -> None:
         """Add stored rows, times coefficients, to the scores of all points, in float64 and in threads."""
         self.matrix.engine.map(
             lambda first, last: add_kernel_rows(self.stored, slots, coefficients, scores, first, last), scores.size
         )
+
+
+class StoredKernel:
+    """A kernel matrix in memory, with the methods of :class:`KernelCache`.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n, n)
+    """
+
+    def __init__(self, gram: np.ndarray) -> None:
+        self._gram, self.capacity = gram, gram.shape[0]
+
+    def slots(self, rows: np.ndarray, monitor: Monitor | None = None) -> np.ndarray:  # noqa: ARG002
+        """Every row is stored in its own place."""
+        return rows
+
+    def block(self, rows: np.ndarray, monitor: Monitor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # noqa: ARG002
+        """The kernel matrix of some rows; these rows and their slots."""
+        in_order = rows.size == self.capacity and bool((rows[:-1] < rows[1:]).all())
+        return self._gram if in_order else self._gram[np.ix_(rows, rows)], rows, rows
+
+    def add_rows(self, slots: np.ndarray, coefficients: np.ndarray, scores: np.ndarray) -> None:
+        """Add stored rows, times coefficients, to the scores of all points."""
+        add_kernel_rows(self._gram, slots, coefficients, scores, 0, scores.size)
+
+
+KernelRows: TypeAlias = KernelCache | StoredKernel
+
+
+def add_in_time(
+    kernel: KernelRows, rows: np.ndarray, coefficients: np.ndarray, scores: np.ndarray, size: int, monitor: Monitor
+) -> bool:
+    """Add kernel rows, times coefficients, to the scores, ``size`` rows at a time; False where time has run out."""
+    for first in range(0, rows.size, size):
+        few = slice(first, first + size)
+        slots = kernel.slots(rows[few], monitor)
+        if slots.min() < 0 or monitor.must_stop():
+            return False
+        kernel.add_rows(slots, coefficients[few], scores)
+    return True

@@ -20,13 +20,11 @@ from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.engine.threads import RangeThreads
 from maxmargin.loops.exponential import exponentiate
 from maxmargin.loops.nu_smo import TwoDuals, ascend_pairs_of_kind
-from maxmargin.loops.smo import add_kernel_rows
-from maxmargin.problems.kernel_expansion import Scratch
 from maxmargin.problems.nu_svm import NEGLIGIBLE_SHARE, NuSVMProblem
 from maxmargin.solvers.core import Monitor, Options, Positions, Result, Status, solver, stage
 from maxmargin.solvers.kernel import smo_full_matrix
 from maxmargin.solvers.kernel.base import VIOLATION_SHARE, SMOBase, SMOOptions, patience_on_sets, stall_test
-from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelCache, KernelMatrix
+from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelRows, StoredKernel, add_in_time
 from maxmargin.solvers.kernel.smo import (
     ROWS_PER_SAMPLED,
     SETS_TO_SHRINK,
@@ -34,6 +32,7 @@ from maxmargin.solvers.kernel.smo import (
     SHRUNK_SHARE,
     SMALLEST_SAMPLE,
     STEPS_PER_DUAL,
+    empty_cache,
     largest_places,
 )
 
@@ -139,7 +138,7 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
         self.best: NuResult = best
         self.engine, self.start = engine, start
         self.duals, self.bounds = np.zeros((2, problem.n_rows)), problem.bounds
-        self.rows: _KernelRows | None = None
+        self.rows: KernelRows | None = None
         self.working_set = np.empty(0, dtype=np.int64)
         patience = patience_on_sets(problem.n_rows, WORKING_SET)
         # Where the optimum is zero, values of single precision change by more than what is left of the gap for ever.
@@ -204,15 +203,11 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
 
     def _made_rows(self) -> bool:
         problem, options = self.problem, self.options
-        if options.gram is not None:
-            self.rows = _StoredRows(options.gram(problem))
-        elif smo_full_matrix.fits(problem, options):
+        if smo_full_matrix.fits(problem, options):
             gram = smo_full_matrix.kernel_matrix(problem, options, self.monitor)
-            self.rows = None if gram is None else _StoredRows(gram)
+            self.rows = None if gram is None else StoredKernel(gram)
         else:
-            dtype = options.dtype_for(problem)
-            matrix = KernelMatrix(problem.points, problem.kernel, dtype, problem.rows, self.engine)
-            self.rows = _CachedRows(KernelCache(matrix, options.cache_size, FEWEST_CACHED), self.monitor)
+            self.rows = empty_cache(problem, options, self.engine, FEWEST_CACHED)
         return self.rows is not None
 
     def _begin(self) -> bool:
@@ -225,11 +220,7 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
         support = np.flatnonzero(self.beta)
         assert self.rows is not None
         size = min(WORKING_SET, self.rows.capacity)
-        for first in range(0, support.size, size):
-            few = support[first : first + size]
-            if not self.rows.add(few, self.beta[few], self.scores) or self.monitor.must_stop():
-                return False
-        return True
+        return add_in_time(self.rows, support, self.beta[support], self.scores, size, self.monitor)
 
     def _sample_scores(self) -> np.ndarray | None:
         """Scores of the machine of a subsample: they predict which rows will be beyond the margin.
@@ -279,8 +270,7 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
         if self.rows is None and not self._load_rows():
             return
         assert self.rows is not None
-        chosen = self._select(rise, fall)
-        gram, chosen = self.rows.block(chosen)
+        gram, chosen, _ = self.rows.block(self._select(rise, fall), self.monitor)
         duals, before = self.duals[:, chosen], self.beta[chosen]
         state = TwoDuals(duals, self.bounds[:, chosen], self.problem.targets[chosen] - self.scores[chosen])
         most = min(STEPS_PER_CHECK, STEPS_PER_DUAL * chosen.size)
@@ -292,7 +282,8 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
         beta = duals[0] - duals[1]
         self.beta[chosen], self.working_set = beta, chosen
         moved = np.flatnonzero(beta != before)
-        self.rows.add(chosen[moved], (beta - before)[moved], self.scores)
+        # The rows of duals that moved count as used once more, and stay in a cache for longer than the others.
+        self.rows.add_rows(self.rows.slots(chosen[moved], self.monitor), (beta - before)[moved], self.scores)
 
     def _select(self, rise: np.ndarray, fall: np.ndarray) -> np.ndarray:
         """All rows, or those of the largest violation of both kinds in both directions, and free ones of the last."""
@@ -355,45 +346,3 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
         primal = problem.primal_value(self.beta, self.scores, offsets)
         dual = problem.dual_value(self.beta, self.scores)
         return NuResult(self.best.w, np.array(offsets), self.beta, primal, dual)
-
-
-class _StoredRows:
-    """Rows of a kernel matrix in memory."""
-
-    def __init__(self, gram: np.ndarray) -> None:
-        self.gram, self.capacity = gram, gram.shape[0]
-
-    def block(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The kernel matrix of some rows, and these rows."""
-        return self.gram if rows.size == self.capacity else self.gram[np.ix_(rows, rows)], rows
-
-    def add(self, rows: np.ndarray, coefficients: np.ndarray, scores: np.ndarray) -> bool:
-        """Add kernel rows, times coefficients, to the scores; always in time."""
-        add_kernel_rows(self.gram, rows, coefficients, scores, 0, scores.size)
-        return True
-
-
-class _CachedRows:
-    """Rows of a kernel matrix that are evaluated on request."""
-
-    def __init__(self, cache: KernelCache, monitor: Monitor) -> None:
-        self.cache, self.monitor, self.capacity = cache, monitor, cache.capacity
-        self._scratch = Scratch()
-
-    def block(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The kernel matrix of the rows that there is time for, valid until the next, and these rows."""
-        slots = self.cache.slots(rows, self.monitor)
-        chosen, slots = rows[slots >= 0], slots[slots >= 0]
-        gram = self._scratch.array((chosen.size, chosen.size), self.cache.matrix.dtype)
-        return self.cache.block_of(chosen, slots, gram), chosen
-
-    def add(self, rows: np.ndarray, coefficients: np.ndarray, scores: np.ndarray) -> bool:
-        """Add kernel rows, times coefficients, to the scores; False where there is no time for them."""
-        slots = self.cache.slots(rows, self.monitor)
-        if slots.size and slots.min() < 0:
-            return False
-        self.cache.add_rows(slots, coefficients, scores)
-        return True
-
-
-_KernelRows = _StoredRows | _CachedRows

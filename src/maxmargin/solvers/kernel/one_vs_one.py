@@ -96,7 +96,8 @@ class PairSolver:
             result = start or self._method.initial_result(problem)
             result.status = limit
             return result
-        return self._method.solve(problem, replace(options, gram=self._gram), monitor, start)
+        found: PairResult = self._method.solve(problem, replace(options, gram=self._gram), monitor, start)
+        return found
 
 
 def are_small(pairs: ClassPairs) -> bool:
@@ -204,7 +205,8 @@ class SmallPairs:
     def gram_of(self, problem: KernelProblem) -> np.ndarray:
         """The kernel matrix of a pair's problem."""
         rows = np.concatenate([np.arange(*self._cuts[[k, k + 1]]) for k in position_of(self._pairs, problem)])
-        return self._gram[np.ix_(rows, rows)]
+        found: np.ndarray = self._gram[np.ix_(rows, rows)]
+        return found
 
 
 def pairs_at_once(pairs: ClassPairs, problem: KernelProblem, options: SMOOptions) -> int:

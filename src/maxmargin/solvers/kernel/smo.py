@@ -19,8 +19,7 @@ from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.engine.threads import RangeThreads
 from maxmargin.loops.exponential import exponentiate
 from maxmargin.loops.smo import Duals
-from maxmargin.problems.kernel_expansion import Scratch
-from maxmargin.problems.kernel_svm import KernelSVMProblem
+from maxmargin.problems.kernel_svm import KernelProblem, KernelSVMProblem
 from maxmargin.solvers.core import Monitor, Positions, Result, Status, solver, stage
 from maxmargin.solvers.kernel import smo_full_matrix
 from maxmargin.solvers.kernel.base import (
@@ -32,7 +31,7 @@ from maxmargin.solvers.kernel.base import (
     stall_test,
 )
 from maxmargin.solvers.kernel.free_duals import FreeSteps, ascend_working_set
-from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelCache, KernelMatrix
+from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelCache, KernelMatrix, add_in_time
 
 # The most duals in a working set, apart from free ones.
 WORKING_SET = 1024
@@ -111,13 +110,12 @@ class SMORun(SMOBase[KernelSVMProblem, float]):
         super().__init__(problem, options, monitor, best)
         self.start = start
         self.engine = engine
-        self.cache = self._empty_cache()
+        self.cache = empty_cache(self.problem, self.options, self.engine)
         self.cache_rows_per_call = self.cache.matrix.rows_per_call
         self.size = max(2, min(WORKING_SET, self.cache.capacity // 2))
         self.working_set = np.empty(0, dtype=np.int64)
         self.stall = stall_test(problem, patience_on_sets(self.beta.size, self.size))
         self.n_sets = 0
-        self._scratch = Scratch()
 
     @stage
     def run(self) -> Status:
@@ -176,14 +174,9 @@ class SMORun(SMOBase[KernelSVMProblem, float]):
         support = np.flatnonzero(beta)
         self.beta[sample] = beta
         # The rows of the support go into the cache: the first working sets need them.
-        for first in range(0, support.size, self.size):
-            few = support[first : first + self.size]
-            slots = self.cache.slots(sample[few], self.monitor)
-            if slots.min() < 0 or self.monitor.must_stop():
-                # Scores of a part of the duals are of no use: the run ends where it started.
-                self.beta[:], self.scores[:] = 0.0, 0.0
-                return
-            self.cache.add_rows(slots, beta[few], self.scores)
+        if not add_in_time(self.cache, sample[support], beta[support], self.scores, self.size, self.monitor):
+            # Scores of a part of the duals are of no use: the run ends where it started.
+            self.beta[:], self.scores[:] = 0.0, 0.0
 
     def shrink(self, up: np.ndarray, down: np.ndarray) -> bool:
         """Optimise the duals that are not fixed at a bound alone, if these are few; return whether that was done.
@@ -210,13 +203,13 @@ class SMORun(SMOBase[KernelSVMProblem, float]):
             self.beta[active], self.scores[active], self.scores[fixed] = part.beta, part.scores, scores
         del part.cache
         if not keep:
-            self.cache = self._empty_cache()
+            self.cache = empty_cache(self.problem, self.options, self.engine)
         self.working_set = active[part.working_set]
         return True
 
     def _changed_scores(self, rows: np.ndarray, moved: np.ndarray, changes: np.ndarray) -> np.ndarray | None:
         """The scores of some rows after changes of other duals; None where the monitor has to stop before the end."""
-        scores = self.scores[rows]
+        scores: np.ndarray = self.scores[rows]
         size = max(1, self.cache_rows_per_call * self.beta.size // max(1, moved.size))
         for first in range(0, rows.size, size):
             if self.monitor.must_stop():
@@ -242,11 +235,7 @@ class SMORun(SMOBase[KernelSVMProblem, float]):
 
     def optimise_working_set(self) -> None:
         """Optimise pairs of the working set, then update all scores."""
-        slots = self.cache.slots(self.working_set, self.monitor)
-        chosen, slots = self.working_set[slots >= 0], slots[slots >= 0]
-        gram = self.cache.block_of(
-            chosen, slots, self._scratch.array((chosen.size, chosen.size), self.cache.matrix.dtype)
-        )
+        gram, chosen, slots = self.cache.block(self.working_set, self.monitor)
         beta, before = self.beta[chosen], self.beta[chosen].copy()
         residuals = self.problem.loss.targets[chosen] - self.scores[chosen]
         duals = Duals(beta, residuals, self.lower[chosen], self.upper[chosen], self.problem.loss.epsilon)
@@ -261,10 +250,11 @@ class SMORun(SMOBase[KernelSVMProblem, float]):
         moved = np.flatnonzero(beta != before)
         self.cache.add_rows(slots[moved], (beta - before)[moved], self.scores)
 
-    def _empty_cache(self) -> KernelCache:
-        problem, dtype = self.problem, self.options.dtype_for(self.problem)
-        matrix = KernelMatrix(problem.points, problem.kernel, dtype, problem.rows, self.engine)
-        return KernelCache(matrix, self.options.cache_size)
+
+def empty_cache(problem: KernelProblem, options: SMOOptions, engine: RangeThreads, at_least: int = 2) -> KernelCache:
+    """A cache for the rows of a problem's kernel matrix, of ``at_least`` so many whatever the options."""
+    matrix = KernelMatrix(problem.points, problem.kernel, options.dtype_for(problem), problem.rows, engine)
+    return KernelCache(matrix, options.cache_size, at_least)
 
 
 def largest_places(values: np.ndarray, count: int) -> np.ndarray:

@@ -188,31 +188,31 @@ class CoordinateRun:
                 return Status.SOLVED
         while True:
             due = self.checked_at + self._check_interval(entries)
-            made = self._epochs(due - self.work)
-            if made.limit is None and made.largest > 0.0 and self._extrapolates and self.extrapolation.is_due:
+            outcome = self._epochs(due - self.work)
+            if outcome.limit is None and outcome.largest > 0.0 and self._extrapolates and self.extrapolation.is_due:
                 # The violations of the last epoch are no longer those of the duals.
                 self.shrinking_threshold = math.inf if self.extrapolation.step() else self.shrinking_threshold
-            at_end = made.limit is not None or best.n_iter >= self.options.max_iter
-            at_end |= made.largest == 0.0 or best.n_iter >= self.summed_anew + EPOCHS_PER_SUM
-            if at_end or made.gap <= self._gap_to_check or self.work >= due:
+            at_end = outcome.limit is not None or best.n_iter >= self.options.max_iter
+            at_end |= outcome.largest == 0.0 or best.n_iter >= self.summed_anew + EPOCHS_PER_SUM
+            if at_end or outcome.gap <= self._gap_to_check or self.work >= due:
                 self.checked_at = self.work
                 self._update_incumbents()
-                self._judge_estimate(made.gap)
+                self._calibrate_gap_estimate(outcome.gap)
                 stalled = self.stall.update(best, self.n_epochs)
                 if self.options.switch_on_slow_progress:
                     stalled |= self.pace.is_slow(self.work / entries, best.relative_gap)
                 ended = self.monitor.check_termination(best, self.options, "epoch", stalled=stalled)
-                status = ended if ended is Status.SOLVED else made.limit or ended
+                status = ended if ended is Status.SOLVED else outcome.limit or ended
                 if status is not None:
                     return status
                 self.n_active = unshrink(
                     self.ascent, self.engine["scores"] + self.ascent.b[0], self.shrinking_threshold, self.order
                 )
             if self.problem.has_free_intercept and (
-                self.epochs_since_centre >= EPOCHS_PER_CENTRE or made.largest == 0.0
+                self.epochs_since_centre >= EPOCHS_PER_CENTRE or outcome.largest == 0.0
             ):
                 self.epochs_since_centre = 0
-                self._move_centre(stuck=made.largest == 0.0)
+                self._move_centre(no_dual_moved=outcome.largest == 0.0)
             self.monitor.checkpoint(self)
 
     def _check_interval(self, entries: float) -> float:
@@ -222,8 +222,8 @@ class CoordinateRun:
             first, share = FIRST_CHECK_OF_PACE, SHARE_PER_CHECK_OF_PACE
         return min(EPOCHS_PER_CHECK * entries, max(first * entries, share * self.work))
 
-    def _judge_estimate(self, estimate: float) -> None:
-        """Compare an estimate of the gap with its measurement."""
+    def _calibrate_gap_estimate(self, estimate: float) -> None:
+        """Compare an estimate of the gap with its measurement, by whose factor the next ones are corrected."""
         gap = self.best.primal - self.best.dual
         if 0.0 < estimate < math.inf and gap <= LARGEST_MULTIPLE * estimate:
             self.gap_factor, self.estimate_checked = max(LEAST_MULTIPLE, gap / estimate), estimate
@@ -237,16 +237,17 @@ class CoordinateRun:
         primal = self.best.primal if math.isfinite(self.best.primal) else self._primal_at_zero
         return min(self.options.tol * primal / self.gap_factor, FALL_PER_CHECK * self.estimate_checked)
 
-    def _move_centre(self, *, stuck: bool) -> None:
+    def _move_centre(self, *, no_dual_moved: bool) -> None:
         """Proximal-point step on a free intercept; where no dual moves, take the intercept of the smallest loss."""
         b, self.shrinking_threshold = self.ascent.b, math.inf
-        if stuck:
+        has_moved = False
+        if no_dual_moved:
             before, b[0] = b[0], best_intercept(self.problem, self.engine["scores"])
-            stuck = b[0] != before
-        if not stuck:
+            has_moved = b[0] != before
+        if not has_moved:
             b[0] += self.ascent.intercept_step * float(self.ascent.state[:, DUAL].sum())
 
-    def _epochs(self, entries_left: float) -> "Made":
+    def _epochs(self, entries_left: float) -> "EpochOutcome":
         """Epochs until the gap, an extrapolation or the intercept's centre is due.
 
         Calls are short enough to be interrupted between; after ``entries_left`` entries the last epoch is completed.
@@ -289,7 +290,7 @@ class CoordinateRun:
             self.order[kept : kept + rest.size] = rest
             self.n_active = kept + rest.size
         self.shrinking_threshold = float(progress[THRESHOLD])
-        return Made(limit, float(progress[LARGEST]), float(progress[GAP]))
+        return EpochOutcome(limit, float(progress[LARGEST]), float(progress[GAP]))
 
     def _rows_ahead(self) -> int:
         """How many steps ahead rows are prefetched."""
@@ -308,7 +309,7 @@ class CoordinateRun:
         if self._extrapolates:
             self.extrapolation.count(n_epochs, entries)
 
-    def _greedy_epoch(self) -> "Made":
+    def _greedy_epoch(self) -> "EpochOutcome":
         """As many steps as there are rows, each on the row of the greatest gain."""
         points = self.problem.points
         self._count(1, self.n_active)
@@ -320,8 +321,8 @@ class CoordinateRun:
             left -= size
             status = self.monitor.check_limits()
             if status is not None or gain == 0.0:
-                return Made(status, gain, math.inf)
-        return Made(None, gain, math.inf)
+                return EpochOutcome(status, gain, math.inf)
+        return EpochOutcome(None, gain, math.inf)
 
     def _update_incumbents(self) -> None:
         """Offer the current coefficients, and the current duals made feasible."""
@@ -362,7 +363,7 @@ class CoordinateRun:
             best.update_incumbent(primal, multiple * w, multiple * b)
 
 
-class Made(NamedTuple):
+class EpochOutcome(NamedTuple):
     """What some epochs came to: a limit that was reached, the largest violation and the estimate of the gap."""
 
     limit: Status | None

@@ -300,7 +300,8 @@ def _curvatures(problem: CrammerSingerProblem, exact: np.ndarray) -> np.ndarray:
     """
     limits = problem.box_bounds()
     least = np.divide(LEAST_FALL, limits, out=np.ones_like(limits), where=limits > 0.0)
-    return np.maximum(exact, least)
+    found: np.ndarray = np.maximum(exact, least)
+    return found
 
 
 def tied_intercepts(problem: CrammerSingerProblem, scores: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -317,4 +318,5 @@ def tied_intercepts(problem: CrammerSingerProblem, scores: np.ndarray, B: np.nda
     ahead[own] -= 1.0
     differences = shares * (ahead - (shares * ahead).sum(axis=1, keepdims=True))
     equations = np.diag(shares.sum(axis=0)) - shares.T @ shares
-    return -np.linalg.lstsq(equations, differences.sum(axis=0))[0]
+    found: np.ndarray = -np.linalg.lstsq(equations, differences.sum(axis=0))[0]
+    return found

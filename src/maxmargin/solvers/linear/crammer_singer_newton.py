@@ -42,7 +42,8 @@ STEP_OVERHEAD, PRODUCT_OVERHEAD = 2e6, 2e4
 
 def is_possible(problem: CrammerSingerProblem) -> bool:
     """Whether the Hessian is small enough to be factorised."""
-    return problem.n_classes * (problem.points.n_columns + 1) <= LARGEST_DIRECT
+    answer: bool = problem.n_classes * (problem.points.n_columns + 1) <= LARGEST_DIRECT
+    return answer
 
 
 def work_of_step(problem: CrammerSingerProblem) -> float:
@@ -50,7 +51,8 @@ def work_of_step(problem: CrammerSingerProblem) -> float:
     n_classes, width = problem.n_classes, problem.points.n_columns + 1
     pairs = 0.5 * n_classes * (n_classes + 1)
     products = pairs * (2.0 * problem.points.n_rows * width**2 / BLAS_SPEEDUP + PRODUCT_OVERHEAD)
-    return products + (n_classes * width) ** 3 / (3.0 * BLAS_SPEEDUP) + STEP_OVERHEAD
+    value: float = products + (n_classes * width) ** 3 / (3.0 * BLAS_SPEEDUP) + STEP_OVERHEAD
+    return value
 
 
 @solver()
@@ -214,12 +216,13 @@ class _NewtonRun:
         shifts = (np.cumsum(ordered, axis=1) - self._bounds[:, None]) / counts
         n_free = np.count_nonzero(ordered > shifts, axis=1)
         shift = shifts[np.arange(n_free.size), np.maximum(n_free, 1) - 1]
-        duals = -np.maximum(heights - shift[:, None], 0.0)
+        duals: np.ndarray = -np.maximum(heights - shift[:, None], 0.0)
         duals[self.problem.own] += self._bounds
         return duals
 
     def _scores(self, V: np.ndarray) -> np.ndarray:
-        return self.problem.points.scores(V[:-1]) + (V[-1] - self._offset @ V[:-1])
+        found: np.ndarray = self.problem.points.scores(V[:-1]) + (V[-1] - self._offset @ V[:-1])
+        return found
 
     def _combination(self, B: np.ndarray) -> np.ndarray:
         """sum_i (x_i - offset, 1) B_i, of shape (d + 1, n_classes)."""

@@ -74,7 +74,8 @@ class Extrapolation:
 
     @property
     def _entries_between(self) -> float:
-        return ENTRIES_PER_NUMBER * (self._ascent.state.shape[0] + self._ascent.w.size)
+        value: float = ENTRIES_PER_NUMBER * (self._ascent.state.shape[0] + self._ascent.w.size)
+        return value
 
     def step(self) -> bool:
         """Take a step, and keep the iterate for later ones; return whether the duals moved."""

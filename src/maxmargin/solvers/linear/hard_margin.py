@@ -134,7 +134,8 @@ class WorkingSetRun:
     @staticmethod
     def first_size(problem: HardMarginProblem) -> int:
         """Rows of the first working set."""
-        return FIRST_ROWS_PER_COLUMN * (problem.dataset.points.n_columns + 1)
+        number: int = FIRST_ROWS_PER_COLUMN * (problem.dataset.points.n_columns + 1)
+        return number
 
     @classmethod
     def pays(cls, problem: HardMarginProblem) -> bool:

@@ -22,7 +22,7 @@ class StartingPoint(Protocol):
     def sigma(self) -> float: ...
 
 
-@dataclass(frozen=True)
+@dataclass
 class InitialPoint:
     """Feasible signed duals, their coefficients w and b, the scores, and the first proximal step size sigma."""
 

@@ -4,17 +4,21 @@ Outer step: with duals a and a step sigma, minimise the smooth, piecewise quadra
 
     Phi = 1/2||w||² + rho/2 b² + 1/sigma sum Moreau envelopes,   u_i = a_i + sigma (t_i - f(x_i)),   p = proximal(u)
     gradient   (w, rho b) - sum p_i (x_i, 1)
-    Hessian    diag(1, rho) + sum p_i' (x_i, 1)(x_i, 1)^T       over the free rows, whose duals no bound holds
+    Hessian    diag(1, rho) + sum p_i' (x_i, 1)(x_i, 1)^T       over the active set: rows of free duals, at no bound
 
 by Newton steps with an exact line search (the derivative along a step is monotone and piecewise linear), then a <- p
-and sigma <- larger. p is a dual point at every step, so the gap is known at every step.
+and sigma <- larger. p is a dual point at every step, so the gap is known at every step. The steps are about a working
+set, the rows whose duals can move at all: most others stay at a bound.
+
+Where every answer costs a round of messages or of reading, another run takes the place of this one
+(:mod:`maxmargin.solvers.linear.partitioned`).
 
 Niu, Wang, Tang, Wang, Song, "A sparse semismooth Newton based augmented Lagrangian method for large-scale support
 vector machines", 2019; Yan, Li, "An efficient augmented Lagrangian method for support vector machine", 2020.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -32,13 +36,13 @@ from maxmargin.loops.newton import (
     POSITIVE,
     QUADRATIC_NEGATIVE,
     QUADRATIC_POSITIVE,
-    ActiveSet,
     DualSums,
+    RowVectors,
     derivative_along_step,
     derivative_at_full_step,
     derivatives_along_step,
     evaluate,
-    mark_active,
+    mark_working_set,
 )
 from maxmargin.loops.newton_run import DUAL_FACTOR, FEW_STEPS, GRADIENT_SHARE, INNER_STEPS
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
@@ -46,7 +50,7 @@ from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, 
 from maxmargin.solvers.core.hessian import fill_scores
 from maxmargin.solvers.linear import small_newton
 from maxmargin.solvers.linear.initial_point import InitialPoint, StartingPoint, initial_point
-from maxmargin.solvers.linear.line_search import ENOUGH, ENOUGH_AHEAD, LENGTHS, root_along, root_in_rounds
+from maxmargin.solvers.linear.line_search import ENOUGH, root_along
 from maxmargin.solvers.linear.newton_system import NewtonSystem, count_free
 from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, initial_point_from_subsample, subsample
 
@@ -63,9 +67,6 @@ CAUTION = 2.0
 SURPRISE = 1.5
 # The factor on the first proximal step size where the run starts from the duals of a similar problem.
 NEAR = 4.0
-# Where every product with the Hessian costs a round: the factor on sigma after an outer step all of whose systems were
-# solved; it stays where they are too ill-conditioned for that. Larger ones took more rounds, as measured.
-GROWTH_IN_ROUNDS = 1.5
 
 
 @solver({"a finite C": lambda problem, _: math.isfinite(problem.C)})
@@ -94,10 +95,10 @@ def solve(
             best = Result(first.w, first.b, first.beta, n_iter=found.n_iter)
         if rows is not None:
             best = best or Result(first.w, first.b, first.beta)
-            reached = small_newton.run(problem, rows, options, monitor, first, best)
-            if reached is None:
+            status = small_newton.run(problem, rows, options, monitor, first, best)
+            if status is not None:
+                best.status = status
                 return best
-            first = reached
         best = _run(problem, options, monitor, first, best).best
         if not math.isfinite(best.primal):
             # The losses overflow at every iterate, and scores may: w = 0 is no worse.
@@ -136,8 +137,9 @@ class NewtonRun:
     """The state of a run: (w, b), and the engine with the vectors over the rows.
 
     These vectors are the ``scores``, those at the ``start`` of the outer step and their ``changes`` along a Newton
-    step, the proximal ``centers`` and ``duals``, whether these are ``free``, whether rows ``may_move``, and the
-    incumbent's duals, ``kept``. The run itself uses sums over the rows only, so that the rows may lie elsewhere.
+    step, the proximal ``centers`` and ``duals``, whether these are ``free``, whether rows are in the ``working_set``,
+    and the incumbent's duals, ``best_duals``. The run itself uses sums over the rows only, so that the rows may lie
+    elsewhere.
 
     Parameters
     ----------
@@ -166,16 +168,14 @@ class NewtonRun:
     ) -> None:
         problem = engine.problem
         self.problem, self.options, self.monitor, self.best, self.engine = problem, options, monitor, best, engine
-        engine.allocate("start", "changes", "duals", "kept")
-        engine.allocate("free", "may_move", dtype=bool)
+        engine.allocate("start", "changes", "duals", "best_duals")
+        engine.allocate("free", "working_set", dtype=bool)
         self.system = NewtonSystem(problem, engine, monitor.must_stop)
         self.w, self.b, self.sigma = first.w, first.b, max(first.sigma, SMALLEST_SIGMA)
         # The predicted range of the scores' changes in the next outer step.
         self.radius = math.inf
         self.stall, self.n_outer, self.stalled = StallTest(PATIENCE, dual_factor=DUAL_FACTOR), 0, False
         self.rho = problem.intercept_penalty if problem.has_intercept else 0.0
-        # Of the dual incumbent, where evaluations cost a round: its w, with the intercept's entry, and its linear term.
-        self.kept_w, self.kept_linear = np.zeros(self.w.size + 1), 0.0
 
     @property
     def width(self) -> float:
@@ -213,45 +213,65 @@ class NewtonRun:
 
     def growth(self, inner: int) -> float:  # noqa: ARG002
         """The factor on sigma after an outer step that took so few Newton steps."""
-        if self.system.takes_rounds:
-            return GROWTH_IN_ROUNDS if self.system.all_solved or self.stall.idle else 1.0
         return 4.0
 
+    def proximal_problem(self, engine: Engine[LinearSVMProblem]) -> "ProximalProblem":
+        """The problem of an outer step over the duals of an engine's rows."""
+        return ProximalProblem(self, engine)
+
+    def takes_working_set(self, n_rows: int) -> bool:
+        """Whether Newton steps on so many rows that can move save more than gathering the rows costs."""
+        return n_rows <= self.engine.largest_subset * self.engine.n_rows
+
+    def ask_final_scores(self, *, all_moved: bool) -> Answer[list[float]]:  # noqa: ARG002
+        """Ask for all scores at the end of an outer step, and their largest changes; steps may have moved all."""
+        return self.engine.ask_all(_rescore, self.w, self.b, writes=("scores",))
+
+    def share_of_new_duals(
+        self,
+        value: float,
+        multiple: float,  # noqa: ARG002
+        w: np.ndarray,  # noqa: ARG002
+        linear: float,  # noqa: ARG002
+        sums: DualSums,  # noqa: ARG002
+    ) -> tuple[float, float]:
+        """The share that new duals get in the dual incumbent, and its dual value.
+
+        They have this ``value``, and are a ``multiple`` of duals with this w, linear term and sums.
+        """
+        return 1.0, value
+
     def _proximal_step(self, *, stalled: bool = False) -> tuple[int | None, Status | None]:
-        """Evaluate all rows, then make Newton steps on those whose duals may move.
+        """Evaluate all rows, then make Newton steps on a working set.
 
         Returns the number of Newton steps, or None where the scores moved too far for the excluded rows.
         """
         engine = self.engine
-        whole = ProximalProblem(self, engine)
+        whole = self.proximal_problem(engine)
         evaluation = whole.ask_evaluation()
-        n_active = engine.ask(_mark_active, self.sigma, self.radius, writes=("start", "may_move"))
+        n_working = engine.ask(_mark_working_set, self.sigma, self.radius, writes=("start", "working_set"))
         all_sums = whole.sums_of(evaluation)
         self.update_primal_incumbent(float(all_sums.totals[LOSS]))
         self.update_dual_incumbent(all_sums)
         status = self.monitor.check_termination(self.best, self.options, "outer step", stalled=stalled)
         if status is not None:
             return 0, status
-        if self.system.takes_rounds or self.system.is_far or n_active.value > engine.largest_subset * engine.n_rows:
-            # A working set saves no rounds, and the gap is known at every step only if all rows are evaluated.
-            active, excluded = whole, None
-            self.system.choose(engine)
-        else:
-            part = engine.subset("may_move", "scores", "start", "centers", often=True)
+        if self.takes_working_set(n_working.value):
+            part = engine.subset("working_set", "scores", "start", "centers", often=True)
             part.allocate("changes", "duals")
             part.allocate("free", dtype=bool)
-            active = ProximalProblem(self, part)
+            working = self.proximal_problem(part)
             self.system.choose(part)
-            excluded = difference(all_sums, active.evaluate())
-        inner, status, final_sums = active.minimise(all_sums, excluded)
-        if active is not whole:
-            engine.write_back(active.engine, "may_move", "duals")
-        self.update_dual_incumbent(final_sums)
-        if active is whole and engine.has_rounds:
-            # The steps have moved all scores: to compute them anew would cost a pass over the rows.
-            changes = engine.ask_all(_largest_change)
+            excluded = difference(all_sums, working.evaluate())
         else:
-            changes = engine.ask_all(_rescore, self.w, self.b, writes=("scores",))
+            # The gap is known at every step only if all rows are evaluated.
+            working, excluded = whole, None
+            self.system.choose(engine)
+        inner, status, final_sums = working.minimise(all_sums, excluded)
+        if working is not whole:
+            engine.write_back(working.engine, "working_set", "duals")
+        self.update_dual_incumbent(final_sums)
+        changes = self.ask_final_scores(all_moved=working is whole)
         total_loss = None if status is None else engine.ask(sum_of_losses)
         change = max(changes.value)
         surprised = change > SURPRISE * self.radius
@@ -269,18 +289,6 @@ class NewtonRun:
         """Offer (w, b) as incumbent, given the sum of the losses of all rows, divided by C."""
         primal = 0.5 * float(self.w @ self.w) + 0.5 * self.rho * (self.b * self.b) + self.problem.C * total_loss
         self.best.update_incumbent(primal, self.w, self.b)
-
-    def proximal_gap(self, sums: DualSums) -> float:
-        """The part of the gap of (w, b) and the proximal duals p that an outer step leaves, however exact it is.
-
-        The gap is the sum of the rows' own gaps, loss + conjugate - p f(x), and of 1/2||w - X^T p||², which the Newton
-        steps reduce: beyond the other part that is of no use.
-        """
-        totals, w = sums.totals, sums.positive + sums.negative
-        losses = self.problem.C * float(totals[LOSS])
-        dual_terms = float(totals[LINEAR_POSITIVE] + totals[LINEAR_NEGATIVE])
-        quadratic = 0.5 * float(totals[QUADRATIC_POSITIVE] + totals[QUADRATIC_NEGATIVE])
-        return losses + quadratic - dual_terms + float(self.w @ w) + self.b * sum_of_duals(sums)
 
     def update_dual_incumbent(self, sums: DualSums) -> None:
         """Offer the best multiple of the duals of all rows, made feasible, as dual incumbent."""
@@ -301,30 +309,11 @@ class NewtonRun:
         if square == 0.0 and linear > 0.0 and math.isinf(self.problem.loss.box_bound):
             # The convex hulls meet in one point: the dual is unbounded.
             value = math.inf
-        share = 1.0
-        if self.engine.has_rounds and self.problem.loss.curvature == 0.0:
-            # The duals' w, with the intercept's term as one more entry, and their linear term.
-            w = np.append(w, sum_of_duals(sums) / math.sqrt(self.rho) if self.rho > 0.0 else 0.0)
-            share, value = self._combine(multiple * w, multiple * linear)
+        share, value = self.share_of_new_duals(value, multiple, w, linear, sums)
         if value > self.best.dual:
             self.best.dual = value
-            self.best.beta = self.engine["kept"]  # type: ignore[assignment]
-            self.engine.do(_keep_duals, share, multiple * up, multiple * down, writes=("kept",))
-
-    def _combine(self, w: np.ndarray, linear: float) -> tuple[float, float]:
-        """The best convex combination of the dual incumbent and new duals: the share of these, and the dual value.
-
-        Both lie in the box, and so does every combination; its value is known without the rows.
-        """
-        change = w - self.kept_w
-        square = float(change @ change)
-        slope = linear - self.kept_linear - float(self.kept_w @ change)
-        share = min(1.0, max(0.0, slope / square)) if square > 0.0 else 0.0
-        w, linear = self.kept_w + share * change, self.kept_linear + share * (linear - self.kept_linear)
-        value = linear - 0.5 * float(w @ w)
-        if value > self.best.dual:
-            self.kept_w, self.kept_linear = w, linear
-        return share, value
+            self.best.beta = self.engine["best_duals"]  # type: ignore[assignment]
+            self.engine.do(_keep_duals, share, multiple * up, multiple * down, writes=("best_duals",))
 
 
 class ProximalProblem:
@@ -335,10 +324,8 @@ class ProximalProblem:
         self.is_whole, self.is_new = engine is run.engine, True
         # The length of the last step, by which the scores have not been moved yet.
         self.length = 0.0
-        # The sums at the end of the full step, which come with the line search where rows are read from a disk: if the
-        # step is taken as it is, that saves a pass.
-        self.looks_ahead = engine.has_rounds and engine.vectors_are_near
-        self.ahead: Answer[np.ndarray] | None = None
+        # What answers that cost rounds may bring before the system of a step needs it.
+        self.images: Answer[np.ndarray] | None = None
 
     def evaluate(self) -> DualSums:
         """Compute the proximal duals at the current (w, b), and their sums."""
@@ -346,24 +333,23 @@ class ProximalProblem:
 
     def ask_evaluation(self) -> Answer[np.ndarray]:
         """Ask for the proximal duals and their sums, and for what the next step needs to know of them."""
-        if self.ahead is not None and self.length == 1.0:
-            sums = self.ahead
-            self.engine.do(_move_scores, writes=("scores",))
-        else:
-            moved = ("scores",) if self.length else ()
-            sums = self.engine.ask(_evaluate, self.sigma, self.length, writes=(*moved, "duals", "free"))
-            self._ask_about_free_rows(afresh=self.is_new)
+        sums = self.ask_sums()
         self.is_new = False
         if not self.is_whole:
-            self.changes = self.engine.ask_all(_largest_change)
-        self.length, self.ahead = 0.0, None
+            self.changes = self.engine.ask_all(largest_change)
+        self.length = 0.0
         return sums
 
-    def _ask_about_free_rows(self, *, afresh: bool) -> None:
+    def ask_sums(self) -> Answer[np.ndarray]:
+        """Move the scores by the last step, and ask for the sums of the proximal duals there."""
+        moved = ("scores",) if self.length else ()
+        sums = self.engine.ask(evaluate_block, self.sigma, self.length, writes=(*moved, "duals", "free"))
+        self.ask_about_active_set(afresh=self.is_new)
+        return sums
+
+    def ask_about_active_set(self, *, afresh: bool) -> None:  # noqa: ARG002
+        """Ask for what the system of a Newton step needs to know of the free rows."""
         self.counts = self.engine.ask(count_free)
-        self.images = self.run.system.ask_images(self.engine)
-        self.run.system.ask_rows(self.engine)
-        self.run.system.ask_gram(self.engine, afresh=afresh)
 
     def sums_of(self, evaluation: Answer[np.ndarray]) -> DualSums:
         """The sums that were requested."""
@@ -372,7 +358,7 @@ class ProximalProblem:
     def minimise(self, sums: DualSums, excluded: DualSums | None) -> tuple[int, Status | None, DualSums]:
         """Newton steps on Phi until its gradient is small beside the move of the duals.
 
-        ``sums`` are those of all rows at the current (w, b), ``excluded`` those of the rows outside the active set.
+        ``sums`` are those of all rows at the current (w, b), ``excluded`` those of the rows outside the working set.
         Returns the number of steps, a status where a limit or the goal is reached, and the sums of all rows.
         """
         run = self.run
@@ -389,10 +375,7 @@ class ProximalProblem:
             gradient = run.w - (sums.positive + sums.negative)
             gradient_b = run.slope_of_intercept - sum_of_duals(sums) if run.problem.has_intercept else 0.0
             length = math.sqrt(float(gradient @ gradient) + gradient_b * gradient_b)
-            is_small = length <= GRADIENT_SHARE * math.sqrt(max(0.0, sums.totals[MOVED]))
-            if run.system.takes_rounds or run.system.is_far:
-                is_small = 0.5 * length * length <= run.proximal_gap(sums)
-            if inner == INNER_STEPS or (inner and is_small):
+            if inner == INNER_STEPS or (inner and self.is_small(length, sums)):
                 break
             if excluded is not None and max(self.changes.value) > SURPRISE * run.radius:
                 break
@@ -406,6 +389,10 @@ class ProximalProblem:
             self._line_search(step, step_b, float(gradient @ step) + gradient_b * step_b, excluded)
         return inner, None, sums
 
+    def is_small(self, length: float, sums: DualSums) -> bool:
+        """Whether a gradient of this length is small beside the move of the duals."""
+        return length <= GRADIENT_SHARE * math.sqrt(max(0.0, sums.totals[MOVED]))
+
     def _line_search(
         self, step: np.ndarray, step_b: float, derivative_at_zero: float, excluded: DualSums | None
     ) -> None:
@@ -418,32 +405,36 @@ class ProximalProblem:
 
         def derivatives(lengths: Sequence[float]) -> np.ndarray:
             found = self.engine.sum(_derivatives_along_step, self.sigma, lengths)
-            return linear + np.array(lengths) * quadratic - found
+            result: np.ndarray = linear + np.array(lengths) * quadratic - found
+            return result
 
         at_full_step = self.engine.ask(_derivative_at_full_step, self.sigma, step, step_b, writes=("changes",))
-        if self.looks_ahead:
-            self.ahead = self.engine.ask(_evaluate_ahead, self.sigma, writes=("duals", "free"))
-            self._ask_about_free_rows(afresh=False)
-        first = None if self.engine.vectors_are_near else derivatives(LENGTHS)
-        derivative_at_one = linear + quadratic - float(at_full_step.value)
-        if first is None:
-            enough = ENOUGH if self.ahead is None else ENOUGH_AHEAD
-            self.length = root_along(
-                lambda t: float(derivatives((t,))[0]), derivative_at_zero, derivative_at_one, enough
-            )
-        else:
-            self.length = root_in_rounds(derivatives, first, derivative_at_zero, derivative_at_one)
+        self.length = self.find_root(
+            derivatives, derivative_at_zero, lambda: linear + quadratic - float(at_full_step.value)
+        )
         run.w = run.w + self.length * step
         run.b += self.length * step_b
         run.best.n_iter += 1
+
+    def find_root(
+        self,
+        derivatives: Callable[[Sequence[float]], np.ndarray],
+        derivative_at_zero: float,
+        derivative_at_one: Callable[[], float],
+    ) -> float:
+        """The length of a step at which the derivative along it, which increases, has nearly its root.
+
+        ``derivative_at_one`` returns an answer that was asked for before.
+        """
+        return root_along(lambda t: float(derivatives((t,))[0]), derivative_at_zero, derivative_at_one(), ENOUGH)
 
 
 # Tasks on a block of rows.
 
 
-def _active_set(block: Block[LinearSVMProblem], sigma: float) -> ActiveSet:
+def _vectors_of(block: Block[LinearSVMProblem], sigma: float) -> RowVectors:
     vectors = block.vectors
-    return ActiveSet(
+    return RowVectors(
         block.index,
         vectors["scores"],
         vectors["changes"],
@@ -454,62 +445,54 @@ def _active_set(block: Block[LinearSVMProblem], sigma: float) -> ActiveSet:
     )
 
 
-def _evaluate(block: Block[LinearSVMProblem], sigma: float, length: float) -> np.ndarray:
+def evaluate_block(block: Block[LinearSVMProblem], sigma: float, length: float) -> np.ndarray:
+    """Move the scores by a length of the step, and compute the proximal duals there; return their sums."""
     problem = block.problem
     memory = np.zeros(N_TOTALS + 2 * problem.points.n_columns)
     sums = split_sums(memory, problem.points.n_columns)
-    evaluate(problem.points.rows, problem.loss, _active_set(block, sigma), length, sums)
+    evaluate(problem.points.rows, problem.loss, _vectors_of(block, sigma), length, sums)
     return memory
-
-
-def _evaluate_ahead(block: Block[LinearSVMProblem], sigma: float) -> np.ndarray:
-    """Evaluate the end of the full step; the scores stay as they are."""
-    return _evaluate(Block(block.problem, block.index, {**block.vectors, "scores": block["scores"].copy()}), sigma, 1.0)
-
-
-@row_task
-def _move_scores(block: Block[LinearSVMProblem]) -> None:
-    """Move the scores by a full step."""
-    block["scores"][:] += block["changes"]
 
 
 def _derivative_at_full_step(block: Block[LinearSVMProblem], sigma: float, step: np.ndarray, step_b: float) -> float:
     problem = block.problem
-    return derivative_at_full_step(problem.points.rows, problem.loss, _active_set(block, sigma), step, step_b)
+    value: float = derivative_at_full_step(problem.points.rows, problem.loss, _vectors_of(block, sigma), step, step_b)
+    return value
 
 
 def _derivatives_along_step(block: Block[LinearSVMProblem], sigma: float, lengths: Sequence[float]) -> np.ndarray:
-    active = _active_set(block, sigma)
+    vectors = _vectors_of(block, sigma)
     if len(lengths) == 1:
-        return np.array([derivative_along_step(block.problem.loss, active, lengths[0])])
+        return np.array([derivative_along_step(block.problem.loss, vectors, lengths[0])])
     order = np.argsort(lengths)
     totals = np.zeros(len(lengths))
     # Short steps, those up to 1, and longer ones.
     ordered = np.array(lengths)[order]
     cuts = np.unique(np.append(np.searchsorted(ordered, [0.0, 0.1, 1.0], side="right"), len(lengths)))
-    derivatives_along_step(block.problem.loss, active, ordered, cuts, totals)
+    derivatives_along_step(block.problem.loss, vectors, ordered, cuts, totals)
     return totals[np.argsort(order)]
 
 
 @row_task
-def _mark_active(block: Block[LinearSVMProblem], sigma: float, radius: float) -> int:
+def _mark_working_set(block: Block[LinearSVMProblem], sigma: float, radius: float) -> int:
     """Mark the rows whose duals move if scores change by up to ``radius``; return their number."""
     block["start"][:] = block["scores"]
     if math.isinf(radius):
-        block["may_move"][:] = True
+        block["working_set"][:] = True
     else:
-        mark_active(block.problem.loss, _active_set(block, sigma), radius, block["may_move"])
-    return int(np.count_nonzero(block["may_move"]))
+        mark_working_set(block.problem.loss, _vectors_of(block, sigma), radius, block["working_set"])
+    return int(np.count_nonzero(block["working_set"]))
 
 
 def _rescore(block: Block[LinearSVMProblem], w: np.ndarray, b: float) -> float:
     """Compute all scores; return their largest change in the outer step."""
     fill_scores(block, w, b, "scores")
-    return _largest_change(block)
+    return largest_change(block)
 
 
 @row_task
-def _largest_change(block: Block[LinearSVMProblem]) -> float:
+def largest_change(block: Block[LinearSVMProblem]) -> float:
+    """The largest change of a score in the outer step."""
     return float(np.abs(block["scores"] - block["start"]).max(initial=0.0))
 
 
@@ -528,14 +511,14 @@ def _copy(block: Block[LinearSVMProblem], source: str, target: str) -> None:
 @row_task
 def _keep_duals(block: Block[LinearSVMProblem], share: float, up: float, down: float) -> None:
     """Keep multiples of the positive and of the negative duals as dual incumbent, or as this share of it."""
-    duals, kept = block["duals"], block["kept"]
+    duals, best = block["duals"], block["best_duals"]
     if share == 1.0:
-        np.multiply(duals, up, out=kept)
+        np.multiply(duals, up, out=best)
         if down != up:
-            np.multiply(duals, down, out=kept, where=duals < 0.0)
+            np.multiply(duals, down, out=best, where=duals < 0.0)
     else:
-        kept *= 1.0 - share
-        kept += share * np.where(duals < 0.0, down, up) * duals
+        best *= 1.0 - share
+        best += share * np.where(duals < 0.0, down, up) * duals
 
 
 # Sums over the rows.

@@ -6,16 +6,15 @@ space of the rows, where few are free; or by conjugate gradients.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data import Points
-from maxmargin.data.points import HasPoints
+from maxmargin.data.points import HasPoints, RowsAlone
 from maxmargin.data.rows import Matrix, is_sparse
 from maxmargin.engine import Answer, Block, Engine, MemoryEngine, Threads, row_task
-from maxmargin.engine.memory import CALLING_THREAD
+from maxmargin.engine.threads import CALLING_THREAD
 from maxmargin.loops.products import hessian_diagonal, hessian_product
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
@@ -65,7 +64,7 @@ class NewtonSystem:
         self, problem: LinearSVMProblem, engine: Engine[LinearSVMProblem], stopped: Callable[[], bool] = bool
     ) -> None:
         # Before the first working set is chosen, the free rows are counted.
-        engine.allocate("held", dtype=bool)
+        engine.allocate("in_gram", dtype=bool)
         self._problem, self._points, self._stopped = problem, problem.points, stopped
         self._by_columns = self._points.n_columns <= LARGEST_DIRECT
         # Where answers cost rounds, the Gram matrix, or its change, comes with the evaluation before.
@@ -102,18 +101,18 @@ class NewtonSystem:
         if self._asks_early:
             if engine is self._engine:
                 return
-            engine.allocate("held", dtype=bool)
+            engine.allocate("in_gram", dtype=bool)
         else:
             engine.allocate("weights")
-            engine.allocate("held", "changed", dtype=bool)
-            engine.do(_begin, writes=("weights", "held"))
+            engine.allocate("in_gram", "changed", dtype=bool)
+            engine.do(_begin, writes=("weights", "in_gram"))
         self._engine, self._gram, self._asked = engine, None, None
 
     def ask_gram(self, engine: Engine[LinearSVMProblem], *, afresh: bool) -> None:
         """Ask for the Gram matrix of the free rows, or for its change, where that costs no round of its own."""
         if self._asks_early and engine is self._engine:
             self._take_gram()
-            self._asked = engine.ask(_gram_of_changes, afresh, writes=("held",)), afresh
+            self._asked = engine.ask(_gram_of_changes, afresh, writes=("in_gram",)), afresh
 
     def _take_gram(self) -> np.ndarray | None:
         """The Gram matrix, with the change that was requested last."""
@@ -161,15 +160,15 @@ class NewtonSystem:
         if self._in_rounds:
             self.sends_rows = bool(n_free * self._points.entries_per_row < self._most_sent)
         free: Engine[HasPoints]
-        if not self._in_rounds:
-            free = self._engine.subset("free", "weights")
-        elif self.sends_rows:
+        if self._in_rounds and self.sends_rows:
             free = _collected((rows or self._engine.ask_all(_free_rows)).value)
         else:
             free = self._engine.subset("free", "weights")
+        if not free.is_local:
             return self._solve_in_rounds(free, images, factor, gradient, gradient_b)
         few = n_free <= min(LARGEST_DIRECT, self._points.n_columns) // 2
-        if isinstance(free, MemoryEngine) and (few or self._rows_pay(n_free, factor)):
+        if few or self._rows_pay(n_free, factor):
+            assert isinstance(free, MemoryEngine)
             return self._through_rows(free, factor, gradient, gradient_b)
         step, n_steps = self._hessian(free, factor).solve_iteratively(self._whole(gradient, gradient_b), FORCING)
         self.n_conjugate = max(EXPECTED_CONJUGATE_STEPS, n_steps)
@@ -220,7 +219,8 @@ class NewtonSystem:
         n_new, size = min(n_free, n_changed), self._points.n_columns + 1
         per_row = size if not self._points.is_sparse else self._points.entries_per_row * BLAS_SPEEDUP
         update = n_new * min(size, per_row) * self._points.entries_per_row / 2 + size**3 / 6
-        return update / BLAS_SPEEDUP <= 2 * n_free * self._points.entries_per_row * self.n_conjugate
+        answer: bool = update / BLAS_SPEEDUP <= 2 * n_free * self._points.entries_per_row * self.n_conjugate
+        return answer
 
     def _whole(self, gradient: np.ndarray, gradient_b: float) -> np.ndarray:
         return np.append(gradient, gradient_b if self._problem.has_intercept else 0.0)
@@ -243,7 +243,7 @@ class NewtonSystem:
     def _updated_gram(self, n_free: int, n_changed: int) -> np.ndarray:
         """The lower triangle of sum weights_i (x_i, 1)(x_i, 1)^T over the free rows."""
         afresh = self._gram is None or 2 * n_changed > n_free
-        self._engine.do(_mark_changed, afresh, writes=("changed", "held"))
+        self._engine.do(_mark_changed, afresh, writes=("changed", "in_gram"))
         changed = self._engine.subset("changed", "weights", "free")
         changes = gram_matrix(changed, "weights", added="free", stopped=self._stopped)
         if afresh:
@@ -284,28 +284,24 @@ class NewtonSystem:
             product = (rows @ rows.T).toarray() if is_sparse(rows) else rows @ rows.T
             product[np.diag_indices_from(product)] += 1.0
             return lambda right: solve_positive(product, right)
-        own, transposed = (MemoryEngine(_RowsAlone(Points(sp.csr_array(side))), threads) for side in (rows, rows.T))
+        own, transposed = (MemoryEngine(RowsAlone(Points(sp.csr_array(side))), threads) for side in (rows, rows.T))
         own.allocate("scores")
         transposed.allocate("scores")
 
         def times(direction: np.ndarray) -> np.ndarray:
             transposed.map(fill_scores, direction, 0.0, "scores")
             own.map(fill_scores, transposed["scores"], 0.0, "scores")
-            return direction + own["scores"]
+            found: np.ndarray = direction + own["scores"]
+            return found
 
         return lambda right: ConjugateGradients(times, right).run(ROW_SPACE_FORCING, MAX_CONJUGATE_STEPS)
-
-
-@dataclass(frozen=True)
-class _RowsAlone:
-    points: Points
 
 
 def _collected(parts: list[tuple[Matrix, np.ndarray]]) -> Engine[HasPoints]:
     """An engine in memory of rows that lie elsewhere, with their weights."""
     rows, weights = zip(*parts, strict=True)
     matrix = sp.csr_array(sp.vstack(rows)) if is_sparse(rows[0]) else np.concatenate(rows)
-    engine = MemoryEngine(_RowsAlone(Points(matrix)), CALLING_THREAD)
+    engine = MemoryEngine(RowsAlone(Points(matrix)), CALLING_THREAD)
     engine["weights"] = np.concatenate(weights)
     return engine
 
@@ -320,14 +316,14 @@ def _free_rows(block: Block[LinearSVMProblem]) -> tuple[Matrix, np.ndarray]:
 def _begin(block: Block[LinearSVMProblem]) -> None:
     """No row is in the Gram matrix."""
     block["weights"][:] = block.problem.loss.weights[block.index]
-    block["held"][:] = False
+    block["in_gram"][:] = False
 
 
 @row_task
 def count_free(block: Block[LinearSVMProblem]) -> np.ndarray:
     """The number of free rows, and of those that are not as the Gram matrix has them."""
     free = block["free"]
-    return np.array([np.count_nonzero(free), np.count_nonzero(free != block["held"])])
+    return np.array([np.count_nonzero(free), np.count_nonzero(free != block["in_gram"])])
 
 
 def _images_of_block(block: Block[LinearSVMProblem], basis: np.ndarray) -> np.ndarray:
@@ -343,15 +339,15 @@ def _images_of_block(block: Block[LinearSVMProblem], basis: np.ndarray) -> np.nd
 
 def _gram_of_changes(block: Block[LinearSVMProblem], afresh: bool) -> np.ndarray:
     """The Gram matrix of the free rows, or what the rows that became free or ceased to be change in it."""
-    free, held = block["free"], block["held"]
-    changed = np.flatnonzero(free if afresh else free != held)
+    free, in_gram = block["free"], block["in_gram"]
+    changed = np.flatnonzero(free if afresh else free != in_gram)
     rows, added = block.index[changed], free[changed]
-    held[:] = free
+    in_gram[:] = free
     return signed_gram(block.problem.points, rows, block.problem.loss.weights[rows], added)
 
 
 @row_task
 def _mark_changed(block: Block[LinearSVMProblem], afresh: bool) -> None:
-    free, held, changed = block["free"], block["held"], block["changed"]
-    changed[:] = free if afresh else free != held
-    held[:] = free
+    free, in_gram, changed = block["free"], block["in_gram"], block["changed"]
+    changed[:] = free if afresh else free != in_gram
+    in_gram[:] = free

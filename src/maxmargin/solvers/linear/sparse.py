@@ -148,7 +148,8 @@ class SparseRun(SparseRounds[float]):
     @cached_property
     def deviations(self) -> np.ndarray:
         """Standard deviations of the columns, by the weights of the rows, times the square root of their sum."""
-        return np.sqrt(self.problem.columns.squared_deviations)
+        found: np.ndarray = np.sqrt(self.problem.columns.squared_deviations)
+        return found
 
     @stage
     def run(self) -> Status:
@@ -296,7 +297,8 @@ class SparseRun(SparseRounds[float]):
         others = problem.penalty(self.w) - problem.penalty(old) - self.primal
 
         def change_at(t: float) -> float:
-            return loss_along(*rows, t) + others + problem.penalty(old + t * step)
+            value: float = loss_along(*rows, t) + others + problem.penalty(old + t * step)
+            return value
 
         t = self.length_of_step(change_at, predicted)
         if t == 0.0:

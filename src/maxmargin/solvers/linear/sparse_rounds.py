@@ -116,7 +116,8 @@ class SparseRounds(Generic[InterceptT]):
         """
         radius = math.sqrt(2.0 * max(0.0, self.primal - self.dual) / self.modulus)
         largest = self.multiple * np.abs(products) + radius * deviations
-        return ~(largest < self.l1 * (1.0 - SCREENING_SHARE)) | (w != 0.0)
+        found: np.ndarray = ~(largest < self.l1 * (1.0 - SCREENING_SHARE)) | (w != 0.0)
+        return found
 
     def model_of(
         self,
@@ -159,7 +160,8 @@ class SparseRounds(Generic[InterceptT]):
     def epoch(self, model: Model, chosen: np.ndarray) -> float:
         """Make one epoch; return by how much the model fell."""
         pieces = self.pieces(chosen)
-        return sum(descend_on_model(self.points.columns, model, chosen, first, last) for first, last in pieces)
+        value: float = sum(descend_on_model(self.points.columns, model, chosen, first, last) for first, last in pieces)
+        return value
 
     def pieces(self, chosen: np.ndarray) -> Iterator[tuple[int, int]]:
         """Ranges of the working set that are short enough for Ctrl-C."""

@@ -9,8 +9,9 @@ are cached up to a bound, since late epochs update the same rows again and again
 perceptron algorithm", 1999, section 3.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 
 import numpy as np
 
@@ -29,24 +30,11 @@ BLOCK_ROWS = 128
 CACHE_MEGABYTES = 200.0
 
 
-class KernelColumns:
-    """The columns of the kernel matrix, in double precision, the most recently used ones kept in ``megabytes``.
-
-    Parameters
-    ----------
-    problem : KernelPerceptronProblem
-    megabytes : float
-    """
-
-    def __init__(self, problem: KernelPerceptronProblem, megabytes: float) -> None:
-        self._problem, self._megabytes = problem, megabytes
-
-    @cached_property
-    def cache(self) -> KernelCache:
-        """The cache of columns: a first run prepares the rows for it, and its limits may end that."""
-        check_interruption()
-        matrix = KernelMatrix(self._problem.dataset.points, self._problem.kernel, np.float64)
-        return KernelCache(matrix, self._megabytes, at_least=BLOCK_ROWS)
+def kernel_columns(problem: KernelPerceptronProblem, megabytes: float) -> KernelCache:
+    """An empty cache of the kernel matrix's columns, in double precision; limits may end what prepares the rows."""
+    check_interruption()
+    matrix = KernelMatrix(problem.dataset.points, problem.kernel, np.float64)
+    return KernelCache(matrix, megabytes, at_least=BLOCK_ROWS)
 
 
 @dataclass(frozen=True)
@@ -55,11 +43,11 @@ class KernelOptions(EpochOptions):
 
     Attributes
     ----------
-    columns : KernelColumns or None
-        The kernel cache, which all tasks on the same rows can share; None for a cache of the run's own.
+    columns : callable or None
+        Returns the kernel cache, which all tasks on the same rows can share; None for a cache of the run's own.
     """
 
-    columns: KernelColumns | None = None
+    columns: Callable[[], KernelCache] | None = None
 
 
 @solver()
@@ -93,11 +81,11 @@ class KernelRun(EpochRun):
         self.alpha = np.zeros(problem.dataset.points.n_rows)
         self.scores = np.zeros_like(self.alpha) if start.scores is None else np.array(start.scores, dtype=np.float64)
         self.intercept_change = 0.0
-        self._shared = options.columns or KernelColumns(problem, CACHE_MEGABYTES)
+        self._find_columns = options.columns or partial(kernel_columns, problem, CACHE_MEGABYTES)
 
     def load_columns(self) -> None:
         """Make the cache of columns, unless another run has made it."""
-        self._columns = self._shared.cache
+        self._columns = self._find_columns()
 
     def epoch(self, monitor: Monitor) -> Epoch:
         """Run from mistake to mistake; rows between two blocks take a comparison each."""

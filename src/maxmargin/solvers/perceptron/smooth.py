@@ -133,10 +133,12 @@ class SmoothRun(EpochRecord):
         """The softmax of the points with the smallest scores."""
         scores = np.where(self.counted, self.scores, math.inf)
         answer = np.exp((scores.min() - scores) / self.temperature)
-        return answer / answer.sum()
+        found: np.ndarray = answer / answer.sum()
+        return found
 
     def _scores(self, v: np.ndarray) -> np.ndarray:
-        return self.factors * (self.problem.dataset.points.scores(v[:-1]) + v[-1])
+        found: np.ndarray = self.factors * (self.problem.dataset.points.scores(v[:-1]) + v[-1])
+        return found
 
     def _combined(self, weights: np.ndarray) -> np.ndarray:
         signed = weights * self.factors

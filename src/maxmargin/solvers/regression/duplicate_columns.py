@@ -71,8 +71,10 @@ def _same(errors: SquaredErrors, left: np.ndarray, right: np.ndarray, signs: np.
     if is_sparse(matrix):
         columns = errors.sparse_columns
         difference = columns[:, left] - columns[:, right] @ sp.diags_array(signs)
-        return np.asarray(abs(difference)[counted].max(axis=0).toarray()).ravel() == 0.0
+        same: np.ndarray = np.asarray(abs(difference)[counted].max(axis=0).toarray()).ravel() == 0.0
+        return same
     matrix = matrix[counted]
     ours = matrix[:, left] - means[left]
     difference = np.abs(ours - signs * (matrix[:, right] - means[right])).max(axis=0)
-    return difference <= ROUNDED * np.abs(ours).max(axis=0)
+    same = difference <= ROUNDED * np.abs(ours).max(axis=0)
+    return same

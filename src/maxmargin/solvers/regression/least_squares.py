@@ -47,7 +47,8 @@ class ScaledSVD(NamedTuple):
     def solve(self, targets: np.ndarray, rank: int) -> np.ndarray:
         """Compute the w of least squares in the space of the first ``rank`` singular vectors."""
         q, u = self.left
-        return self.right[:rank].T @ ((u[:, :rank].T @ (q.T @ targets)) / self.values[:rank]) / self.scales
+        found: np.ndarray = self.right[:rank].T @ ((u[:, :rank].T @ (q.T @ targets)) / self.values[:rank]) / self.scales
+        return found
 
 
 def weighted_rows(errors: SquaredErrors) -> tuple[np.ndarray, np.ndarray]:
@@ -64,7 +65,8 @@ def weighted_rows(errors: SquaredErrors) -> tuple[np.ndarray, np.ndarray]:
 def work_of_least_squares(errors: SquaredErrors) -> float:
     """About the operations of the decomposition."""
     n_rows, n_columns = errors.points.matrix.shape
-    return OPERATIONS_PER_PRODUCT * n_rows * n_columns * min(n_rows, n_columns)
+    value: float = OPERATIONS_PER_PRODUCT * n_rows * n_columns * min(n_rows, n_columns)
+    return value
 
 
 def least_squares(errors: SquaredErrors, stopped: Callable[[], bool]) -> np.ndarray | None:
@@ -79,7 +81,8 @@ def least_squares(errors: SquaredErrors, stopped: Callable[[], bool]) -> np.ndar
     # Centred rows have a singular value of zero where there are more columns than rows; rounded, it is not quite zero.
     negligible = max(rows.shape) * np.finfo(np.float64).eps
     if rows.shape[0] < rows.shape[1]:
-        return sl.lstsq(rows, targets, cond=negligible, overwrite_a=True, check_finite=False)[0]
+        found: np.ndarray | None = sl.lstsq(rows, targets, cond=negligible, overwrite_a=True, check_finite=False)[0]
+        return found
     lengths = np.sqrt(np.einsum("ij,ij->j", rows, rows))
     # Division by powers of two rounds nothing.
     decomposition = ScaledSVD.of(rows, np.exp2(np.frexp(np.where(lengths > 0.0, lengths, 1.0))[1]))
@@ -114,6 +117,7 @@ def _least_squares_by_lsqr(errors: SquaredErrors, stopped: Callable[[], bool]) -
     )
     targets = roots * (errors.targets - errors.target_mean)
     try:
-        return lsqr(centred, targets, atol=EXACT, btol=EXACT, conlim=0.0)[0]
+        found: np.ndarray | None = lsqr(centred, targets, atol=EXACT, btol=EXACT, conlim=0.0)[0]
+        return found
     except StopIteration:
         return None

@@ -231,7 +231,8 @@ class LogisticRun:
 def _evaluate_losses(block: Block[LogisticProblem], b: float) -> tuple[float, float]:
     """Compute the derivatives and curvatures of the losses; return the loss and the smallest margin."""
     signs, weights, scores = block["signs"], block["weights"], block["scores"]
-    return evaluate_losses(signs, weights, scores, b, block["derivatives"], block["curvatures"])
+    found: tuple[float, float] = evaluate_losses(signs, weights, scores, b, block["derivatives"], block["curvatures"])
+    return found
 
 
 def _intercept_derivatives(block: Block[LogisticProblem], b: float) -> np.ndarray:

@@ -55,7 +55,11 @@ def solve(
         if rows is not None:
             # Small data are solved by one compiled call.
             best = initial_result(problem, start)
-            return small_logistic.run(problem, rows, exact, monitor, best) or _run(problem, exact, monitor, best)
+            status = small_logistic.run(problem, rows, exact, monitor, best)
+            if status is None:
+                return _run(problem, exact, monitor, best)
+            best.status = status
+            return best
         n_steps = 0
         sample = subsample(problem) if start is None else None
         if sample is not None:

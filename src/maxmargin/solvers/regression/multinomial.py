@@ -63,13 +63,22 @@ def solve(
         is_small = n_unknowns <= small_multinomial.MOST_UNKNOWNS and problem.is_penalised and options.max_iter > 0
         rows = problem.points.small_rows if is_small else None
         if rows is not None:
-            best = small_multinomial.run(problem, rows, options, monitor, start)
-            if best.status is not Status.RUNNING:
-                return best
-            start = best
+            start = initial_result(problem, start)
+            status = small_multinomial.run(problem, rows, options, monitor, start)
+            if status is not None:
+                start.status = status
+                return start
         run = MultinomialRun(problem, options, monitor, threads, start)
         run.best.status = run.run()
         return run.best
+
+
+def initial_result(problem: MultinomialProblem, start: Result[np.ndarray] | None) -> Result[np.ndarray]:
+    """Begin at the coefficients of ``start``, or at zero with the best intercepts there."""
+    if start is None:
+        w = np.zeros((problem.n_classes, problem.points.n_columns))
+        return Result(w, problem.initial_intercepts(), np.empty(0))
+    return Result(start.w.astype(np.float64), np.asarray(start.intercept, dtype=np.float64), np.empty(0))
 
 
 class MultinomialRun:
@@ -190,7 +199,8 @@ class MultinomialRun:
         """C sum_i c_i (diag p_i - p_i p_i')."""
         shares = self.engine["shares"].T
         weighted = shares * self.engine["weights"]
-        return self.factor * (np.diag(weighted.sum(axis=1)) - weighted @ shares.T)
+        found: np.ndarray = self.factor * (np.diag(weighted.sum(axis=1)) - weighted @ shares.T)
+        return found
 
     @cached_property
     def points_of_hessian(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -235,7 +245,8 @@ class MultinomialRun:
         _, step, failed = dposv(hessian, -gradient.ravel(), lower=True)
         if failed or not np.isfinite(step).all():
             step = -gradient.ravel() / (penalised.ravel() + diagonal + 1e-12 * diagonal.max() + 1e-300)
-        return step.reshape(gradient.shape)
+        found: np.ndarray = step.reshape(gradient.shape)
+        return found
 
     def solve_iteratively(self, gradient: np.ndarray) -> np.ndarray:
         """Preconditioned conjugate gradients."""
@@ -247,7 +258,8 @@ class MultinomialRun:
         def image(vector: np.ndarray) -> np.ndarray:
             direction = vector.reshape(gradient.shape)
             product = self.engine.sum(_hessian_product, direction, d)
-            return (self.factor * product + penalised * direction).ravel()
+            found: np.ndarray = (self.factor * product + penalised * direction).ravel()
+            return found
 
         relative = self.best.relative_gap
         coarse = COARSE_FORCING if self.moments is None else FIRST_FORCING
@@ -364,7 +376,8 @@ def _evaluate(block: Block[MultinomialProblem], b: np.ndarray) -> tuple[float, f
 
 
 def _loss_along(block: Block[MultinomialProblem], b: np.ndarray, t: float) -> float:
-    return loss_along(block["scores"], block["changes"], t, b, block["codes"], block["weights"])
+    value: float = loss_along(block["scores"], block["changes"], t, b, block["codes"], block["weights"])
+    return value
 
 
 def _combine(block: Block[MultinomialProblem], name: str) -> np.ndarray:
@@ -416,7 +429,7 @@ def _hessian_of_few_rows(P: np.ndarray, weights: np.ndarray, rows: np.ndarray, p
     (n_rows, K), size = P.shape, rows.shape[1]
     weighted = weights[:, None] * P
     outer = (P[:, :, None] * rows[:, None, :]).reshape(n_rows, -1)
-    hessian = -(outer.T @ (weights[:, None] * outer))
+    hessian: np.ndarray = -(outer.T @ (weights[:, None] * outer))
     of_classes, every = (weighted.T @ products).reshape(K, size, size), np.arange(K)
     hessian.reshape(K, size, K, size)[every, :, every] += of_classes
     return hessian

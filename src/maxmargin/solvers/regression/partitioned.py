@@ -285,7 +285,8 @@ def _evaluate_squares(block: Block[HasPoints]) -> np.ndarray:
 def _squares_along(block: Block[HasPoints], lengths: Sequence[float]) -> np.ndarray:
     weighted = block["row_weights"] * block["changes"]
     at_zero, change = weighted @ (block["targets"] - block["scores"]), weighted @ block["changes"]
-    return at_zero - np.array(lengths) * change
+    found: np.ndarray = at_zero - np.array(lengths) * change
+    return found
 
 
 LOGISTIC = SmoothLoss(_evaluate_logistic, _logistic_along, is_quadratic=False)

@@ -199,7 +199,8 @@ class RidgeRun:
 
         def product(direction: np.ndarray) -> np.ndarray:
             image = self.engine.sum(_product_of_block, direction, -float(means @ direction))
-            return image[:-1] - image[-1] * means + self.lam * direction
+            found: np.ndarray = image[:-1] - image[-1] * means + self.lam * direction
+            return found
 
         right, _, _ = self.combination_of_residuals()
         self.conjugate = ConjugateGradients(product, right, 1.0 / (errors.squared_deviations + self.lam))
@@ -300,10 +301,12 @@ class RidgeRun:
             return None
 
         def transposed_product(z: np.ndarray) -> np.ndarray:
-            return rows.T @ z - means * float(roots @ z) if sp.issparse(rows) else rows.T @ z
+            found: np.ndarray = rows.T @ z - means * float(roots @ z) if sp.issparse(rows) else rows.T @ z
+            return found
 
         def product(w: np.ndarray) -> np.ndarray:
-            return rows @ w - roots * float(means @ w) if sp.issparse(rows) else rows @ w
+            found: np.ndarray = rows @ w - roots * float(means @ w) if sp.issparse(rows) else rows @ w
+            return found
 
         right = roots * self.engine["targets"]
         duals = inverse(right)

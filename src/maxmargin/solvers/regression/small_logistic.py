@@ -7,20 +7,28 @@ import numpy as np
 from maxmargin.data import Points
 from maxmargin.data.centring import Centring, column_offsets
 from maxmargin.data.rows import DenseRows
-from maxmargin.loops.logistic_run import GAP, IS_OLD, N_LOGISTIC_VALUES, PRIMAL, STEPS, logistic_steps
+from maxmargin.loops.logistic_run import (
+    GAP,
+    IS_OLD,
+    N_LOGISTIC_VALUES,
+    PRIMAL,
+    STEPS,
+    LogisticState,
+    logistic_steps,
+)
 from maxmargin.loops.termination import NO_PROGRESS, begin
 from maxmargin.problems.logistic import LogisticProblem
-from maxmargin.solvers.core import Monitor, Options
+from maxmargin.solvers.core import Monitor, Options, Status
 from maxmargin.solvers.core.monitor import steps_per_call
 from maxmargin.solvers.regression.logistic import LogisticResult
 
 
 def run(
     problem: LogisticProblem, rows: DenseRows, options: Options, monitor: Monitor, best: LogisticResult
-) -> LogisticResult | None:
+) -> Status | None:
     """Run from ``best`` until the gap is small or a limit is reached; None where there is no more progress.
 
-    The general solver then continues from ``best``.
+    ``best`` is updated in place: the general solver continues from there.
     """
     n_columns, has_intercept = problem.points.n_columns, int(problem.fit_intercept)
     matrix, centring = centred_rows(problem.points, rows, has_intercept=problem.fit_intercept)
@@ -28,11 +36,11 @@ def run(
     w[:n_columns] = best.w
     if has_intercept:
         w[n_columns] = centring.intercept_here(best.w, best.intercept) if best.w.any() else _log_odds(problem)
-    vectors, values = np.zeros((4, matrix.shape[0])), np.zeros(N_LOGISTIC_VALUES)
-    np.dot(matrix, w, out=vectors[0])
+    values = np.zeros(N_LOGISTIC_VALUES)
+    state = LogisticState(w, np.zeros((4, matrix.shape[0])), np.empty((w.size, w.size)), values)
+    np.dot(matrix, w, out=state.vectors[0])
     begin(values)
     values[IS_OLD] = 1.0
-    factor = np.empty((w.size, w.size))
     n_before, ended = best.n_iter, None
     while ended != NO_PROGRESS:
         # Callbacks get the start, too.
@@ -44,10 +52,7 @@ def run(
             problem.weights,
             float(problem.C),
             n_columns,
-            w,
-            vectors,
-            factor,
-            values,
+            state,
             float(options.tol),
             float(n_steps),
         )
@@ -60,8 +65,7 @@ def run(
         best.n_iter = n_before + int(values[STEPS])
         status = monitor.check_termination(best, options, "step")
         if status is not None:
-            best.status = status
-            return best
+            return status
     return None
 
 

@@ -9,7 +9,7 @@ from maxmargin.loops.logistic_run import GAP, N_LOGISTIC_VALUES, PRIMAL, STEPS
 from maxmargin.loops.multinomial_run import multinomial_steps
 from maxmargin.loops.termination import NO_PROGRESS, begin
 from maxmargin.problems.multinomial import MultinomialProblem
-from maxmargin.solvers.core import Monitor, Options, Result
+from maxmargin.solvers.core import Monitor, Options, Result, Status
 from maxmargin.solvers.core.monitor import steps_per_call
 from maxmargin.solvers.regression.small_logistic import centred_rows
 
@@ -18,18 +18,18 @@ MOST_UNKNOWNS = 96
 
 
 def run(
-    problem: MultinomialProblem, rows: DenseRows, options: Options, monitor: Monitor, start: Result[np.ndarray] | None
-) -> Result[np.ndarray]:
-    """Run until the gap is small or a limit is reached; the status is RUNNING where there is no more progress."""
+    problem: MultinomialProblem, rows: DenseRows, options: Options, monitor: Monitor, best: Result[np.ndarray]
+) -> Status | None:
+    """Run from ``best`` until the gap is small or a limit is reached; None where there is no more progress.
+
+    ``best`` is updated in place: the general solver continues from there.
+    """
     n_classes, n_columns = problem.n_classes, problem.points.n_columns
     matrix, centring = centred_rows(problem.points, rows, has_intercept=problem.fit_intercept)
     W = np.zeros((n_classes, matrix.shape[1]))
-    best: Result[np.ndarray] = Result(W[:, :n_columns], np.zeros(n_classes), np.empty(0))
-    if start is not None:
-        best.w, best.intercept = start.w.astype(np.float64), np.asarray(start.intercept, dtype=np.float64)
-        W[:, :n_columns] = best.w
+    W[:, :n_columns] = best.w
     if problem.fit_intercept:
-        W[:, -1] = problem.initial_intercepts() if start is None else best.intercept + best.w @ centring.centre
+        W[:, -1] = best.intercept + best.w @ centring.centre
     vectors, values = np.zeros((4, matrix.shape[0], n_classes)), np.zeros(N_LOGISTIC_VALUES)
     np.dot(matrix, W.T, out=vectors[0])
     begin(values)
@@ -51,7 +51,7 @@ def run(
             float(n_steps),
         )
         if not (math.isfinite(values[PRIMAL]) and np.isfinite(W).all()):
-            break
+            return None
         # The same vector added to all w_k changes no probability: their mean is zero in the solution.
         centred = W - W.sum(axis=0) / n_classes
         best.w, best.intercept = np.ascontiguousarray(centred[:, :n_columns]), np.zeros(n_classes)
@@ -61,6 +61,5 @@ def run(
         best.n_iter = int(values[STEPS])
         status = monitor.check_termination(best, options, "Newton step")
         if status is not None:
-            best.status = status
-            break
-    return best
+            return status
+    return None

@@ -83,7 +83,8 @@ class SparseMultinomialRun(SparseRounds[np.ndarray]):
 
     def intercepts_there(self) -> np.ndarray:
         """The intercepts for columns that are not centred."""
-        return self.b - self.W @ self.centring.centre
+        found: np.ndarray = self.b - self.W @ self.centring.centre
+        return found
 
     @stage
     def run(self) -> Status:
