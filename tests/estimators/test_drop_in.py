@@ -5,14 +5,17 @@ import pytest
 import scipy.sparse as sp
 import sklearn.linear_model
 import sklearn.svm as rivals
+import skops.io as skops
 from joblib import Parallel, delayed, parallel_config
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.callback import ScoringMonitor
 from sklearn.datasets import load_iris
 
 import maxmargin as mm
 
 X, Y = load_iris(return_X_y=True)
+PUBLIC = [getattr(mm, name) for name in mm.__all__]
+ESTIMATORS = [value for value in PUBLIC if isinstance(value, type) and issubclass(value, BaseEstimator)]
 
 
 def threads_of(model):
@@ -41,21 +44,49 @@ def test_one_thread_inside_of_workers_and_where_the_configuration_says_so():
             assert model._n_threads() == 2
 
 
-def test_pairs_of_classes_go_into_files_of_skops():
-    skops = pytest.importorskip("skops.io")
-    model = mm.SVC().fit(X, Y)
+def read_again(model):
+    """The model, written by skops and read without any other code."""
     data = skops.dumps(model)
-    again = skops.loads(data, trusted=skops.get_untrusted_types(data=data))
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    assert again.certificate_[0, 1] == model.certificate_[0, 1]
+    return skops.loads(data, trusted=skops.get_untrusted_types(data=data))
 
 
-@pytest.mark.parametrize("model", [mm.SVC(), mm.LinearSVC(), mm.LogisticRegression(), mm.Ridge(), mm.Lasso()], ids=str)
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_all_models_go_into_files_of_skops(estimator):
+    assert repr(read_again(estimator())) == repr(estimator())
+    for targets in (Y, Y == 1) if is_classifier(estimator()) else (X[:, 0] + Y,):
+        model = estimator().fit(X, targets)
+        again = read_again(model)
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        model.certificate_.check(mm.certify(again, X, targets))
+        assert again.get_params() == model.get_params()
+
+
+def test_pairs_of_classes_go_into_files_of_skops():
+    model = mm.SVC().fit(X, Y)
+    assert read_again(model).certificate_[0, 1] == model.certificate_[0, 1]
+
+
+def steps_seen(model, targets):
+    """The log of the steps of a fit of few rows; the last one of a regression has the score of the fitted model."""
+    monitor = ScoringMonitor(scoring={"inside": lambda model, X, y: np.mean(model.predict(X) == y)})
+    if is_classifier(model) or is_regressor(model):
+        monitor = ScoringMonitor(scoring="accuracy" if is_classifier(model) else "r2")
+    fitted = clone(model).set_callbacks(monitor).fit(X[:20], targets)
+    steps = [row for row in monitor.get_logs().data if len(row["task_id_path"]) > 1]
+    if is_regressor(model) and targets.ndim == 1:
+        assert steps[-1]["r2"] == pytest.approx(fitted.score(X[:20], targets), abs=1e-2)
+    return steps
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+@pytest.mark.parametrize("model", [estimator() for estimator in ESTIMATORS], ids=lambda model: type(model).__name__)
 def test_callbacks_see_at_least_one_step_on_small_data(model):
-    monitor = ScoringMonitor(scoring="accuracy" if is_classifier(model) else "r2")
-    clone(model).set_callbacks(monitor).fit(X[:20], np.arange(20) % 2)
-    log = monitor.get_logs()
-    assert any(len(row["task_id_path"]) > 1 for row in log.data)
+    assert steps_seen(model, np.arange(20) % 2)
+    if is_classifier(model):
+        assert steps_seen(model, np.arange(20) % 3)
+    elif model.__sklearn_tags__().target_tags.multi_output:
+        assert steps_seen(model, np.random.default_rng(0).normal(size=(20, 2)))
 
 
 def test_the_two_arguments_that_give_scikit_learns_linear_svc():
