@@ -1,5 +1,7 @@
 """What users of scikit-learn meet when they change the import only."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -94,6 +96,55 @@ def test_the_two_arguments_that_give_scikit_learns_linear_svc():
     theirs = rivals.LinearSVC(tol=1e-9, max_iter=10**6).fit(X, Y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
+
+
+# The calls that solve another problem than scikit-learn's, with the arguments that give it.
+OTHER_PROBLEMS = {
+    "LinearSVC": {"loss": "squared_hinge", "penalize_intercept": True},
+    "LinearSVR": {"penalize_intercept": True},
+}
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "from_scikit_learn.md"
+
+
+def names_its_difference(function, call):
+    """Whether guide and docstring, before the parameters, say that the problem is another one, and what gives it."""
+    name, arguments = call.rstrip(")").split("(")
+    doc = " ".join(function.__doc__.split("Parameters\n")[0].split())
+    in_doc = f"scikit-learn's {name}() is" in doc and f"``{arguments.removeprefix('X, y, ')}``" in doc
+    return in_doc and f"`{call}`" in GUIDE.read_text()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("LinearSVC", "LinearSVR", "SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"),
+        *("LogisticRegression", "Ridge", "Lasso", "ElasticNet"),
+    ],
+)
+def test_a_call_gives_scikit_learns_model_or_the_docstring_says_what_does(name):
+    ours, other = getattr(mm, name), OTHER_PROBLEMS.get(name, {})
+    limit = {"max_iter": 10**6} if name.startswith(("Linear", "Logistic")) else {}
+    rival = getattr(rivals, name, None) or getattr(sklearn.linear_model, name)
+    targets = Y if is_classifier(ours()) else X @ [1.0, -2.0, 0.5, 3.0] + 10.0 + np.sin(np.arange(len(X)))
+
+    def scores(model):
+        fitted = model.fit(X, targets)
+        return getattr(fitted, "decision_function", fitted.predict)(X)
+
+    theirs = scores(rival(tol=1e-9, **limit))
+    np.testing.assert_allclose(scores(ours(tol=1e-10, **other)), theirs, atol=1e-3)
+    if other:
+        assert np.abs(scores(ours(tol=1e-10)) - theirs).max() > 1e-2
+        arguments = ", ".join(f"{key}={value!r}".replace("'", '"') for key, value in other.items())
+        assert names_its_difference(ours, f"{name}({arguments})")
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "log"])
+def test_the_argument_that_gives_scikit_learns_least_c(loss):
+    theirs = rivals.l1_min_c(X, Y, loss=loss)
+    assert mm.l1_min_c(X, Y, loss=loss, penalize_intercept=True) == pytest.approx(theirs)
+    assert mm.l1_min_c(X, Y, loss=loss) > 1.1 * theirs
+    assert names_its_difference(mm.l1_min_c, "l1_min_c(X, y, penalize_intercept=True)")
 
 
 def test_random_state_of_svc_changes_nothing():

@@ -232,6 +232,9 @@ def l1_min_c(
 ) -> float:
     """Compute the C up to which all coefficients of a classifier with an L1 penalty are zero.
 
+    The intercept is not penalised, as in this package's classifiers. scikit-learn's l1_min_c() is that of another
+    problem, whose intercept is: ``penalize_intercept=True`` gives it.
+
     At w = 0, with the best intercept, the smallest C at which the derivative of the losses in a coefficient reaches
     that of the penalty; of several classes one against the rest, that of the first one whose model is not empty.
 
@@ -243,7 +246,7 @@ def l1_min_c(
         That of ``LinearSVC(penalty="l1")``, or of ``LogisticRegression(l1_ratio=1)``.
     fit_intercept : bool, default=True
     penalize_intercept : bool, default=False
-        Whether the intercept is penalised, too. scikit-learn's function of this name takes that for granted.
+        Whether the intercept is penalised, too, as LIBLINEAR's is.
     intercept_scaling : float, default=1.0
         Its scale, as that of the classifiers.
 
