@@ -35,6 +35,7 @@ from maxmargin.data.scikit_learn import (
 from maxmargin.engine import Threads
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
+from maxmargin.estimators._parameters import NamedArguments
 from maxmargin.estimators._precision import PrecisionOfRows
 from maxmargin.estimators._progress import FitLimits, FitProgress, solve_in_time
 from maxmargin.estimators._rows_elsewhere import RowsElsewhere
@@ -62,7 +63,7 @@ Attempt = tuple[Sequence[Any], Any]
 _PACKAGES = ("maxmargin", "sklearn", "joblib")
 
 
-class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseEstimator):
+class CertifiedModel(NamedArguments, PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseEstimator):
     """The fit template.
 
     ::
