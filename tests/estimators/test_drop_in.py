@@ -147,6 +147,45 @@ def test_the_argument_that_gives_scikit_learns_least_c(loss):
     assert names_its_difference(mm.l1_min_c, "l1_min_c(X, y, penalize_intercept=True)")
 
 
+# Attributes of a fit that have another type than scikit-learn's.
+OTHER_ATTRIBUTES = {
+    # The number of our solver's steps, also where that is one; several targets have an array, not a list.
+    ("Ridge", "n_iter_"),
+    ("Lasso", "n_iter_"),
+    ("ElasticNet", "n_iter_"),
+}
+SHARED = [one for one in ESTIMATORS if hasattr(rivals, one.__name__) or hasattr(sklearn.linear_model, one.__name__)]
+
+
+def form_of(name, value):
+    """What a caller may rely on: an array and its shape, a number, or another type."""
+    if isinstance(value, (np.ndarray, list)):
+        # The number of support vectors depends on the tolerance.
+        of_support = name in ("support_", "support_vectors_", "dual_coef_")
+        return np.ndim(value) if of_support else np.shape(value), np.asarray(value).dtype.kind
+    return "number" if isinstance(value, (int, float, np.number)) else type(value)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("estimator", SHARED)
+def test_attributes_and_routed_arguments_are_scikit_learns(estimator):
+    name = estimator.__name__
+    rival = getattr(rivals, name, None) or getattr(sklearn.linear_model, name)
+    assert str(estimator().get_metadata_routing()) == str(rival().get_metadata_routing())
+    targets = [Y, Y == 1] if is_classifier(estimator()) else [X[:, 0] + Y]
+    if estimator().__sklearn_tags__().target_tags.multi_output:
+        targets += [X[:, :2], X[:, :1]]
+    for y in targets:
+        ours, theirs = estimator().fit(X, y), rival().fit(X, y)
+        for attribute in vars(theirs).keys() | {one for one in dir(rival) if one.endswith("_")}:
+            if attribute[0] == "_" or attribute[-1] != "_" or attribute[-2:] == "__" or not hasattr(theirs, attribute):
+                continue
+            found, expected = (form_of(attribute, getattr(model, attribute)) for model in (ours, theirs))
+            assert found == expected or (name, attribute) in OTHER_ATTRIBUTES, attribute
+    if name == "OneClassSVM":
+        assert ours.offset_[0] == -ours.intercept_[0] == pytest.approx(theirs.offset_[0], rel=1e-3)
+
+
 def test_random_state_of_svc_changes_nothing():
     one, other = mm.SVC(random_state=0).fit(X, Y), mm.SVC(random_state=1).fit(X, Y)
     np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)

@@ -10,7 +10,7 @@ from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.lasso_gap import measure_lasso_gap
 from maxmargin.certificates.ridge_gap import measure_ridge_gap
 from maxmargin.data import Points, as_configured
-from maxmargin.data.scikit_learn import Interval, StrOptions, _fit_context
+from maxmargin.data.scikit_learn import UNUSED, Interval, StrOptions, _fit_context
 from maxmargin.estimators._base import certificates_of, warn_user
 from maxmargin.estimators._linear_regression import LinearRegression, penalty_given
 from maxmargin.estimators._parameters import estimator, with_blocks
@@ -136,6 +136,8 @@ class Lasso(LinearRegression):
         RidgeProblem: "regression.ridge",
     }
     _takes_target_columns: ClassVar[bool] = True
+
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"check_input": UNUSED}
 
     # scikit-learn's sentence, by which programs know this warning.
     _advice_at_max_iter = "Objective did not converge. You might want to increase the number of iterations, max_iter"
