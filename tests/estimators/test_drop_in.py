@@ -1,5 +1,6 @@
 """What users of scikit-learn meet when they change the import only."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,10 @@ import skops.io as skops
 from joblib import Parallel, delayed, parallel_config
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.callback import ScoringMonitor
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV, LeaveOneOut
+from sklearn.multiclass import OneVsRestClassifier
 
 import maxmargin as mm
 
@@ -184,6 +188,75 @@ def test_attributes_and_routed_arguments_are_scikit_learns(estimator):
             assert found == expected or (name, attribute) in OTHER_ATTRIBUTES, attribute
     if name == "OneClassSVM":
         assert ours.offset_[0] == -ours.intercept_[0] == pytest.approx(theirs.offset_[0], rel=1e-3)
+
+
+RECIPES = re.findall(
+    r"^\| `(\w+[(].*?[)])` \| `(.*?)` \|", GUIDE.read_text().split("## What has no class here")[1], re.MULTILINE
+)
+FACTORIES = {
+    "np": np,
+    "GridSearchCV": GridSearchCV,
+    "LeaveOneOut": LeaveOneOut,
+    "OneVsRestClassifier": OneVsRestClassifier,
+}
+# How scikit-learn's are brought near to the optimum that they approximate.
+MORE_STEPS = {"SGDClassifier": {"random_state": 0, "max_iter": 2000, "tol": 1e-6, "n_iter_no_change": 20}}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("theirs", "ours"), RECIPES)
+def test_recipes_of_the_guide_give_the_model_that_they_say(theirs, ours):
+    rival = eval(theirs, vars(sklearn.linear_model))
+    rival.set_params(**MORE_STEPS.get(type(rival).__name__, {}))
+    rows, values = load_diabetes(return_X_y=True)
+    targets = [Y, Y == 1] if is_classifier(rival) else [values]
+    rows = (X - X.mean(axis=0)) / X.std(axis=0) if is_classifier(rival) else rows[:200]
+    for y in targets:
+        y = y[: len(rows)]
+        model = eval(
+            ours, {**{name: getattr(mm, name) for name in mm.__all__}, **FACTORIES, "X": rows, "y": y, "n": len(y)}
+        )
+        model.fit(rows, y)
+        rival.fit(rows, y)
+        if isinstance(model, GridSearchCV):
+            (name, chosen), found = *model.best_params_.items(), model.predict(rows)
+            np.testing.assert_allclose(np.ravel(getattr(rival, f"{name}_")), chosen)
+            agreement = (
+                np.mean(found == rival.predict(rows)) if is_classifier(rival) else r2_score(rival.predict(rows), found)
+            )
+            assert agreement > 0.99
+        elif type(rival).__name__ == "RidgeClassifier":
+            np.testing.assert_array_equal(model.predict(rows), rival.predict(rows))
+        elif isinstance(model, mm.Perceptron):
+            # Another model, which is as good.
+            assert model.score(rows, y) >= rival.score(rows, y) - 0.05
+            model.partial_fit(rows, y)
+        else:
+            assert np.mean(model.predict(rows) == rival.predict(rows)) > 0.95
+            problem = {"loss": {"hinge": "hinge", "log_loss": "logistic"}[rival.loss], "C": model.C}
+            for k, (w, b) in enumerate(zip(rival.coef_, rival.intercept_, strict=True)):
+                task = y == rival.classes_[k] if len(rival.classes_) > 2 else y
+                reached, proof = mm.certify((w, b), rows, task, **problem), as_list(model.certificate_)[k]
+                # Nothing is better than ours, and theirs is near: it is the same problem.
+                assert proof.dual <= reached.primal * (1.0 + 1e-9)
+                assert reached.primal <= 1.2 * proof.primal
+
+
+def as_list(certificate):
+    return list(certificate.values()) if isinstance(certificate, mm.PerClass) else [certificate]
+
+
+def test_recipes_name_what_has_no_class_here():
+    names = {theirs.split("(")[0] for theirs, _ in RECIPES}
+    assert names >= {
+        "RidgeClassifier",
+        "SGDClassifier",
+        "PassiveAggressiveClassifier",
+        "LogisticRegressionCV",
+        "RidgeCV",
+        "LassoCV",
+    }
+    assert not any(hasattr(mm, name) for name in names)
 
 
 def test_random_state_of_svc_changes_nothing():
