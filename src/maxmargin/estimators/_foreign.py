@@ -411,7 +411,7 @@ def _certify_squared_errors(
     positive = bool(getattr(model, "positive", False))
     if positive and not alphas.all():
         _refuse(model, "positive=True without a penalty is another problem; with alpha > 0 it is covered")
-    proofs = []
+    proofs: list[Certificate] = []
     for k, task in enumerate(tasks):
         errors, lam = SquaredErrors.of(task, bool(model.fit_intercept)), float(alphas[k])
         vectors = coef[k], float(intercept[k])

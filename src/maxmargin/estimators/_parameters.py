@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import Any, Self, TypeVar, dataclass_transform
 
 from maxmargin.data.scikit_learn import validate_parameter_constraints
 
@@ -53,7 +53,9 @@ def estimator(cls: EstimatorT) -> EstimatorT:
 
     A parameter that does not exist, or one without its name, is refused by a TypeError that says what to write.
     """
-    return by_name(dataclass(kw_only=True, eq=False, repr=False)(cls))
+    made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
+    found: EstimatorT = by_name(made)
+    return found
 
 
 def by_name(cls: EstimatorT) -> EstimatorT:
@@ -104,7 +106,6 @@ def _may_be(model: Any, name: str, value: Any) -> bool:
 class NamedArguments:
     """Errors of ``set_params`` and ``fit`` that say what to write, and name the estimator."""
 
-    _get_param_names: ClassVar[Callable[[], list[str]]]
     fit: Any
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -128,7 +129,7 @@ class NamedArguments:
         try:
             model: Self = super().set_params(**parameters)  # type: ignore[misc]
         except ValueError as error:
-            names = self._get_param_names()
+            names = self._get_param_names()  # type: ignore[attr-defined]
             unknown = next((name for name in parameters if name.partition("__")[0] not in names), None)
             near = None if unknown is None else nearest(unknown, names)
             if near is None:

@@ -78,7 +78,7 @@ def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
         else _kernel_scores(graph, model)
     )
     if is_regressor(model):
-        if np.ndim(getattr(model, "coef_", None)) == 2 and not _has_kernel(model) and np.size(model.intercept_) > 1:
+        if np.size(model.intercept_) > 1:
             graph.node("Identity", [scores], "value")
             outputs = {"value": _kinds()["scores"]}
         else:
