@@ -205,13 +205,118 @@ def test_logistic_regression_with_an_l1_penalty(l1_ratio, solver):
     assert proof.unused <= (theirs.coef_ == 0.0).sum() + (solver == "liblinear" and theirs.intercept_[0] == 0.0)
 
 
+@pytest.mark.parametrize("C", [0.01, 1.0, 10.0])
+@pytest.mark.parametrize("scaling", [None, 1.0, 5.0])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_linear_svc_with_an_l1_penalty(C, scaling, n_classes):
+    """LIBLINEAR's -s 5: the penalty counts the intercept, where there is one."""
+    X, y = (CANCER, WINE)[n_classes - 2]
+    parameters = {"penalty": "l1", "C": C, "fit_intercept": scaling is not None, "intercept_scaling": scaling or 1.0}
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    theirs = sklearn.svm.LinearSVC(tol=1e-7, max_iter=10**5, **parameters).fit(X, y, weights)
+    options = {"loss": "squared_hinge", "penalize_intercept": scaling is not None}
+    ours = maxmargin.LinearSVC(tol=1e-9, **options, **parameters).fit(X, y, weights)
+    proofs, optima = certify(theirs, X, y, weights), ours.certificate_
+    assert isinstance(proofs, PerClass) == (n_classes > 2)
+    pairs = [(proofs[k], optima[k]) for k in proofs] if n_classes > 2 else [(proofs, optima)]
+    for proof, optimum in pairs:
+        # Duals that are recovered from rounded coefficients prove less.
+        assert is_true_gap(proof, optimum.primal, at_most=1e-3)
+        assert proof.primal <= optimum.primal * (1.0 + 1e-6)
+    # Of a poor model the gap is as large as it is far from the optimum.
+    theirs.coef_ = np.zeros_like(theirs.coef_)
+    poor = certify(theirs, sp.csr_array(X), y, weights)
+    for proof, optimum in zip(poor.values(), optima.values(), strict=True) if n_classes > 2 else [(poor, optima)]:
+        assert proof.dual <= optimum.primal * (1.0 + 1e-6)
+        assert proof.gap >= proof.primal - optimum.primal
+
+
+@pytest.mark.parametrize("class_weight", [{1: 2.0}, {0: 3.0, 1: 0.2}, "balanced"], ids=str)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "options", [{}, {"penalty": "l1"}, {"loss": "hinge"}, {"multi_class": "crammer_singer"}], ids=str
+)
+def test_class_weights_of_linear_svc_are_those_that_liblinear_uses(class_weight, n_classes, options):
+    """Of several classes, each is weighted against the rest, and not as a part of it."""
+    X, y = (CANCER, WINE)[n_classes - 2]
+    X, y = X[20:120:2], y[20:120:2]
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    settings = {"tol": 1e-8, "max_iter": 10**6, "random_state": 0, "class_weight": class_weight}
+    model = sklearn.svm.LinearSVC(**settings, **options).fit(X, y, weights)
+    proof = certify(model, X, y, weights)
+    assert max(one.relative for one in (proof.values() if isinstance(proof, PerClass) else [proof])) < 1e-4
+
+
+def test_the_joint_problem_has_no_l1_penalty():
+    """LIBLINEAR's -s 4 leaves the name of the penalty out of account."""
+    X, y = WINE
+    options = {"multi_class": "crammer_singer", "tol": 1e-6, "max_iter": 10**5, "random_state": 0}
+    plain, named = (sklearn.svm.LinearSVC(penalty=penalty, **options).fit(X, y) for penalty in ("l2", "l1"))
+    np.testing.assert_array_equal(named.coef_, plain.coef_)
+    assert certify(named, X, y) == certify(plain, X, y)
+
+
+TARGETS = np.column_stack([DIABETES[1], DIABETES[1][::-1], np.sin(np.arange(len(DIABETES[1])))])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("Ridge", {"alpha": 0.3}),
+        ("Ridge", {"alpha": np.array([0.3, 10.0, 0.01])}),
+        ("Ridge", {"alpha": np.array([0.3, 10.0, 0.01]), "fit_intercept": False}),
+        ("Ridge", {"alpha": 0.3, "positive": True}),
+        ("Lasso", {"alpha": 0.1}),
+        ("Lasso", {"alpha": 0.1, "positive": True}),
+        ("ElasticNet", {"alpha": 0.1, "l1_ratio": 0.3}),
+        ("ElasticNet", {"alpha": 0.1, "l1_ratio": 0.0}),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:.*l1_reg=0")
+def test_regressions_of_one_target_and_of_several(name, options, weighted):
+    X, _ = DIABETES
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X)) if weighted else None
+    limit = {} if name == "Ridge" and "positive" not in options else {"max_iter": 10**5}
+    tol = {"tol": 1e-10} if name != "ElasticNet" else {"tol": 1e-8}
+    theirs = getattr(sklearn.linear_model, name)(**options, **limit, **tol).fit(X, TARGETS, sample_weight=weights)
+    ours = getattr(maxmargin, name)(**options, tol=1e-9).fit(X, TARGETS, sample_weight=weights)
+    proof = certify(theirs, X, TARGETS, weights)
+    assert isinstance(proof, maxmargin.PerTarget)
+    assert list(proof) == [0, 1, 2]
+    for k in proof:
+        assert is_true_gap(proof[k], ours.certificate_[k].primal, at_most=1e-5)
+    with pytest.raises(TypeError, match="it has 3 targets, and y has 1"):
+        certify(theirs, X, TARGETS[:, 0], weights)
+    # A column is one target.
+    if np.ndim(options["alpha"]) == 0:
+        column = theirs.fit(X, TARGETS[:, :1], sample_weight=weights)
+        assert is_true_gap(certify(column, X, TARGETS[:, :1], weights), ours.certificate_[0].primal, at_most=1e-5)
+
+
+def test_least_squares_and_cross_validated_ridge_of_several_targets():
+    X, _ = DIABETES
+    for model in (
+        sklearn.linear_model.LinearRegression(),
+        sklearn.linear_model.RidgeCV(alphas=[0.1, 1.0, 10.0]),
+        sklearn.linear_model.RidgeCV(alphas=[0.1, 1.0, 10.0], alpha_per_target=True),
+    ):
+        proof = certify(model.fit(X, TARGETS), X, TARGETS)
+        assert max(proof[k].relative for k in range(3)) < 1e-8
+    for model in (sklearn.linear_model.MultiTaskLasso(), sklearn.linear_model.MultiTaskElasticNet()):
+        with pytest.raises(TypeError, match="its penalty joins the targets"):
+            certify(model.fit(X, TARGETS), X, TARGETS)
+
+
 def test_models_whose_problem_is_another_one_are_refused():
     X, y = WINE
     svm, linear = sklearn.svm, sklearn.linear_model
     for model, message in [
         (svm.NuSVR(), "keeps no epsilon"),
-        (svm.LinearSVC(penalty="l1"), "penalty='l1' is another problem"),
-        (linear.Ridge(positive=True), "positive=True"),
+        (linear.Ridge(alpha=0.0, positive=True), "positive=True without a penalty"),
+        (linear.LinearRegression(positive=True), "positive=True without a penalty"),
+        (linear.Lasso(alpha=0.0, positive=True), "positive=True without a penalty"),
         (make_pipeline(StandardScaler(), svm.SVC()), "last step"),
     ]:
         with pytest.raises(TypeError, match=message):

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -13,6 +14,7 @@ from maxmargin import (
     KernelPerceptron,
     LinearSVC,
     MarginPerceptron,
+    OneClassSVM,
     Perceptron,
     Ridge,
     Status,
@@ -72,6 +74,21 @@ def test_every_claim_of_a_file_is_checked(cancer, tmp_path, model, name, value):
     answer = json.loads(run("verify", path, cancer, "--json", code=1).stdout)
     assert answer["true"] is False
     assert name.replace("fit_", "") in answer["why"]
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.svm"])
+def test_rows_without_targets_verify_a_model_that_learned_without(tmp_path, name):
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=["a", "b", "c"])
+    if name == "rows.csv":
+        rows.to_csv(tmp_path / name, index=False)
+    else:
+        write_svmlight(tmp_path / name, rows.to_numpy(), np.zeros(len(rows)))
+        rows = rows.to_numpy()
+    save(OneClassSVM(nu=0.2).fit(rows), tmp_path / "model", rows)
+    assert told("verify", tmp_path / "model", tmp_path / name)["true"] is True
+    save(OneClassSVM(nu=0.2).fit(rows * 2.0), tmp_path / "model", rows * 2.0)
+    answer = json.loads(run("verify", tmp_path / "model", tmp_path / name, "--json", code=1).stdout)
+    assert "other rows" in answer["why"]
 
 
 @pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")

@@ -1,18 +1,27 @@
 """What users of scikit-learn meet when they change the import only."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model
 import sklearn.svm as rivals
+import skops.io as skops
 from joblib import Parallel, delayed, parallel_config
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.callback import ScoringMonitor
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV, LeaveOneOut
+from sklearn.multiclass import OneVsRestClassifier
 
 import maxmargin as mm
 
 X, Y = load_iris(return_X_y=True)
+PUBLIC = [getattr(mm, name) for name in mm.__all__]
+ESTIMATORS = [value for value in PUBLIC if isinstance(value, type) and issubclass(value, BaseEstimator)]
 
 
 def threads_of(model):
@@ -41,21 +50,49 @@ def test_one_thread_inside_of_workers_and_where_the_configuration_says_so():
             assert model._n_threads() == 2
 
 
-def test_pairs_of_classes_go_into_files_of_skops():
-    skops = pytest.importorskip("skops.io")
-    model = mm.SVC().fit(X, Y)
+def read_again(model):
+    """The model, written by skops and read without any other code."""
     data = skops.dumps(model)
-    again = skops.loads(data, trusted=skops.get_untrusted_types(data=data))
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    assert again.certificate_[0, 1] == model.certificate_[0, 1]
+    return skops.loads(data, trusted=skops.get_untrusted_types(data=data))
 
 
-@pytest.mark.parametrize("model", [mm.SVC(), mm.LinearSVC(), mm.LogisticRegression(), mm.Ridge(), mm.Lasso()], ids=str)
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_all_models_go_into_files_of_skops(estimator):
+    assert repr(read_again(estimator())) == repr(estimator())
+    for targets in (Y, Y == 1) if is_classifier(estimator()) else (X[:, 0] + Y,):
+        model = estimator().fit(X, targets)
+        again = read_again(model)
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        model.certificate_.check(mm.certify(again, X, targets))
+        assert again.get_params() == model.get_params()
+
+
+def test_pairs_of_classes_go_into_files_of_skops():
+    model = mm.SVC().fit(X, Y)
+    assert read_again(model).certificate_[0, 1] == model.certificate_[0, 1]
+
+
+def steps_seen(model, targets):
+    """The log of the steps of a fit of few rows; the last one of a regression has the score of the fitted model."""
+    monitor = ScoringMonitor(scoring={"inside": lambda model, X, y: np.mean(model.predict(X) == y)})
+    if is_classifier(model) or is_regressor(model):
+        monitor = ScoringMonitor(scoring="accuracy" if is_classifier(model) else "r2")
+    fitted = clone(model).set_callbacks(monitor).fit(X[:20], targets)
+    steps = [row for row in monitor.get_logs().data if len(row["task_id_path"]) > 1]
+    if is_regressor(model) and targets.ndim == 1:
+        assert steps[-1]["r2"] == pytest.approx(fitted.score(X[:20], targets), abs=1e-2)
+    return steps
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+@pytest.mark.parametrize("model", [estimator() for estimator in ESTIMATORS], ids=lambda model: type(model).__name__)
 def test_callbacks_see_at_least_one_step_on_small_data(model):
-    monitor = ScoringMonitor(scoring="accuracy" if is_classifier(model) else "r2")
-    clone(model).set_callbacks(monitor).fit(X[:20], np.arange(20) % 2)
-    log = monitor.get_logs()
-    assert any(len(row["task_id_path"]) > 1 for row in log.data)
+    assert steps_seen(model, np.arange(20) % 2)
+    if is_classifier(model):
+        assert steps_seen(model, np.arange(20) % 3)
+    elif model.__sklearn_tags__().target_tags.multi_output:
+        assert steps_seen(model, np.random.default_rng(0).normal(size=(20, 2)))
 
 
 def test_the_two_arguments_that_give_scikit_learns_linear_svc():
@@ -63,6 +100,163 @@ def test_the_two_arguments_that_give_scikit_learns_linear_svc():
     theirs = rivals.LinearSVC(tol=1e-9, max_iter=10**6).fit(X, Y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
+
+
+# The calls that solve another problem than scikit-learn's, with the arguments that give it.
+OTHER_PROBLEMS = {
+    "LinearSVC": {"loss": "squared_hinge", "penalize_intercept": True},
+    "LinearSVR": {"penalize_intercept": True},
+}
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "from_scikit_learn.md"
+
+
+def names_its_difference(function, call):
+    """Whether guide and docstring, before the parameters, say that the problem is another one, and what gives it."""
+    name, arguments = call.rstrip(")").split("(")
+    doc = " ".join(function.__doc__.split("Parameters\n")[0].split())
+    in_doc = f"scikit-learn's {name}() is" in doc and f"``{arguments.removeprefix('X, y, ')}``" in doc
+    return in_doc and f"`{call}`" in GUIDE.read_text()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("LinearSVC", "LinearSVR", "SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"),
+        *("LogisticRegression", "Ridge", "Lasso", "ElasticNet"),
+    ],
+)
+def test_a_call_gives_scikit_learns_model_or_the_docstring_says_what_does(name):
+    ours, other = getattr(mm, name), OTHER_PROBLEMS.get(name, {})
+    limit = {"max_iter": 10**6} if name.startswith(("Linear", "Logistic")) else {}
+    rival = getattr(rivals, name, None) or getattr(sklearn.linear_model, name)
+    targets = Y if is_classifier(ours()) else X @ [1.0, -2.0, 0.5, 3.0] + 10.0 + np.sin(np.arange(len(X)))
+
+    def scores(model):
+        fitted = model.fit(X, targets)
+        return getattr(fitted, "decision_function", fitted.predict)(X)
+
+    theirs = scores(rival(tol=1e-9, **limit))
+    np.testing.assert_allclose(scores(ours(tol=1e-10, **other)), theirs, atol=1e-3)
+    if other:
+        assert np.abs(scores(ours(tol=1e-10)) - theirs).max() > 1e-2
+        arguments = ", ".join(f"{key}={value!r}".replace("'", '"') for key, value in other.items())
+        assert names_its_difference(ours, f"{name}({arguments})")
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "log"])
+def test_the_argument_that_gives_scikit_learns_least_c(loss):
+    theirs = rivals.l1_min_c(X, Y, loss=loss)
+    assert mm.l1_min_c(X, Y, loss=loss, penalize_intercept=True) == pytest.approx(theirs)
+    assert mm.l1_min_c(X, Y, loss=loss) > 1.1 * theirs
+    assert names_its_difference(mm.l1_min_c, "l1_min_c(X, y, penalize_intercept=True)")
+
+
+# Attributes of a fit that have another type than scikit-learn's.
+OTHER_ATTRIBUTES = {
+    # The number of our solver's steps, also where that is one; several targets have an array, not a list.
+    ("Ridge", "n_iter_"),
+    ("Lasso", "n_iter_"),
+    ("ElasticNet", "n_iter_"),
+}
+SHARED = [one for one in ESTIMATORS if hasattr(rivals, one.__name__) or hasattr(sklearn.linear_model, one.__name__)]
+
+
+def form_of(name, value):
+    """What a caller may rely on: an array and its shape, a number, or another type."""
+    if isinstance(value, (np.ndarray, list)):
+        # The number of support vectors depends on the tolerance.
+        of_support = name in ("support_", "support_vectors_", "dual_coef_")
+        return np.ndim(value) if of_support else np.shape(value), np.asarray(value).dtype.kind
+    return "number" if isinstance(value, (int, float, np.number)) else type(value)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("estimator", SHARED)
+def test_attributes_and_routed_arguments_are_scikit_learns(estimator):
+    name = estimator.__name__
+    rival = getattr(rivals, name, None) or getattr(sklearn.linear_model, name)
+    assert str(estimator().get_metadata_routing()) == str(rival().get_metadata_routing())
+    targets = [Y, Y == 1] if is_classifier(estimator()) else [X[:, 0] + Y]
+    if estimator().__sklearn_tags__().target_tags.multi_output:
+        targets += [X[:, :2], X[:, :1]]
+    for y in targets:
+        ours, theirs = estimator().fit(X, y), rival().fit(X, y)
+        for attribute in vars(theirs).keys() | {one for one in dir(rival) if one.endswith("_")}:
+            if attribute[0] == "_" or attribute[-1] != "_" or attribute[-2:] == "__" or not hasattr(theirs, attribute):
+                continue
+            found, expected = (form_of(attribute, getattr(model, attribute)) for model in (ours, theirs))
+            assert found == expected or (name, attribute) in OTHER_ATTRIBUTES, attribute
+    if name == "OneClassSVM":
+        assert ours.offset_[0] == -ours.intercept_[0] == pytest.approx(theirs.offset_[0], rel=1e-3)
+
+
+RECIPES = re.findall(
+    r"^\| `(\w+[(].*?[)])` \| `(.*?)` \|", GUIDE.read_text().split("## What has no class here")[1], re.MULTILINE
+)
+FACTORIES = {
+    "np": np,
+    "GridSearchCV": GridSearchCV,
+    "LeaveOneOut": LeaveOneOut,
+    "OneVsRestClassifier": OneVsRestClassifier,
+}
+# How scikit-learn's are brought near to the optimum that they approximate.
+MORE_STEPS = {"SGDClassifier": {"random_state": 0, "max_iter": 2000, "tol": 1e-6, "n_iter_no_change": 20}}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("theirs", "ours"), RECIPES)
+def test_recipes_of_the_guide_give_the_model_that_they_say(theirs, ours):
+    rival = eval(theirs, vars(sklearn.linear_model))
+    rival.set_params(**MORE_STEPS.get(type(rival).__name__, {}))
+    rows, values = load_diabetes(return_X_y=True)
+    targets = [Y, Y == 1] if is_classifier(rival) else [values]
+    rows = (X - X.mean(axis=0)) / X.std(axis=0) if is_classifier(rival) else rows[:200]
+    for y in targets:
+        y = y[: len(rows)]
+        model = eval(
+            ours, {**{name: getattr(mm, name) for name in mm.__all__}, **FACTORIES, "X": rows, "y": y, "n": len(y)}
+        )
+        model.fit(rows, y)
+        rival.fit(rows, y)
+        if isinstance(model, GridSearchCV):
+            (name, chosen), found = *model.best_params_.items(), model.predict(rows)
+            np.testing.assert_allclose(np.ravel(getattr(rival, f"{name}_")), chosen)
+            agreement = (
+                np.mean(found == rival.predict(rows)) if is_classifier(rival) else r2_score(rival.predict(rows), found)
+            )
+            assert agreement > 0.99
+        elif type(rival).__name__ == "RidgeClassifier":
+            np.testing.assert_array_equal(model.predict(rows), rival.predict(rows))
+        elif isinstance(model, mm.Perceptron):
+            # Another model, which is as good.
+            assert model.score(rows, y) >= rival.score(rows, y) - 0.05
+            model.partial_fit(rows, y)
+        else:
+            assert np.mean(model.predict(rows) == rival.predict(rows)) > 0.95
+            problem = {"loss": {"hinge": "hinge", "log_loss": "logistic"}[rival.loss], "C": model.C}
+            for k, (w, b) in enumerate(zip(rival.coef_, rival.intercept_, strict=True)):
+                task = y == rival.classes_[k] if len(rival.classes_) > 2 else y
+                reached, proof = mm.certify((w, b), rows, task, **problem), as_list(model.certificate_)[k]
+                # Nothing is better than ours, and theirs is near: it is the same problem.
+                assert proof.dual <= reached.primal * (1.0 + 1e-9)
+                assert reached.primal <= 1.2 * proof.primal
+
+
+def as_list(certificate):
+    return list(certificate.values()) if isinstance(certificate, mm.PerClass) else [certificate]
+
+
+def test_recipes_name_what_has_no_class_here():
+    names = {theirs.split("(")[0] for theirs, _ in RECIPES}
+    assert names >= {
+        "RidgeClassifier",
+        "SGDClassifier",
+        "PassiveAggressiveClassifier",
+        "LogisticRegressionCV",
+        "RidgeCV",
+        "LassoCV",
+    }
+    assert not any(hasattr(mm, name) for name in names)
 
 
 def test_random_state_of_svc_changes_nothing():

@@ -135,3 +135,16 @@ def test_a_penalty_that_bounds_no_dual_gives_the_optimum_to_all_digits(C):
     exact = np.linalg.solve(system, right)
     np.testing.assert_allclose(model.dual_coef_[0], exact[:-1], rtol=1e-8)
     np.testing.assert_allclose(model.predict(rows), gram @ exact[:-1] + exact[-1], rtol=1e-7)
+
+
+@pytest.mark.parametrize("shape", [(35, 3), (40, 3), (100, 3)], ids=str)
+@pytest.mark.parametrize("machine", [mm.SVC, mm.SVR])
+def test_small_sets_of_random_points_are_solved(machine, shape):
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        rows, noise = rng.normal(size=shape), rng.normal(size=shape[0])
+        # Targets without any relation to the rows, and with one.
+        for targets in (noise, rows[:, 0] + 0.3 * noise):
+            model = machine(C=math.inf).fit(rows, targets > 0.0 if machine is mm.SVC else targets)
+            assert model.status_ == "solved", seed
+            assert model.certificate_.relative <= model.tol

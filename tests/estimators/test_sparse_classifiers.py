@@ -274,3 +274,37 @@ def test_paths_are_scikit_learns(ratio):
         np.testing.assert_array_equal(lasso_path(points, targets, alphas=alphas[:5], tol=1e-10)[1], coefs[:, :5])
     with pytest.raises(ValueError, match="'alpha': the path sets it itself"):
         enet_path(points, targets, alpha=1.0)
+
+
+@pytest.mark.parametrize("alphas", [3, [1.0, 0.1]], ids=str)
+@pytest.mark.parametrize("path", [enet_path, lasso_path, Lasso.path, ElasticNet.path])
+def test_paths_refuse_several_targets_and_take_one_column(path, alphas):
+    points, targets = load_diabetes(return_X_y=True)
+    found = path(points, targets[:, None], alphas=alphas)
+    plain = path(points, targets, alphas=alphas)
+    np.testing.assert_array_equal(found[1], plain[1][None])
+    theirs = (rivals.lasso_path if path is lasso_path else rivals.enet_path)(points, targets[:, None], alphas=alphas)
+    assert [values.shape for values in found] == [values.shape for values in theirs]
+    for several in (np.column_stack([targets, targets[::-1]]), [[value, -value] for value in targets]):
+        with pytest.raises(ValueError, match=r"y has 2 columns, for which scikit-learn's path has one joint penalty"):
+            path(points, several, alphas=alphas)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, sp.csr_array])
+@pytest.mark.parametrize("weights", [None, np.arange(442) % 3])
+def test_products_that_are_given_to_a_path_are_those_of_the_data(kind, weights):
+    points, targets = load_diabetes(return_X_y=True)
+    rows, alphas = kind(points), [1.0, 0.1]
+    products = points.T @ (targets if weights is None else weights * targets)
+    plain = enet_path(rows, targets, alphas=alphas, sample_weight=weights)[1]
+    for given in (products, products.astype(rows.dtype), products[:, None]):
+        found = enet_path(rows, targets, Xy=given, alphas=alphas, sample_weight=weights)[1]
+        np.testing.assert_array_equal(found, plain)
+    for given, words in (
+        (2.0 * products, "entry 0 is"),
+        (products[:3], "has shape"),
+        (products * np.nan, "entry 0 is"),
+    ):
+        for path in (enet_path, lasso_path):
+            with pytest.raises(ValueError, match=words):
+                path(rows, targets, Xy=given, alphas=alphas, sample_weight=weights)

@@ -10,7 +10,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.base import is_classifier, is_regressor
 
+import maxmargin
 from maxmargin import (
     SVC,
     BayesianRegression,
@@ -20,11 +22,13 @@ from maxmargin import (
     MarginPerceptron,
     Perceptron,
     Ridge,
+    certify,
     load,
     save,
 )
 from maxmargin.files.fingerprint import hash_of_rows
 from maxmargin.files.model import read_model_file
+from maxmargin.files.schema import SCHEMA
 from maxmargin.files.verification import verify_file
 from model_file_cases import CODES, VALUES, X, labels_of
 from model_forgery import content_of
@@ -123,6 +127,28 @@ def test_a_model_saved_without_data_claims_no_identity(tmp_path):
     assert verify_file(stored, X, CODES).true
     with pytest.raises(ValueError, match="only together"):
         save(stored.model, path, X)
+
+
+@pytest.mark.parametrize("name", SCHEMA)
+def test_models_that_learn_without_targets_are_saved_and_verified_without(name, tmp_path):
+    model, path = getattr(maxmargin, name)(), tmp_path / "model"
+    model.fit(X, CODES if is_classifier(model) else VALUES)
+    if is_classifier(model) or is_regressor(model):
+        with pytest.raises(ValueError, match="only together"):
+            save(model, path, X)
+        return
+    for targets in (None, VALUES):
+        save(model, path, X, targets)
+        stored = read_model_file(path)
+        assert verify_file(stored, X, None).true
+        assert "other rows" in verify_file(stored, X + 1.0, None).why
+        stored.model.certificate_.check(certify(stored.model, X))
+    save(model.fit(X, sample_weight=WEIGHTS), path, X, sample_weight=WEIGHTS)
+    assert verify_file(read_model_file(path), X, None, WEIGHTS).true
+    assert "other weights" in verify_file(read_model_file(path), X, None).why
+    for incomplete in ((None, VALUES), (None, None, WEIGHTS)):
+        with pytest.raises(ValueError, match="only together"):
+            save(model, path, *incomplete)
 
 
 def test_vectors_that_claims_depend_on_are_in_the_file(tmp_path):

@@ -44,6 +44,7 @@ def verify(
     """
     from maxmargin.cli.files import refuse_model_as_data, target_of
     from maxmargin.files import read_data
+    from maxmargin.files.model import needs_targets
     from maxmargin.files.verification import verify_file
 
     stored, proof = with_proof(model, data)
@@ -59,7 +60,8 @@ def verify(
             table=given.table(weight=weight_column),
             unseen="error",
         )
-        rows = labelled(machine, rows, data, target)
+        if rows.y is not None or needs_targets(machine):
+            rows = labelled(machine, rows, data, target)
         sample_weight = sample_weights(rows, weights)
     identified = "identified by its hashes" if stored.fingerprint is not None else "not identified by the file"
     answer: dict[str, Any] = {
@@ -128,7 +130,9 @@ def size_refused(machine: Any, rows: Any) -> str:
     kernel = not hasattr(machine, "coef_") or hasattr(machine, "support_vectors_")
     tasks = 1 if kernel or np.ndim(machine.coef_) < 2 else len(machine.coef_)
     entries = getattr(rows.X, "nnz", rows.X.size)
-    size, limit = (len(machine.support_) * len(rows.y), CHECKED_KERNEL_VALUES) if kernel else (entries, CHECKED_ENTRIES)
+    size, limit = entries, CHECKED_ENTRIES
+    if kernel:
+        size, limit = len(machine.support_) * rows.X.shape[0], CHECKED_KERNEL_VALUES
     name = "kernel values" if kernel else "entries"
     return f"{size * tasks:,} {name}, more than {limit:,}" if size * tasks > limit else ""
 

@@ -15,6 +15,7 @@ import numpy as np
 from maxmargin._process import uses_scikit_learn
 
 __all__ = [
+    "UNUSED",
     "BaseEstimator",
     "CallbackSupportMixin",
     "ClassifierMixin",
@@ -39,9 +40,11 @@ if TYPE_CHECKING or uses_scikit_learn() or "sklearn" in sys.modules:
     from sklearn.callback import CallbackSupportMixin
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+    from sklearn.utils.metadata_routing import UNUSED
     from sklearn.utils.metaestimators import available_if
 else:
     from maxmargin.data.stand_ins import (
+        UNUSED,
         BaseEstimator,
         CallbackSupportMixin,
         ClassifierMixin,

@@ -13,6 +13,9 @@ from typing import NamedTuple, Self, TypeVar
 
 FitT = TypeVar("FitT", bound=Callable[..., object])
 
+# An argument that nothing routes.
+UNUSED = "$UNUSED$"
+
 
 class ConvergenceWarning(UserWarning):
     """A limit was reached."""

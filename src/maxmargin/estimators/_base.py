@@ -31,6 +31,7 @@ from maxmargin.data.user_warnings import warn_user
 from maxmargin.engine import Threads
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK
 from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
+from maxmargin.estimators._parameters import NamedArguments
 from maxmargin.estimators._precision import PrecisionOfRows
 from maxmargin.estimators._progress import FitLimits, FitProgress, solve_in_time
 from maxmargin.estimators._rows_elsewhere import RowsElsewhere
@@ -55,7 +56,7 @@ PLAIN_TYPES = frozenset((bool, int, float, str, type(None), np.float64, np.int64
 Attempt = tuple[Sequence[Any], Any]
 
 
-class CertifiedModel(PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseEstimator, ABC):
+class CertifiedModel(NamedArguments, PrecisionOfRows, RowsElsewhere, CallbackSupportMixin, BaseEstimator, ABC):
     """The fit template.
 
     ::

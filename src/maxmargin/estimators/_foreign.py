@@ -18,6 +18,7 @@ from maxmargin.certificates import (
     Certificate,
     PerClass,
     PerPair,
+    PerTarget,
     bracket_hard_margin,
     measure_gap,
     measure_kernel_gap,
@@ -40,6 +41,7 @@ from maxmargin.data import (
     Dataset,
     LabelledPoints,
     Points,
+    TargetColumns,
     TargetPoints,
     as_dense,
     validate_labels,
@@ -219,24 +221,43 @@ def _liblinear_intercept_penalty(model: Any) -> float:
 
 
 def _certify_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate | PerClass:
-    if model.penalty != "l2":
-        _refuse(model, f"penalty={model.penalty!r} is another problem; penalty='l2' is covered")
     labelled, penalty = _labelled(model, X, y, sample_weight), _liblinear_intercept_penalty(model)
     coef, intercept = _hyperplanes(model)
     C, joint = float(model.C), model.multi_class == "crammer_singer"
+    weights = weights_of(labelled.points, labelled.weights)
     if joint and len(labelled.classes) > 2:
-        weights = weights_of(labelled.points, labelled.weights)
         problem = CrammerSingerProblem(labelled.points, labelled.codes, weights, len(labelled.classes), C, penalty)
         duals = recovered_multiclass_duals(problem, coef, intercept)
         return measure_multiclass_gap(problem, coef, intercept, duals)
-    # Crammer and Singer's problem of two classes is half the two-class problem with 2C and the hinge loss.
+    of_rest = weights
+    if len(labelled.classes) > 2 and model.class_weight is not None:
+        # LIBLINEAR weights a class where it stands against the rest, and not where it is of the rest.
+        plain = validate_training_data(model, X, y, sample_weight=sample_weight, classes=model.classes_, reset=False)
+        of_rest = weights_of(plain.points, plain.weights)
+    # Crammer and Singer's problem of two classes is half the two-class problem with 2C and the hinge loss, whatever
+    # penalty is named.
     name, C = ("hinge", 2.0 * C) if joint else (model.loss, C)
+    is_sparse = model.penalty == "l1" and not joint
 
     def measure(dataset: Dataset, task: int) -> Certificate:
-        loss = LOSSES[name](dataset.signs, weights_of(dataset.points, dataset.weights), C)
-        return _measure_svm(dataset.points, loss, penalty, coef[task], float(intercept[task]))
+        points, signs, w, b = dataset.points, dataset.signs, coef[task], float(intercept[task])
+        of_task = np.where(signs > 0.0, weights, of_rest)
+        if is_sparse:
+            points, w, b = _with_intercept_column(model, points, w, b)
+            return measure_sparse_gap(
+                SparseLinearProblem.of(points, signs, of_task, name, C, fit_intercept=False), w, b
+            )
+        return _measure_svm(points, LOSSES[name](signs, of_task, C), penalty, w, b)
 
     return _per_task(labelled, measure)
+
+
+def _with_intercept_column(model: Any, points: Points, w: np.ndarray, b: float) -> tuple[Points, np.ndarray, float]:
+    """Points and vectors of a model whose intercept, if there is one, is the coefficient of a column of constants."""
+    if not model.fit_intercept:
+        return points, w, 0.0
+    scaling = float(model.intercept_scaling)
+    return points.with_column(scaling), np.append(w, b / scaling), 0.0
 
 
 def _certify_linear_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
@@ -355,10 +376,8 @@ def _certify_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Certifi
     dataset = next(labelled.tasks())
     points, w, b, has_intercept = dataset.points, coef[0], float(intercept[0]), bool(model.fit_intercept)
     if has_intercept and model.solver == "liblinear":
-        # LIBLINEAR's penalised intercept: the coefficient of a column of constants.
-        scaling = float(model.intercept_scaling)
-        points = points.with_column(scaling)
-        w, b, has_intercept = np.append(w, b / scaling), 0.0, False
+        points, w, b = _with_intercept_column(model, points, w, b)
+        has_intercept = False
     weights = weights_of(points, dataset.weights)
     if ratio > 0.0:
         penalties = {"l1": ratio, "l2": 1.0 - ratio}
@@ -369,34 +388,42 @@ def _certify_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Certifi
     return measure_logistic_gap(LogisticProblem(points, dataset.signs, weights, C, has_intercept), w, b)
 
 
-def _certify_ridge(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
-    data = _single_target(model, X, y, sample_weight)
-    lam = float(np.squeeze(getattr(model, "alpha_", getattr(model, "alpha", 0.0))))
-    coef, intercept = _hyperplanes(model)
-    errors = SquaredErrors.of(data, bool(model.fit_intercept))
-    return measure_ridge_gap(RidgeProblem(errors, lam), coef[0], float(intercept[0]))
+def _certify_ridge(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate | PerClass:
+    return _certify_squared_errors(model, X, y, sample_weight, None)
 
 
-def _certify_lasso(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
-    data = _single_target(model, X, y, sample_weight)
-    # scikit-learn divides the squared errors by twice the number, or total weight, of the rows.
-    total = data.points.n_rows if data.weights is None else float(data.weights.sum())
-    lam = float(getattr(model, "alpha_", getattr(model, "alpha", 0.0))) * total
+def _certify_lasso(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate | PerClass:
     ratio = float(getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 1.0)))
-    if ratio == 0.0:
-        _refuse(model, "l1_ratio=0 is the problem of Ridge with another alpha")
+    return _certify_squared_errors(model, X, y, sample_weight, ratio)
+
+
+def _certify_squared_errors(
+    model: Any, X: Any, y: Any, sample_weight: Any, l1_ratio: float | None
+) -> Certificate | PerClass:
+    """One certificate for each target, or that of the only one; without ``l1_ratio`` of a ridge regression."""
+    data: Any = validate_targets(model, X, y, sample_weight=sample_weight, reset=False, several=True)
+    tasks = list(data.tasks()) if isinstance(data, TargetColumns) else [data]
     coef, intercept = _hyperplanes(model)
-    errors = SquaredErrors.of(data, bool(model.fit_intercept))
-    problem = LassoProblem(errors, ratio * lam, (1.0 - ratio) * lam, bool(getattr(model, "positive", False)))
-    return measure_lasso_gap(problem, coef[0], float(intercept[0]))
-
-
-def _single_target(model: Any, X: Any, y: Any, sample_weight: Any) -> TargetPoints:
-    if getattr(model, "positive", False) and hasattr(model, "solver"):
-        _refuse(model, "positive=True is another problem")
-    if np.ndim(model.coef_) == 2 and np.shape(model.coef_)[0] > 1:
-        _refuse(model, "it has several targets; certify one model for each")
-    return validate_targets(model, X, y, sample_weight=sample_weight, reset=False)
+    if len(coef) != len(tasks):
+        _refuse(model, f"it has {len(coef)} targets, and y has {len(tasks)}")
+    # Of all targets, or one for each; none for least squares.
+    alphas = np.broadcast_to(np.ravel(getattr(model, "alpha_", getattr(model, "alpha", 0.0))), len(tasks))
+    positive = bool(getattr(model, "positive", False))
+    if positive and not alphas.all():
+        _refuse(model, "positive=True without a penalty is another problem; with alpha > 0 it is covered")
+    proofs: list[Certificate] = []
+    for k, task in enumerate(tasks):
+        errors, lam = SquaredErrors.of(task, bool(model.fit_intercept)), float(alphas[k])
+        vectors = coef[k], float(intercept[k])
+        if not positive and (l1_ratio is None or lam == 0.0):
+            proofs.append(measure_ridge_gap(RidgeProblem(errors, lam), *vectors))
+            continue
+        # scikit-learn divides the squared errors by twice the number, or total weight, of the rows.
+        penalties = (0.0, lam)
+        if l1_ratio is not None:
+            penalties = l1_ratio * lam * errors.total_weight, (1.0 - l1_ratio) * lam * errors.total_weight
+        proofs.append(measure_lasso_gap(LassoProblem(errors, *penalties, positive), *vectors))
+    return proofs[0] if len(proofs) == 1 else PerTarget(dict(enumerate(proofs)))
 
 
 def _certify_hyperplanes(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate | PerClass:
@@ -434,5 +461,7 @@ _CERTIFIERS: dict[str, Callable[[Any, Any, Any, Any], Certificate | PerClass]] =
 }
 _NOT_COVERED = {
     "NuSVR": "it keeps no epsilon; maxmargin.NuSVR does",
+    "MultiTaskLasso": "its penalty joins the targets; Lasso, which has one for each, is covered",
+    "MultiTaskElasticNet": "its penalty joins the targets; ElasticNet, which has one for each, is covered",
     "SGDOneClassSVM": "it keeps no duals; OneClassSVM is covered",
 }

@@ -172,7 +172,8 @@ class LinearRegression(LinearRegressor):
     def _attributes_so_far(self, labelled: Any, results: Sequence[Any]) -> dict[str, Any]:
         so_far = self._without_fit()
         found = [(np.zeros(labelled.points.n_columns), 0.0, None) if one is None else one for one in results]
-        so_far._set_attributes(labelled, [Result(w, float(b), np.empty(0)) for w, b, _ in found])
+        # Without what an estimator adds from a whole result.
+        LinearRegression._set_attributes(so_far, labelled, [Result(w, float(b), np.empty(0)) for w, b, _ in found])
         return {name: getattr(so_far, name) for name in ("coef_", "intercept_")}
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:

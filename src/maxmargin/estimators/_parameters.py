@@ -1,25 +1,36 @@
 """Parameters of estimators: keyword arguments only, with errors that say what to write."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import wraps
-from inspect import signature
-from typing import Any, TypeVar, dataclass_transform
+from inspect import Parameter, signature
+from typing import Any, Self, TypeVar, dataclass_transform
+
+from maxmargin.data.scikit_learn import validate_parameter_constraints
 
 EstimatorT = TypeVar("EstimatorT", bound=type)
 
-# Names of parameters in other programs, and the names here, of which an estimator has one at most.
+# Names of the strength of a penalty in other programs, and here; an estimator has one of these at most, but for Ridge
+# and Lasso.
+_OF_LAMBDA = ("lam", "alpha", "C", "nu")
+# Names of parameters in other programs, and the names here, the likeliest first.
 OTHER_NAMES = {
-    "alpha": ("lam", "C"),
-    "lam": ("alpha", "C"),
-    "lambda_": ("lam", "alpha", "C"),
-    "lamb": ("lam", "alpha", "C"),
-    "reg_alpha": ("alpha", "C"),
-    "reg_lambda": ("alpha", "C"),
-    "regularizer": ("C", "alpha"),
-    "cost": ("C",),
-    "c": ("C",),
+    "C": ("alpha", "lam", "nu"),
+    "c": ("C", "alpha", "nu"),
+    "cost": ("C", "alpha", "nu"),
+    "regularizer": ("C", "alpha", "nu"),
+    "regularization": ("C", "alpha", "nu"),
+    "alpha": ("lam", "C", "nu"),
+    "reg_alpha": ("alpha", "C", "nu"),
+    "reg_lambda": ("alpha", "C", "nu"),
+    "lam": _OF_LAMBDA,
+    "lamb": _OF_LAMBDA,
+    "lambd": _OF_LAMBDA,
+    "lambda": _OF_LAMBDA,
+    "lambda_": _OF_LAMBDA,
+    "lamda": _OF_LAMBDA,
+    "nu": ("C", "alpha"),
     "eta": ("eta0",),
     "learning_rate": ("step_size", "eta0"),
     "epochs": ("max_iter",),
@@ -29,7 +40,11 @@ OTHER_NAMES = {
     "seed": ("random_state",),
     "bias": ("fit_intercept",),
     "timeout": ("max_time",),
+    "weight": ("sample_weight", "class_weight"),
+    "weights": ("sample_weight", "class_weight"),
 }
+# The likeliest parameters that a value without a name was meant for.
+_FIRST = ("nu", "alpha", "C", "gamma", "penalty", "kernel", "loss")
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
@@ -39,28 +54,140 @@ def estimator(cls: EstimatorT) -> EstimatorT:
     A parameter that does not exist, or one without its name, is refused by a TypeError that says what to write.
     """
     made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
+    found: EstimatorT = by_name(made)
+    return found
+
+
+def by_name(cls: EstimatorT) -> EstimatorT:
+    """Make the parameters of an estimator keyword arguments, with errors that say what to write."""
+    made: Any = cls
     accept = made.__init__
     names = list(signature(accept).parameters)[1:]
 
     @wraps(accept)
     def init(self: Any, *values: Any, **parameters: Any) -> None:
         if values:
-            first = {"alpha", "C", "gamma", "kernel"}.intersection(names)
-            hint = next((name for name in names if name in first), names[0])
-            raise TypeError(f"{cls.__name__} takes parameters by name: write {cls.__name__}({hint}={values[0]!r}).")
+            raise TypeError(f"{cls.__name__} takes parameters by name: {_named(self, names, values)}.")
         for name in parameters:
             if name not in names:
                 raise TypeError(f"{cls.__name__} has no parameter {name!r}{suggestion(name, names)}")
         accept(self, **parameters)
 
     made.__init__ = init
-    return made
+    return cls
 
 
-def suggestion(name: str, names: list[str]) -> str:
+def _named(model: Any, names: list[str], values: tuple[Any, ...]) -> str:
+    """What to write in place of values without names: each with the likeliest parameter that may have it."""
+    found: dict[str, Any] = {}
+    for value in values:
+        fitting = [name for name in names if name not in found and _may_be(model, name, value)]
+        if not fitting:
+            return f"{value!r} is no value of {', '.join(name for name in names if name not in found)}"
+        first = [name for name in _FIRST if name in fitting]
+        if isinstance(value, bool):
+            first = [name for name in fitting if "boolean" in model._parameter_constraints[name]]
+        found[(first or fitting)[0]] = value
+    return f"write {type(model).__name__}({', '.join(f'{name}={value!r}' for name, value in found.items())})"
+
+
+def _may_be(model: Any, name: str, value: Any) -> bool:
+    """Whether a parameter may have a value."""
+    constraints = model._parameter_constraints
+    if name not in constraints:
+        return False
+    try:
+        validate_parameter_constraints({name: constraints[name]}, {name: value}, caller_name=type(model).__name__)
+    except ValueError:
+        return False
+    return True
+
+
+class NamedArguments:
+    """Errors of ``set_params`` and ``fit`` that say what to write, and name the estimator."""
+
+    fit: Any
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        # Wherever it is defined.
+        if "fit" in vars(cls):
+            cls.fit = with_known_arguments(cls.fit)
+        super().__init_subclass__(**options)
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters by name.
+
+        Parameters
+        ----------
+        **parameters
+            The values.
+
+        Returns
+        -------
+        self
+        """
+        try:
+            model: Self = super().set_params(**parameters)  # type: ignore[misc]
+        except ValueError as error:
+            names = self._get_param_names()  # type: ignore[attr-defined]
+            unknown = next((name for name in parameters if name.partition("__")[0] not in names), None)
+            near = None if unknown is None else nearest(unknown, names)
+            if near is None:
+                raise
+            raise ValueError(f"{error} Did you mean {near!r}?") from None
+        return model
+
+
+def with_known_arguments(fit: Any) -> Any:
+    """A method whose errors about its arguments name the class of the model, and the nearest argument."""
+    accepted = signature(fit)
+    parameters = list(accepted.parameters.values())[1:]
+    if any(one.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) for one in parameters):
+        return fit
+    names = [one.name for one in parameters]
+    required = [one.name for one in parameters if one.default is Parameter.empty]
+    left = [frozenset(names[count:]) for count in range(len(names) + 1)]
+
+    @wraps(fit)
+    def checked(self: Any, *arguments: Any, **options: Any) -> Any:
+        count = len(arguments)
+        fits = count < len(left) and left[count].issuperset(options)
+        if not fits or not all(name in options for name in required[count:]):
+            _refuse_arguments(self, fit.__name__, accepted, arguments, options)
+        return fit(self, *arguments, **options)
+
+    return checked
+
+
+def _refuse_arguments(model: Any, method: str, accepted: Any, arguments: Any, options: Any) -> None:
+    """Raise the TypeError about arguments that a method does not accept."""
+    try:
+        accepted.bind(model, *arguments, **options)
+    except TypeError as error:
+        names = list(accepted.parameters)[1:]
+        unknown = next((name for name in options if name not in names), None)
+        hint = "" if unknown is None else suggestion(unknown, names)
+        raise TypeError(f"{type(model).__name__}.{method}() {error}{hint}") from None
+
+
+def suggestion(name: str, names: Collection[str]) -> str:
     """The rest of a sentence about an unknown parameter: the nearest name, or all of them."""
-    near = [other for other in OTHER_NAMES.get(name, ()) if other in names] or get_close_matches(name, names, 1, 0.6)
-    return f": did you mean {near[0]!r}?" if near else f"; it has {', '.join(names)}"
+    near = nearest(name, names)
+    return f"; it has {', '.join(names)}" if near is None else f": did you mean {near!r}?"
+
+
+def nearest(name: str, names: Collection[str]) -> str | None:
+    """The name that was meant: by what other programs call it, or the most similar one."""
+    for known in (name, name.lower()):
+        for other in OTHER_NAMES.get(known, ()):
+            if other in names:
+                return other
+    similar = get_close_matches(name, [*names, *OTHER_NAMES], 3, 0.6)
+    for known in similar:
+        for other in (known, *OTHER_NAMES.get(known, ())):
+            if other in names:
+                return other
+    return None
 
 
 def with_blocks(**blocks: str) -> Callable[[EstimatorT], EstimatorT]:

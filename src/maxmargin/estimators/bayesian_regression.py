@@ -12,6 +12,7 @@ from maxmargin.data import TargetPoints, as_dense, validate_points
 from maxmargin.data.partitions import PartitionedTask
 from maxmargin.data.scikit_learn import _fit_context, check_is_fitted
 from maxmargin.estimators._linear_regression import LinearRegression
+from maxmargin.estimators._parameters import by_name
 from maxmargin.estimators._shared import generator_of
 from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems.partitioned import PartitionedProblem
@@ -46,6 +47,7 @@ class PosteriorSample(NamedTuple):
     sigma2: np.ndarray
 
 
+@by_name
 class BayesianRegression(LinearRegression):
     r"""Linear regression with the prior p(beta, sigma²) proportional to 1/sigma², and its whole posterior.
 

@@ -24,8 +24,8 @@ def certify(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, **
     ``model.certificate_.check(certify(model, X, y))``, which raises CertificateError where the claim is more.
 
     Models of scikit-learn are covered where their problem is one of this package: SVC, SVR, NuSVC, OneClassSVM,
-    LinearSVC, LinearSVR, LogisticRegression with the l2 penalty, Ridge, Lasso, ElasticNet and LinearRegression; of any
-    other linear classifier (Perceptron, SGDClassifier, ...) the margin is bracketed. Models that keep no duals
+    LinearSVC, LinearSVR, LogisticRegression, Ridge, Lasso, ElasticNet and LinearRegression, also of several targets; of
+    any other linear classifier (Perceptron, SGDClassifier, ...) the margin is bracketed. Models that keep no duals
     are certified with duals recovered from their hyperplane, so that the gap may be larger than the true distance from
     the optimum, never smaller.
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from maxmargin.data import Points, as_configured
-from maxmargin.data.scikit_learn import Interval, StrOptions, _fit_context
+from maxmargin.data.scikit_learn import UNUSED, Interval, StrOptions, _fit_context
 from maxmargin.data.user_warnings import warn_user
 from maxmargin.estimators._linear_regression import LinearRegression, penalty_given
 from maxmargin.estimators._parameters import estimator, with_blocks
@@ -17,8 +17,13 @@ from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, Square
 from maxmargin.solvers.core import Result
 from maxmargin.solvers.regression.lasso import LassoOptions
 
-# Relative differences of a given Gram matrix from that of the data, in single and in double precision.
-GRAM_AGREEMENT = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-7}
+# Relative differences of given products of columns from those of the data, in single and in double precision.
+SINGLE_AGREEMENT, DOUBLE_AGREEMENT = 1e-4, 1e-7
+
+
+def agreement_of(points: Points) -> float:
+    """The relative difference up to which products of columns that are given count as those of the rows."""
+    return SINGLE_AGREEMENT if points.matrix.dtype == np.float32 else DOUBLE_AGREEMENT
 
 
 # Parts of the docstrings of the lasso and the elastic net.
@@ -130,6 +135,8 @@ class Lasso(LinearRegression):
     }
     _takes_target_columns: ClassVar[bool] = True
 
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"check_input": UNUSED}
+
     # scikit-learn's sentence, by which programs know this warning.
     _advice_at_max_iter = "Objective did not converge. You might want to increase the number of iterations, max_iter"
 
@@ -240,7 +247,7 @@ class Lasso(LinearRegression):
             return
         found, given = float(shares @ columns.prod(axis=1)), float(gram[first, min(first + 1, d - 1)])
         size = float(np.sqrt((shares @ np.square(columns)).prod()))
-        if not abs(found - given) <= GRAM_AGREEMENT.get(points.matrix.dtype, 1e-7) * size:
+        if not abs(found - given) <= agreement_of(points) * size:
             raise ValueError(
                 "Gram matrix passed in via 'precompute' parameter did not pass validation when a single element was "
                 f"checked: it is {given!r}, and that of X is {found!r}. Leave precompute out."

@@ -27,7 +27,8 @@ class LinearSVR(LinearSVM, LinearRegressor, EpsilonInsensitiveRegressor):
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \max(0, |y_i - w \cdot x_i - b| - \epsilon)
 
-    or with the square of that loss. The intercept b is not penalised.
+    or with the square of that loss: the textbook's problem, whose intercept b is not penalised. scikit-learn's
+    LinearSVR() is another one: ``penalize_intercept=True`` gives it.
 
     Parameters
     ----------

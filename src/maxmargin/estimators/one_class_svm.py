@@ -50,7 +50,7 @@ class OneClassSVM(OutlierMixin, SingleExpansion):
 
     Attributes
     ----------
-    offset_ : float
+    offset_ : ndarray of shape (1,)
         rho: the decision function is ``score_samples`` minus it; ``intercept_`` is minus this.
     {expansion_attributes}
     certificate_ : NuGap
@@ -110,10 +110,10 @@ class OneClassSVM(OutlierMixin, SingleExpansion):
         return self._fit(X, None, sample_weight)
 
     @property
-    def offset_(self) -> float:
+    def offset_(self) -> np.ndarray:
         """rho"""
         check_is_fitted(self)
-        return -float(self.intercept_[0])
+        return -self.intercept_
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Compute w·phi(x), in blocks of rows: the greater, the less of an outlier.

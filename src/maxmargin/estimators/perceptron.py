@@ -21,7 +21,7 @@ from maxmargin.data import Dataset, LabelledPoints, Tasks, as_dense, scikit_lear
 from maxmargin.data.scikit_learn import Interval, StrOptions, _fit_context, available_if
 from maxmargin.data.validation import validate_factors
 from maxmargin.estimators._block_fits import fit_blocks
-from maxmargin.estimators._parameters import estimator
+from maxmargin.estimators._parameters import estimator, with_known_arguments
 from maxmargin.estimators._perceptrons import (
     STALLED_ADVICE,
     OnlineClassifier,
@@ -281,6 +281,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
         return self._fit(X, y, sample_weight, coef_init=coef_init, intercept_init=intercept_init)
 
     @available_if(_learns_online)
+    @with_known_arguments
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "Perceptron":
         """Learn from more rows, once and in the order given: the online protocol.

@@ -68,6 +68,7 @@ class Ridge(LinearRegression):
         The value of the model, rounded up.
     history_ : list of (seconds, primal, dual), or a list of them
     n_iter_ : int, or an array with one entry a target
+        One for a direct solution, of which scikit-learn says None.
     solver_ : str
         The solver's name as it was given.
     rounds_ : int

@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.data import LabelledPoints, validate_targets, validate_training_data
-from maxmargin.estimators._base import warn_user
+from maxmargin.data import LabelledPoints, TargetPoints, validate_targets, validate_training_data
+from maxmargin.data.user_warnings import warn_user
 from maxmargin.estimators._parameters import suggestion
 from maxmargin.estimators.elastic_net import ElasticNet
+from maxmargin.estimators.lasso import agreement_of
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.logistic_regression import LogisticRegression
+from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.sparse_linear import SparseLinearProblem
 
 
@@ -21,6 +23,7 @@ def enet_path(
     l1_ratio: float = 0.5,
     eps: float = 1e-3,
     alphas: Any = 100,
+    Xy: Any = None,
     coef_init: Any = None,
     sample_weight: Any = None,
     return_n_iter: bool = False,
@@ -35,7 +38,9 @@ def enet_path(
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
-    y : array of numbers of shape (n,)
+    y : array of numbers of shape (n,) or (n, 1)
+        Several targets are refused: scikit-learn's function has one joint penalty for them, that of
+        ``MultiTaskElasticNet``. Call this function for each of them.
     l1_ratio : float, default=0.5
         The share of the 1-norm in the penalty, positive where the values of alpha are not given.
     eps : float, default=1e-3
@@ -43,6 +48,8 @@ def enet_path(
     alphas : int or array of floats, default=100
         The number of penalties, from the smallest one at which all coefficients are zero to ``eps`` times that; or the
         penalties themselves, which are taken from the largest to the smallest.
+    Xy : array of shape (d,), optional
+        ``X.T @ y``, with weights ``X.T @ (sample_weight * y)``. It is computed in any case; another one is refused.
     coef_init : array of shape (d,), optional
         The coefficients to start from.
     sample_weight : array of shape (n,), optional
@@ -59,7 +66,7 @@ def enet_path(
     -------
     alphas : ndarray of shape (n_alphas,)
         Falling.
-    coefs : ndarray of shape (d, n_alphas)
+    coefs : ndarray of shape (d, n_alphas), or (1, d, n_alphas) where y is a column
     dual_gaps : ndarray of shape (n_alphas,)
         Proven duality gaps, for each row.
     n_iters : list of int
@@ -86,13 +93,24 @@ def enet_path(
     if n_alphas != "deprecated" or alphas is None:
         alphas = _renamed(alphas, n_alphas)
     model: Any = ElasticNet(l1_ratio=l1_ratio, fit_intercept=False, warm_start=True, **parameters)
-    values = _penalties(model, X, y, sample_weight, eps, alphas)
+    data: Any = validate_targets(model, X, y, sample_weight=sample_weight, several=True)
+    is_column = data.targets.ndim == 2
+    if is_column and data.targets.shape[1] > 1:
+        raise ValueError(
+            f"y has {data.targets.shape[1]} columns, for which scikit-learn's path has one joint penalty "
+            "(MultiTaskElasticNet), and this one none: call it for each of them, with y[:, k]."
+        )
+    if is_column:
+        data = TargetPoints(data.points, data.targets[:, 0], data.weights)
+    values = _penalties(model, data, eps, alphas)
+    if Xy is not None:
+        _refuse_other_products(Xy, data)
     if coef_init is not None:
         model.coef_, model.intercept_ = np.asarray(coef_init, dtype=np.float64), 0.0
     coefs, gaps, n_iters = [], [], []
     for alpha in values:
-        model.set_params(alpha=float(alpha)).fit(X, y, sample_weight=sample_weight)
-        coefs.append(model.coef_)
+        model.set_params(alpha=float(alpha)).fit(X, data.targets, sample_weight=sample_weight)
+        coefs.append(model.coef_[None] if is_column else model.coef_)
         gaps.append(model.dual_gap_)
         n_iters.append(model.n_iter_)
     found = values, np.stack(coefs, axis=-1), np.stack(gaps)
@@ -105,7 +123,7 @@ def lasso_path(X: Any, y: Any, *, alphas: Any = 100, **parameters: Any) -> tuple
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
-    y : array of numbers of shape (n,)
+    y : array of numbers of shape (n,) or (n, 1)
     alphas : int or array of floats, default=100
     **parameters
         The other parameters of :func:`enet_path`.
@@ -164,7 +182,28 @@ def _renamed(alphas: Any, n_alphas: Any) -> Any:
     return n_alphas if alphas is None or isinstance(alphas, Integral) else alphas
 
 
-def _penalties(model: Any, X: Any, y: Any, sample_weight: Any, eps: float, alphas: Any) -> np.ndarray:
+def _products(data: TargetPoints) -> np.ndarray:
+    """X'y of weighted rows."""
+    return data.points.combination(data.targets if data.weights is None else data.weights * data.targets)
+
+
+def _refuse_other_products(given: Any, data: TargetPoints) -> None:
+    """Refuse products that are not those of X and y, up to rounding."""
+    found, given = _products(data), np.asarray(given, dtype=np.float64)
+    if given.shape not in (found.shape, (found.size, 1)):
+        raise ValueError(f"Xy has shape {given.shape}; X.T @ y has shape {found.shape}.")
+    weights = weights_of(data.points, data.weights)
+    lengths = np.sqrt(data.points.squares_of_columns(weights) * float(weights @ np.square(data.targets)))
+    wrong = ~(np.abs(given.ravel() - found) <= agreement_of(data.points) * lengths)
+    if wrong.any():
+        j = int(np.argmax(wrong))
+        raise ValueError(
+            f"Xy is not X.T @ y: entry {j} is {float(given.ravel()[j])!r}, and that of X and y is "
+            f"{float(found[j])!r}. Leave Xy out."
+        )
+
+
+def _penalties(model: Any, data: TargetPoints, eps: float, alphas: Any) -> np.ndarray:
     """The penalties of a path, from the largest to the smallest."""
     if not isinstance(alphas, Integral):
         values = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1]
@@ -175,12 +214,10 @@ def _penalties(model: Any, X: Any, y: Any, sample_weight: Any, eps: float, alpha
         raise ValueError(f"alphas must be positive and eps between 0 and 1; they are {alphas!r} and {eps!r}.")
     if not 0.0 < model.l1_ratio <= 1.0:
         raise ValueError("Without a 1-norm in the penalty no alpha makes all coefficients zero: give alphas.")
-    data = validate_targets(model, X, y, sample_weight=sample_weight)
-    weights = np.ones(data.points.n_rows) if data.weights is None else data.weights
-    products = data.points.combination(weights * data.targets)
+    total, products = float(weights_of(data.points, data.weights).sum()), _products(data)
     largest = float((products if model.positive else np.abs(products)).max(initial=0.0))
     # Not zero, also where y says nothing of X.
-    largest = max(largest / (float(weights.sum()) * model.l1_ratio), float(np.finfo(np.float64).resolution))
+    largest = max(largest / (total * model.l1_ratio), float(np.finfo(np.float64).resolution))
     return np.geomspace(largest, largest * eps, int(alphas))
 
 
@@ -195,6 +232,9 @@ def l1_min_c(
 ) -> float:
     """Compute the C up to which all coefficients of a classifier with an L1 penalty are zero.
 
+    The intercept is not penalised, as in this package's classifiers. scikit-learn's l1_min_c() is that of another
+    problem, whose intercept is: ``penalize_intercept=True`` gives it.
+
     At w = 0, with the best intercept, the smallest C at which the derivative of the losses in a coefficient reaches
     that of the penalty; of several classes one against the rest, that of the first one whose model is not empty.
 
@@ -206,7 +246,7 @@ def l1_min_c(
         That of ``LinearSVC(penalty="l1")``, or of ``LogisticRegression(l1_ratio=1)``.
     fit_intercept : bool, default=True
     penalize_intercept : bool, default=False
-        Whether the intercept is penalised, too. scikit-learn's function of this name takes that for granted.
+        Whether the intercept is penalised, too, as LIBLINEAR's is.
     intercept_scaling : float, default=1.0
         Its scale, as that of the classifiers.
 

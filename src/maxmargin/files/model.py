@@ -74,7 +74,8 @@ def save(
         By custom it ends in ``.safetensors``.
     X, y, sample_weight : the data of the fit, optional
         The file then identifies them by hashes, and holds what a stranger needs to check every claim. ``fit`` does
-        not compute the hashes itself: they would take more than 2 % of the time of an ordinary fit.
+        not compute the hashes itself: they would take more than 2 % of the time of an ordinary fit. A model that learns
+        without targets needs no y.
     provenance : dict of plain values, optional
         Where the model comes from, such as version, time, command and data. Nothing is computed from it.
 
@@ -111,7 +112,9 @@ def save(
         raise ModelFileError(path, "y had columns, and a file holds the regression of one: fit and save one at a time")
     if is_collection(X):
         raise TypeError("The rows of Dask collections are not hashed: leave X and y out, or compute them first.")
-    if (X is None) != (y is None) or (X is None and sample_weight is not None):
+    if X is None and (y is not None or sample_weight is not None):
+        raise ValueError("X and y identify the data of the fit only together: give both, or neither.")
+    if X is not None and y is None and needs_targets(model):
         raise ValueError("X and y identify the data of the fit only together: give both, or neither.")
     data = None if X is None else fitted._data_to_certify(X, y, sample_weight)
     try:
@@ -126,6 +129,11 @@ def save(
                 read_model_file(file.name)
             except ModelFileError as error:
                 raise ModelFileError(path, f"the {type(model).__name__} cannot be saved: {error.reason}") from error
+
+
+def needs_targets(model: Any) -> bool:
+    """Whether a model learns from targets; a one-class machine does not."""
+    return bool(model.__sklearn_tags__().target_tags.required)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_regressor
+from sklearn.base import is_outlier_detector, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,9 +29,9 @@ def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted model as an ONNX graph.
 
     Its input is ``X``, rows of float64. Its outputs are ``label`` and ``scores``, which are those of ``predict`` and
-    ``decision_function`` up to rounding; or ``value`` for a regression. For two classes ``scores`` has the shape
-    (n, 1), where ``decision_function`` has (n,). Models with ``predict_proba`` also have the output ``probabilities``.
-    Columns that were scaled in training (``preparation_``) are scaled by the graph; categories of a
+    ``decision_function`` up to rounding; or ``value`` for a regression. For two classes, and for outliers, ``scores``
+    has the shape (n, 1), where ``decision_function`` has (n,). Models with ``predict_proba`` also have the output
+    ``probabilities``. Columns that were scaled in training (``preparation_``) are scaled by the graph; categories of a
     table come as the columns ``feature_names_in_``.
 
     Parameters
@@ -78,8 +78,14 @@ def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
         else _kernel_scores(graph, model)
     )
     if is_regressor(model):
-        graph.node("Squeeze", [scores, graph.constant(np.array([1]))], "value")
-        outputs = {"value": _kinds()["value"]}
+        if np.size(model.intercept_) > 1:
+            graph.node("Identity", [scores], "value")
+            outputs = {"value": _kinds()["scores"]}
+        else:
+            graph.node("Squeeze", [scores, graph.constant(np.array([1]))], "value")
+            outputs = {"value": _kinds()["value"]}
+    elif is_outlier_detector(model):
+        outputs = _inside(graph, scores)
     else:
         outputs = _label(graph, model, scores)
         if hasattr(model, "predict_proba"):
@@ -312,6 +318,16 @@ def _label(graph: _Graph, model: Any, scores: str) -> dict[str, tuple[str, list[
     graph.node("Gather", [graph.constant(classes), place], "label", axis=0)
     kinds = _kinds()
     return {"label": kinds["number" if classes.dtype.kind == "i" else "text"], "scores": kinds["scores"]}
+
+
+def _inside(graph: _Graph, scores: str) -> dict[str, tuple[str, list[Any]]]:
+    """1 where the score is positive, and -1 for outliers."""
+    is_inside = graph.node("Greater", [scores, graph.constant(np.array(0.0))])
+    one, other = (graph.constant(np.array(label, dtype=np.int64)) for label in (1, -1))
+    labels = graph.node("Where", [is_inside, one, other])
+    graph.node("Squeeze", [labels, graph.constant(np.array([1]))], "label")
+    graph.node("Identity", [scores], "scores")
+    return {"label": _kinds()["number"], "scores": _kinds()["scores"]}
 
 
 def _votes(graph: _Graph, order: np.ndarray, scores: str) -> str:
