@@ -76,5 +76,5 @@ def _same(errors: SquaredErrors, left: np.ndarray, right: np.ndarray, signs: np.
     matrix = matrix[counted]
     ours = matrix[:, left] - means[left]
     difference = np.abs(ours - signs * (matrix[:, right] - means[right])).max(axis=0)
-    agree: np.ndarray = difference <= ROUNDED * np.abs(ours).max(axis=0)
-    return agree
+    alike: np.ndarray = difference <= ROUNDED * np.abs(ours).max(axis=0)
+    return alike
