@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from maxmargin.certificates.base import PerTarget
-from maxmargin.certificates.duality_gap import DualityGap
+from maxmargin.certificates.duality_gap import ROUNDING_SHARE, DualityGap
 from maxmargin.certificates.lasso_gap import measure_lasso_gap
 from maxmargin.certificates.ridge_gap import measure_partitioned_ridge_gap, measure_ridge_gap
 from maxmargin.certificates.rounding import gamma
@@ -133,8 +133,8 @@ class LinearRegression(LinearRegressor):
         """The certificate of target k; ``dual_point`` is filled with its dual point."""
         measure = self._certificates[type(problem)]
         if measure is measure_lasso_gap:
-            # Products that are nearly exact take several passes over the rows: not where the gap is at most tol.
-            measure = partial(measure, wanted=self.tol)
+            # Products that are nearly exact take several passes over the rows: only where they may matter to tol.
+            measure = partial(measure, wanted=ROUNDING_SHARE * self.tol)
         return measure(problem, *self._coefficients(k), dual_point=dual_point)
 
     @staticmethod
