@@ -111,7 +111,8 @@ def saved(tmp_path_factory):
 
 # What follows from other claims, and is left to ``maxmargin verify``: docs/checker.md.
 DERIVED = {"outside", "on_margin", "inside", "misclassified", "within_epsilon", "on_boundary", "beyond_epsilon"}
-DERIVED |= {"margin_", "class_weight_", "fit_status_", "status_", "objective_", "unused"}
+DERIVED |= {"margin_", "class_weight_", "fit_status_", "status_", "objective_", "unused", "examples", "C_"}
+DERIVED |= {"margin", "freed", "separating_coef_", "separating_intercept_"}
 DERIVED |= {"s2_", "coef_factor_", "column_means_", "degrees_of_freedom_", "total_weight_"}
 
 

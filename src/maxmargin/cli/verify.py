@@ -11,6 +11,7 @@ from maxmargin.cli.options import DETAILS, JSON, DataOptions, expand_options
 
 # Exit code where the certificate does not hold; errors have another one.
 FALSE_CLAIM = 1
+CONTRADICTION = "the file contradicts itself"
 # Sizes up to which the independent checker runs too, some 20 s: stored entries of X times tasks, and kernel values.
 CHECKED_ENTRIES = 5_000_000
 CHECKED_KERNEL_VALUES = 1_000_000
@@ -134,10 +135,22 @@ def size_refused(machine: Any, rows: Any) -> str:
 
 
 def exact_answers(model: Path, data: str, *options: Any) -> list[tuple[str, str, str]]:
-    """What the independent checker says; data in a format that it does not read are one answer, NOT CHECKED."""
-    import maxmargin_check
+    """What the independent checker says.
+
+    Data in a format that it does not read are one answer, NOT CHECKED, and a file that contradicts itself is FALSE.
+    """
+    import maxmargin_check as checker
 
     try:
-        return list(maxmargin_check.Check(model, data, *options))
-    except maxmargin_check.Unreadable as error:
-        return [("data", "NOT CHECKED", str(error))]
+        return list(checker.Check(model, data, *options))
+    except checker.Unreadable as error:
+        reason = str(error)
+    try:
+        content, _ = checker.read_model(Path(model).read_bytes())
+    except checker.Unreadable:
+        return [(CONTRADICTION, "FALSE", reason)]
+    try:
+        checker.read_data(content, data, *options)
+    except checker.Unreadable:
+        return [("data", "NOT CHECKED", reason)]
+    return [(CONTRADICTION, "FALSE", reason)]

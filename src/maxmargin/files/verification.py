@@ -5,6 +5,7 @@ intercepts, the numbers of a kernel) or is compared with the data (support vecto
 bind coefficients to the file to first order, where an objective changes to second order only.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.class_weight import compute_class_weight
 
-from maxmargin.certificates import Certificate, CertificateError, PerClass
+from maxmargin.certificates import Certificate, CertificateError, MistakeBound, PerClass
 from maxmargin.data import Points, as_dense
 from maxmargin.data.exact_numbers import SMALLEST, UNIT
 from maxmargin.data.rows import is_sparse
@@ -133,6 +134,8 @@ def check_model(model: Any, data: Any, proof: Certificate | PerClass) -> None:
     """
     problems = model._problems(model._tasks(data))
     check_claims(model, proof, problems)
+    if not getattr(model, "fit_intercept", True) and np.any(model.intercept_):
+        raise CertificateError("intercept_ is not zero, but fit_intercept is False")
     for k, problem in enumerate(problems):
         if isinstance(problem, LinearSVMProblem):
             _check_box(problem, np.asarray(model.dual_coef_[k]))
@@ -150,6 +153,9 @@ def check_model(model: Any, data: Any, proof: Certificate | PerClass) -> None:
         _check_support(model)
     if hasattr(model, "coef_init_") and hasattr(model, "dual_coef_") and not (model.average or model._is_penalised):
         _check_updates(model, data)
+    proofs = list(proof.values()) if isinstance(proof, PerClass) else [proof]
+    if hasattr(model, "dual_coef_") and isinstance(proofs[0], MistakeBound):
+        _check_mistakes(model, problems)
     if hasattr(model, "coef_factor_"):
         _check_posterior(model, model._problem(data))
 
@@ -245,6 +251,17 @@ def _check_updates(model: Any, data: Any) -> None:
         of_intercept = UPDATE_AGREEMENT * (abs(offset) + np.abs(beta).sum()) + rounding * abs(b)
         if not _within(b - offset - total, of_intercept):
             raise CertificateError("intercept_ is not the sum of the updates")
+
+
+def _check_mistakes(model: Any, problems: Sequence[Any]) -> None:
+    """A perceptron made at least the mistakes whose steps are in its duals."""
+    for problem, beta, updates in zip(problems, model.dual_coef_, np.atleast_1d(model.n_updates_), strict=True):
+        steps = problem.steps if beta.size == problem.steps.size else problem.steps[model.support_]
+        # Smaller duals have lost their digits, and steps may be zero where rows have no weight.
+        used = np.abs(beta) > UNDERFLOW
+        shown = float((np.abs(beta[used]) / steps[used]).sum())
+        if not shown * (1.0 - UPDATE_AGREEMENT) <= updates:
+            raise CertificateError(f"n_updates_ {updates} is less than the {shown:g} mistakes that dual_coef_ shows")
 
 
 def _check_posterior(model: Any, errors: SquaredErrors) -> None:
