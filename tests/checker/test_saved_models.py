@@ -409,6 +409,7 @@ def test_arithmetic_errors_are_not_unreadable_files(saved):
 
     def overflow(content, _):
         content["problem"]["C"] = {"float": (1e308).hex()}
+        content["parameters"]["class_weight"] = "balanced"
         content["data"]["class_factors"] = [{"float": (1e308).hex()}] * 2
 
     forge(path, overflow)

@@ -72,6 +72,8 @@ def verify(
         verdict = rows.quietly(verify_file)(stored, rows.X, rows.y, sample_weight)
     if verdict.proof is not None:
         answer |= proof_entry("proven", verdict.proof, "proof", details=details)
+    if verdict.calibration is not None:
+        answer["calibration"] = verdict.calibration
     if not verdict.true:
         report({**answer, "true": False, "why": verdict.why}, as_json)
         raise typer.Exit(FALSE_CLAIM)

@@ -5,7 +5,8 @@ intercepts, the numbers of a kernel) or is compared with the data (support vecto
 bind coefficients to the file to first order, where an objective changes to second order only.
 """
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from maxmargin.certificates import Certificate, CertificateError, MistakeBound, 
 from maxmargin.data import Points, as_dense
 from maxmargin.data.exact_numbers import SMALLEST, UNIT
 from maxmargin.data.rows import is_sparse
+from maxmargin.estimators.calibration import fit_again
 from maxmargin.estimators.certification import certify, check_claims
 from maxmargin.files.fingerprint import UNDERFLOW, ScoreSums, fingerprint_of, proof_tensors, sum_tolerances
 from maxmargin.files.model import StoredModel
@@ -39,6 +41,11 @@ NO_RESIDUAL = 1e-24
 RESIDUAL_ROUNDING = 2.0**-50
 # Share of the sizes of the terms by which a perceptron's coefficients may differ from the sum of its updates.
 UPDATE_AGREEMENT = 1e-9
+# How far probabilities of curves that are fitted again may differ: the same fits have the same bits, on rows that are
+# stored as in the fit; two fits with a gap of tol differ by a share of its root.
+PROBABILITY_AGREEMENT, PROBABILITY_SHARE, MOST_DIFFERENCE = 1e-6, 0.25, 0.01
+# Entries up to which sparse rows are made dense for that.
+MOST_DENSE_ENTRIES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -51,10 +58,13 @@ class Verdict:
         What is proven; None where the data are not those of the fit.
     why : str or None
         What is not proven; None where all is.
+    calibration : str or None
+        What was compared of the curves from scores to probabilities, or why nothing was; None where there are none.
     """
 
     proof: Certificate | PerClass | None
     why: str | None
+    calibration: str | None = None
 
     @property
     def true(self) -> bool:
@@ -75,16 +85,18 @@ def verify_file(stored: StoredModel, X: Any, y: Any, sample_weight: Any = None) 
     -------
     Verdict
     """
-    proof = None
+    proof = calibration = None
     data = stored.model._data_to_certify(X, y, sample_weight)
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             check_identity(stored, data, sample_weight)
             proof = certify(stored.model, X, y, sample_weight)
             check_model(stored.model, data, proof)
+            if hasattr(stored.model, "calibration_"):
+                calibration = check_calibration(stored.model, X, y, data, sample_weight)
     except (CertificateError, OverflowError) as error:
         return Verdict(proof, str(error))
-    return Verdict(proof, None)
+    return Verdict(proof, None, calibration)
 
 
 def check_identity(stored: StoredModel, data: Any, sample_weight: Any) -> None:
@@ -158,6 +170,51 @@ def check_model(model: Any, data: Any, proof: Certificate | PerClass) -> None:
         _check_mistakes(model, problems)
     if hasattr(model, "coef_factor_"):
         _check_posterior(model, model._problem(data))
+
+
+def check_calibration(model: Any, X: Any, y: Any, data: Any, sample_weight: Any) -> str:
+    """Fit the curves from scores to probabilities again; CertificateError where they give other probabilities.
+
+    Parameters
+    ----------
+    model : calibrated classifier
+    X, y, sample_weight : the data of the fit
+    data : LabelledPoints
+        The same, checked by the model.
+
+    Returns
+    -------
+    str
+        What was compared, or why nothing was.
+    """
+    folds = model.calibration_.folds
+    if folds is None:
+        return "not checked: the file does not name folds that curves can be fitted to again"
+    if folds.weighted and sample_weight is None:
+        return "not checked: its rows had sample weights, and the fit had none"
+    of_fits = PROBABILITY_SHARE * (getattr(model, "tol", None) or 0.0) ** 0.5
+    allowed = min(max(PROBABILITY_AGREEMENT, of_fits), MOST_DIFFERENCE)
+    difference = np.inf
+    for rows in _ways_to_hold(X):
+        with warnings.catch_warnings():
+            # Of the fits on folds, which were given at the first time.
+            warnings.simplefilter("ignore")
+            found = fit_again(model, rows, y, data, sample_weight)
+        pairs = zip(model.calibration_.curves, found.curves, found.scores, strict=True)
+        difference = max(float(np.abs(old(scores) - new(scores)).max(initial=0.0)) for old, new, scores in pairs)
+        if difference <= allowed:
+            return f"fitted again: probabilities differ by at most {difference:.2g}"
+    raise CertificateError(f"calibration: probabilities differ by up to {difference:.2g} from those of the data")
+
+
+def _ways_to_hold(X: Any) -> Iterator[Any]:
+    """Rows as they are, and then dense or sparse: what the fit had may have summed products in another order."""
+    yield X
+    if sp.issparse(X):
+        if X.shape[0] * X.shape[1] <= MOST_DENSE_ENTRIES:
+            yield as_dense(X)
+    elif isinstance(X, np.ndarray) and X.dtype.kind == "f":
+        yield sp.csr_array(X)
 
 
 def _check_support(model: Any) -> None:
