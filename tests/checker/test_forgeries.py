@@ -7,10 +7,14 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import maxmargin as mm
 import maxmargin_check
 from checker_cases import forge, pack, plain, unpack, verdicts, write_data, write_model
+from command_runner import run as run_command
+from command_runner import told
+from maxmargin.cli.verify import exact_answers
 from maxmargin.files.model import read_model_file
 from maxmargin.files.verification import verify_file
 from real_data import load
@@ -451,3 +455,128 @@ def test_verify_refuses_forgeries(made, tmp_path, name):
     except ValueError:
         return
     assert not verdict.true
+
+
+def curves_upside_down(content, _):
+    """Probabilities of the other class."""
+    for curve in dict(map(tuple, content["calibration"]["pairs"]))["curves"]:
+        if isinstance(curve[1], list):
+            curve[1] = [plain(1.0 - float.fromhex(value["float"])) for value in reversed(curve[1])]
+        else:
+            curve[0] = plain(-float.fromhex(curve[0]["float"]))
+
+
+def slightly_other_curves(content, _):
+    """A change of the first curve that moves probabilities by some per cent."""
+    curve = dict(map(tuple, content["calibration"]["pairs"]))["curves"][0]
+    part = curve[1] if isinstance(curve[1], list) else curve
+    part[:] = [plain(0.9 * float.fromhex(value["float"])) for value in part]
+
+
+CALIBRATED = {
+    "sigmoid": lambda y: mm.calibrate(mm.LinearSVC().fit(X, y), X, y),
+    "isotonic": lambda y: mm.calibrate(mm.SVC().fit(X, y), X, y, method="isotonic"),
+    "seeded": lambda y: mm.calibrate(mm.Perceptron(max_iter=9).fit(X, y), X, y, cv=3, random_state=None),
+    "in the fit": lambda y: mm.SVC(probability=True, class_weight="balanced").fit(X, y),
+}
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("y", [Y, THREE], ids=["two classes", "three classes"])
+@pytest.mark.parametrize("name", CALIBRATED)
+def test_probabilities_are_those_of_the_data(tmp_path, name, y):
+    """Curves of another sign passed, with the checksum that belongs to them, though predict_proba was upside down."""
+    path, model = tmp_path / "m", CALIBRATED[name](y)
+    mm.save(model, path, X, y)
+    for rows in (X, sp.csr_array(X)):
+        verdict = verify_file(read_model_file(path), rows, y)
+        assert verdict.true
+        assert verdict.calibration.startswith("fitted again")
+    sound = path.read_bytes()
+    for change in (curves_upside_down, slightly_other_curves):
+        path.write_bytes(sound)
+        forge(path, change)
+        assert "probabilities" in verify_file(read_model_file(path), X, y).why
+
+
+def test_curves_that_a_time_limit_cut_are_not_checked(tmp_path):
+    model = mm.calibrate(mm.LinearSVC(max_time=1e-9).fit(X, Y), X, Y)
+    mm.save(model, tmp_path / "m", X, Y)
+    verdict = verify_file(read_model_file(tmp_path / "m"), X, Y)
+    assert verdict.true
+    assert verdict.calibration.startswith("not checked")
+
+
+TABLE = ["size,city,when,days,y"] + [
+    f"{['1.5', '', '4'][k % 3]},{['a', 'b', 'c', ''][k % 4]},2024-0{1 + k % 9}-11,7,{'pq'[k * k % 5 > 1]}"
+    for k in range(40)
+]
+
+
+def change_column(name, field, value):
+    """A change of what a file says of a column of a table."""
+
+    def change(content, _):
+        columns = dict(map(tuple, content["preparation"]["pairs"]))["columns"]
+        column = next(entry["pairs"] for entry in columns if ["name", name] in entry["pairs"])
+        next(pair for pair in column if pair[0] == field)[1] = plain(value)
+
+    return change
+
+
+def another_width(content, _):
+    """A column that is divided by another number."""
+    scaling = dict(map(tuple, content["preparation"]["pairs"]))["scaling"]["pairs"]
+    dict(map(tuple, scaling))["width"][-1] = plain(1e-3)
+
+
+PREPARED = {
+    "a fill of a column without missing values": change_column("days", "fill", 1e6),
+    "another fill": change_column("size", "fill", 1e6),
+    "another category for the missing ones": change_column("city", "fill", "c"),
+    "other categories": change_column("city", "values", ["b", "a", "c"]),
+    "other missing values": change_column("size", "n_missing", 1),
+    "another width": another_width,
+}
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """A model of a table with all that can be prepared, and the table."""
+    folder = tmp_path_factory.mktemp("prepared")
+    (folder / "d.csv").write_text("\n".join(TABLE) + "\n")
+    words = ["--target", "y", "--impute", "median", "--scale", "maxabs", "--output", folder / "m"]
+    run_command("train", folder / "d.csv", *words)
+    return folder / "m", folder / "d.csv"
+
+
+def test_a_preparation_is_that_of_the_data(prepared):
+    answer = told(*("verify", *prepared))
+    assert answer["true"] is True
+    assert answer["preparation"] == "categories, fills and scaling are those of the data"
+
+
+@pytest.mark.parametrize("name", PREPARED)
+def test_forged_preparations_are_refused(prepared, tmp_path, name):
+    """Also those that leave the prepared rows of the fit, and so their hashes, as they were."""
+    path, data = tmp_path / "m", prepared[1]
+    path.write_bytes(prepared[0].read_bytes())
+    forge(path, PREPARED[name])
+    run_command("verify", path, data, code=1)
+
+
+@pytest.mark.parametrize(("readable", "answer"), [(True, "FALSE"), (False, "NOT CHECKED")])
+def test_a_file_that_contradicts_itself_is_not_verified(made, tmp_path, monkeypatch, readable, answer):
+    """What the checker refuses is false, unless it is the data that it cannot read."""
+    file, data = made("hinge")
+    (tmp_path / "m").write_bytes(file)
+
+    def refuse(*_, **__):
+        raise ValueError("oh no")
+
+    monkeypatch.setattr("maxmargin_check.Check", refuse)
+    if not readable:
+        monkeypatch.setattr("maxmargin_check.read_data", refuse)
+    found = run_command("verify", tmp_path / "m", data, code=1 if readable else 0)
+    assert "oh no" in found.stdout
+    assert answer in exact_answers(tmp_path / "m", str(data), None, None, False)[0]

@@ -8,6 +8,7 @@ bind coefficients to the file to first order, where an objective changes to seco
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,11 @@ from maxmargin.data.exact_numbers import SMALLEST, UNIT
 from maxmargin.data.rows import is_sparse
 from maxmargin.estimators.calibration import fit_again
 from maxmargin.estimators.certification import certify, check_claims
+from maxmargin.files.columns import TableOptions
+from maxmargin.files.data_file import DataFile, table_format
 from maxmargin.files.fingerprint import UNDERFLOW, ScoreSums, fingerprint_of, proof_tensors, sum_tolerances
 from maxmargin.files.model import StoredModel
+from maxmargin.files.preparation import Preparation
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.problems.nu_svm import NuSVMProblem
@@ -97,6 +101,43 @@ def verify_file(stored: StoredModel, X: Any, y: Any, sample_weight: Any = None) 
     except (CertificateError, OverflowError) as error:
         return Verdict(proof, str(error))
     return Verdict(proof, None, calibration)
+
+
+def check_preparation(
+    preparation: Preparation, rows: DataFile, path: str | Path, table: TableOptions | None = None
+) -> str:
+    """Prepare the columns anew, from the file; CertificateError where they become others than a model's.
+
+    What the prepared rows do not show is compared, too: the width of a constant column, the order of categories.
+
+    Parameters
+    ----------
+    preparation : Preparation
+        Of the model.
+    rows : DataFile
+        The rows of the file, prepared but for the scaling.
+    path : str or Path
+        The file.
+    table : TableOptions, optional
+        How a table is read.
+
+    Returns
+    -------
+    str
+        What was compared, or why nothing was.
+    """
+    if preparation.scaling is not None and not preparation.scaling.is_of(rows.X):
+        raise CertificateError("preparation: the scaling is not that of the data")
+    if preparation.columns is None:
+        return "the scaling is that of the data"
+    if table_format(path) is None:
+        return "not checked: the columns of this file are prepared already, or it can be read only once"
+    # Imported here: it loads pyarrow's readers.
+    from maxmargin.files.tables import understood_so
+
+    if not understood_so(path, preparation.columns, table):
+        raise CertificateError("preparation: the columns are not what the data make of them")
+    return "categories, fills and scaling are those of the data"
 
 
 def check_identity(stored: StoredModel, data: Any, sample_weight: Any) -> None:
