@@ -1,5 +1,6 @@
 """Models of every kind that the package saves are found TRUE; claims that go further are found FALSE."""
 
+import dataclasses
 import hashlib
 import math
 import subprocess
@@ -445,6 +446,17 @@ def test_prepared_columns_are_refused_in_a_sentence(tmp_path, options):
     run_command(*command)
     with pytest.raises(ValueError, match="not prepared here"):
         maxmargin_check.Check(tmp_path / "m", tmp_path / "d.csv")
+
+
+def test_every_model_that_a_test_saves_is_checked(tmp_path):
+    """The fixture of tests/conftest.py: a false claim does not get as far as the file."""
+    X, y = HEART[0].toarray()[:60], HEART[1][:60]
+    for weights in (None, np.linspace(0.5, 2.0, 60)):
+        model = mm.LinearSVC().fit(X, y, sample_weight=weights)
+        mm.save(model, tmp_path / "m", X, y, weights)
+        model.certificate_ = dataclasses.replace(model.certificate_, dual=model.certificate_.primal)
+        with pytest.raises(AssertionError, match="finds false.*dual"):
+            mm.save(model, tmp_path / "m", X, y, weights)
 
 
 def test_the_checker_is_short():
