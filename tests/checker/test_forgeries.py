@@ -16,6 +16,7 @@ from command_runner import run as run_command
 from command_runner import told
 from maxmargin.cli.verify import exact_answers
 from maxmargin.files.model import read_model_file
+from maxmargin.files.proof_file import same_predictions, stripped
 from maxmargin.files.verification import verify_file
 from real_data import load
 
@@ -580,3 +581,26 @@ def test_a_file_that_contradicts_itself_is_not_verified(made, tmp_path, monkeypa
     found = run_command("verify", tmp_path / "m", data, code=1 if readable else 0)
     assert "oh no" in found.stdout
     assert answer in exact_answers(tmp_path / "m", str(data), None, None, False)[0]
+
+
+def other_gamma(content, _):
+    """Another kernel everywhere, so that the file does not contradict itself."""
+    for place in (content["problem"]["kernel"], content["attributes"]["_kernel"]):
+        dict(map(tuple, place["pairs"]))["gamma"].update(plain(7.0))
+
+
+def other_votes(_, arrays):
+    arrays["_vote_order"][:] = arrays["_vote_order"][::-1].copy()
+
+
+@pytest.mark.parametrize("change", [curves_upside_down, other_gamma, other_votes])
+def test_a_stripped_model_predicts_as_the_one_that_is_proven(tmp_path, change):
+    """What is verified is the proof beside it: all that predicts is the same in both."""
+    model = mm.calibrate(mm.SVC().fit(X, THREE), X, THREE)
+    lean = stripped(model)
+    lean._vote_order = np.arange(3, dtype=np.int32)
+    model._vote_order = np.arange(3, dtype=np.int32)
+    mm.save(lean, tmp_path / "m")
+    assert same_predictions(mm.load(tmp_path / "m"), model)
+    forge(tmp_path / "m", change)
+    assert not same_predictions(mm.load(tmp_path / "m"), model)

@@ -455,7 +455,7 @@ def test_every_model_that_a_test_saves_is_checked(tmp_path):
         model = mm.LinearSVC().fit(X, y, sample_weight=weights)
         mm.save(model, tmp_path / "m", X, y, weights)
         model.certificate_ = dataclasses.replace(model.certificate_, dual=model.certificate_.primal)
-        with pytest.raises(AssertionError, match="finds false.*dual"):
+        with pytest.raises(AssertionError, match=r"finds false.*dual"):
             mm.save(model, tmp_path / "m", X, y, weights)
 
 

@@ -357,7 +357,8 @@ def _check_mistakes(model: Any, problems: Sequence[Any]) -> None:
         steps = problem.steps if beta.size == problem.steps.size else problem.steps[model.support_]
         # Smaller duals have lost their digits, and steps may be zero where rows have no weight.
         used = np.abs(beta) > UNDERFLOW
-        shown = float((np.abs(beta[used]) / steps[used]).sum())
+        with np.errstate(divide="ignore"):
+            shown = float((np.abs(beta[used]) / steps[used]).sum())
         if not shown * (1.0 - UPDATE_AGREEMENT) <= updates:
             raise CertificateError(f"n_updates_ {updates} is less than the {shown:g} mistakes that dual_coef_ shows")
 
