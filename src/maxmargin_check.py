@@ -411,7 +411,7 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         keys, g = {*problem, *["classes_"] * (self.k > 0)} - {"loss"}, (self.data or {}).get("class_factors")
         self.rho = INF if not get("intercept", True) or "intercept_scaling" in problem else get("intercept_penalty", 0)
         fits = {*must} <= keys <= {*must, *chain(*may)} and (loss != "hard_margin" or self.rho in (0, INF))
-        fits &= all(problem[x] >= 0 for x in keys - {"classes_", "kernel", "rule"})
+        fits &= "classes_" not in problem and all(problem[x] >= 0 for x in keys - {"classes_", "kernel", "rule"})
         fits &= not self.data or (g is None) == (self.model["parameters"].get("class_weight") is None)
         need(fits, "the problem or class_factors: not of the class and its parameters, or numbers below zero")
         factors, number = [max(0.0, g[c]) if g else 1.0 for c in self.y], bool if get("equal_weights") else float

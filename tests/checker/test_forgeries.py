@@ -157,6 +157,12 @@ def set_classes(labels):
     return change
 
 
+def classes_as_a_number(content, arrays):
+    """No labels, and a number of that name."""
+    set_classes([])(content, arrays)
+    set_number("classes_", 1.0)(content, arrays)
+
+
 LINEAR = {"name": "linear"}
 REFUSED = {
     "an intercept that there is not": ("no intercept", intercept_of_two),
@@ -173,6 +179,7 @@ REFUSED = {
     "a penalised intercept of a hard margin": ("hard margin", set_number("intercept_penalty", 0.5)),
     "a regression with classes": ("ridge", set_classes([-1, 1])),
     "a classifier without classes": ("hinge", set_classes([])),
+    "classes among the numbers of the problem": ("hinge", classes_as_a_number),
     "an attribute and a tensor of one name": ("hinge", set_attribute("intercept_", [0.0])),
     "an attribute beside the parts of a tensor": ("perceptron", set_attribute("mistakes_per_pass_", [1])),
     "a penalty that the loss has not": ("hinge", set_number("lam", 1e-3)),

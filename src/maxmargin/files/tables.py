@@ -189,10 +189,10 @@ def _is_same(one: Column, other: Column | None) -> bool:
     """Whether two columns are the same but for remarks, and rounding of fills."""
     if other is None:
         return False
-    fills = one.fill, other.fill
-    same_fill = one.fill == other.fill
-    if all(isinstance(fill, float) for fill in fills):
-        same_fill = math.isclose(*fills, rel_tol=FILL_AGREEMENT, abs_tol=0.0)
+    fill, found = one.fill, other.fill
+    same_fill = fill == found
+    if isinstance(fill, float) and isinstance(found, float):
+        same_fill = math.isclose(fill, found, rel_tol=FILL_AGREEMENT)
     return same_fill and replace(one, fill=None, note="") == replace(other, fill=None, note="")
 
 
