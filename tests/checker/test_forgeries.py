@@ -507,6 +507,20 @@ def test_probabilities_are_those_of_the_data(tmp_path, name, y):
         assert "probabilities" in verify_file(read_model_file(path), X, y).why
 
 
+def test_probabilities_of_a_gram_matrix_and_of_too_few_rows(tmp_path):
+    gram, path = X @ X.T, tmp_path / "m"
+    mm.save(mm.calibrate(mm.SVC(kernel="precomputed").fit(gram, Y), gram, Y), path, gram, Y)
+    assert verify_file(read_model_file(path), gram, Y).calibration.startswith("fitted again")
+    forge(path, curves_upside_down)
+    assert "probabilities differ" in verify_file(read_model_file(path), gram, Y).why
+    few = [*np.flatnonzero(Y == 1)[:5], np.flatnonzero(Y == -1)[0]]
+    mm.save(mm.LinearSVC().fit(X[few], Y[few]), path, X[few], Y[few])
+    folds = {"cv": 5, "seed": 0, "weighted": False, "by_fit": False}
+    calibration = {"method": "sigmoid", "curves": [[1.0, 0.0]], "folds": folds}
+    forge(path, lambda content, _: content.__setitem__("calibration", plain(calibration)))
+    assert "no such curves" in verify_file(read_model_file(path), X[few], Y[few]).why
+
+
 def test_curves_that_a_time_limit_cut_are_not_checked(tmp_path):
     model = mm.calibrate(mm.LinearSVC(max_time=1e-9).fit(X, Y), X, Y)
     mm.save(model, tmp_path / "m", X, Y)

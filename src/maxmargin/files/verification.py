@@ -236,11 +236,14 @@ def check_calibration(model: Any, X: Any, y: Any, data: Any, sample_weight: Any)
     of_fits = PROBABILITY_SHARE * (getattr(model, "tol", None) or 0.0) ** 0.5
     allowed = min(max(PROBABILITY_AGREEMENT, of_fits), MOST_DIFFERENCE)
     difference = np.inf
-    for rows in _ways_to_hold(X):
+    for rows in [X] if getattr(model, "kernel", None) == "precomputed" else _ways_to_hold(X):
         with warnings.catch_warnings():
             # Of the fits on folds, which were given at the first time.
             warnings.simplefilter("ignore")
-            found = fit_again(model, rows, y, data, sample_weight)
+            try:
+                found = fit_again(model, rows, y, data, sample_weight)
+            except ValueError as error:
+                raise CertificateError(f"calibration: the data have no such curves: {error}") from error
         pairs = zip(model.calibration_.curves, found.curves, found.scores, strict=True)
         difference = max(float(np.abs(old(scores) - new(scores)).max(initial=0.0)) for old, new, scores in pairs)
         if difference <= allowed:
