@@ -22,17 +22,21 @@ Unreadable = OSError, EOFError, ValueError, LookupError, TypeError, AttributeErr
 INF, DECIMAL = math.inf, Context(prec=38)  # exp and ln are rounded correctly to 38 digits
 BITS, UNIT, ERROR = 112, 1 << 112, Fraction(1, 1 << 106)  # of square roots, exp and log below 800; a claim has 53 bits
 UNPREPARED = "columns are not prepared here (categories, missing values, scaling): use maxmargin verify"
-PROBLEMS = """margins: hard_margin: C intercept_penalty kernel
-margins: margin perceptron elastic_net_perceptron: normalize intercept rule step kernel alpha l1_ratio
-gap: hinge squared_hinge epsilon_insensitive squared_epsilon_insensitive: C intercept_penalty epsilon kernel equal_weights
-gap: elastic_net_squared_hinge: C lam squared_penalty intercept intercept_scaling
-gap: logistic logistic_penalized_intercept: C intercept intercept_penalty intercept_scaling
-gap: squared_error absolute_penalty positive_absolute_penalty elastic_net positive_elastic_net: lam squared_penalty intercept
-multiclass: crammer_singer: C intercept_penalty""".splitlines()
+PROBLEMS = """LinearSVC: hinge squared_hinge hard_margin crammer_singer: classes_ C intercept_penalty
+LinearSVC: elastic_net_squared_hinge: classes_ C lam squared_penalty intercept: intercept_scaling
+LinearSVR: epsilon_insensitive squared_epsilon_insensitive: C intercept_penalty epsilon
+SVC: hinge hard_margin: classes_ C kernel
+SVR: epsilon_insensitive: C epsilon kernel: equal_weights
+LogisticRegression: logistic logistic_penalized_intercept: classes_ C intercept: intercept_penalty intercept_scaling
+Ridge Lasso ElasticNet BayesianRegression: squared_error absolute_penalty positive_absolute_penalty: lam intercept
+Ridge ElasticNet: elastic_net positive_elastic_net: lam squared_penalty intercept
+Perceptron: perceptron elastic_net_perceptron: classes_ rule step normalize intercept: alpha l1_ratio
+KernelPerceptron: perceptron: classes_ rule step intercept kernel
+MarginPerceptron: margin: classes_ normalize intercept""".splitlines()  # estimators: losses: numbers: those that may be missing
 KERNELS = {"linear": {"name"}, "poly": {"name", "gamma", "coef0", "degree"}, "rbf": {"name", "gamma"}}
 NO_CLAIMS = """kind space kkt_violation reach radius n_features_in_ feature_names_in_ classes_ certificate_ coef_
-intercept_ dual_coef_ support_ support_vectors_ C_ epsilon_ separating_coef_ separating_intercept_ hull_weights_ proof
-bracket mistakes_per_pass_ n_updates_ coef_init_ intercept_init_ n_iter_ gamma_guess_ n_rounds_ shape_fit_"""
+intercept_ dual_coef_ support_ support_vectors_ separating_coef_ separating_intercept_ hull_weights_ proof bracket
+mistakes_per_pass_ n_updates_ coef_init_ intercept_init_ n_iter_ gamma_guess_ n_rounds_ shape_fit_"""
 
 
 def need(true, message):
@@ -84,6 +88,23 @@ def read_rows(path, names, target, first):  # section 2: label, columns and valu
             yield words[0], [int(j) - first for j, _ in pairs], [float(v) for _, v in pairs]
 
 
+def read_data(model, data, weights=None, target=None, zero_based=False):  # codes or targets, rows, and weights
+    attributes, y, rows = model["attributes"], [], []
+    codes, d = {label: code for code, label in enumerate(attributes.get("classes_", []))}, attributes["n_features_in_"]
+    for label, j, v in read_rows(data, attributes.get("feature_names_in_", []), target, 1 - zero_based):
+        if label not in codes:  # numbers compare as numbers, or by their text
+            label = int(label) if label.lstrip("+-").isdigit() else float(label) + 0.0
+        y.append(codes.get(label, codes.get(str(label), math.nan)) if codes else Fraction(float(label)))
+        fits = all(map(int.__lt__, (-1, *j), (*j, d))) and all(map(math.isfinite, (y[-1], *v)))
+        need(fits, f"row {len(y)}: nan, columns out of order or range, or {label!r} is no label of the model")
+        j, v = ([x for x, z in zip(entries, v) if z] for entries in (j, v)) if 0.0 in v else (j, v)
+        rows.append((array("Q", j), array("d", v)))
+    s = array("d", map(float, Path(weights).read_text().split() if weights else ()))
+    fits = len(s) in (0, len(y)) and all(abs(x) < INF and (x >= 0 or "kernel" in model["problem"]) for x in s)
+    need(fits, "weights: one a row, finite, not negative")
+    return y, rows, s
+
+
 def integers(values):  # integers N and one denominator D with values[i] = N[i] / D
     ratios = [v.as_integer_ratio() for v in values]
     D = math.lcm(*{d for _, d in ratios})
@@ -125,7 +146,8 @@ def balanced(values):  # the repair to sum zero: the heavier sign is multiplied 
 
 class Linear:  # coefficients of one task: exact scores F_i = w·x_i + b of all rows, and the square of their norm
     def __init__(self, data, w, b):
-        need(len(w) == data.d, "coefficients: not one a column")
+        fits = not b or data.rho < INF or data.problem.get("intercept_scaling")
+        need(fits and len(w) == data.d, "coefficients: not one a column, or an intercept that the problem excludes")
         self.data, self.b, self.squares, (W, D) = data, Fraction(b), data.squares, integers([*w, b])
         self.F = [Fraction(sum(map(mul, v, map(W.__getitem__, j))), D * data.D) for j, v in data.X]
         self.norm, self.norm_error, self.error, self.definite = Fraction(sum(map(mul, W[:-1], W)), D * D), 0, 0, True
@@ -147,7 +169,7 @@ class Expansion:  # the same for w = sum_j beta_j phi(x_j); K: columns of the ke
             pairs = ((scale * u + shift, scale * (2 * u - s - norms[j])) for u, s in zip(dots, norms))
             K[j] = [rounded(DECIMAL.exp, exponent, unit) if rbf else base**power for base, exponent in pairs]
         self.K, self.b, self.definite, self.unit = K, b, min(scale, shift) >= 0, UNIT if rbf else unit**power
-        columns, (B, D) = zip(*(K[j] for j in beta)) if beta else repeat((), data.n), integers(beta.values())
+        columns, (B, D) = zip(*(K[j] for j in beta)) if beta else repeat((), len(data.y)), integers(beta.values())
         self.F = [Fraction(sum(map(mul, B, row)), D * self.unit) + b for row in columns]
         self.squares = [1 if rbf else Fraction((scale * s + shift) ** power, self.unit) for s in norms]
         self.k_error = rbf and (ERROR if scale >= 0 else INF)  # exp of numbers above zero has no such bound
@@ -160,53 +182,43 @@ class Expansion:  # the same for w = sum_j beta_j phi(x_j); K: columns of the ke
 
 
 class Check(list):  # the answers (claim, verdict, detail) on one model; points (x, 1) as integers X over D
-    def __init__(self, model, data, weights=None, target=None, zero_based=False):
+    def __init__(self, model, *data, **options):
         self.model, self.tensors = read_model(Path(model).read_bytes())
         self.problem, self.attributes, self.data = (self.model[name] for name in ("problem", "attributes", "data"))
         self.classes, names = self.attributes.get("classes_", []), self.attributes.get("feature_names_in_", [])
-        codes = {label: code for code, label in enumerate(self.classes)}
-        self.d, self.k, self.y, self.read, self.prefix = self.attributes["n_features_in_"], len(codes), [], [], ""
-        need(self.k == len(self.classes) != 1 and len({*names}) in (0, self.d), "labels or names: twice, or too few")
-        for label, j, v in read_rows(data, names, target, 1 - zero_based):
-            if label not in codes:  # numbers compare as numbers, or by their text
-                label = int(label) if label.lstrip("+-").isdigit() else float(label) + 0.0
-            self.y.append(codes.get(label, codes.get(str(label), math.nan)) if codes else Fraction(float(label)))
-            fits = all(map(int.__lt__, (-1, *j), (*j, self.d))) and all(map(math.isfinite, (self.y[-1], *v)))
-            need(fits, f"row {len(self.y)}: nan, columns out of order or range, or {label!r} is no label of the model")
-            j, v = ([x for x, y in zip(entries, v) if y] for entries in (j, v)) if 0.0 in v else (j, v)
-            self.read.append((array("Q", j), array("d", v)))
-        self.n, self.s = len(self.y), array("d", map(float, Path(weights).read_text().split() if weights else ()))
-        known = all(abs(x) < INF and (x >= 0 or "kernel" in self.problem) for x in self.s)
-        need(known and len(self.s) in (0, self.n), "weights: one a row, finite, not negative")
-        y = array("Q" if self.k else "d", [1.0] * self.n if self.model["class"] == "OneClassSVM" else self.y)
-        parts = [array("Q", [self.n, self.d, *(len(j) for j, _ in self.read)]), *chain(*zip(*self.read))], [y], [self.s]
-        found = [hashlib.sha256(b"".join(map(bytes, part))).hexdigest() if any(part) else None for part in parts]
+        self.d, self.k, self.prefix = self.attributes["n_features_in_"], len({*self.classes}), ""
+        both = {*self.attributes, *self.tensors}
+        twice = [x for x in self.tensors if x in self.attributes or x.rpartition(".")[0] in both]
+        fits = self.k == len(self.classes) != 1 and len({*names}) in (0, self.d) and not twice
+        need(fits, f"labels, names of columns or {twice or 'attributes'}: twice, or too few")
+        self.y, self.read, self.s = read_data(self.model, *data, **options)
+        y = array("Q" if self.k else "d", [1.0] * len(self.y) if self.model["class"] == "OneClassSVM" else self.y)
+        rows = [array("Q", [len(y), self.d, *(len(j) for j, _ in self.read)]), *chain(*zip(*self.read))]
+        found = [hashlib.sha256(b"".join(map(bytes, x))).hexdigest() if any(x) else None for x in (rows, [y], [self.s])]
         same = found == [self.data[name] for name in ("X", "y", "weights")] if self.data else None
-        steps = self.model.get("preparation") or {"scaling": None, "columns": ()}
-        need(same or not (steps["scaling"] or any(c["fill"] is not None for c in steps["columns"] or ())), UNPREPARED)
+        need(same or not (self.model.get("preparation") or {}).get("scaling"), UNPREPARED)
         self.say("data", same, "hashes of X, y and weights" if self.data else "the file has no hashes")
         of = (c := self.attributes.get("certificate_", {"of": ()})).get("of", [(None, c)])
         labels = [[*pair] for pair in combinations(self.classes, 2)] if "_duals" in self.tensors else self.classes
-        need([label for label, _ in of] in ([], [None], labels), "not the certificates of the classes, in order")
         claims = [c for _, c in of]
         fields = [*claims, *(c["bracket"] for c in claims if "bracket" in c)]
-        need(all(x == x for c in fields for x in c.values()), "nan in the certificate")
+        fits = [label for label, _ in of] in ([], [None], labels) and all(x == x for c in fields for x in c.values())
+        need(fits, "nan in a certificate, or not the certificates of the classes, in order")
         if same is False:
             return
-        known, why = True, "this program does not decide them"
+        known, why = claims != [] or None, "this program does not decide them" if claims else "there is no certificate"
         try:
             self.decide(claims)
         except (ArithmeticError, KeyError) as error:
             known, why = None, f"{why}: {error}"
         self.prefix, pairs = "", [(c["primal"], c["dual"]) for c in claims if "primal" in c]
-        if pairs and "objective_" in self.attributes:  # section 6
-            self.say("objective_", self.attributes["objective_"] == [p for p, _ in pairs] and known, "primal values")
-        if pairs and self.attributes.get("status_") == "solved":
-            tol, least = self.model["parameters"].get("tol", 1e-6) + 1e-9, 1e-9 * self.problem.get("C", 1.0)
-            done = all(p - d <= tol * max(p, -d) or (d <= 0 and p - d <= least) for p, d in pairs)
-            self.say("status_", known if done else None if self.problem.keys() & {"lam", "nu"} else False, "gap <= tol")
+        if known and pairs and self.attributes.get("status_") == "solved":  # section 6
+            tol, least = self.model["parameters"].get("tol", 1e-6), 1e-9 * self.problem.get("C", 1.0)
+            done = all(p - d <= (tol + 1e-9) * max(p, -d) or (d <= 0 and p - d <= least < INF) for p, d in pairs)
+            self.say("status_", done or (None if "lam" in self.problem else False), f"gap <= tol = {tol!r}")
         said = {*NO_CLAIMS.split(), *(x for name, *_ in self if known for x in name.rpartition(": ")[2].split(", "))}
         names = {*self.attributes, *self.tensors, *(x for c in fields for x in c if c[x] is not False and c[x] != "")}
+        names |= self.model.keys() & {"calibration", "preparation"}
         left = sorted(x for x in names if x[:1] != "_" and x.partition(".")[0] not in said)
         if left:
             self.say(", ".join(left), None, why)
@@ -219,7 +231,7 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         room = Fraction(large) - Fraction(small) if error and INF not in (abs(small), abs(large)) else None
         true = small <= large if room is None else True if room >= error else False if room < -error else None
         texts = (repr(x) if isinstance(x, float) else f"{Decimal(x.numerator) / x.denominator}" for x in (small, large))
-        return self.say(name, true, self.reason if true is None else " <= ".join(texts))
+        return self.say(name, true, "no bound on the error is small enough" if true is None else " <= ".join(texts))
 
     def combination(self, factors, power=1):  # the sums over i of factors_i (x_ij, 1)**power
         (B, D), sums = integers(factors.values()), [0] * (self.d + 1)
@@ -230,7 +242,7 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
 
     def bounds(self, claim, primal, primal_error, dual, dual_error, intercepts, sums):  # with rho/2 b² for intercepts
         rho, b, z = self.rho, sum(x * x for x in intercepts), sum(x * x for x in sums)
-        primal = primal + Fraction(rho) * b / 2 if rho < INF else INF if b else primal
+        primal += Fraction(rho) * b / 2 if rho < INF else 0
         self.holds("primal", primal, claim["primal"], primal_error)
         self.holds("dual", claim["dual"], dual - (z / (2 * Fraction(rho)) if 0 < rho < INF else 0), dual_error)
         self.holds("dual <= primal", claim["dual"], claim["primal"])
@@ -244,7 +256,7 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         c, lam, mu = (self.C, 0, 2 * lam) if loss == "squared_error" else ([x / (1 + errors) for x in self.C], lam, mu)
         w = [*tensors.get("coef_", [()] * (k + 1))[k], f.b / s if s else 0]  # of columns, and of a constant one
         losses = (-x if logistic else 1 - x if self.k else abs(y - z) - epsilon for x, y, z in zip(q, t, self.F))
-        primal = mu / 2 * (f.norm + w[-1] ** 2) + lam * sum(map(abs, w))
+        primal = INF if "positive" in loss and min(w) < 0 else mu / 2 * (f.norm + w[-1] ** 2) + lam * sum(map(abs, w))
         primal += sum(a * max(0, x) ** (1 + squares) for a, x in zip(c, losses))
         point = [tensors["_dual_point"][k][i] for i in self.rows] if errors or logistic else self.beta
         if logistic:  # log(1 + exp(-q)) = log(1 + exp(-|q|)) + max(0, -q)
@@ -254,9 +266,8 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         ends = [*map(abs, point)] if squares else c  # of the box: |beta_i| <= c_i, and of the sign of a label
         beta = [min(max(b, -e * (not self.k or y < 0)), e * (not self.k or y > 0)) for b, e, y in zip(point, ends, t)]
         wrong = any(abs(x - b) * 2**40 > (max(ends) if squares else a) for x, b, a in zip(point, beta, c) if x != b)
-        if self.rho == 0:
-            mean = sum(beta) / sum(c)
-            beta = [b - a * mean for a, b in zip(c, beta)] if errors else balanced(beta)
+        mean = sum(beta) / sum(c) * (self.rho == 0)
+        beta = [b - a * mean for a, b in zip(c, beta)] if errors else balanced(beta) if self.rho == 0 else beta
         square, error = f.square(dict(zip(self.rows, beta))) if "kernel" in problem else (0, 0)
         v = self.combination(dict(zip(self.rows, beta))) if "kernel" not in problem else [0]
         v = [max(x, 0) if "positive" in loss else abs(x) for x in (*v[:-1], s * v[-1])]
@@ -265,9 +276,14 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
             g -= a * sum(x * log(x, d) for x in (n, d - n)) // d  # the entropy
         g = Fraction(g, UNIT) if logistic else sum(y * b - epsilon * abs(b) for y, b in zip(t, beta))
         if not (lam or mu):  # the bound is that for all w with sum_j (s_j w_j)² <= radius²
-            reach = abs(Fraction(claim.get("reach", claim.get("radius"))))
-            pairs = [(reach * x, z) for x, z in zip(v, (*tensors["proof.scales"][0], 0), strict=True) if x]
-            norm, error = root(*total((x / z) ** 2 for x, z in pairs)) if all(z for _, z in pairs) else (g, 0)
+            reach, scales = abs(Fraction(claim.get("reach", claim.get("radius")))), [*tensors["proof.scales"][0], 0]
+            x, y = (self.combination(dict(zip(self.rows, c)), power) for power in (1, 2))
+            free, W = self.rho == 0, 1 if errors else x[-1]
+            least = sum(a * z * z for a, z in zip(c, t)) - free * sum(map(mul, c, t)) ** 2 / x[-1] if errors else 1
+            spreads = [4 * (b - free * (1 - ERROR * 2**64) * a * a / x[-1]) / W for a, b in zip(x, y)]
+            wrong |= reach * reach < least + sum((x * z) ** 2 for x, z in zip(w, scales, strict=True))
+            wrong |= any(z * z > max(a, 1e-300) or (b and not z) for a, b, z in zip(spreads, v, scales))
+            norm, error = root(*total((reach * x / z) ** 2 for x, z in zip(v, scales) if z))
             g -= norm
         if errors or lam:  # the best multiple h of the dual point; with mu by Newton's method
             h, last = min((max(0, g / cost) if cost else 0, *(lam / x for x in v if x and lam and not mu))), INF
@@ -277,28 +293,7 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         floor, series = 0 if errors or logistic or lam else -INF, ERROR * (len(t) + 3 * sum(c)) * logistic
         dual = max(floor, h * g - (h * h * cost + square) / 2) if not wrong else floor
         error = 0 if claim["dual"] <= floor else h * error + h * h * rounding + series if f.definite else INF
-        primal = INF if "positive" in loss and min(w) < 0 else primal
-        self.bounds(claim, primal, f.norm_error + f.error * sum(c) + series, dual, error, [f.b] * (not s), [sum(beta)])
-        self.further(claim, f, k, [lam - h * x for x in v[:-1]], c, q)
-
-    def further(self, claim, f, k, slacks, c, q):  # columns without influence, scales, separable rows
-        if claim.keys() & {"unused", "radius"}:  # spreads of columns, about their means where the intercept is free
-            x, y = (self.combination(dict(zip(self.rows, c)), power) for power in (1, 2))
-            spreads = [b - (a * a / x[-1] if self.rho == 0 else 0) for a, b in zip(x, y)]
-        if "unused" in claim and "intercept_scaling" not in self.problem:
-            room = 4 * (Fraction(claim["primal"]) - Fraction(claim["dual"]))
-            self.holds("unused", claim["unused"], sum(x > 0 and x * x > room * y for x, y in zip(slacks, spreads)))
-        if "radius" in claim and claim["radius"] < INF:
-            fits = all(s <= 1e-150 or s * s <= x for s, x in zip(self.tensors["proof.scales"][0], spreads))
-            self.say("scales", fits, "at most the spreads of the columns")
-        if "freed" in claim:
-            free, margin = self.problem["C"] == INF, abs(Fraction(claim["margin"]))
-            length, e = root(f.norm * free)
-            self.holds("margin", margin * (length or 1), min(q) if length and margin else 0, margin * e)
-            w = self.tensors.get("separating_coef_", {})
-            g = Linear(self, w[k], self.tensors["separating_intercept_"][0][k]) if claim["freed"] and free else None
-            signs = [g.F[i] * y for i, y in zip(self.rows, self.t)] if g else [0]
-            self.say("freed", min(signs) >= 0 and sum(x > 0 for x in signs) >= claim["freed"], f"{claim['freed']} rows")
+        self.bounds(claim, primal, f.norm_error + f.error * sum(c) + series, dual, error, [f.b], [sum(beta)])
 
     def multiclass(self, claim, *_):  # Crammer and Singer's problem; B: the duals of every class
         y, rows, free, (_, fs, B) = self.y, self.rows, self.rho == 0, zip(*self.tasks)
@@ -352,14 +347,14 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
             zero = not any(self.combination(c)[: self.d + (ones or free)]) and all(c[i] * signs[i] > 0 for i in c)
             self.say("hulls_meet", zero if c else None, "weights that cancel" if c else "the file has no exact weights")
         self.say("lower <= upper <= radius", inner["lower"] <= inner["upper"] <= inner["radius"])
-        return None if inner is claim else self.mistakes(claim, k, q, error, e * bool(length))
+        return None if inner is claim else self.mistakes(claim, k, q, error, e * bool(length), lengths)
 
-    def mistakes(self, claim, k, margins, error, e):  # margins up to error, and up to the share e of their size
-        bound, updates, n = claim["bound"], self.attributes["n_updates_"][k], len(margins)
-        history = self.tensors.get(f"mistakes_per_pass_.{k}", [range(self.attributes.get("n_iter_", 1))])[0]
-        passes, seen = len(history) or 1, n - self.attributes.get("_n_held_out", 0)
-        self.say("mistakes", updates == claim["mistakes"] <= bound, f"{updates} = {claim['mistakes']} <= {bound!r}")
-        self.say("examples", claim["examples"] == passes * seen, f"{claim['examples']} = {passes} times {seen} rows")
+    def mistakes(self, claim, k, margins, error, e, lengths):  # margins up to error, and the share e of their size
+        bound, M, updates, n = claim["bound"], claim["mistakes"], self.attributes["n_updates_"][k], len(margins)
+        passes = len(self.tensors.get(f"mistakes_per_pass_.{k}", [range(self.attributes.get("n_iter_", 1))])[0]) or 1
+        steps = (abs(b) * x / m for b, x, m in zip(self.beta, lengths, self.m) if abs(b) * 2**1000 > 1)
+        shown = float(total(steps)[0] / Fraction(self.problem["step"]))  # updates, by the duals
+        self.say("mistakes", shown * (1 - 1e-9) <= updates == M <= bound, f"{shown!r} <= {updates} = {M} <= {bound!r}")
         if bound == INF or not self.holds("gamma", 5e-324, claim["gamma"]):
             return bound == INF and self.say("gamma, deficit, bound", True, "no bound is claimed")
         gamma, deficit, radius = (Fraction(claim[name]) for name in ("gamma", "deficit", "radius"))
@@ -396,11 +391,11 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
     def support(self, kernel):  # what predictions use besides the duals: the kernel, and rows of the data, by class
         tensors, support, n = self.tensors, self.tensors["support_"][0], (kernel or {}).get("degree", 1)
         known = kernel is not None and kernel.keys() == KERNELS.get(kernel["name"]) and n in range(6000)
-        if not known or (len(support) + 1) * self.n * max(9, n * n) > 36_000_000:  # a minute
+        if not known or (len(support) + 1) * len(self.y) * max(9, n * n) > 36_000_000:  # a minute
             raise ArithmeticError("a precomputed or sigmoid kernel, or more than 4,000,000 kernel values")
         data, columns, ends = (tensors.get(f"support_vectors_.{x}", [()])[0] for x in ("data", "indices", "indptr"))
         sparse, dense = [zip(columns[a:b], data[a:b]) for a, b in pairwise(ends)], tensors.get("support_vectors_", ())
-        need(len({*range(self.n)}.intersection(support)) == len(support), "support_: not rows of the data, each once")
+        need(len({*support} & {*range(len(self.y))}) == len(support), "support_: not rows of the data, each once")
         stored = [[(j, v) for j, v in row if v] for row in sparse or map(enumerate, dense)]
         self.say("support vectors", stored == [[*zip(*self.read[i])] for i in support], "rows of X")
         order, counts = (tensors.get(name, [()])[0] for name in ("_vote_order", "_n_support"))
@@ -409,28 +404,33 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
         self.say("kernel, order", same and self.attributes["_kernel"] == kernel, "of the problem; by class")
 
     def decide(self, claims):  # section 5
-        problem, get, g = self.problem, self.problem.get, (self.data or {}).get("class_factors")
-        method, _, fields = {x: r.split(": ") for r in PROBLEMS for x in r.split(": ")[1].split()}[problem["loss"]]
-        fits = all(problem[x] >= 0 for x in problem.keys() - {"loss", "kernel", "rule"})
-        need(fits and problem.keys() <= {"loss", *fields.split()}, "the problem: numbers below zero or not of its loss")
+        problem, get, loss = self.problem, self.problem.get, self.problem["loss"]
+        lines = [[part.split() for part in line.split(":")] for line in PROBLEMS]
+        table = {(name, loss): numbers for names, losses, *numbers in lines for name in names for loss in losses}
+        must, *may = table[self.model["class"], loss]
+        keys, g = {*problem, *["classes_"] * (self.k > 0)} - {"loss"}, (self.data or {}).get("class_factors")
         self.rho = INF if not get("intercept", True) or "intercept_scaling" in problem else get("intercept_penalty", 0)
+        fits = {*must} <= keys <= {*must, *chain(*may)} and (loss != "hard_margin" or self.rho in (0, INF))
+        fits &= "classes_" not in problem and all(problem[x] >= 0 for x in keys - {"classes_", "kernel", "rule"})
+        fits &= not self.data or (g is None) == (self.model["parameters"].get("class_weight") is None)
+        need(fits, "the problem or class_factors: not of the class and its parameters, or numbers below zero")
         factors, number = [max(0.0, g[c]) if g else 1.0 for c in self.y], bool if get("equal_weights") else float
         weights = [Fraction(number(max(0.0, a) * b)) for a, b in zip(self.s or repeat(1.0), factors)]
         D = self.D = max((x.as_integer_ratio()[1] for _, v in self.read for x in v), default=1)
         self.X = [([*j, self.d], [*(n * (D // d) for n, d in map(float.as_integer_ratio, v)), D]) for j, v in self.read]
         self.squares, C = [Fraction(sum(map(mul, v[:-1], v)), D**2) for _, v in self.X], get("C", INF)
-        self.tasks = list(self.all_tasks())
-        need(len(claims) in (len(self.tasks), method == "multiclass"), "not one certificate a task")
+        self.tasks, joint = list(self.all_tasks()), loss == "crammer_singer"
+        method = self.multiclass if joint else self.margins if "margin" in loss or "perceptron" in loss else self.gap
+        need(not claims or len(claims) in (len(self.tasks), joint), "not one certificate a task")
         if "support_" in self.tensors and "kernel" not in problem:
             self.say("support_", sorted({*chain(*(b for *_, b in self.tasks))}) == self.tensors["support_"][0], "duals")
         for k, (claim, (t, f, beta)) in enumerate(zip(claims, self.tasks)):
             self.prefix = f"task {k}: " if len(claims) > 1 else ""
-            self.reason = "the bound on the error is too large" if f.definite else "the kernel is not definite"
-            self.rows = [i for i in range(self.n) if weights[i] and (t[i] or not self.k)]
+            self.rows = [i for i in range(len(self.y)) if weights[i] and (t[i] or not self.k)]
             self.t, self.F, self.m = ([x[i] for i in self.rows] for x in (t, f.F, weights))
             self.C = [Fraction(C * float(x)) if C < INF else x for x in self.m]
             self.beta = [beta.get(i, 0) for i in self.rows]
-            getattr(self, method)(claim, f, k)
+            method(claim, f, k)
 
 
 def main():
@@ -442,7 +442,8 @@ def main():
         answers = Check(**vars(parser.parse_args()))
     except Unreadable as error:
         parser.exit(2, f"error: {error if isinstance(error, (OSError, ValueError)) else repr(error)}\n")
-    for claim, verdict, detail in [(answers.model["class"], "PROBLEM", answers.problem), *answers]:
+    problem = answers.problem | {"class_factors": (answers.data or {}).get("class_factors")}
+    for claim, verdict, detail in [(answers.model["class"], "PROBLEM", problem), *answers]:
         print(repr(f"{verdict:12}{claim}: {detail}")[1:-1])  # control characters of a file are not printed as they are
     return int("FALSE" in (verdict for _, verdict, _ in answers))
 

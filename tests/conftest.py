@@ -7,6 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # Pictures are drawn without a screen; set before matplotlib is imported, also by the processes that tests start.
@@ -44,3 +45,22 @@ def _code(path: Path) -> str:
 
 _digest = hashlib.sha256("".join(map(_code, _SOURCES)).encode()).hexdigest()[:16]
 os.environ["NUMBA_CACHE_DIR"] = str(Path(tempfile.gettempdir()) / f"maxmargin-tests-{getpass.getuser()}-{_digest}")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _saved_models_are_true():
+    """Whatever model a test saves together with its data: the independent checker finds nothing in it false."""
+    from checker_cases import refuse_false_claims
+    from maxmargin.files import model
+
+    write = model._to_bytes
+
+    def checked(fitted, entry, data, sample_weight, *others):
+        content = write(fitted, entry, data, sample_weight, *others)
+        if data is not None:
+            refuse_false_claims(content, data, sample_weight)
+        return content
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model, "_to_bytes", checked)
+        yield

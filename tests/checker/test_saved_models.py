@@ -1,5 +1,6 @@
 """Models of every kind that the package saves are found TRUE; claims that go further are found FALSE."""
 
+import dataclasses
 import hashlib
 import math
 import subprocess
@@ -111,7 +112,8 @@ def saved(tmp_path_factory):
 
 # What follows from other claims, and is left to ``maxmargin verify``: docs/checker.md.
 DERIVED = {"outside", "on_margin", "inside", "misclassified", "within_epsilon", "on_boundary", "beyond_epsilon"}
-DERIVED |= {"margin_", "class_weight_", "fit_status_", "status_", "objective_", "unused"}
+DERIVED |= {"margin_", "class_weight_", "fit_status_", "status_", "objective_", "unused", "examples", "C_"}
+DERIVED |= {"margin", "freed", "separating_coef_", "separating_intercept_"}
 DERIVED |= {"s2_", "coef_factor_", "column_means_", "degrees_of_freedom_", "total_weight_"}
 
 
@@ -408,6 +410,7 @@ def test_arithmetic_errors_are_not_unreadable_files(saved):
 
     def overflow(content, _):
         content["problem"]["C"] = {"float": (1e308).hex()}
+        content["parameters"]["class_weight"] = "balanced"
         content["data"]["class_factors"] = [{"float": (1e308).hex()}] * 2
 
     forge(path, overflow)
@@ -443,6 +446,17 @@ def test_prepared_columns_are_refused_in_a_sentence(tmp_path, options):
     run_command(*command)
     with pytest.raises(ValueError, match="not prepared here"):
         maxmargin_check.Check(tmp_path / "m", tmp_path / "d.csv")
+
+
+def test_every_model_that_a_test_saves_is_checked(tmp_path):
+    """The fixture of tests/conftest.py: a false claim does not get as far as the file."""
+    X, y = HEART[0].toarray()[:60], HEART[1][:60]
+    for weights in (None, np.linspace(0.5, 2.0, 60)):
+        model = mm.LinearSVC().fit(X, y, sample_weight=weights)
+        mm.save(model, tmp_path / "m", X, y, weights)
+        model.certificate_ = dataclasses.replace(model.certificate_, dual=model.certificate_.primal)
+        with pytest.raises(AssertionError, match=r"finds false.*dual"):
+            mm.save(model, tmp_path / "m", X, y, weights)
 
 
 def test_the_checker_is_short():

@@ -9,6 +9,8 @@ from typing import TypeVar
 # Relative difference allowed between two correct float64 computations of one quantity: dense and sparse rows are summed
 # in different orders, which changes about the last three digits at the sizes of data that are certified.
 AGREEMENT = 1e-9
+# Share of the bound on coefficients, as computed anew, that a claim has at least.
+REGION_SHARE = 0.5
 
 
 class CertificateError(ValueError):
@@ -90,6 +92,15 @@ class Certificate(ABC):
         for name in names:
             claimed, found = getattr(self, name), getattr(proven, name)
             self._refuse_unless(not_above(-claimed, -found, scale), f"{name} {claimed!r} is less than {found!r}")
+
+    def _check_region(self, proven: "Certificate", name: str) -> None:
+        """Refuse a bound on coefficients, within which ``dual`` holds, that is larger than proven, or far smaller.
+
+        Around the model alone every model is the best one. Sizes of columns far from zero depend on the order of sums.
+        """
+        found = getattr(proven, name)
+        self._check_lower_bounds(proven, name, scale=abs(found))
+        self._refuse_unless(getattr(self, name) >= REGION_SHARE * found, f"{name} is far smaller than {found!r}")
 
     def _check_equal(
         self, proven: "Certificate", *names: str, rel_tol: float = AGREEMENT, abs_tol: float = 0.0

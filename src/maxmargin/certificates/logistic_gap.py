@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.certificates.base import Certificate, CertificateError
+from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.bounds import (
     distances_at_least,
     longest_row_at_most,
@@ -115,9 +115,7 @@ class LogisticGap(DualityGap):
         """Raise CertificateError where a value is better than what the data prove."""
         super().check(proven)
         assert isinstance(proven, LogisticGap)
-        if self.reach < 0.0:
-            raise CertificateError(f"reach {self.reach!r} is below zero")
-        self._check_lower_bounds(proven, "reach", scale=abs(proven.reach))
+        self._check_region(proven, "reach")
         self._check_lower_bounds(proven, "margin", scale=abs(proven.margin))
         self._check_lower_bounds(proven, "freed", scale=0.0)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maxmargin.certificates.base import Certificate, CertificateError
+from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.bounds import frobenius_norm_at_most
 from maxmargin.certificates.duality_gap import DualityGap
 from maxmargin.certificates.passes import ask_scores, combination, set_zero, total_at_most
@@ -78,9 +78,7 @@ class RidgeGap(DualityGap):
         """Raise CertificateError where a value is better than what the data prove."""
         super().check(proven)
         assert isinstance(proven, RidgeGap)
-        if self.radius < 0.0:
-            raise CertificateError(f"radius {self.radius!r} is below zero")
-        self._check_lower_bounds(proven, "radius", scale=proven.radius)
+        self._check_region(proven, "radius")
 
 
 def measure_ridge_gap(

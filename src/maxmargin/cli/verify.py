@@ -1,5 +1,7 @@
 """``maxmargin verify``: check a model file's certificate against the data."""
 
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +13,7 @@ from maxmargin.cli.options import DETAILS, JSON, DataOptions, expand_options
 
 # Exit code where the certificate does not hold; errors have another one.
 FALSE_CLAIM = 1
+CONTRADICTION = "the file contradicts itself"
 # Sizes up to which the independent checker runs too, some 20 s: stored entries of X times tasks, and kernel values.
 CHECKED_ENTRIES = 5_000_000
 CHECKED_KERNEL_VALUES = 1_000_000
@@ -36,9 +39,10 @@ def verify(
     """Recompute a model's certificate from the data and the file; exit code 1 if the file claims more.
 
     Checks that the data are those of the fit, the certificate, the objective, the margin and the status, and everything
-    that predictions use: support vectors, duals, the posterior. Then the independent checker, maxmargin-check, decides
-    the claims in exact arithmetic, where the data are small enough. An error, such as a file that cannot be read, is
-    exit code 2.
+    that predictions use: support vectors, duals, the posterior, and, each computed anew, the preparation of the columns
+    and the curves of a calibration, which takes as many fits as it has folds. Then the independent checker,
+    maxmargin-check, decides the claims in exact arithmetic, where the data are small enough. An error, such as a file
+    that cannot be read, is exit code 2.
 
     Example: maxmargin verify a9a.model a9a.svm
     """
@@ -51,15 +55,19 @@ def verify(
     machine = stored.model
     refuse_model_as_data(data)
     target, weight_column = target_of(machine, data, given), weight_column_of(weights, data)
+    preparation, table = getattr(machine, "preparation_", None), given.table(weight=weight_column)
     with working(f"reading {data}"):
         rows = read_data(
             data,
             target=target,
-            like=machine,
+            like=without_scaling(machine),
             zero_based=given.zero_based,
-            table=given.table(weight=weight_column),
+            table=table,
             unseen="error",
         )
+        prepared, other_columns = columns_compared(preparation, rows, data, table)
+        if preparation is not None and preparation.scaling is not None:
+            rows = replace(rows, X=preparation.scaling(rows.X), preparation=preparation)
         if rows.y is not None or needs_targets(machine):
             rows = labelled(machine, rows, data, target)
         sample_weight = sample_weights(rows, weights)
@@ -73,8 +81,10 @@ def verify(
         verdict = rows.quietly(verify_file)(stored, rows.X, rows.y, sample_weight)
     if verdict.proof is not None:
         answer |= proof_entry("proven", verdict.proof, "proof", details=details)
-    if not verdict.true:
-        report({**answer, "true": False, "why": verdict.why}, as_json)
+    compared = {"preparation": prepared, "calibration": verdict.calibration}
+    answer |= {what: text for what, text in compared.items() if text}
+    if why := verdict.why or other_columns:
+        report({**answer, "true": False, "why": why}, as_json)
         raise typer.Exit(FALSE_CLAIM)
     with working("checking in exact arithmetic"):
         not_run = unchecked(stored, rows, given, weight_column)
@@ -88,6 +98,29 @@ def verify(
         report({**answer, "true": False, "why": f"in exact arithmetic: {false[0]}"}, as_json)
         raise typer.Exit(FALSE_CLAIM)
     report({**answer, "true": True}, as_json)
+
+
+def without_scaling(machine: Any) -> Any:
+    """The model, or where it scales rows a copy that does not: the scaling is compared with unscaled rows."""
+    preparation = getattr(machine, "preparation_", None)
+    if preparation is None or preparation.scaling is None:
+        return machine
+    found = copy(machine)
+    found.preparation_ = replace(preparation, scaling=None)
+    return found
+
+
+def columns_compared(preparation: Any, rows: Any, data: str, table: Any) -> tuple[str, str]:
+    """What was compared of the preparation of the columns, and how it differs; empty where there is nothing."""
+    from maxmargin.certificates import CertificateError
+    from maxmargin.files.verification import check_preparation
+
+    if preparation is None:
+        return "", ""
+    try:
+        return check_preparation(preparation, rows, data, table), ""
+    except CertificateError as error:
+        return "", str(error)
 
 
 def with_proof(path: Path, data: str | None = None) -> tuple[Any, Path]:
@@ -138,10 +171,22 @@ def size_refused(machine: Any, rows: Any) -> str:
 
 
 def exact_answers(model: Path, data: str, *options: Any) -> list[tuple[str, str, str]]:
-    """What the independent checker says; data in a format that it does not read are one answer, NOT CHECKED."""
-    import maxmargin_check
+    """What the independent checker says.
+
+    Data in a format that it does not read are one answer, NOT CHECKED, and a file that contradicts itself is FALSE.
+    """
+    import maxmargin_check as checker
 
     try:
-        return list(maxmargin_check.Check(model, data, *options))
-    except maxmargin_check.Unreadable as error:
-        return [("data", "NOT CHECKED", str(error))]
+        return list(checker.Check(model, data, *options))
+    except checker.Unreadable as error:
+        reason = str(error)
+    try:
+        content, _ = checker.read_model(Path(model).read_bytes())
+    except checker.Unreadable:
+        return [(CONTRADICTION, "FALSE", reason)]
+    try:
+        checker.read_data(content, data, *options)
+    except checker.Unreadable:
+        return [("data", "NOT CHECKED", reason)]
+    return [(CONTRADICTION, "FALSE", reason)]

@@ -21,11 +21,14 @@ from maxmargin.estimators._kernel_svm import KernelSVM
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._predictors import CertifiedClassifier
 from maxmargin.estimators._probabilities import (
+    N_FOLDS,
     Calibration,
+    Folds,
     Sigmoid,
     by_task,
     fit_sigmoid,
     scores_on_folds,
+    was_cut,
 )
 from maxmargin.estimators._progress import FitLimits
 from maxmargin.estimators._shared import plain, refuse_other_rows, seed_of
@@ -317,31 +320,32 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
 
         After Ctrl-C, or where the time is over before the last of them, there are none.
         """
+        seed, cut = seed_of(self.random_state), list[bool]()
+        rows = self._rows_of_sigmoids(
+            tasks, seed, seconds_left=lambda: limits.seconds_left, after_fit=lambda fold: cut.append(was_cut(fold))
+        )
+        curves = []
+        for part in rows:
+            if limits.seconds_left == 0.0:
+                return
+            curves.append(Sigmoid(*fit_sigmoid(*part)))
+        if curves:
+            folds = None if any(cut) else Folds(N_FOLDS, seed, by_fit=True)
+            self.calibration_ = Calibration(tuple(curves), by_pairs=True, folds=folds)
+
+    def _rows_of_sigmoids(self, tasks: Any, seed: int, **limits: Any) -> list[tuple[np.ndarray, ...]]:
+        """Scores, labels and weights to which the sigmoid of every pair is fitted; none where the time is over."""
         labels, matrix, weights = tasks.labels(), tasks.points.matrix, tasks.weights
         fold = clone(self).set_params(probability="deprecated", class_weight=None)
         if self._kernel is None:
             # Also that of objects.
             fold.kernel = "precomputed"
         pairs: Any = self._classes_of_tasks()
-        scores = scores_on_folds(
-            fold,
-            matrix,
-            labels,
-            weights,
-            seed_of(self.random_state),
-            tasks=pairs,
-            seconds_left=lambda: limits.seconds_left,
-        )
+        scores = scores_on_folds(fold, matrix, labels, weights, seed, tasks=pairs, **limits)
         if scores is None:
-            return
+            return []
         counts = np.ones(labels.size) if weights is None else weights
-        rows = by_task(scores, tasks.labelled.codes, counts, pairs)
-        curves = []
-        for part in rows:
-            if limits.seconds_left == 0.0:
-                return
-            curves.append(Sigmoid(*fit_sigmoid(*part)))
-        self.calibration_ = Calibration(tuple(curves), by_pairs=True)
+        return list(by_task(scores, tasks.labelled.codes, counts, pairs))
 
     def _set_duals(self, pairs: ClassPairs, betas: Sequence[np.ndarray]) -> None:
         """Arrange the duals of all pairs by class, as scikit-learn does."""

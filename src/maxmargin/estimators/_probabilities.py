@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import _safe_split
 from maxmargin.data import Points
 from maxmargin.data.blocks import row_blocks
 from maxmargin.problems.logistic import LogisticProblem, sigmoid
-from maxmargin.solvers.core import Monitor, Options
+from maxmargin.solvers.core import Monitor, Options, Status
 from maxmargin.solvers.regression import logistic_newton
 
 # As many folds as LIBSVM has.
@@ -55,6 +55,28 @@ class Isotonic:
 
 
 @dataclass(frozen=True)
+class Folds:
+    """How curves were fitted, so that they can be fitted again.
+
+    Attributes
+    ----------
+    cv : int
+        The number of folds.
+    seed : int
+        Of the folds, and of copies of a model without a random state of its own.
+    weighted : bool
+        Whether the rows had sample weights.
+    by_fit : bool
+        Whether ``SVC(probability=True)`` did it in its fit, or ``calibrate``.
+    """
+
+    cv: int
+    seed: int
+    weighted: bool = False
+    by_fit: bool = False
+
+
+@dataclass(frozen=True)
 class Calibration:
     """Probabilities of the classes from the scores of a classifier.
 
@@ -64,10 +86,13 @@ class Calibration:
         One for each decision function.
     by_pairs : bool
         Whether a decision function is about a pair of classes, as those of SVC are, or about one class and the rest.
+    folds : Folds or None
+        How the curves were fitted; None where a limit cut a fit short, and for curves of another program.
     """
 
     curves: tuple[Any, ...]
     by_pairs: bool
+    folds: Folds | None = None
 
     @property
     def method(self) -> str:
@@ -132,6 +157,7 @@ def scores_on_folds(
     n_folds: int = N_FOLDS,
     tasks: Sequence[tuple[int, int]] | None = None,
     seconds_left: Callable[[], float] = lambda: math.inf,
+    after_fit: Callable[[Any], object] = id,
 ) -> np.ndarray | None:
     """The scores of every row, one column a decision function, by a model that is fitted to the other folds.
 
@@ -151,6 +177,8 @@ def scores_on_folds(
     seconds_left : callable
         Returns the seconds for the folds that are left. Each has its share, and what it leaves goes to none; where no
         time is left there are no scores.
+    after_fit : callable
+        Is called with every copy.
 
     Returns
     -------
@@ -184,6 +212,7 @@ def scores_on_folds(
         weights = {} if sample_weight is None else {"sample_weight": sample_weight[others]}
         if len(present) > 1:
             fitted.fit(rows_for(model, X, others, others), labels[others], **weights)
+            after_fit(fitted)
             if seconds_left() == 0.0:
                 return None
             found = fitted._scores_by_task(rows_for(model, X, held_out, others))
@@ -198,6 +227,11 @@ def scores_on_folds(
         scores[held_out] = found
     assert scores is not None
     return scores
+
+
+def was_cut(model: Any) -> bool:
+    """Whether a limit that depends on the machine's speed, or Ctrl-C, ended a fit."""
+    return getattr(model, "status_", None) in (Status.TIME_LIMIT, Status.INTERRUPTED)
 
 
 def rows_for(model: Any, X: Any, rows: np.ndarray, of_model: np.ndarray) -> Any:

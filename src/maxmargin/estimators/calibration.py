@@ -1,8 +1,10 @@
 """Calibration: probabilities from the scores of a classifier, fitted to scores of rows that it was not fitted to."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.scikit_learn import check_is_fitted
@@ -10,11 +12,13 @@ from maxmargin.estimators._predictors import CertifiedClassifier
 from maxmargin.estimators._probabilities import (
     N_FOLDS,
     Calibration,
+    Folds,
     Isotonic,
     Sigmoid,
     by_task,
     fit_sigmoid,
     scores_on_folds,
+    was_cut,
 )
 from maxmargin.estimators._shared import seed_of
 
@@ -49,8 +53,10 @@ def calibrate(
     cv : int, default=5
         The number of folds.
     sample_weight : array of shape (n,), optional
+        Those of the fit.
     random_state : int, RandomState or None, default=0
-        Chooses the folds.
+        Chooses the folds, and is the random state of the copies where the model has none: ``maxmargin verify`` fits the
+        curves again, with the folds that the file names.
 
     Returns
     -------
@@ -91,14 +97,63 @@ def calibrate(
     # The bits of BLAS's sums depend on the number of its threads.
     with one_blas_thread():
         fitted._data_to_certify(X, y, sample_weight)
-        scores = scores_on_folds(fitted, X, labels, weights, seed_of(random_state), cv)
-        assert scores is not None
-        codes = np.searchsorted(model.classes_, labels)
-        counts = np.ones(labels.size) if weights is None else weights
-        tasks = by_task(scores, codes, counts, fitted._classes_of_tasks())
-        curves = tuple(_curve(method, *rows) for rows in tasks)
-    model.calibration_ = Calibration(curves, fitted._scores_pairs)
+        folds = Folds(int(cv), seed_of(random_state), weighted=weights is not None)
+        found = _fitted_curves(fitted, X, labels, weights, method, folds)
+    model.calibration_ = Calibration(found.curves, fitted._scores_pairs, folds if found.is_complete else None)
     return model
+
+
+@dataclass(frozen=True)
+class FittedCurves:
+    """Curves, the scores that each was fitted to, and whether no limit cut a fit on a fold short."""
+
+    curves: tuple[Any, ...]
+    scores: list[np.ndarray]
+    is_complete: bool
+
+
+def _fitted_curves(
+    fitted: Any, X: Any, labels: np.ndarray, weights: np.ndarray | None, method: str, folds: Folds
+) -> FittedCurves:
+    copy, cut = clone(fitted), list[bool]()
+    if copy.get_params(deep=False).get("random_state", 0) is None:
+        copy.set_params(random_state=folds.seed)
+    scores = scores_on_folds(
+        copy, X, labels, weights, folds.seed, folds.cv, after_fit=lambda one: cut.append(was_cut(one))
+    )
+    assert scores is not None
+    codes = np.unique(labels, return_inverse=True)[1]
+    counts = np.ones(labels.size) if weights is None else weights
+    tasks = list(by_task(scores, codes, counts, fitted._classes_of_tasks()))
+    curves = tuple(_curve(method, *rows) for rows in tasks)
+    return FittedCurves(curves, [rows[0] for rows in tasks], not any(cut))
+
+
+def fit_again(model: Any, X: Any, y: Any, data: Any, sample_weight: Any = None) -> FittedCurves:
+    """Fit the curves of a calibrated model again, to the folds that its calibration names and without a time limit.
+
+    Parameters
+    ----------
+    model : calibrated classifier
+        Its calibration has folds.
+    X, y, sample_weight : the data of the fit
+    data : LabelledPoints
+        The same, checked by the model.
+
+    Returns
+    -------
+    FittedCurves
+    """
+    fitted, folds = model._as_fitted(), model.calibration_.folds
+    if "max_time" in fitted.get_params(deep=False):
+        fitted.set_params(max_time=None)
+    if folds.by_fit:
+        tasks = fitted._tasks(data)
+        rows = fitted._rows_of_sigmoids(tasks, folds.seed)
+        return FittedCurves(tuple(Sigmoid(*fit_sigmoid(*part)) for part in rows), [part[0] for part in rows], True)
+    weights = np.asarray(sample_weight, dtype=np.float64) if folds.weighted else None
+    with one_blas_thread():
+        return _fitted_curves(fitted, X, np.asarray(y), weights, model.calibration_.method, folds)
 
 
 def _curve(method: str, scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> Any:

@@ -1,5 +1,6 @@
 """The curves of a calibrated model as plain values of its file."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,16 +8,17 @@ import numpy as np
 from maxmargin.estimators._predictors import CertifiedClassifier
 
 if TYPE_CHECKING:
-    from maxmargin.estimators._probabilities import Calibration, Isotonic, Sigmoid
+    from maxmargin.estimators._probabilities import Calibration, Folds, Isotonic, Sigmoid
 
 
 def plain_calibration(calibration: "Calibration") -> dict[str, Any]:
-    """The curves as plain values: the pairs A, B of sigmoids, or the points of isotonic functions."""
+    """The curves as plain values: the pairs A, B of sigmoids, or the points of isotonic functions; and their folds."""
     if calibration.method == "sigmoid":
         curves: list[Any] = [[curve.A, curve.B] for curve in calibration.curves]
     else:
         curves = [[curve.scores.tolist(), curve.probabilities.tolist()] for curve in calibration.curves]
-    return {"method": calibration.method, "curves": curves}
+    folds = {} if calibration.folds is None else {"folds": asdict(calibration.folds)}
+    return {"method": calibration.method, "curves": curves, **folds}
 
 
 def read_calibration(stored: Any, model: Any) -> "Calibration":
@@ -24,7 +26,9 @@ def read_calibration(stored: Any, model: Any) -> "Calibration":
     from maxmargin.estimators._probabilities import Calibration
     from maxmargin.estimators.calibration import METHODS
 
-    if not isinstance(stored, dict) or set(stored) != {"method", "curves"} or stored["method"] not in METHODS:
+    # Older files, and those with fits that a limit cut short, have no folds.
+    is_known = isinstance(stored, dict) and set(stored) - {"folds"} == {"method", "curves"}
+    if not is_known or stored["method"] not in METHODS:
         raise ValueError("its calibration is not an object of method and curves")
     if not isinstance(model, CertifiedClassifier):
         raise ValueError("it has a calibration, and is no classifier")
@@ -32,7 +36,22 @@ def read_calibration(stored: Any, model: Any) -> "Calibration":
     if not isinstance(curves, list) or len(curves) != len(model._classes_of_tasks()):
         raise ValueError("its calibration does not have a curve for every decision function")
     read = _sigmoid if stored["method"] == "sigmoid" else _isotonic
-    return Calibration(tuple(map(read, curves)), model._scores_pairs)
+    folds = _read_folds(stored["folds"]) if "folds" in stored else None
+    if folds is not None and folds.by_fit and not (model._scores_pairs and stored["method"] == "sigmoid"):
+        raise ValueError("its calibration is not that of a fit of such a model")
+    return Calibration(tuple(map(read, curves)), model._scores_pairs, folds)
+
+
+def _read_folds(stored: Any) -> "Folds":
+    from maxmargin.estimators._probabilities import Folds
+
+    types = {"cv": int, "seed": int, "weighted": bool, "by_fit": bool}
+    is_known = isinstance(stored, dict) and set(stored) == set(types)
+    if not is_known or not all(type(stored[name]) is kind for name, kind in types.items()):
+        raise ValueError("the folds of its calibration are not described")
+    if stored["cv"] < 2 or stored["seed"] < 0:
+        raise ValueError("the folds of its calibration are none")
+    return Folds(**stored)
 
 
 def _sigmoid(curve: Any) -> "Sigmoid":

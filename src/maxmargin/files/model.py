@@ -188,9 +188,14 @@ def check_storable(model: Any, data: Any) -> None:
     """
     if getattr(model, "_takes_target_columns", False) and np.ndim(model.intercept_):
         return
-    fitted = model._as_fitted()
-    content = _to_bytes(fitted, SCHEMA[type(model).__name__], data, None, None, _precisions(model))
+    content = _to_bytes(model._as_fitted(), SCHEMA[type(model).__name__], data, None, None, _precisions(model))
     _read(content, type(model).__name__)
+
+
+def file_of(model: Any) -> bytes:
+    """The file of a fitted model that was saved without its data, and without word of where it comes from."""
+    fitted = model._as_fitted()
+    return _to_bytes(fitted, SCHEMA[type(model).__name__], None, None, None, _precisions(model))
 
 
 @dataclass(frozen=True)

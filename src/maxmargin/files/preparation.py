@@ -14,6 +14,8 @@ from maxmargin.files.columns import KINDS, Column
 
 STANDARD, MINMAX, MAXABS = "standard", "minmax", "maxabs"
 SCALINGS = (STANDARD, MINMAX, MAXABS)
+# Share of a column's size by which two computations of its scaling may differ.
+AGREEMENT = 1e-9
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,12 @@ class Scaling:
             least, most = min_max_axis(X, axis=0) if is_sparse else (X.min(axis=0), X.max(axis=0))
             shift, width = np.zeros(X.shape[1]), np.maximum(np.abs(least), np.abs(most))
         return cls(kind, shift.astype(np.float64), np.where(width > 0.0, width, 1.0).astype(np.float64))
+
+    def is_of(self, X: Any) -> bool:
+        """Whether rows that are not scaled yet have this scaling, up to rounding."""
+        found = Scaling.of(X, self.kind)
+        allowed = AGREEMENT * (np.abs(found.shift) + found.width)
+        return all((np.abs(a - b) <= allowed).all() for a, b in ((self.shift, found.shift), (self.width, found.width)))
 
     def __call__(self, X: Any) -> Any:
         """Scaled rows."""

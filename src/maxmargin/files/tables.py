@@ -4,6 +4,7 @@ In CSV an empty field is a missing value. ``NA`` and similar spellings are missi
 ordinary texts in columns of text. ``columns.py`` says what a column is.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -17,7 +18,11 @@ from maxmargin.files.arrow_source import Source, arrow_errors, refuse_compressed
 from maxmargin.files.atomic import written_atomically
 from maxmargin.files.columns import (
     CATEGORY,
+    DAYS,
+    IMPUTATIONS,
+    KINDS,
     NUMBER,
+    PARTS,
     Column,
     TableOptions,
     Unseen,
@@ -32,6 +37,8 @@ from maxmargin.files.preparation import Preparation
 
 # Columns above which data are not written as a table.
 MOST_COLUMNS = 10_000
+# Relative difference allowed between two computations of what takes the place of missing numbers.
+FILL_AGREEMENT = 1e-12
 
 
 def read_table(
@@ -145,6 +152,48 @@ def columns_of_names(names: list[str], there: Sequence[str], path: str | Path) -
             )
         found.setdefault(sources[0], []).append(name[len(sources[0]) + 1 :])
     return [Column(name, NUMBER) if name in known else Column(name, CATEGORY, tuple(v)) for name, v in found.items()]
+
+
+def understood_so(path: str | Path, columns: Sequence[Column], options: TableOptions | None = None) -> bool:
+    """Whether a table's columns are understood as those of a model: kinds, categories, missing values and their fills.
+
+    Parameters
+    ----------
+    path : str or Path
+    columns : sequence of Column
+        Of the model.
+    options : TableOptions, optional
+        How the table is read; what the columns are is tried with every imputation.
+    """
+    options = options or TableOptions()
+    kinds = {kind: tuple(column.name for column in columns if column.kind == kind) for kind in KINDS}
+    with arrow_errors(path, options):
+        table = Source(path, options).read(None)
+        skipped = set(table.column_names) - {column.name for column in columns}
+        for impute in IMPUTATIONS:
+            again = replace(
+                options,
+                categorical=kinds[CATEGORY],
+                numeric=kinds[NUMBER],
+                dates=PARTS if kinds[PARTS] else DAYS,
+                max_categories=MOST_COLUMNS + table.num_rows,
+                impute=impute,
+            )
+            found = {column.name: column for column in understand(table, again, skipped, path)}
+            if len(found) == len(columns) and all(_is_same(column, found.get(column.name)) for column in columns):
+                return True
+    return False
+
+
+def _is_same(one: Column, other: Column | None) -> bool:
+    """Whether two columns are the same but for remarks, and rounding of fills."""
+    if other is None:
+        return False
+    fill, found = one.fill, other.fill
+    same_fill = fill == found
+    if isinstance(fill, float) and isinstance(found, float):
+        same_fill = math.isclose(fill, found, rel_tol=FILL_AGREEMENT)
+    return same_fill and replace(one, fill=None, note="") == replace(other, fill=None, note="")
 
 
 def columns_of_file(path: str | Path, options: TableOptions) -> tuple[list[str], int, list[str]]:

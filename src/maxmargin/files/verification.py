@@ -5,21 +5,28 @@ intercepts, the numbers of a kernel) or is compared with the data (support vecto
 bind coefficients to the file to first order, where an objective changes to second order only.
 """
 
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.class_weight import compute_class_weight
 
-from maxmargin.certificates import Certificate, CertificateError, PerClass
+from maxmargin.certificates import Certificate, CertificateError, MistakeBound, PerClass
 from maxmargin.data import Points, as_dense
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.exact_numbers import SMALLEST, UNIT
 from maxmargin.data.rows import is_sparse
+from maxmargin.estimators.calibration import fit_again
 from maxmargin.estimators.certification import certify, check_claims
+from maxmargin.files.columns import TableOptions
+from maxmargin.files.data_file import DataFile, table_format
 from maxmargin.files.fingerprint import UNDERFLOW, ScoreSums, fingerprint_of, proof_tensors, sum_tolerances
 from maxmargin.files.model import StoredModel
+from maxmargin.files.preparation import Preparation
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.problems.nu_svm import NuSVMProblem
@@ -39,6 +46,11 @@ NO_RESIDUAL = 1e-24
 RESIDUAL_ROUNDING = 2.0**-50
 # Share of the sizes of the terms by which a perceptron's coefficients may differ from the sum of its updates.
 UPDATE_AGREEMENT = 1e-9
+# How far probabilities of curves that are fitted again may differ: the same fits have the same bits, on rows that are
+# stored as in the fit; two fits with a gap of tol differ by a share of its root.
+PROBABILITY_AGREEMENT, PROBABILITY_SHARE, MOST_DIFFERENCE = 1e-6, 0.25, 0.01
+# Entries up to which sparse rows are made dense for that.
+MOST_DENSE_ENTRIES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -51,10 +63,13 @@ class Verdict:
         What is proven; None where the data are not those of the fit.
     why : str or None
         What is not proven; None where all is.
+    calibration : str or None
+        What was compared of the curves from scores to probabilities, or why nothing was; None where there are none.
     """
 
     proof: Certificate | PerClass | None
     why: str | None
+    calibration: str | None = None
 
     @property
     def true(self) -> bool:
@@ -75,7 +90,7 @@ def verify_file(stored: StoredModel, X: Any, y: Any, sample_weight: Any = None) 
     -------
     Verdict
     """
-    proof = None
+    proof = calibration = None
     data = stored.model._data_to_certify(X, y, sample_weight)
     try:
         # As in the fit, so that the same data give the same bits.
@@ -83,9 +98,48 @@ def verify_file(stored: StoredModel, X: Any, y: Any, sample_weight: Any = None) 
             check_identity(stored, data, sample_weight)
             proof = certify(stored.model, X, y, sample_weight)
             check_model(stored.model, data, proof)
+            if hasattr(stored.model, "calibration_"):
+                calibration = check_calibration(stored.model, X, y, data, sample_weight)
     except (CertificateError, OverflowError) as error:
         return Verdict(proof, str(error))
-    return Verdict(proof, None)
+    return Verdict(proof, None, calibration)
+
+
+def check_preparation(
+    preparation: Preparation, rows: DataFile, path: str | Path, table: TableOptions | None = None
+) -> str:
+    """Prepare the columns anew, from the file; CertificateError where they become others than a model's.
+
+    What the prepared rows do not show is compared, too: the width of a constant column, the order of categories.
+
+    Parameters
+    ----------
+    preparation : Preparation
+        Of the model.
+    rows : DataFile
+        The rows of the file, prepared but for the scaling.
+    path : str or Path
+        The file.
+    table : TableOptions, optional
+        How a table is read.
+
+    Returns
+    -------
+    str
+        What was compared, or why nothing was.
+    """
+    if preparation.scaling is not None and not preparation.scaling.is_of(rows.X):
+        raise CertificateError("preparation: the scaling is not that of the data")
+    if preparation.columns is None:
+        return "the scaling is that of the data"
+    if table_format(path) is None:
+        return "not checked: the columns of this file are prepared already, or it can be read only once"
+    # Imported here: it loads pyarrow's readers.
+    from maxmargin.files.tables import understood_so
+
+    if not understood_so(path, preparation.columns, table):
+        raise CertificateError("preparation: the columns are not what the data make of them")
+    return "categories, fills and scaling are those of the data"
 
 
 def check_identity(stored: StoredModel, data: Any, sample_weight: Any) -> None:
@@ -135,6 +189,8 @@ def check_model(model: Any, data: Any, proof: Certificate | PerClass) -> None:
     """
     problems = model._problems(model._tasks(data))
     check_claims(model, proof, problems)
+    if not getattr(model, "fit_intercept", True) and np.any(model.intercept_):
+        raise CertificateError("intercept_ is not zero, but fit_intercept is False")
     for k, problem in enumerate(problems):
         if isinstance(problem, LinearSVMProblem):
             _check_box(problem, np.asarray(model.dual_coef_[k]))
@@ -152,8 +208,59 @@ def check_model(model: Any, data: Any, proof: Certificate | PerClass) -> None:
         _check_support(model)
     if hasattr(model, "coef_init_") and hasattr(model, "dual_coef_") and not (model.average or model._is_penalised):
         _check_updates(model, data)
+    proofs = list(proof.values()) if isinstance(proof, PerClass) else [proof]
+    if hasattr(model, "dual_coef_") and isinstance(proofs[0], MistakeBound):
+        _check_mistakes(model, problems)
     if hasattr(model, "coef_factor_"):
         _check_posterior(model, model._problem(data))
+
+
+def check_calibration(model: Any, X: Any, y: Any, data: Any, sample_weight: Any) -> str:
+    """Fit the curves from scores to probabilities again; CertificateError where they give other probabilities.
+
+    Parameters
+    ----------
+    model : calibrated classifier
+    X, y, sample_weight : the data of the fit
+    data : LabelledPoints
+        The same, checked by the model.
+
+    Returns
+    -------
+    str
+        What was compared, or why nothing was.
+    """
+    folds = model.calibration_.folds
+    if folds is None:
+        return "not checked: the file does not name folds that curves can be fitted to again"
+    if folds.weighted and sample_weight is None:
+        return "not checked: its rows had sample weights, and the fit had none"
+    of_fits = PROBABILITY_SHARE * (getattr(model, "tol", None) or 0.0) ** 0.5
+    allowed = min(max(PROBABILITY_AGREEMENT, of_fits), MOST_DIFFERENCE)
+    difference = np.inf
+    for rows in [X] if getattr(model, "kernel", None) == "precomputed" else _ways_to_hold(X):
+        with warnings.catch_warnings():
+            # Of the fits on folds, which were given at the first time.
+            warnings.simplefilter("ignore")
+            try:
+                found = fit_again(model, rows, y, data, sample_weight)
+            except ValueError as error:
+                raise CertificateError(f"calibration: the data have no such curves: {error}") from error
+        pairs = zip(model.calibration_.curves, found.curves, found.scores, strict=True)
+        difference = max(float(np.abs(old(scores) - new(scores)).max(initial=0.0)) for old, new, scores in pairs)
+        if difference <= allowed:
+            return f"fitted again: probabilities differ by at most {difference:.2g}"
+    raise CertificateError(f"calibration: probabilities differ by up to {difference:.2g} from those of the data")
+
+
+def _ways_to_hold(X: Any) -> Iterator[Any]:
+    """Rows as they are, and then dense or sparse: what the fit had may have summed products in another order."""
+    yield X
+    if sp.issparse(X):
+        if X.shape[0] * X.shape[1] <= MOST_DENSE_ENTRIES:
+            yield as_dense(X)
+    elif isinstance(X, np.ndarray) and X.dtype.kind == "f":
+        yield sp.csr_array(X)
 
 
 def _check_support(model: Any) -> None:
@@ -247,6 +354,18 @@ def _check_updates(model: Any, data: Any) -> None:
         of_intercept = UPDATE_AGREEMENT * (abs(offset) + np.abs(beta).sum()) + rounding * abs(b)
         if not _within(b - offset - total, of_intercept):
             raise CertificateError("intercept_ is not the sum of the updates")
+
+
+def _check_mistakes(model: Any, problems: Sequence[Any]) -> None:
+    """A perceptron made at least the mistakes whose steps are in its duals."""
+    for problem, beta, updates in zip(problems, model.dual_coef_, np.atleast_1d(model.n_updates_), strict=True):
+        steps = problem.steps if beta.size == problem.steps.size else problem.steps[model.support_]
+        # Smaller duals have lost their digits, and steps may be zero where rows have no weight.
+        used = np.abs(beta) > UNDERFLOW
+        with np.errstate(divide="ignore"):
+            shown = float((np.abs(beta[used]) / steps[used]).sum())
+        if not shown * (1.0 - UPDATE_AGREEMENT) <= updates:
+            raise CertificateError(f"n_updates_ {updates} is less than the {shown:g} mistakes that dual_coef_ shows")
 
 
 def _check_posterior(model: Any, errors: SquaredErrors) -> None:
