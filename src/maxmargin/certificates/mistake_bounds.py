@@ -13,6 +13,7 @@ from maxmargin.certificates.margin_bracket import MarginBracket, bracket_margin
 from maxmargin.certificates.rounding import sum_at_most, up, upper_bound
 from maxmargin.data import validate_two_classes
 from maxmargin.data.array_types import UserArray
+from maxmargin.data.printed_bounds import digits_up
 from maxmargin.problems import PerceptronProblem
 from maxmargin.problems.margins import validate_coefficients
 
@@ -125,7 +126,8 @@ class MistakeBound(Certificate):
         if math.isinf(self.bound):
             return f"{made}no bound: w is zero, or the kernel is not positive semidefinite; {self.bracket}"
         theorem = self.theorem if self.theorem == NOVIKOFF else f"the {self.theorem}"
-        bound = f"at most {self.bound:.6g} by {theorem} (gamma {self.gamma:.3g}); {self.bracket.statement}"
+        most = digits_up(self.bound, 6)
+        bound = f"at most {most} by {theorem} (gamma {self.gamma:.3g}); {self.bracket.statement}"
         return f"{made}{self.assumption}: {bound}" if self.assumption else f"{made}{bound}"
 
     @property
