@@ -3,10 +3,14 @@
 import math
 from dataclasses import dataclass, field
 
-from maxmargin.certificates.base import Certificate, InfeasibleError
+from maxmargin.certificates.base import AGREEMENT, Certificate, InfeasibleError
 from maxmargin.certificates.geometry import Geometry
 from maxmargin.certificates.rounding import down, lower_bound, up, upper_bound
 from maxmargin.data.printed_bounds import digits_down, digits_up, percent_down
+
+# Differences between two correct computations of a margin, and of the norm of a hull point, that are not relative to the
+# value but to R: bounds on the errors of scores grow with the stored entries of a row, of which dense rows have more.
+MARGIN_ROUNDING, HULL_ROUNDING = 2.0**-40, 2.0**-46
 
 
 @dataclass(frozen=True)
@@ -118,11 +122,20 @@ class MarginBracket(Certificate):
         self._same_kind(proven)
         assert isinstance(proven, MarginBracket)
         self._refuse_unless(self.space == proven.space, f"holds for the points {self.space}, not for {proven.space}")
-        self._check_lower_bounds(proven, "lower", scale=proven.radius)
-        self._check_upper_bounds(proven, "upper", scale=proven.radius)
+        self._refuse_unless(proven.separates or not self.separates, "it is not proven that the hyperplane separates")
+        self._check_lower_bounds(proven, "lower", scale=_scale(proven.lower, MARGIN_ROUNDING, proven.radius))
+        self._check_upper_bounds(proven, "upper", scale=_scale(proven.upper, HULL_ROUNDING, proven.radius))
+        self._refuse_unless(
+            self.upper > 0.0 or proven.upper <= 0.0, f"upper {self.upper!r} is less than {proven.upper!r}"
+        )
         self._check_equal(proven, "radius")
         self._refuse_unless(proven.hulls_meet or not self.hulls_meet, "it is not proven that the hulls meet")
         self._check_assumption(proven)
+
+
+def _scale(value: float, rounding: float, radius: float) -> float:
+    """The value relative to which AGREEMENT is asked for; infinite where a claim must not be stronger at all."""
+    return abs(value) + rounding / AGREEMENT * radius
 
 
 class NotSeparableError(InfeasibleError):

@@ -145,6 +145,7 @@ class MistakeBound(Certificate):
         )
         self._check_upper_bounds(proven, "bound", scale=proven.bound)
         self._check_equal(proven, "gamma", "deficit", "radius", abs_tol=1e-300)
+        self._refuse_unless(self.deficit > 0.0 or proven.deficit <= 0.0, f"deficit is not zero, but {proven.deficit!r}")
         self.bracket.check(proven.bracket)
 
 
