@@ -8,8 +8,8 @@ from maxmargin.certificates.geometry import Geometry
 from maxmargin.certificates.rounding import down, lower_bound, up, upper_bound
 from maxmargin.data.printed_bounds import digits_down, digits_up, percent_down
 
-# Differences between two correct computations of a margin, and of the norm of a hull point, that are not relative to the
-# value but to R: bounds on the errors of scores grow with the stored entries of a row, of which dense rows have more.
+# Differences between two correct computations of a margin, and of the norm of a hull point, relative to R: bounds on
+# the errors of scores grow with the stored entries of a row, of which dense rows have more.
 MARGIN_ROUNDING, HULL_ROUNDING = 2.0**-40, 2.0**-46
 
 

@@ -91,8 +91,8 @@ class PartitionSummary(NamedTuple):
     """What is known of a partition.
 
     ``labels`` are its different labels, with the weight of each in ``label_weights``; of a regression the targets'
-    weighted sum and largest size are ``target_sum`` and ``largest_target``. ``error`` says why it is refused. ``is_rounded``:
-    float64 rounds its numbers.
+    weighted sum and largest size are ``target_sum`` and ``largest_target``. ``error`` says why it is refused,
+    ``is_rounded`` whether float64 rounds its numbers.
     ``moments`` are those of the columns, where they may be centred; where they are, ``inexact`` are the columns that
     cannot be without rounding.
     """
