@@ -193,7 +193,7 @@ def l1_min_c(
     penalize_intercept: bool = False,
     intercept_scaling: float = 1.0,
 ) -> float:
-    """Compute the C up to which all coefficients of a classifier with an L1 penalty are zero.
+    """Compute the C up to which all coefficients of a classifier with an L1 penalty are zero, in float64: no bound.
 
     At w = 0, with the best intercept, the smallest C at which the derivative of the losses in a coefficient reaches
     that of the penalty; of several classes one against the rest, that of the first one whose model is not empty.
