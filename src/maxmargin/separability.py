@@ -265,7 +265,7 @@ def separate(
     >>> from maxmargin import separate
     >>> X, y = load_iris(return_X_y=True)
     >>> print(separate(X, y == 0))
-    A hyperplane separates the two classes with margin 0.817556; no hyperplane has a margin above 0.817556.
+    A hyperplane separates the two classes with margin 0.817555; no hyperplane has a margin above 0.817556.
     >>> separate(X, y == 1).separable
     False
     """
@@ -372,7 +372,7 @@ def hull_distance(
     >>> from maxmargin import hull_distance
     >>> result = hull_distance([[0.0, 0.0], [0.0, 2.0], [3.0, 1.0]], [0, 0, 1])
     >>> print(result)
-    The hulls are between 3 and 3 apart, at points of 3 rows.
+    The hulls are between 2.99999 and 3.00001 apart, at points of 3 rows.
     >>> result.points.round(6)
     array([[3., 1.],
            [0., 1.]])

@@ -142,7 +142,9 @@ def test_the_mistake_bound_of_a_stream_is_rounded_up():
     bracket = MarginBracket(-1.0, 1.0, 1.0, "x")
     bounds = [certificates.MistakeBound(3, 100.000013 + k / 3.0, 1.0, 1.0, 1.0, 5, bracket) for k in range(2)]
     machine = SimpleNamespace(
-        mistakes_per_pass_=np.array([[3], [2]]), certificate_=certificates.PerClass(dict(enumerate(bounds)))
+        mistakes_per_pass_=np.array([[3], [2]]),
+        rows_evaluated_per_pass_=np.array([[5], [5]]),
+        certificate_=certificates.PerClass(dict(enumerate(bounds))),
     )
     entry = mistakes_entry(machine, 5)
     [shown] = re.findall(rf"at most {NUMBER} by", entry.text)

@@ -75,7 +75,8 @@ class MistakeBound(Certificate):
     radius : float
         R, the largest norm of a point.
     examples : int
-        The number of examples in all passes.
+        The number of examples that T is summed over: the rows times the passes, each of them whole. A limit that ends a
+        run inside of a pass leaves a run on fewer examples, for which the bound holds all the more.
     bracket : MarginBracket
         Bounds on the largest margin.
 

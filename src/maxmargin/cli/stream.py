@@ -107,7 +107,9 @@ def mistakes_entry(machine: Any, n_rows: int) -> Entry:
     per_pass, proof = of_tasks.sum(axis=0).tolist(), getattr(machine, "certificate_", None)
     shown = ", ".join(f"{number:,}" for number in per_pass[:8]) + (", ..." if len(per_pass) > 8 else "")
     in_passes = "in one pass" if len(per_pass) == 1 else f"in {len(per_pass)} passes ({shown})"
-    text = f"{sum(per_pass):,} {in_passes} over {n_rows:,} rows, each predicted before its label was used"
+    seen = int(np.atleast_2d(machine.rows_evaluated_per_pass_)[:, -1].max())
+    rows = f"{n_rows:,} rows" if seen >= n_rows else f"{n_rows:,} rows, {seen:,} of them in the last pass"
+    text = f"{sum(per_pass):,} {in_passes} over {rows}, each predicted before its label was used"
     counts = {"mistakes": sum(per_pass), "mistakes_per_pass": of_tasks.tolist()}
     if proof is None:
         return Entry(text, counts)
