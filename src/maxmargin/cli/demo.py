@@ -276,7 +276,7 @@ def _perceptron_table(rows: list[dict[str, Any]]) -> Table:
             row["data"],
             row["algorithm"],
             _short(row["updates"]),
-            _short(math.ceil(row["bound"])) if row["bound"] < 1e6 else digits_up(row["bound"], 2),
+            _short(row["bound"]) if row["bound"] < 1e6 else digits_up(row["bound"], 2),
             digits_down(row["margin_at_least"], 3) if row["margin_at_least"] > 0 else "none",
             digits_up(row["largest_margin_at_most"], 3),
             f"{100 * row['test_accuracy']:.1f} %",

@@ -131,9 +131,9 @@ class MarginPerceptron(LinearClassifier):
         largest = digits_up(min(one.upper for one in proofs), 6)
         if self.gamma is not None:
             return f"no hyperplane has margin gamma={self.gamma:g}: the largest is at most {largest}; lower gamma"
-        radius = max(one.radius for one in proofs)
+        asked = digits_up(self.min_gamma * max(one.radius for one in proofs), 6)
         return (
-            f"no hyperplane has a margin of min_gamma * R = {self.min_gamma * radius:.6g}: the largest is at most "
+            f"no hyperplane has a margin of min_gamma * R = {asked}: the largest is at most "
             f"{largest}; lower min_gamma, or use LinearSVC"
         )
 

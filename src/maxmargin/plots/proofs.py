@@ -340,9 +340,10 @@ class MistakeDisplay(Display):
             )  # fmt: skip
             most = max(most, float(totals[-1]))
             if math.isfinite(bound.bound):
+                # Mistakes are whole numbers: the nearest one is a bound, too.
                 ax.axhline(
                     bound.bound, color=colour, linestyle="--",
-                    label=f"{said}at most {math.ceil(bound.bound):,} ({bound.theorem})",
+                    label=f"{said}at most {bound.bound:,.0f} ({bound.theorem})",
                 )  # fmt: skip
                 least = min(least, bound.bound)
         if math.isfinite(least) and least > FAR * most:
