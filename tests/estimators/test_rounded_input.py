@@ -28,6 +28,7 @@ from maxmargin import (
     separate,
 )
 from maxmargin.data.exact_numbers import float64_rounds
+from maxmargin.files import write_store
 
 big = 1 << 53
 TOLD = "numbers that float64 rounds"
@@ -118,6 +119,14 @@ def test_no_statement_on_separability_comes_without_the_warning():
     for function in (margins, mistake_bound):
         with pytest.warns(UserWarning, match=TOLD):
             function(X, y, [1.0])
+
+
+def test_a_store_is_told_when_it_is_written(tmp_path):
+    with pytest.warns(UserWarning, match=f"X has {TOLD}"):
+        write_store(tmp_path / "rounded", [(GIVEN["int64"], labels)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_store(tmp_path / "exact", [(EXACT["int64"], labels)])
 
 
 def test_targets_and_dask_collections_are_told():
